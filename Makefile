@@ -1,0 +1,80 @@
+# make          the environment (.venv), then the main job
+# make test     the environment with the developers' tools, then the tests
+# make lint     format, style and type checks
+# make gpu      adds what measuring on a GPU needs (PyCUDA) to .venv
+# make lock     the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
+# make clean    removes .venv and caches; results/ and .snakemake/ stay: they hold measurements
+PYTHON ?= python3
+CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+WHEELS ?= $(wildcard ../shared/wheels)
+UV_VERSION := 0.13.8
+PYCUDA_VERSION := 2026.1
+
+VENV := .venv
+BIN := $(VENV)/bin
+ACTIVATE := PATH="$(CURDIR)/$(BIN):$$PATH"
+
+# Installs a lock file: with uv, which takes a third of pip's time; with pip where uv cannot
+# be had or fails (uv does not read pip's configuration, so a private mirror is unknown to it).
+define install
+	{ $(BIN)/python -m uv --version || $(BIN)/pip install -q uv==$(UV_VERSION); } >/dev/null 2>&1 \
+	  && $(BIN)/python -m uv pip install -q --compile-bytecode --require-hashes \
+	       --python $(BIN)/python -r $(1) \
+	  || { echo "make: uv did not do, pip takes over (slower)"; \
+	       $(BIN)/pip install -q --require-hashes -r $(1); }
+endef
+
+.DELETE_ON_ERROR:
+.PHONY: all test lint gpu lock clean
+
+all: $(VENV)/.stamp-run
+	$(ACTIVATE) snakemake --cores $(CORES)
+
+test: $(VENV)/.stamp-dev
+	$(ACTIVATE) pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.stamp-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy launchwise scripts
+	$(BIN)/snakefmt --check Snakefile rules
+	$(ACTIVATE) snakemake --lint
+
+gpu: $(VENV)/.stamp-gpu
+
+# A .venv without this stamp is a broken one: it is made again from nothing.
+$(VENV)/.stamp-run: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "launchwise needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 (PYTHON=$(PYTHON) is `$(PYTHON) --version 2>&1 | tail -n 1`)"; exit 1; }
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	@echo "make: installing $<"
+	@$(call install,$<)
+	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "launchwise.pth").write_text("$(CURDIR)\n")'
+	@touch $@
+
+$(VENV)/.stamp-dev: requirements-dev.lock $(VENV)/.stamp-run
+	@echo "make: installing $<"
+	@$(call install,$<)
+	@touch $@
+
+# PyCUDA has no wheel on the index: one found in $(WHEELS) is taken, else it is built (needs nvcc).
+$(VENV)/.stamp-gpu: requirements-gpu.lock $(VENV)/.stamp-run
+	@echo "make: installing $< and PyCUDA"
+	@$(call install,$<)
+	$(BIN)/pip install -q --no-deps $(if $(WHEELS),--find-links $(WHEELS)) pycuda==$(PYCUDA_VERSION)
+	@touch $@
+
+COMPILE = $(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+  --custom-compile-command "make lock" $(LOCK_ARGS) pyproject.toml
+
+lock: $(VENV)/.stamp-run
+	$(BIN)/pip install -q uv==$(UV_VERSION)
+	$(COMPILE) -o requirements.lock
+	$(COMPILE) -c requirements.lock --extra dev -o requirements-dev.lock
+	@# the bindings of CUDA 13.0, which every CUDA 13 driver serves
+	echo 'cuda-bindings==13.0.*' | $(COMPILE) -c - -c requirements.lock --extra gpu --no-emit-package pycuda -o requirements-gpu.lock
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

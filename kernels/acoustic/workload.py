@@ -1,0 +1,320 @@
+"""Host side of the acoustic stencil: weights, NumPy reference, buffers, launches.
+
+Notation as in the README beside this file: u_new = 2 u - u_old + velocity^2 scale lap(u), with
+scale = (dt / h)^2 and lap the sum of the three second differences times h^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launchwise.builds import Build
+from launchwise.space import launch as launch_shape
+from launchwise.spec import Spec
+from launchwise.workload import Buffer, Device, Finding, Launch, Session, Workload
+
+SPACING_M = 10.0
+VELOCITY_MS = (1500.0, 4500.0)
+COURANT = 0.4
+"""Largest v dt / h: below the limits of stability at orders 2, 8, 16 (.5774, .4529, .4237)."""
+
+SCALE = (COURANT / VELOCITY_MS[1]) ** 2
+"""(dt / h)^2 in (s/m)^2 for a time step of COURANT h / max(v)."""
+
+NUMPY_LIMIT = 128
+"""Grids up to this many points an axis are checked against NumPy, larger ones on the device."""
+
+ROUNDING = 4.0
+"""Allowed error in units of eps times the largest term: the sums have up to 50 terms."""
+
+
+def weights(order: int) -> np.ndarray:
+    """Weights of the central second difference of even ``order``: float64, order // 2 + 1 values.
+
+    c_k = 2 (-1)^(k+1) (M!)^2 / (k^2 (M-k)! (M+k)!) for k = 1..M with M = order / 2, and
+    c_0 = -2 sum c_k (closed form of the Lagrange weights; Fornberg 1988).
+    """
+    half = order // 2
+    outer = [
+        2.0
+        * (-1.0) ** (k + 1)
+        * (math.factorial(half) ** 2 / (math.factorial(half - k) * math.factorial(half + k)))
+        / k**2
+        for k in range(1, half + 1)
+    ]
+    return np.array([-2.0 * math.fsum(outer), *outer])
+
+
+def laplacian(u: np.ndarray, order: int) -> np.ndarray:
+    """Sum of the three second differences times h^2 on the interior of a cubic grid.
+
+    Parameters
+    ----------
+    u
+        float64, shape (n, n, n), axes z, y, x.
+
+    Returns
+    -------
+    float64, shape (n - order,) * 3.
+    """
+    half, size = order // 2, u.shape[0]
+    inner = slice(half, size - half)
+    total = np.zeros((size - order,) * 3)
+    for axis in range(3):
+        for k, weight in enumerate(weights(order)):
+            for offset in {k, -k}:
+                window = [inner] * 3
+                window[axis] = slice(half + offset, size - half + offset)
+                total += weight * u[tuple(window)]
+    return total
+
+
+def time_step(
+    u: np.ndarray, u_old: np.ndarray, velocity: np.ndarray, order: int, scale: float
+) -> np.ndarray:
+    """One leapfrog step in float64: shape (n, n, n) in, interior (n - order,) * 3 out."""
+    half, size = order // 2, u.shape[0]
+    inner = (slice(half, size - half),) * 3
+    speed = velocity[inner].astype(float)
+    return 2.0 * u[inner] - u_old[inner] + speed**2 * scale * laplacian(u.astype(float), order)
+
+
+def uniform(n: int, seed: int, low: float, high: float) -> np.ndarray:
+    """The device's inputs in NumPy: float64, shape (n, n, n), the same bits as check.cu's fill."""
+    with np.errstate(over="ignore"):
+        index = np.arange(1, n**3 + 1, dtype=np.uint64)
+        bits = np.uint64(seed) + index * np.uint64(0x9E3779B97F4A7C15)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        bits ^= bits >> np.uint64(31)
+    fraction = (bits >> np.uint64(11)).astype(float) * 2.0**-53
+    return (low + (high - low) * fraction).reshape(n, n, n)
+
+
+def inputs(n: int, dtype: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """u, u_old and velocity of a problem, shape (n, n, n) each, in ``dtype``."""
+    u, u_old = (uniform(n, seed + which, -1.0, 1.0).astype(dtype) for which in (0, 1))
+    return u, u_old, uniform(n, seed + 2, *VELOCITY_MS).astype(dtype)
+
+
+def tolerance(order: int, dtype: str) -> float:
+    """Allowed error of one step: ROUNDING eps times the largest value that the terms can reach."""
+    reach = np.abs(weights(order))
+    largest = 3.0 + 3.0 * COURANT**2 * float(reach[0] + 2.0 * reach[1:].sum())
+    return ROUNDING * float(np.finfo(dtype).eps) * largest
+
+
+class Acoustic(Workload):
+    """Acoustic wave propagation on an n^3 grid."""
+
+    def __init__(self, folder: Path, spec: Spec) -> None:
+        super().__init__(folder, spec)
+        self._checked: set[tuple[int, str]] = set()
+
+    def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
+        """See :meth:`launchwise.workload.Workload.build`."""
+        real = "float" if problem["dtype"] == "float32" else "double"
+        order, n = int(problem["order"]), int(problem["n"])
+        suffix = "f" if real == "float" else ""
+        # c_0 serves the centre once, for all three axes.
+        values = weights(order) * ([3.0] + [1.0] * (order // 2))
+        elements = self.pitch(problem, configuration) * n * n
+        defines = {
+            "REAL": real,
+            "INDEX": "int" if elements < 2**31 else "long long",
+            "RADIUS": order // 2,
+            "ROW_PADDING": configuration["row_padding"],
+            "WEIGHTS": "{" + ", ".join(f"{value!r}{suffix}" for value in values.tolist()) + "}",
+        }
+        return Build.of(self.spec.variants[configuration["variant"]].source, defines)
+
+    def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
+        """See :meth:`launchwise.workload.Workload.check_builds`."""
+        return [check_build(str(problem["dtype"]))]
+
+    def layout(self, configuration: Mapping[str, Any]) -> Hashable:
+        """Padded and unpadded rows need buffers of their own."""
+        return configuration["row_padding"]
+
+    def pitch(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> int:
+        """Elements from one row to the next."""
+        return int(self.spec.value("pitch", problem, configuration))
+
+    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """The device's reference against NumPy, odd-sized grid, both pitches."""
+        kind = (int(problem["order"]), str(problem["dtype"]))
+        if kind in self._checked:
+            return ""
+        small = {**problem, "n": int(problem["order"]) + 21}
+        for padding in (0, 1):
+            session = AcousticSession(self, device, small, padding, seed, numpy_reference=False)
+            try:
+                found = session.reference_interior()
+                expected = session.numpy_reference()
+            finally:
+                session.close()
+            error = float(np.max(np.abs(found - expected)))
+            if not error <= tolerance(int(problem["order"]), "float64"):
+                return f"the device's float64 reference is off by {error:.3g} at n = {small['n']}"
+        self._checked.add(kind)
+        return ""
+
+    def open(
+        self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
+    ) -> AcousticSession:
+        """See :meth:`launchwise.workload.Workload.open`."""
+        padding = int(str(layout))
+        small = int(problem["n"]) <= NUMPY_LIMIT
+        return AcousticSession(self, device, problem, padding, seed, numpy_reference=small)
+
+
+def check_build(dtype: str) -> Build:
+    """Build of fill, reference and compare for arrays of ``dtype``."""
+    return Build.of("check.cu", {"REAL": "float" if dtype == "float32" else "double"})
+
+
+class AcousticSession(Session):
+    """Buffers of one problem at one pitch."""
+
+    def __init__(
+        self,
+        workload: Acoustic,
+        device: Device,
+        problem: Mapping[str, Any],
+        padding: int,
+        seed: int,
+        numpy_reference: bool,
+    ) -> None:
+        self.workload = workload
+        self.device = device
+        self.problem = dict(problem)
+        self.seed = seed
+        self.n, self.order = int(problem["n"]), int(problem["order"])
+        self.dtype = np.dtype(str(problem["dtype"]))
+        self.pitch = workload.pitch(problem, {"row_padding": padding})
+        self.tolerance = tolerance(self.order, self.dtype.name)
+        cells = self.pitch * self.n * self.n
+        self.working_set_bytes = 4 * cells * self.dtype.itemsize
+        self._buffers: list[Buffer] = []
+        try:
+            self.u_new, self.u, self.u_old, self.velocity = (
+                self._allocate(cells * self.dtype.itemsize) for _ in range(4)
+            )
+            self.expected = self._allocate(self.n**3 * 8)
+            self.findings = self._allocate(24)
+            self._make_inputs()
+            if numpy_reference:
+                padded = np.pad(self.numpy_reference(), self.order // 2)
+                device.upload(self.expected, padded)
+            else:
+                self._device_reference()
+        except BaseException:
+            self.close()
+            raise
+
+    def _allocate(self, nbytes: int) -> Buffer:
+        self._buffers.append(self.device.allocate(nbytes))
+        return self._buffers[-1]
+
+    def _run(self, kernel: str, *arguments: Any) -> None:
+        blocks = min(self.n * self.n, 32 * self.device.sms)
+        build = check_build(self.dtype.name)
+        self.device.launch(Launch(build, kernel, (blocks, 1, 1), (256, 1, 1), arguments))
+
+    def _make_inputs(self) -> None:
+        ranges = ((-1.0, 1.0), (-1.0, 1.0), VELOCITY_MS)
+        for which, (buffer, (low, high)) in enumerate(
+            zip((self.u, self.u_old, self.velocity), ranges, strict=True)
+        ):
+            seed = np.uint64(self.seed + which)
+            shape = (np.int64(self.n), np.int64(self.pitch))
+            self._run("fill", buffer, *shape, seed, np.float64(low), np.float64(high))
+
+    def _device_reference(self) -> None:
+        table = weights(self.order)
+        buffer = self.device.allocate(table.nbytes)
+        try:
+            self.device.upload(buffer, table)
+            self._run(
+                "reference",
+                self.expected,
+                self.u,
+                self.u_old,
+                self.velocity,
+                buffer,
+                np.int64(self.n),
+                np.int64(self.pitch),
+                np.int32(self.order // 2),
+                np.float64(SCALE),
+            )
+            self.device.download(self.findings, np.empty(3, np.uint64))
+        finally:
+            self.device.release(buffer)
+
+    def numpy_reference(self) -> np.ndarray:
+        """Expected interior by NumPy: float64, shape (n - order,) * 3."""
+        u, u_old, velocity = inputs(self.n, self.dtype.name, self.seed)
+        return time_step(u.astype(float), u_old.astype(float), velocity, self.order, SCALE)
+
+    def reference_interior(self) -> np.ndarray:
+        """Expected interior as it lies on the device: float64, shape (n - order,) * 3."""
+        whole = np.empty((self.n,) * 3)
+        self.device.download(self.expected, whole)
+        inner = slice(self.order // 2, self.n - self.order // 2)
+        return whole[inner, inner, inner]
+
+    def launch(self, configuration: Mapping[str, Any]) -> Launch:
+        """See :meth:`launchwise.workload.Session.launch`."""
+        build = self.workload.build(self.problem, configuration)
+        block, grid = launch_shape(self.workload.spec, self.problem, configuration)
+        index = np.int32 if dict(build.defines)["INDEX"] == "int" else np.int64
+        arguments: tuple[Any, ...] = (
+            self.u_new,
+            self.u,
+            self.u_old,
+            self.velocity,
+            index(self.n),
+            self.dtype.type(SCALE),
+        )
+        if configuration["variant"] == "omp_tile":
+            arguments += tuple(np.int32(configuration[name]) for name in ("tx", "ty", "tz"))
+        return Launch(build, str(configuration["variant"]), grid, block, arguments)
+
+    def poison(self) -> None:
+        """Every bit set: a NaN that no computation yields."""
+        self.device.fill_bytes(self.u_new, 0xFF)
+
+    def check(self) -> Finding:
+        """See :meth:`launchwise.workload.Session.check`."""
+        self.device.fill_bytes(self.findings, 0)
+        self._run(
+            "compare",
+            self.u_new,
+            self.expected,
+            np.int64(self.n),
+            np.int64(self.pitch),
+            np.int32(self.order // 2),
+            np.float64(self.tolerance),
+            self.findings,
+        )
+        found = np.empty(3, np.uint64)
+        self.device.download(self.findings, found)
+        off, outside = int(found[0]), int(found[2])
+        max_error = float(found[1:2].view(np.float64)[0])
+        wrong = ""
+        if off:
+            wrong = f"{off} points off by up to {max_error:.3g} (allowed {self.tolerance:.3g})"
+        elif outside:
+            wrong = f"{outside} cells outside the interior were written"
+        return Finding(max_error, self.tolerance, wrong)
+
+    def close(self) -> None:
+        """Give the buffers back."""
+        for buffer in self._buffers:
+            self.device.release(buffer)
+        self._buffers.clear()

@@ -1,0 +1,92 @@
+"""One cubin bundle a workload and architecture: a zip of cubins and an index.
+
+The index names, for every build, the cubin that holds it and each kernel's symbol, registers,
+spilled bytes and shared memory.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launchwise.builds import Build
+from launchwise.errors import UserError
+from launchwise.storage import whole_file
+
+INDEX = "index.json"
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled kernel: where it is and what it takes of an SM."""
+
+    cubin: str
+    symbol: str
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+
+
+class Bundle:
+    """A readable bundle.
+
+    Raises
+    ------
+    UserError
+        When the file is missing, truncated or no bundle.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                self.index: dict[str, Any] = json.loads(archive.read(INDEX))
+                self._cubins = {name: archive.read(name) for name in self.index["cubins"]}
+        except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
+            raise UserError(path, "", f"is no cubin bundle (truncated?): {error}") from error
+
+    @property
+    def arch(self) -> str:
+        """Architecture that the cubins are for, such as ``sm_90``."""
+        return str(self.index["arch"])
+
+    @property
+    def toolkit(self) -> str:
+        """Release of nvcc that made them, such as ``13.0``."""
+        return str(self.index["toolkit"])
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of sources, flags and compiler."""
+        return str(self.index["fingerprint"])
+
+    def cubin(self, name: str) -> bytes:
+        """Content of one cubin."""
+        return self._cubins[name]
+
+    def kernel(self, build: Build, name: str) -> Kernel:
+        """The kernel ``name`` of ``build``.
+
+        Raises
+        ------
+        UserError
+            When the bundle does not hold it: the bundle is older than the question.
+        """
+        try:
+            return Kernel(**self.index["builds"][build.key][name])
+        except KeyError:
+            message = f"holds no {name} from {build.source} with {dict(build.defines)}"
+            raise UserError(self.path, "", message) from None
+
+
+def write_bundle(path: str | Path, index: dict[str, Any], cubins: dict[str, bytes]) -> None:
+    """Write a bundle whole or not at all; the same content gives the same bytes."""
+    members = {INDEX: json.dumps(index, indent=1, sort_keys=True).encode(), **cubins}
+    with whole_file(path) as scratch, zipfile.ZipFile(scratch, "w") as archive:
+        for name, content in members.items():
+            entry = zipfile.ZipInfo(name, date_time=EPOCH)
+            archive.writestr(entry, content, compress_type=zipfile.ZIP_DEFLATED)

@@ -1,0 +1,139 @@
+"""Physical cards of this machine, and the lock that lets one job at a time measure on one.
+
+Slices of one card share its memory, L2 and power, so the lock is on the card, by UUID.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from launchwise.errors import UserError
+
+POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Card:
+    """A physical card: ``uuid`` as NVML gives it, ``arch`` such as sm_90."""
+
+    index: int
+    uuid: str
+    device_name: str
+    arch: str
+    driver: str
+
+    @property
+    def mark(self) -> str:
+        """Hash of the UUID (16 hex characters): names the card in results and nowhere else."""
+        return hashlib.sha256(self.uuid.encode()).hexdigest()[:16]
+
+
+def cards() -> list[Card]:
+    """Cards that this process may use (CUDA_VISIBLE_DEVICES is respected), by PCI order.
+
+    Empty where there is no driver or NVML is not installed.
+    """
+    try:
+        import pynvml
+    except ImportError:
+        return []
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return []
+    try:
+        driver = _text(pynvml.nvmlSystemGetDriverVersion())
+        found = []
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
+            found.append(
+                Card(
+                    index=index,
+                    uuid=_text(pynvml.nvmlDeviceGetUUID(handle)),
+                    device_name=_text(pynvml.nvmlDeviceGetName(handle)),
+                    arch=f"sm_{major}{minor}",
+                    driver=driver,
+                )
+            )
+    finally:
+        pynvml.nvmlShutdown()
+    return visible(found, os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def visible(found: list[Card], variable: str | None) -> list[Card]:
+    """Those of ``found`` that CUDA_VISIBLE_DEVICES names, by index or by the start of the UUID."""
+    if variable is None:
+        return found
+    chosen = []
+    for part in filter(None, (part.strip() for part in variable.split(","))):
+        match = [card for card in found if part == str(card.index) or card.uuid.startswith(part)]
+        if not match:
+            break  # CUDA, too, ignores everything after the first entry that it cannot find.
+        chosen.append(match[0])
+    return chosen
+
+
+def selects(arch: str, device: str | None) -> Callable[[Card], bool]:
+    """Whether a card has this architecture and, if given, ``device`` in its name."""
+
+    def fits(card: Card) -> bool:
+        return card.arch == arch.rstrip("af") and (device is None or device in card.device_name)
+
+    return fits
+
+
+@contextmanager
+def free_card(
+    gpu: str, fits: Callable[[Card], bool], wanted: str, folder: Path | None = None
+) -> Iterator[Card]:
+    """Wait for a card that ``fits`` and is not being measured on; hold it for the block.
+
+    Parameters
+    ----------
+    gpu
+        Name of the GPU in the settings, for the message.
+    wanted
+        What fits, in words.
+    folder
+        Where the lock files lie: a folder that every job on this machine shares.
+
+    Raises
+    ------
+    UserError
+        When no card of this machine fits.
+    """
+    present = cards()
+    fitting = [card for card in present if fits(card)]
+    if not fitting:
+        here = ", ".join(sorted({f"{card.device_name} ({card.arch})" for card in present}))
+        message = f"source is live and needs {wanted}, but this machine has {here or 'no GPU'}"
+        raise UserError("config.yaml", f"gpus.{gpu}", message)
+    folder = folder or Path(tempfile.gettempdir())
+    while True:
+        for card in fitting:
+            # Readable by everyone: users of one machine share its cards.
+            lock = FileLock(folder / f"launchwise-card-{card.mark}.lock", mode=0o666)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                continue
+            try:
+                yield card
+            finally:
+                lock.release()
+            return
+        time.sleep(POLL_S)

@@ -1,0 +1,150 @@
+"""The ``compile`` stage: every build of a workload for one architecture, through PyCUDA.
+
+``pycuda.compiler.compile_plain`` needs nvcc and no driver, so a login node can do this.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import warnings
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from launchwise.builds import Build, spread, translation_unit
+from launchwise.bundle import write_bundle
+from launchwise.errors import UserError
+from launchwise.spec import Spec
+from launchwise.storage import digest, digest_files
+
+FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
+SOURCES = ("*.cu", "*.cuh", "*.h", "*.py", "spec.yaml")
+
+_ENTRY = re.compile(r"Compiling entry function '(?P<symbol>\w+)'")
+_SPILLS = re.compile(r"(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (?P<registers>\d+) registers")
+_SHARED = re.compile(r"(?P<shared>\d+) bytes smem")
+
+
+def compile_bundle(
+    folder: Path, spec: Spec, builds: Iterable[Build], arch: str, path: Path, threads: int
+) -> None:
+    """Compile ``builds`` for ``arch`` on ``threads`` cores and write the bundle to ``path``.
+
+    Raises
+    ------
+    UserError
+        When nvcc or PyCUDA is missing, or nvcc fails: its message is shown.
+    """
+    release = nvcc_release()
+    groups = spread(builds, threads)
+    units = [translation_unit(group, spec.headers) for group in groups]
+    with warnings.catch_warnings(record=True) as said, ThreadPoolExecutor(threads) as pool:
+        # PyCUDA hands on what ptxas says as a warning; every message names its own kernels.
+        warnings.simplefilter("always")
+        cubins = list(pool.map(lambda unit: compile_unit(unit, folder, arch), units))
+    resources = parse_resources("\n".join(str(warning.message) for warning in said))
+    names = [f"{number}.cubin" for number in range(len(units))]
+    index = {
+        "arch": arch,
+        "toolkit": release,
+        "flags": FLAGS,
+        "fingerprint": fingerprint(folder, release),
+        "cubins": names,
+        "builds": {
+            build.key: _kernels(build, name, resources)
+            for group, name in zip(groups, names, strict=True)
+            for build in group
+        },
+    }
+    write_bundle(path, index, dict(zip(names, cubins, strict=True)))
+
+
+def fingerprint(folder: Path, release: str) -> str:
+    """Hash of everything that decides what the kernels of ``folder`` compute and how fast."""
+    sources = [path for pattern in SOURCES for path in folder.glob(pattern)]
+    return digest([digest_files(sources), FLAGS, release])
+
+
+def compile_unit(unit: str, folder: Path, arch: str) -> bytes:
+    """Cubin of one translation unit.
+
+    Raises
+    ------
+    UserError
+        With what nvcc said.
+    """
+    try:
+        from pycuda.compiler import compile_plain
+    except ImportError as error:
+        message = f"PyCUDA cannot be imported ({error}); `make gpu` installs it"
+        raise UserError("compile", "", message) from error
+    options = [*FLAGS, "-arch", arch, f"-I{folder.resolve()}"]
+    try:
+        return bytes(compile_plain(unit, options, False, "nvcc", None, "cubin"))
+    except Exception as error:
+        # Without a driver PyCUDA cannot even make its own error (the class lives in the driver
+        # module): then nvcc is asked once more, for its message alone.
+        said = getattr(error, "stderr", None) or _nvcc_message(unit, options)
+        raise UserError(folder, arch, f"nvcc failed: {_first_error(said, error)}") from error
+
+
+def nvcc_release() -> str:
+    """Release of the nvcc on the path, such as ``13.0``.
+
+    Raises
+    ------
+    UserError
+        When there is none.
+    """
+    if shutil.which("nvcc") is None:
+        raise UserError("compile", "nvcc", "is not on the PATH: install the CUDA toolkit")
+    said = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"release (\d+\.\d+)", said.stdout)
+    if found is None:
+        raise UserError("compile", "nvcc", f"does not tell its release: {said.stderr}")
+    return found.group(1)
+
+
+def _nvcc_message(unit: str, options: list[str]) -> str:
+    command = ["nvcc", *options, "-x", "cu", "-cubin", "-o", "/dev/null", "-"]
+    done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
+    return done.stderr + done.stdout
+
+
+def _first_error(said: str, error: Exception) -> str:
+    lines = [line.strip() for line in said.splitlines() if "error" in line or "fatal" in line]
+    return lines[0] if lines else (said.strip() or repr(error))[:500]
+
+
+def parse_resources(said: str) -> dict[str, dict[str, int]]:
+    """Registers, spilled bytes and static shared memory of each kernel, from ``ptxas -v``."""
+    found: dict[str, dict[str, int]] = {}
+    symbol = ""
+    for line in said.splitlines():
+        if entry := _ENTRY.search(line):
+            symbol = entry["symbol"]
+            found[symbol] = {"registers": 0, "spill_bytes": 0, "shared_bytes": 0}
+        if not symbol:
+            continue
+        if spills := _SPILLS.search(line):
+            found[symbol]["spill_bytes"] = int(spills["stores"]) + int(spills["loads"])
+        if registers := _REGISTERS.search(line):
+            found[symbol]["registers"] = int(registers["registers"])
+            if shared := _SHARED.search(line):
+                found[symbol]["shared_bytes"] = int(shared["shared"])
+    return found
+
+
+def _kernels(
+    build: Build, cubin: str, resources: dict[str, dict[str, int]]
+) -> dict[str, dict[str, Any]]:
+    suffix = f"_{build.key}"
+    return {
+        symbol.removesuffix(suffix): {"cubin": cubin, "symbol": symbol, **taken}
+        for symbol, taken in resources.items()
+        if symbol.endswith(suffix)
+    }

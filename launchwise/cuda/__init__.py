@@ -1,0 +1,1 @@
+"""Everything that touches a GPU. Only modules in here import PyCUDA or the CUDA bindings."""

@@ -1,0 +1,36 @@
+"""The one error type that users of the pipeline are meant to see."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class UserError(Exception):
+    """Something that the user can mend, said in one line.
+
+    Parameters
+    ----------
+    where
+        The file at fault (or the command), as the user knows it.
+    key
+        The key, column or flag inside it; empty when the whole file is meant.
+    message
+        What is wrong and what is allowed.
+    """
+
+    def __init__(self, where: str | Path, key: str, message: str) -> None:
+        self.where = str(where)
+        self.key = key
+        self.message = " ".join(str(message).split())
+        super().__init__(": ".join(part for part in (self.where, key, self.message) if part))
+
+
+def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
+    """Say that a name is unknown, guess what was meant, and list what is allowed."""
+    names = sorted(str(candidate) for candidate in allowed)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    guess = f", did you mean {close[0]!r}?" if close else ""
+    listed = ", ".join(names) if names else "none"
+    return f"unknown {what} {str(name)!r}{guess} (allowed: {listed})"

@@ -1,0 +1,95 @@
+"""What is known of a GPU: attributes, measured ceilings, and which card it sits on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from launchwise.errors import UserError
+from launchwise.storage import read_json, write_json
+from launchwise.typed import Strict, validated
+
+CORES_PER_SM = {
+    (6, 0): 64,
+    (6, 1): 128,
+    (7, 0): 64,
+    (7, 5): 64,
+    (8, 0): 64,
+    (8, 6): 128,
+    (8, 9): 128,
+    (9, 0): 128,
+    (10, 0): 128,
+    (10, 3): 128,
+    (12, 0): 128,
+}
+"""FP32 lanes of one SM by compute capability (CUDA C++ Programming Guide, throughput table)."""
+
+
+class Ceilings(Strict):
+    """What this GPU was measured to reach, by the ``describe`` stage."""
+
+    copy_bandwidth_gbs: float = Field(gt=0, description="bytes read + written, 1e9 B/s")
+    launch_overhead_us: float = Field(gt=0, description="one empty kernel, back to back")
+
+
+class GpuProfile(Strict):
+    """``results/gpus/<gpu>.json``.
+
+    ``card`` is a hash of the physical card's UUID: slices of one card share it.
+    """
+
+    name: str
+    device_name: str
+    card: str
+    whole_card_sms: int = Field(ge=1)
+    compute_capability: tuple[int, int]
+    arch: str
+    sms: int = Field(ge=1)
+    cores: int = Field(ge=1)
+    clock_mhz: float
+    memory_clock_mhz: float
+    memory_bus_bits: int
+    memory_bytes: int
+    memory_bandwidth_gbs: float = Field(description="from bus width and memory clock")
+    l2_bytes: int
+    shared_per_sm_bytes: int
+    shared_per_block_bytes: int
+    registers_per_sm: int
+    max_threads_per_sm: int
+    max_threads_per_block: int
+    driver: str
+    toolkit: str
+    commit: str
+    measured_at: str
+    ceilings: Ceilings
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether only some SMs of the card are used."""
+        return self.sms < self.whole_card_sms
+
+    def features(self) -> dict[str, float]:
+        """What models may know of a GPU (the paper's five, with measured bandwidth beside)."""
+        return {
+            "gpu_sms": float(self.sms),
+            "gpu_cores": float(self.cores),
+            "gpu_memory_bandwidth_gbs": self.memory_bandwidth_gbs,
+            "gpu_shared_per_sm_bytes": float(self.shared_per_sm_bytes),
+            "gpu_l2_bytes": float(self.l2_bytes),
+            "gpu_copy_bandwidth_gbs": self.ceilings.copy_bandwidth_gbs,
+            "gpu_clock_mhz": self.clock_mhz,
+        }
+
+
+def read_profile(path: str | Path, name: str | None = None) -> GpuProfile:
+    """Read a profile; with ``name``, insist that it describes that GPU."""
+    profile = validated(GpuProfile, read_json(path), path)
+    if name is not None and profile.name != name:
+        raise UserError(path, "name", f"is {profile.name!r}, not {name!r}")
+    return profile
+
+
+def write_profile(path: str | Path, profile: GpuProfile) -> None:
+    """Write a profile."""
+    write_json(path, profile.model_dump(mode="json"))

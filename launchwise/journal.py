@@ -1,0 +1,156 @@
+"""The journal of a shard: one JSON line a measurement, written before the next one begins.
+
+The first line carries the fingerprint of what was measured. A journal with another fingerprint is
+put aside and a new one begins; a line cut short by a kill or a full disk is dropped; of two lines
+with the same key the first counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from filelock import FileLock, Timeout
+
+from launchwise.errors import UserError
+
+SYNC_EVERY = 64
+"""Rows between two forced writes to disk: a killed process loses nothing, a dead machine few."""
+
+
+class Journal:
+    """A journal open for writing: one writer at a time.
+
+    Parameters
+    ----------
+    path
+        The JSON-lines file; its folder is made.
+    fingerprint
+        Hash of everything that must be the same for old rows to count.
+    key_columns
+        Columns that name a row.
+
+    Raises
+    ------
+    UserError
+        When another process writes this journal.
+    """
+
+    def __init__(self, path: Path, fingerprint: str, key_columns: list[str]) -> None:
+        self.path = path
+        self.fingerprint = fingerprint
+        self.key_columns = key_columns
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(f"{path}.lock")
+        self._file: TextIO | None = None
+        self.rows: list[dict[str, Any]] = []
+        self._keys: set[tuple[Any, ...]] = set()
+
+    def __enter__(self) -> Journal:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            holder = _read_holder(self.path)
+            raise UserError(self.path, "", f"is being written by {holder}") from None
+        Path(f"{self.path}.holder").write_text(f"process {os.getpid()} on {socket.gethostname()}")
+        header, rows = read_journal(self.path)
+        if header is not None and header.get("fingerprint") != self.fingerprint:
+            os.replace(self.path, f"{self.path}.{header.get('fingerprint', 'unknown')}")
+            header, rows = None, []
+        for row in rows:
+            self._remember(row)
+        # What can be read is written anew, so that a torn line never sits between whole ones.
+        scratch = Path(f"{self.path}.new")
+        with open(scratch, "w", encoding="utf-8") as fresh:
+            lines = [{"fingerprint": self.fingerprint}, *self.rows]
+            fresh.writelines(_line(entry) for entry in lines)
+            fresh.flush()
+            os.fsync(fresh.fileno())
+        os.replace(scratch, self.path)
+        self._file = open(self.path, "a", encoding="utf-8")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            try:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            finally:
+                self._file.close()
+        Path(f"{self.path}.holder").unlink(missing_ok=True)
+        self._lock.release()
+
+    def __contains__(self, row: dict[str, Any]) -> bool:
+        return self._key(row) in self._keys
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Write one row; a row whose key is already there is ignored.
+
+        Raises
+        ------
+        UserError
+            When the disk is full: nothing before is lost.
+        """
+        if self._file is None:
+            raise ValueError("the journal is not open")
+        if row in self:
+            return
+        try:
+            self._file.write(_line(row))
+            self._file.flush()
+            if len(self.rows) % SYNC_EVERY == 0:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
+        self._remember(row)
+
+    def _remember(self, row: dict[str, Any]) -> None:
+        if row not in self:
+            self._keys.add(self._key(row))
+            self.rows.append(row)
+
+    def _key(self, row: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in self.key_columns)
+
+
+def _line(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _read_holder(path: Path) -> str:
+    try:
+        return Path(f"{path}.holder").read_text()
+    except OSError:
+        return "another process"
+
+
+def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """Header and rows of a journal, torn lines left out; (None, []) when there is none."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return None, []
+    entries = list(_whole_lines(lines))
+    if not entries or "fingerprint" not in entries[0]:
+        return None, []
+    return entries[0], entries[1:]
+
+
+def _whole_lines(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            yield entry

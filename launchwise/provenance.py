@@ -1,0 +1,66 @@
+"""Where a result comes from: commit, packages, time."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+COMMIT_VARIABLE = "LAUNCHWISE_COMMIT"
+"""Names the commit where the code was copied without its repository (a container, a bare node)."""
+
+PACKAGES = (
+    "snakemake",
+    "numpy",
+    "pandas",
+    "scikit-learn",
+    "xgboost-cpu",
+    "lightgbm",
+    "optuna",
+    "pycuda",
+    "cuda-bindings",
+)
+
+
+def commit(root: str | Path = ".") -> str:
+    """Commit of the checkout, with ``+changes`` when tracked files differ from it.
+
+    ``unknown`` where there is neither a repository nor :data:`COMMIT_VARIABLE`.
+    """
+    named = os.environ.get(COMMIT_VARIABLE)
+    if named:
+        return named
+    head = _git(root, "rev-parse", "HEAD")
+    if head is None:
+        return "unknown"
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return f"{head}+changes" if changed else head
+
+
+def _git(root: str | Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=root, capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def now() -> str:
+    """The time, UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).replace(microsecond=0).isoformat()
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide results."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,281 @@
+"""``config.yaml`` and its overlays as typed data, checked against the workloads that exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from launchwise.errors import UserError, unknown
+from launchwise.space import Problem, problems
+from launchwise.spec import Spec, Value, find_workloads, load_spec
+from launchwise.typed import Strict, read_yaml, validated
+
+Selection = dict[str, list[Value]]
+GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]+$")]
+StudyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class Slurm(Strict):
+    """Where Slurm finds a GPU."""
+
+    partition: str
+    gres: str | None = None
+    constraint: str | None = None
+
+
+class Gpu(Strict):
+    """One GPU: recorded, or measured live."""
+
+    source: Literal["recorded", "live"]
+    path: str | None = Field(None, description="folder of a recorded GPU; data/recorded/<gpu>")
+    arch: str | None = Field(None, pattern=r"^sm_\d+[af]?$", description="such as sm_90")
+    device: str | None = Field(None, description="part of the device's name, if kinds are mixed")
+    shards: int = Field(1, ge=1, le=1000, description="jobs that a sweep is cut into")
+    slice_sms: int | None = Field(None, ge=1, description="measure on about this many SMs only")
+    problems: dict[str, list[Selection]] = Field(
+        {}, description="workload -> problems to measure here instead of the common ones"
+    )
+    slurm: Slurm | None = None
+
+
+class Repeats(Strict):
+    """How often one configuration is timed, and when that is enough."""
+
+    minimum: int = Field(5, ge=1, le=1000)
+    maximum: int = Field(25, ge=1, le=10000)
+    precision: float = Field(0.005, gt=0, lt=1, description="relative standard error of the median")
+    budget_ms: float = Field(60.0, gt=0, description="device time spent on one configuration")
+    few: int = Field(3, ge=1, description="repeats when one launch takes the budget or more")
+
+
+class Sweep(Strict):
+    """What is measured of one workload, and how."""
+
+    problems: list[Selection] = Field(min_length=1, description="measured in this order")
+    repeats: Repeats = Repeats()
+    slow_factor: float = Field(3.0, gt=1, description="a first launch so far off ends it")
+    timeout_s: float = Field(60.0, gt=0, description="longest silence of the measuring process")
+
+
+class Fences(Strict):
+    """Tukey's fences on training rows."""
+
+    scope: Literal["problem", "global"] = "problem"
+    factor: float = Field(1.5, gt=0)
+
+
+class ProblemSplit(Strict):
+    """Training and test problems by the values of one or more problem parameters."""
+
+    kind: Literal["problems"] = "problems"
+    title: str
+    train: Selection = Field(min_length=1)
+    test: Selection = Field(min_length=1)
+
+
+class TransferSplit(Strict):
+    """Every GPU in turn left out of training and tested."""
+
+    kind: Literal["leave_one_gpu_out"]
+    title: str
+
+
+Split = Annotated[ProblemSplit | TransferSplit, Field(discriminator="kind")]
+
+
+class Study(Strict):
+    """A question asked of sweeps."""
+
+    workload: str
+    title: str
+    question: str
+    gpus: list[GpuName] | None = Field(None, description="all GPUs when left out")
+    candidates: Selection = Field({}, description="configurations by the values of their tunables")
+    fences: Fences = Fences()
+    near_best_percent: float = Field(2.0, ge=0, description="what classifiers learn as best")
+    random_draws: list[int] = Field([1, 5, 20], description="k of the random search baseline")
+    splits: dict[StudyName, Split] = Field(min_length=1)
+    models: list[str] = Field(min_length=1)
+
+
+class ModelEntry(Strict):
+    """A recommender with what is fixed and what is searched."""
+
+    kind: str
+    title: str
+    parameters: dict[str, float | int | str | bool | None] = Field({}, description="held fixed")
+    trials: int | None = Field(None, ge=0, description="overrides search.trials")
+
+
+class Search(Strict):
+    """Optuna's hyper-parameter search."""
+
+    trials: int = Field(6, ge=0, le=100000)
+    folds: int = Field(3, ge=2, le=20)
+    max_rows: int = Field(8000, ge=100, description="rows that one trial may learn from")
+
+
+class Settings(Strict):
+    """Everything in ``config.yaml``."""
+
+    seed: int = Field(2026, ge=0, lt=2**31)
+    workloads: list[str] = Field(["kernels"], min_length=1, description="folders of workloads")
+    gpus: dict[GpuName, Gpu] = Field(min_length=1)
+    sweeps: dict[str, Sweep]
+    models: dict[StudyName, ModelEntry] = Field(min_length=1)
+    search: Search = Search()
+    studies: dict[StudyName, Study] = Field(min_length=1)
+
+
+class Experiment:
+    """Settings with the specs they speak of: checked together, asked by the rules.
+
+    Parameters
+    ----------
+    settings
+        Typed settings.
+    files
+        Files that the settings were merged from, the last one strongest; for messages only.
+    root
+        Folder that relative paths start from.
+
+    Raises
+    ------
+    UserError
+        At the first name or value that does not fit.
+    """
+
+    def __init__(self, settings: Settings, files: list[Path], root: Path) -> None:
+        self.settings = settings
+        self._files = files
+        self.root = root
+        folders = [root / folder for folder in settings.workloads]
+        self.folders = find_workloads(folders)
+        self.specs: dict[str, Spec] = {}
+        self._check_studies()
+        self._check_sweeps()
+
+    def _fail(self, key: str, message: str) -> None:
+        raise UserError(blamed(key, self._files), key, message)
+
+    def _check_studies(self) -> None:
+        for name, study in self.settings.studies.items():
+            key = f"studies.{name}"
+            self._load(study.workload, f"{key}.workload")
+            for gpu in study.gpus or []:
+                if gpu not in self.settings.gpus:
+                    self._fail(f"{key}.gpus", unknown("GPU", gpu, self.settings.gpus))
+            for model in study.models:
+                if model not in self.settings.models:
+                    self._fail(f"{key}.models", unknown("model", model, self.settings.models))
+            spec = self.specs[study.workload]
+            for column in study.candidates:
+                if column not in spec.tunable_columns:
+                    message = unknown("tunable", column, spec.tunable_columns)
+                    self._fail(f"{key}.candidates", message)
+            self._check_splits(key, study, spec)
+
+    def _check_splits(self, key: str, study: Study, spec: Spec) -> None:
+        for name, split in study.splits.items():
+            if isinstance(split, TransferSplit):
+                continue
+            for part in ("train", "test"):
+                for column, values in getattr(split, part).items():
+                    where = f"{key}.splits.{name}.{part}"
+                    if column not in spec.problem:
+                        self._fail(where, unknown("problem parameter", column, spec.problem))
+                    for value in values:
+                        if complaint := spec.problem[column].check(value):
+                            self._fail(f"{where}.{column}", complaint)
+
+    def _check_sweeps(self) -> None:
+        for workload in self.settings.sweeps:
+            self._load(workload, f"sweeps.{workload}")
+            try:
+                problems(self.specs[workload], self.settings.sweeps[workload].problems)
+            except ValueError as error:
+                self._fail(f"sweeps.{workload}.problems", str(error))
+        for name, gpu in self.settings.gpus.items():
+            for workload in gpu.problems:
+                key = f"gpus.{name}.problems"
+                self._load(workload, key)
+                try:
+                    problems(self.specs[workload], gpu.problems[workload])
+                except ValueError as error:
+                    self._fail(f"{key}.{workload}", str(error))
+            if gpu.source == "live":
+                for workload in self.workloads_of(name):
+                    if workload not in self.settings.sweeps:
+                        self._fail("sweeps", f"{workload} is missing, but {name} measures it live")
+
+    def _load(self, workload: str, key: str) -> None:
+        if workload not in self.folders:
+            self._fail(key, unknown("workload", workload, self.folders))
+        if workload not in self.specs:
+            self.specs[workload] = load_spec(self.folders[workload])
+
+    def gpus_of(self, study: str) -> list[str]:
+        """GPUs of a study, in the order of the settings."""
+        named = self.settings.studies[study].gpus
+        return [gpu for gpu in self.settings.gpus if named is None or gpu in named]
+
+    def workloads_of(self, gpu: str) -> list[str]:
+        """Workloads that the studies need from a GPU, in the order of the studies."""
+        wanted = [
+            study.workload
+            for study in self.settings.studies.values()
+            if study.gpus is None or gpu in study.gpus
+        ]
+        return list(dict.fromkeys(wanted))
+
+    def problems_of(self, gpu: str, workload: str) -> list[Problem]:
+        """Problems that a live sweep measures, in order."""
+        own = self.settings.gpus[gpu].problems.get(workload)
+        blocks = self.settings.sweeps[workload].problems if own is None else own
+        return problems(self.specs[workload], blocks)
+
+
+def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) -> Experiment:
+    """Check merged settings and every file they came from.
+
+    Parameters
+    ----------
+    config
+        The merged mapping (Snakemake's ``config``).
+    files
+        Where it came from, the strongest last.
+    root
+        Folder of the Snakefile.
+
+    Raises
+    ------
+    UserError
+        One line: file, key, what is wrong, what is allowed.
+    """
+    for path in files:
+        read_yaml(path)  # Snakemake merges silently; a key given twice must not pass.
+    where = files[0] if files else Path("config.yaml")
+    try:
+        settings = validated(Settings, dict(config), where)
+    except UserError as error:
+        raise UserError(blamed(error.key, files), error.key, error.message) from error
+    return Experiment(settings, files, root)
+
+
+def blamed(key: str, files: list[Path]) -> str:
+    """The last of ``files`` that holds ``key`` (or as much of it as any of them does)."""
+    best, depth = files[0] if files else Path("config.yaml"), -1
+    for path in files:
+        node, found = read_yaml(path), 0
+        for part in re.split(r"\.(?![^\[]*\])", key) if key else []:
+            if isinstance(node, Mapping) and part in node:
+                node, found = node[part], found + 1
+            else:
+                break
+        if found >= depth:
+            best, depth = path, found
+    return str(best)

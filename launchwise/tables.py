@@ -1,0 +1,339 @@
+"""Every table of the pipeline: its columns, types and units, declared once.
+
+Tables are Parquet files. Each file carries its kind, the version of its schema and the unit of each
+of its columns in its metadata; :func:`read_table` checks all three and every value before it hands
+out a row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
+import pyarrow
+import pyarrow.parquet
+
+from launchwise.errors import UserError, unknown
+from launchwise.spec import Spec, Value
+from launchwise.storage import whole_file
+
+SCHEMA_VERSION = 1
+METADATA_KEY = b"launchwise"
+
+MEASURED = ("ok", "slow")
+"""Statuses of rows whose ``time_ms`` can be believed; ``slow`` rows were launched once only."""
+
+STATUSES = (*MEASURED, "wrong", "failed", "timeout", "out_of_memory")
+UNITS = {
+    "time_ms": "ms",
+    "times_ms": "ms",
+    "first_ms": "ms",
+    "relative_error": "1",
+    "max_error": "1",
+    "tolerance": "1",
+    "spill_bytes": "B",
+    "shared_bytes": "B",
+    "predicted_ms": "ms",
+    "best_ms": "ms",
+    "baseline_ms": "ms",
+}
+
+
+def _text(**options: Any) -> pa.Column:
+    return pa.Column(str, **options)
+
+
+def _real(*checks: pa.Check, nullable: bool = False) -> pa.Column:
+    return pa.Column(float, checks=list(checks), nullable=nullable)
+
+
+def _whole(minimum: int = 0) -> pa.Column:
+    return pa.Column("int64", checks=pa.Check.ge(minimum))
+
+
+def _value_column(values: list[Value]) -> pa.Column:
+    kind: Any = str if any(isinstance(value, str) for value in values) else "int64"
+    return pa.Column(kind, checks=pa.Check.isin(values))
+
+
+def problem_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns that name a problem of ``spec``."""
+    columns = {}
+    for name, parameter in spec.problem.items():
+        if parameter.values is not None:
+            columns[name] = _value_column(parameter.values)
+        else:
+            checks = [
+                pa.Check.ge(parameter.minimum) if parameter.minimum is not None else None,
+                pa.Check.le(parameter.maximum) if parameter.maximum is not None else None,
+            ]
+            columns[name] = pa.Column("int64", checks=[check for check in checks if check])
+    return columns
+
+
+def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns that name a configuration of ``spec``."""
+    tunables = {
+        name: _value_column([tunable.neutral, *tunable.values])
+        for name, tunable in spec.tunables.items()
+    }
+    return {"variant": _value_column(list(spec.variants)), **tunables}
+
+
+def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of a sweep: one row a (GPU, problem, configuration).
+
+    ``time_ms`` is the median of ``times_ms`` (the first launch is never in it, except in a ``slow``
+    row, which has only that one); ``relative_error`` the relative standard error of that median;
+    ``max_error`` the largest deviation from the float64 reference, ``tolerance`` what is allowed.
+    """
+    positive = pa.Check.gt(0)
+    measured = pa.Check(
+        lambda table: table["time_ms"].notna() == table["status"].isin(MEASURED),
+        error="time_ms is given exactly where status is ok or slow",
+    )
+    repeats = pa.Check(
+        lambda table: table["times_ms"].map(len) == table["repeats"],
+        error="repeats is the number of times_ms",
+    )
+    return pa.DataFrameSchema(
+        {
+            "gpu": _text(),
+            "workload": _text(checks=pa.Check.eq(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "status": _text(checks=pa.Check.isin(STATUSES)),
+            "reason": _text(),
+            "time_ms": _real(positive, nullable=True),
+            "times_ms": pa.Column(object),
+            "repeats": _whole(),
+            "relative_error": _real(pa.Check.ge(0), nullable=True),
+            "first_ms": _real(positive, nullable=True),
+            "l2": _text(checks=pa.Check.isin(["", "cold", "warm"])),
+            "max_error": _real(pa.Check.ge(0), nullable=True),
+            "tolerance": _real(positive, nullable=True),
+            "registers": _whole(),
+            "spill_bytes": _whole(),
+            "shared_bytes": _whole(),
+            "card": _text(),
+            "driver": _text(),
+            "toolkit": _text(),
+            "backend": _text(),
+            "commit": _text(),
+            "seed": _whole(),
+            "measured_at": _text(),
+        },
+        checks=[measured, repeats],
+        unique=spec.key_columns,
+        strict=True,
+        name="measurements",
+    )
+
+
+def removed_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of what the fences removed: keys, time, the fences (ms) and the scope they had."""
+    return pa.DataFrameSchema(
+        {
+            "split": _text(),
+            "fold": _text(),
+            "scope": _text(checks=pa.Check.isin(["problem", "global"])),
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "time_ms": _real(pa.Check.gt(0)),
+            "lower_ms": _real(),
+            "upper_ms": _real(),
+        },
+        strict=True,
+        name="removed",
+    )
+
+
+def training_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of what models learn from: measured training rows inside the fences."""
+    return pa.DataFrameSchema(
+        {
+            "split": _text(),
+            "fold": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "time_ms": _real(pa.Check.gt(0)),
+        },
+        unique=["split", "fold", *spec.key_columns],
+        strict=True,
+        name="training",
+    )
+
+
+def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of recommendations: candidates of every test problem, rank 1 is what to use.
+
+    Models that predict times rank every candidate; others may stop after the first.
+    """
+    return pa.DataFrameSchema(
+        {
+            "study": _text(),
+            "model": _text(),
+            "split": _text(),
+            "fold": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            "rank": _whole(1),
+            **configuration_schema(spec),
+            "predicted_ms": _real(pa.Check.gt(0), nullable=True),
+        },
+        unique=["model", "split", "fold", "gpu", *spec.problem_columns, "rank"],
+        strict=True,
+        name="recommendations",
+    )
+
+
+def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of the evaluation: one row a (model, split, fold, GPU, test problem).
+
+    ``time_ms`` is the measured time of the recommended configuration (an expectation for random
+    draws); ``improvement`` is baseline over it, ``fraction`` is best over it. A recommendation that
+    no sweep measured has no time; ``status`` says why.
+    """
+    return pa.DataFrameSchema(
+        {
+            "study": _text(),
+            "model": _text(),
+            "role": _text(checks=pa.Check.isin(["model", "baseline", "oracle"])),
+            "split": _text(),
+            "fold": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "status": _text(),
+            "predicted_ms": _real(pa.Check.gt(0), nullable=True),
+            "time_ms": _real(pa.Check.gt(0), nullable=True),
+            "baseline_ms": _real(pa.Check.gt(0), nullable=True),
+            "best_ms": _real(pa.Check.gt(0)),
+            "improvement": _real(nullable=True),
+            "fraction": _real(nullable=True),
+            "improved_runs": _real(pa.Check.ge(0), nullable=True),
+            "spearman": _real(nullable=True),
+            "absolute_percentage_error": _real(nullable=True),
+        },
+        unique=["model", "split", "fold", "gpu", *spec.problem_columns],
+        strict=True,
+        name="evaluation",
+    )
+
+
+def write_table(
+    path: str | Path,
+    table: pd.DataFrame,
+    schema: pa.DataFrameSchema,
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """Check ``table`` and write it, whole or not at all.
+
+    Parameters
+    ----------
+    facts
+        JSON-able provenance, stored in the file's metadata (see :func:`read_facts`).
+
+    Raises
+    ------
+    UserError
+        When the table does not fit its schema (a mistake of a stage, named with column and rows).
+    """
+    checked = _checked(path, table[list(schema.columns)], schema)
+    arrow = pyarrow.Table.from_pandas(checked, preserve_index=False)
+    note = {
+        "kind": schema.name,
+        "version": SCHEMA_VERSION,
+        "units": {name: UNITS[name] for name in schema.columns if name in UNITS},
+        "facts": dict(facts or {}),
+    }
+    text = json.dumps(note, sort_keys=True, allow_nan=False).encode()
+    arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), METADATA_KEY: text})
+    with whole_file(path) as scratch:
+        pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
+
+
+def read_table(path: str | Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
+    """Read a table and check kind, units, columns and values.
+
+    Raises
+    ------
+    UserError
+        One line: the file, the column, what is wrong. A truncated file is one of these.
+    """
+    note = _note(path)
+    if note["kind"] != schema.name:
+        raise UserError(path, "", f"holds {note['kind']}, not {schema.name}")
+    units = note.get("units", {})
+    for name in schema.columns:
+        if name in UNITS and name in units and units[name] != UNITS[name]:
+            raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
+    try:
+        table = pd.read_parquet(path)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
+    return _checked(path, table, schema)
+
+
+def read_facts(path: str | Path) -> dict[str, Any]:
+    """Provenance in a table's metadata."""
+    return dict(_note(path)["facts"])
+
+
+def _note(path: str | Path) -> dict[str, Any]:
+    try:
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+    except FileNotFoundError as error:
+        raise UserError(path, "", "is missing") from error
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise UserError(path, "", f"is no whole Parquet file (truncated?): {error}") from error
+    if METADATA_KEY not in metadata:
+        raise UserError(path, "", "was not written by launchwise: its metadata is missing")
+    note: dict[str, Any] = json.loads(metadata[METADATA_KEY])
+    if note.get("version") != SCHEMA_VERSION:
+        message = f"has schema version {note.get('version')}, not {SCHEMA_VERSION}"
+        raise UserError(path, "", message)
+    return note
+
+
+def _checked(path: str | Path, table: pd.DataFrame, schema: pa.DataFrameSchema) -> pd.DataFrame:
+    missing = [name for name in schema.columns if name not in table.columns]
+    if missing:
+        raise UserError(path, missing[0], _missing_message(missing[0], list(table.columns)))
+    if schema.unique:
+        repeated = int(table.duplicated(list(schema.unique)).sum())
+        if repeated:
+            keys = ", ".join(schema.unique)
+            raise UserError(path, "", f"{repeated} duplicated rows (rows with the same {keys})")
+    try:
+        return schema.validate(table)
+    except pa.errors.SchemaError as error:
+        column = str(getattr(error.schema, "name", "") or "")
+        if error.reason_code is pa.errors.SchemaErrorReason.COLUMN_NOT_IN_SCHEMA:
+            strange = [name for name in table.columns if name not in schema.columns]
+            raise UserError(
+                path, strange[0], unknown("column", strange[0], schema.columns)
+            ) from error
+        raise UserError(path, column, _first_case(error)) from error
+
+
+def _missing_message(column: str, present: list[str]) -> str:
+    stem, _, unit = column.rpartition("_")
+    twins = [name for name in present if stem and name.rpartition("_")[0] == stem]
+    if column in UNITS and twins:
+        return f"is missing; {twins[0]} is not in {unit}"
+    return "is missing"
+
+
+def _first_case(error: pa.errors.SchemaError) -> str:
+    cases = error.failure_cases
+    if isinstance(cases, pd.DataFrame) and "failure_case" in cases and len(cases):
+        case = cases["failure_case"].iloc[0]
+        return f"{error.check}: {len(cases)} values fail, the first is {case!r}"
+    return str(error)

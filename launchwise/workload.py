@@ -1,0 +1,170 @@
+"""What a workload's own Python says: builds, buffers, reference, launches.
+
+``kernels/<workload>/workload.py`` defines one subclass of :class:`Workload`. It talks to the GPU
+through a :class:`Device` only, so that it can be read, typed and tested without CUDA.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from launchwise.builds import Build
+from launchwise.errors import UserError
+from launchwise.spec import Spec
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with everything that it is launched with.
+
+    ``arguments`` are NumPy scalars and :class:`Buffer` objects, in the order of the kernel's
+    parameters.
+    """
+
+    build: Build
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What verification found: the largest error, what is allowed, and what is wrong if any."""
+
+    max_error: float
+    tolerance: float
+    wrong: str = ""
+
+
+class Buffer(Protocol):
+    """Device memory."""
+
+    nbytes: int
+
+
+class Device(Protocol):
+    """A GPU as workloads see it. Every operation is queued in order; only download waits."""
+
+    sms: int
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Device memory of ``nbytes``, given back with :meth:`release`."""
+
+    def release(self, buffer: Buffer) -> None:
+        """Give memory back."""
+
+    def fill_bytes(self, buffer: Buffer, value: int) -> None:
+        """Set every byte."""
+
+    def upload(self, buffer: Buffer, array: np.ndarray) -> None:
+        """Copy a contiguous array to the start of ``buffer``."""
+
+    def download(self, buffer: Buffer, array: np.ndarray) -> None:
+        """Wait for everything queued and fill a contiguous ``array`` from ``buffer``."""
+
+    def launch(self, launch: Launch) -> None:
+        """Queue a kernel."""
+
+
+class Session(ABC):
+    """One problem on one device, in one layout of its buffers: inputs made, reference known."""
+
+    working_set_bytes: int
+    """Bytes that one launch reads or writes: decides whether L2 must be flushed."""
+
+    @abstractmethod
+    def launch(self, configuration: Mapping[str, Any]) -> Launch:
+        """How to run ``configuration``."""
+
+    @abstractmethod
+    def poison(self) -> None:
+        """Make the output recognisably unwritten."""
+
+    @abstractmethod
+    def check(self) -> Finding:
+        """Compare the output with the float64 reference. Waits for the device."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the buffers back."""
+
+
+class Workload(ABC):
+    """A kernel family. Subclasses live in ``kernels/<workload>/workload.py``."""
+
+    def __init__(self, folder: Path, spec: Spec) -> None:
+        self.folder = folder
+        self.spec = spec
+
+    @abstractmethod
+    def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
+        """Build that holds the configuration's kernel."""
+
+    @abstractmethod
+    def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
+        """Builds that making inputs and checking outputs needs."""
+
+    def layout(self, configuration: Mapping[str, Any]) -> Hashable:
+        """Configurations of one layout share a session; by default all do."""
+        return ()
+
+    @abstractmethod
+    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """Hold the device's reference against NumPy on a small problem: what is wrong, or ''.
+
+        Called before every problem; a workload remembers what it has already checked.
+        """
+
+    @abstractmethod
+    def open(
+        self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
+    ) -> Session:
+        """Make inputs and reference of ``problem`` on ``device``."""
+
+
+def load_workload(folder: Path, spec: Spec) -> Workload:
+    """The workload defined in ``folder/workload.py``.
+
+    Raises
+    ------
+    UserError
+        When the file is missing or defines no single subclass of :class:`Workload`.
+    """
+    path = folder / "workload.py"
+    if not path.is_file():
+        raise UserError(path, "", "is missing")
+    module_spec = importlib.util.spec_from_file_location(f"launchwise_workload_{folder.name}", path)
+    if module_spec is None or module_spec.loader is None:
+        raise UserError(path, "", "cannot be loaded")
+    module = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Workload)
+        and value.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        raise UserError(path, "", f"must define one subclass of Workload, not {len(found)}")
+    return found[0](folder, spec)
+
+
+def builds_of(workload: Workload, problems: list[dict[str, Any]]) -> set[Build]:
+    """Every build that measuring ``problems`` needs."""
+    from launchwise.space import configurations
+
+    needed: set[Build] = set()
+    for problem in problems:
+        needed.update(workload.check_builds(problem))
+        for configuration in configurations(workload.spec, problem):
+            needed.add(workload.build(problem, configuration))
+    return needed

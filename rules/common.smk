@@ -1,0 +1,29 @@
+# Names shared by every stage.
+
+
+container: "docker://python:3.12-slim"
+
+
+# Plain values for params: a stage reruns when what it reads of the settings changes.
+GPUS = {name: gpu.model_dump(mode="json") for name, gpu in settings.gpus.items()}
+STUDIES = {name: study.model_dump(mode="json") for name, study in settings.studies.items()}
+MODELS = {name: model.model_dump(mode="json") for name, model in settings.models.items()}
+SWEEPS = {
+    name: sweep.model_dump(mode="json", exclude={"problems"})
+    for name, sweep in settings.sweeps.items()
+}
+RECORDED = [name for name, gpu in settings.gpus.items() if gpu.source == "recorded"]
+LIVE = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
+RECORDED_IN = {name: settings.gpus[name].path or f"data/recorded/{name}" for name in RECORDED}
+ARCHS = architectures(settings)
+FOLDERS = folders(experiment)
+
+
+wildcard_constraints:
+    gpu=pattern(settings.gpus),
+    study=pattern(settings.studies),
+    model=pattern(settings.models),
+    workload=pattern(experiment.folders),
+    split=r"[a-z][a-z0-9_]*",
+    arch=r"sm_\d+[af]?",
+    shard=r"\d+",

@@ -1,0 +1,154 @@
+# From kernels and GPUs to sweeps.
+#   in   kernels/{workload}/, a GPU; or data/recorded/{gpu}/
+#   out  results/gpus/{gpu}.json                 what the GPU is and reaches
+#        results/build/{workload}/{arch}.cubins  every build, with registers and spills
+#        results/sweeps/{gpu}/{workload}.parquet every measurement
+
+
+rule describe:
+    """Attributes of a live GPU and its measured ceilings."""
+    input:
+        code=code("scripts/describe.py"),
+    output:
+        "results/gpus/{gpu}.json",
+    log:
+        "results/logs/describe/{gpu}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    params:
+        entry=lambda wildcards: GPUS[wildcards.gpu],
+        arch=lambda wildcards: ARCHS[wildcards.gpu],
+    resources:
+        gpu=1,
+    script:
+        "../scripts/describe.py"
+
+
+rule recorded_profile:
+    """The profile of a recorded GPU, checked."""
+    input:
+        code=code("scripts/recorded_profile.py"),
+        profile=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/profile.json",
+    output:
+        "results/gpus/{gpu}.json",
+    log:
+        "results/logs/recorded_profile/{gpu}.log",
+    wildcard_constraints:
+        gpu=pattern(RECORDED),
+    script:
+        "../scripts/recorded_profile.py"
+
+
+rule compile:
+    """Every build of a workload for one architecture; needs nvcc, no driver."""
+    input:
+        code=code("scripts/compile.py"),
+        sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
+    output:
+        "results/build/{workload}/{arch}.cubins",
+    log:
+        "results/logs/compile/{workload}.{arch}.log",
+    params:
+        folder=lambda wildcards: FOLDERS[wildcards.workload],
+        problems=lambda wildcards: problems_for(experiment, ARCHS, **wildcards),
+    threads: workflow.cores
+    script:
+        "../scripts/compile.py"
+
+
+rule sweep:
+    """One shard: every configuration verified, then timed, in a process of its own."""
+    input:
+        code=code("scripts/sweep.py"),
+        child=code("launchwise/cuda/child.py"),
+        profile="results/gpus/{gpu}.json",
+        bundle=lambda wildcards: f"results/build/{{workload}}/{ARCHS[wildcards.gpu]}.cubins",
+    output:
+        "results/sweeps/{gpu}/{workload}/{shard}.parquet",
+    log:
+        "results/logs/sweep/{gpu}.{workload}.{shard}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    params:
+        folder=lambda wildcards: FOLDERS[wildcards.workload],
+        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
+        problems=lambda wildcards: shard_of(experiment, **wildcards),
+        sweep=lambda wildcards: SWEEPS[wildcards.workload],
+        seed=settings.seed,
+        # No declared output: Snakemake deletes those when a job fails, and a journal must stay.
+        journal="results/journal/{gpu}/{workload}/{shard}.jsonl",
+    resources:
+        gpu=1,
+    script:
+        "../scripts/sweep.py"
+
+
+rule gather:
+    """The shards of a live sweep in one table."""
+    input:
+        code=code("scripts/gather.py"),
+        shards=lambda wildcards: expand(
+            "results/sweeps/{{gpu}}/{{workload}}/{shard}.parquet",
+            shard=range(1, GPUS[wildcards.gpu]["shards"] + 1),
+        ),
+    output:
+        "results/sweeps/{gpu}/{workload}.parquet",
+    log:
+        "results/logs/gather/{gpu}.{workload}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    params:
+        folder=lambda wildcards: FOLDERS[wildcards.workload],
+    script:
+        "../scripts/gather.py"
+
+
+rule recorded:
+    """A recorded sweep, checked row by row and taken as it is."""
+    input:
+        code=code("scripts/recorded.py"),
+        sweep=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/{{workload}}.parquet",
+    output:
+        "results/sweeps/{gpu}/{workload}.parquet",
+    log:
+        "results/logs/recorded/{gpu}.{workload}.log",
+    wildcard_constraints:
+        gpu=pattern(RECORDED),
+    params:
+        folder=lambda wildcards: FOLDERS[wildcards.workload],
+    script:
+        "../scripts/recorded.py"
+
+
+rule record:
+    """A live sweep kept for good: rows and provenance under data/recorded/."""
+    input:
+        code=code("scripts/record.py"),
+        sweep="results/sweeps/{gpu}/{workload}.parquet",
+    output:
+        sweep="data/recorded/{gpu}/{workload}.parquet",
+        provenance="data/recorded/{gpu}/{workload}.provenance.json",
+    log:
+        "results/logs/record/{gpu}.{workload}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    params:
+        folder=lambda wildcards: FOLDERS[wildcards.workload],
+        sweep=lambda wildcards: SWEEPS[wildcards.workload],
+    script:
+        "../scripts/record.py"
+
+
+rule record_profile:
+    """The profile of a live GPU kept beside its recorded sweeps."""
+    input:
+        code=code("scripts/recorded_profile.py"),
+        profile="results/gpus/{gpu}.json",
+    output:
+        "data/recorded/{gpu}/profile.json",
+    log:
+        "results/logs/record_profile/{gpu}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    script:
+        "../scripts/recorded_profile.py"

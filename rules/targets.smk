@@ -1,0 +1,76 @@
+# Targets with names: one for each stage of each study, workload and GPU.
+
+
+rule all:
+    """The report: everything before it is made as needed."""
+    default_target: True
+    input:
+        "results/report/index.html",
+
+
+for study, entry in settings.studies.items():
+
+    rule:
+        name:
+            f"split_{study}"
+        input:
+            f"results/splits/{study}.json",
+
+    rule:
+        name:
+            f"clean_{study}"
+        input:
+            expand("results/clean/{study}/{split}.parquet", study=study, split=entry.splits),
+
+    rule:
+        name:
+            f"train_{study}"
+        input:
+            expand("results/models/{study}/{model}", study=study, model=entry.models),
+
+    rule:
+        name:
+            f"recommend_{study}"
+        input:
+            expand("results/recommendations/{study}/{model}.parquet", study=study, model=[*entry.models, "baselines"]),
+
+    rule:
+        name:
+            f"evaluate_{study}"
+        input:
+            f"results/evaluation/{study}.parquet",
+
+
+for workload in {study.workload: None for study in settings.studies.values()}:
+
+    rule:
+        name:
+            f"compile_{workload}"
+        input:
+            expand("results/build/{workload}/{arch}.cubins", workload=workload, arch=sorted(set(ARCHS.values()))),
+
+
+for gpu in settings.gpus:
+
+    rule:
+        name:
+            f"describe_{gpu}"
+        input:
+            f"results/gpus/{gpu}.json",
+
+    rule:
+        name:
+            f"sweep_{gpu}"
+        input:
+            f"results/gpus/{gpu}.json",
+            expand("results/sweeps/{gpu}/{workload}.parquet", gpu=gpu, workload=experiment.workloads_of(gpu)),
+
+
+for gpu in LIVE:
+
+    rule:
+        name:
+            f"record_{gpu}"
+        input:
+            f"data/recorded/{gpu}/profile.json",
+            expand("data/recorded/{gpu}/{workload}.provenance.json", gpu=gpu, workload=experiment.workloads_of(gpu)),

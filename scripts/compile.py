@@ -1,0 +1,32 @@
+"""Compile every build that the sweeps of one workload need on one architecture."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.compile import compile_bundle
+from launchwise.scripting import running
+from launchwise.spec import load_spec
+from launchwise.workload import builds_of, load_workload
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    folder: Path, problems: list[dict[str, Any]], arch: str, threads: int, output: Path
+) -> None:
+    """Write the cubin bundle of the workload in ``folder``."""
+    spec = load_spec(folder)
+    builds = builds_of(load_workload(folder, spec), problems)
+    compile_bundle(folder, spec, builds, arch, output, threads)
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        main(
+            Path(snakemake.params.folder),
+            snakemake.params.problems,
+            snakemake.wildcards.arch,
+            snakemake.threads,
+            Path(snakemake.output[0]),
+        )

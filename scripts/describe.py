@@ -1,0 +1,50 @@
+"""Describe one live GPU: attributes and measured ceilings."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from launchwise.cards import free_card, selects
+from launchwise.errors import UserError
+from launchwise.gpu import GpuProfile, write_profile
+from launchwise.scripting import running
+from launchwise.settings import Gpu
+from launchwise.typed import validated
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(name: str, entry: Gpu, arch: str, output: str) -> None:
+    """Describe a free card that fits ``entry`` and write the profile to ``output``."""
+    wanted = f"{entry.device or 'a card'} of {arch}"
+    with free_card(name, selects(arch, entry.device), wanted) as card:
+        job = {
+            "name": name,
+            "card": card.mark,
+            "driver": card.driver,
+            "slice_sms": entry.slice_sms,
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "launchwise.cuda.describe"],
+            input=json.dumps(job),
+            capture_output=True,
+            text=True,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
+            check=False,
+        )
+    if done.returncode:
+        raise UserError("describe", name, (done.stderr.strip().splitlines() or ["died"])[-1])
+    write_profile(output, validated(GpuProfile, json.loads(done.stdout.splitlines()[-1]), name))
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        main(
+            snakemake.wildcards.gpu,
+            Gpu.model_validate(snakemake.params.entry),
+            snakemake.params.arch,
+            snakemake.output[0],
+        )

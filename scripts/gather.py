@@ -1,0 +1,28 @@
+"""Put the shards of a sweep together."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from launchwise.scripting import running
+from launchwise.spec import load_spec
+from launchwise.tables import measurement_schema, read_facts, read_table, write_table
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(folder: Path, shards: list[str], output: str) -> None:
+    """Write one table, sorted by key, of every row in ``shards``."""
+    spec = load_spec(folder)
+    schema = measurement_schema(spec)
+    tables = [read_table(path, schema) for path in shards]
+    rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
+    rows = rows.sort_values(spec.key_columns, ignore_index=True)
+    write_table(output, rows, schema, {"shards": [read_facts(path) for path in shards]})
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        main(Path(snakemake.params.folder), list(snakemake.input.shards), snakemake.output[0])

@@ -1,0 +1,46 @@
+"""Keep a live sweep as a recorded one: rows and provenance, ready to be committed."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.scripting import running
+from launchwise.spec import load_spec
+from launchwise.storage import write_json
+from launchwise.tables import measurement_schema, read_facts, read_table, write_table
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(folder: Path, sweep: str, how: dict[str, Any], outputs: Any) -> None:
+    """Write the rows and their provenance."""
+    spec = load_spec(folder)
+    schema = measurement_schema(spec)
+    table, facts = read_table(sweep, schema), read_facts(sweep)
+    write_table(outputs.sweep, table, schema, facts)
+    provenance = {
+        "workload": spec.workload,
+        "rows": len(table),
+        "rows_by_status": dict(Counter(table["status"])),
+        "problems": len(table[spec.problem_columns].drop_duplicates()),
+        "first_measured_at": min(table["measured_at"]),
+        "last_measured_at": max(table["measured_at"]),
+        "sweep": how,
+        **{
+            name: sorted(set(table[name]))
+            for name in ("commit", "card", "driver", "toolkit", "backend")
+        },
+        **facts,
+    }
+    write_json(outputs.provenance, provenance)
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        main(
+            Path(snakemake.params.folder),
+            snakemake.input.sweep,
+            snakemake.params.sweep,
+            snakemake.output,
+        )

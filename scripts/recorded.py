@@ -1,0 +1,39 @@
+"""Take a recorded sweep as it is, after checking every row of it."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launchwise.errors import UserError
+from launchwise.scripting import running
+from launchwise.spec import load_spec
+from launchwise.storage import whole_file
+from launchwise.tables import measurement_schema, read_table
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(folder: Path, gpu: str, sweep: str, output: str) -> None:
+    """Check ``sweep`` and copy it.
+
+    Raises
+    ------
+    UserError
+        When it does not fit its schema or speaks of another GPU.
+    """
+    table = read_table(sweep, measurement_schema(load_spec(folder)))
+    if names := sorted(set(table["gpu"]) - {gpu}):
+        raise UserError(sweep, "gpu", f"is {names[0]!r}, not {gpu!r}")
+    with whole_file(output) as scratch:
+        shutil.copyfile(sweep, scratch)
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        main(
+            Path(snakemake.params.folder),
+            snakemake.wildcards.gpu,
+            snakemake.input.sweep,
+            snakemake.output[0],
+        )

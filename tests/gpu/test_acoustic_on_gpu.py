@@ -1,0 +1,256 @@
+"""The acoustic workload on a real GPU: correctness, mutants, faults, timing. Run with -m gpu."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchwise import space
+from launchwise.bundle import Bundle
+from launchwise.cards import cards, free_card
+from launchwise.compile import compile_bundle
+from launchwise.gpu import GpuProfile
+from launchwise.journal import Journal, read_journal
+from launchwise.settings import Sweep
+from launchwise.space import gpu_facts
+from launchwise.spec import load_spec
+from launchwise.sweep import Shard, measure_shard
+from launchwise.workload import builds_of, load_workload
+
+pytestmark = pytest.mark.gpu
+
+ROOT = Path(__file__).resolve().parents[2]
+ACOUSTIC = ROOT / "kernels" / "acoustic"
+KINDS = [(dtype, order) for dtype in ("float32", "float64") for order in (2, 8, 16)]
+
+# GPts/s at 512^3 of a plain untiled kernel on one H200 (first measured for the design).
+UNTILED_H200 = {
+    ("float32", 2): 167,
+    ("float32", 8): 90,
+    ("float32", 16): 47,
+    ("float64", 2): 110,
+    ("float64", 8): 55,
+    ("float64", 16): 29,
+}
+
+
+@pytest.fixture(scope="session")
+def profile() -> GpuProfile:
+    """The first card, described by the real stage."""
+    return described(None)
+
+
+def described(slice_sms: int | None) -> GpuProfile:
+    """Describe the first card, or a slice of it, in a process of its own."""
+    present = cards()
+    assert present, "these tests need a GPU"
+    job = {"name": "test", "card": present[0].mark, "driver": present[0].driver}
+    done = subprocess.run(
+        [sys.executable, "-m", "launchwise.cuda.describe"],
+        input=json.dumps({**job, "slice_sms": slice_sms}),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": present[0].uuid},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return GpuProfile.model_validate_json(done.stdout)
+
+
+def measured(
+    folder: Path,
+    profile: GpuProfile,
+    problems: list[dict[str, Any]],
+    scratch: Path,
+    slice_sms: int | None = None,
+    timeout_s: float = 60.0,
+) -> list[dict[str, Any]]:
+    """Rows of a real sweep of ``problems`` with the workload in ``folder``."""
+    spec = load_spec(folder)
+    bundle = scratch / "bundle.cubins"
+    builds = builds_of(load_workload(folder, spec), problems)
+    compile_bundle(folder, spec, builds, profile.arch, bundle, os.cpu_count() or 1)
+    with free_card("test", lambda card: card.arch == profile.arch, profile.arch) as card:
+        shard = Shard(
+            spec=spec,
+            folder=folder,
+            problems=problems,
+            sweep=Sweep(problems=[{"n": [20]}], timeout_s=timeout_s),
+            seed=3,
+            gpu_facts=gpu_facts(profile.model_dump()),
+            labels={
+                "gpu": profile.name,
+                "workload": "acoustic",
+                "card": card.mark,
+                "driver": card.driver,
+                "toolkit": Bundle(bundle).toolkit,
+                "backend": "pycuda",
+                "commit": "test",
+            },
+            command=[sys.executable, "-m", "launchwise.cuda.child"],
+            environment={
+                **os.environ,
+                "CUDA_VISIBLE_DEVICES": card.uuid,
+                "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+            },
+            job={
+                "bundle": str(bundle),
+                "slice_sms": slice_sms,
+                "expected_sms": profile.sms,
+            },
+        )
+        with Journal(scratch / "journal.jsonl", "test", spec.key_columns) as journal:
+            measure_shard(shard, journal)
+    return read_journal(scratch / "journal.jsonl")[1]
+
+
+def test_every_configuration_is_right_on_odd_grids(profile: GpuProfile, tmp_path: Path) -> None:
+    # 61 and 127 are held against NumPy, 251 against the device's own float64 reference.
+    problems = [
+        {"n": n, "dtype": dtype, "order": order} for n in (61, 127, 251) for dtype, order in KINDS
+    ]
+    rows = measured(ACOUSTIC, profile, problems, tmp_path)
+    statuses = Counter(row["status"] for row in rows)
+    print("rows", len(rows), dict(statuses))
+    assert set(statuses) <= {"ok", "slow"}
+    assert all(row["max_error"] <= row["tolerance"] for row in rows)
+    spec = load_spec(ACOUSTIC)
+    expected = sum(
+        len(space.configurations(spec, problem, gpu_facts(profile.model_dump())))
+        for problem in problems
+    )
+    assert len(rows) == expected
+
+
+MUTANTS = {
+    "weight": ("workload.py", "* (order // 2))\n", "* (order // 2))\n        values[1] += 1e-3\n"),
+    "plane": ("linear.cu", "interior / interior + RADIUS;",
+              "interior / interior + RADIUS;\n    if (z == RADIUS) return;"),
+    "axes": ("stencil.cuh", "u_new[at] = Real(2)",
+             "u_new[at / plane * plane + at % row * row + at % plane / row] = Real(2)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("n", [100, 200])
+def test_mutants_are_rejected(profile: GpuProfile, tmp_path: Path, name: str, n: int) -> None:
+    folder = tmp_path / "acoustic"
+    shutil.copytree(ACOUSTIC, folder)
+    file, old, new = MUTANTS[name]
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new))
+    problems = [{"n": n, "dtype": dtype, "order": 8} for dtype in ("float32", "float64")]
+    rows = measured(folder, profile, problems, tmp_path)
+    touched = [row for row in rows if name != "plane" or row["variant"] == "linear"]
+    print(name, n, Counter(row["status"] for row in touched))
+    assert touched
+    assert {row["status"] for row in touched} == {"wrong"}
+
+
+def test_an_illegal_address_costs_one_row_each(profile: GpuProfile, tmp_path: Path) -> None:
+    folder = tmp_path / "acoustic"
+    shutil.copytree(ACOUSTIC, folder)
+    source = folder / "block3d.cu"
+    text = source.read_text()
+    spot = "    const INDEX last = n - RADIUS;\n"
+    assert spot in text
+    bad = f"{spot}    if (blockDim.x == 512 && blockDim.y == 2) u_new[-(1ll << 40)] = 0;\n"
+    source.write_text(text.replace(spot, bad))
+    rows = measured(folder, profile, [{"n": 64, "dtype": "float32", "order": 2}], tmp_path)
+    failed = [row for row in rows if row["status"] == "failed"]
+    assert [(row["bx"], row["by"]) for row in failed] == [(512, 2)]
+    assert "illegal" in failed[0]["reason"]
+    assert {row["status"] for row in rows} <= {"ok", "slow", "failed"}
+
+
+def test_a_kernel_that_never_ends_is_a_timeout(profile: GpuProfile, tmp_path: Path) -> None:
+    folder = tmp_path / "acoustic"
+    shutil.copytree(ACOUSTIC, folder)
+    source = folder / "block3d.cu"
+    text = source.read_text()
+    spot = "    const INDEX last = n - RADIUS;\n"
+    bad = f"{spot}    if (blockDim.x == 1024) while (*(volatile REAL *)u_new != REAL(1e30));\n"
+    source.write_text(text.replace(spot, bad))
+    rows = measured(
+        folder, profile, [{"n": 64, "dtype": "float32", "order": 2}], tmp_path, timeout_s=5
+    )
+    assert [row["bx"] for row in rows if row["status"] == "timeout"] == [1024]
+
+
+def test_the_untiled_baseline_is_an_honest_one(profile: GpuProfile, tmp_path: Path) -> None:
+    if "H200" not in profile.device_name:
+        pytest.skip("the yardstick was measured on an H200")
+    spec = load_spec(ACOUSTIC)
+    for dtype, order in KINDS:
+        problem = {"n": 512, "dtype": dtype, "order": order}
+        folder = tmp_path / f"{dtype}{order}"
+        folder.mkdir()
+        rows = measured(only_untiled(tmp_path), profile, [problem], folder)
+        (row,) = [row for row in rows if row["variant"] == "linear"]
+        rate = spec.value("points", problem) / row["time_ms"] / 1e6
+        print(f"untiled {dtype} order {order}: {rate:.1f} GPts/s")
+        assert rate >= 0.95 * UNTILED_H200[dtype, order]
+
+
+def only_untiled(scratch: Path) -> Path:
+    """A copy of the workload with one configuration but the baseline."""
+    folder = scratch / "few" / "acoustic"
+    if not folder.exists():
+        shutil.copytree(ACOUSTIC, folder)
+        spec = (folder / "spec.yaml").read_text()
+        (folder / "spec.yaml").write_text(
+            spec.replace('"walked >= 2"', '"walked == 2 and tx == 2"').replace(
+                '"threads >= 64"', '"threads == 1024 and bx == 32 and by == 32"'
+            )
+        )
+    return folder
+
+
+def test_a_slice_has_fewer_sms_and_shows_it(profile: GpuProfile, tmp_path: Path) -> None:
+    if profile.compute_capability < (9, 0):
+        pytest.skip("green contexts of 16 SMs need a larger card")
+    part = described(16)
+    assert part.sms == 16
+    assert part.whole_card_sms == profile.sms
+    assert part.is_slice
+    problem = {"n": 256, "dtype": "float64", "order": 16}
+    times = {}
+    for which, slice_sms in ((profile, None), (part, 16)):
+        folder = tmp_path / str(which.sms)
+        folder.mkdir()
+        rows = measured(only_untiled(tmp_path), which, [problem], folder, slice_sms)
+        times[which.sms] = statistics.median(
+            row["time_ms"] for row in rows if row["variant"] == "linear"
+        )
+    ratio = times[16] / times[profile.sms]
+    print(f"16 of {profile.sms} SMs take {ratio:.2f} times as long")
+    # Bound by arithmetic and L1, so by SMs; never more than the SMs that are missing.
+    assert 0.4 * profile.sms / 16 < ratio < 1.15 * profile.sms / 16
+
+
+def test_describe_measures_sane_ceilings(profile: GpuProfile) -> None:
+    print(profile.ceilings)
+    assert 0.5 < profile.ceilings.copy_bandwidth_gbs / profile.memory_bandwidth_gbs < 1.0
+    assert 1 < profile.ceilings.launch_overhead_us < 50
+
+
+def test_two_runs_agree(profile: GpuProfile, tmp_path: Path) -> None:
+    best = []
+    for run in ("first", "second"):
+        folder = tmp_path / run
+        folder.mkdir()
+        rows = measured(ACOUSTIC, profile, [{"n": 256, "dtype": "float32", "order": 8}], folder)
+        best.append(min(row["time_ms"] for row in rows if row["status"] == "ok"))
+    print("best of two runs", best)
+    assert abs(best[0] / best[1] - 1) < 0.03

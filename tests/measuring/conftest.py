@@ -1,0 +1,103 @@
+"""Fixtures for measuring on the CPU with the kernels' own sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchwise.settings import Repeats, Sweep
+from launchwise.spec import Spec, load_spec
+from launchwise.sweep import Shard
+from launchwise.workload import Workload, load_workload
+
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+sys.path.insert(0, str(SUPPORT))
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = Sweep(
+    problems=[{"n": [20]}],
+    repeats=Repeats(minimum=2, maximum=3, budget_ms=5.0, few=2),
+    slow_factor=1e9,
+    timeout_s=20.0,
+)
+"""Few repeats and no early end: a CPU's times say nothing of which configuration is hopeless."""
+
+
+@pytest.fixture(scope="session")
+def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Kernels compiled for the CPU, shared by all tests of a run."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture
+def acoustic_copy(tmp_path: Path) -> Path:
+    """A copy of the acoustic workload with a small space, free to be changed."""
+    folder = tmp_path / "kernels" / "acoustic"
+    shutil.copytree(ROOT / "kernels" / "acoustic", folder)
+    text = (folder / "spec.yaml").read_text()
+    for name, values in {
+        "bx": "[8, 64]",
+        "by": "[1, 8]",
+        "bz": "[1, 8]",
+        "tx": "[1, 2]",
+        "ty": "[1, 2]",
+        "tz": "[1, 2]",
+    }.items():
+        head, _, tail = text.partition(f"  {name}:\n    kind: launch\n    values: ")
+        text = f"{head}  {name}:\n    kind: launch\n    values: {values}\n" + tail.split("\n", 1)[1]
+    (folder / "spec.yaml").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def acoustic(acoustic_copy: Path) -> tuple[Spec, Workload]:
+    """Spec and workload of the small copy."""
+    spec = load_spec(acoustic_copy)
+    return spec, load_workload(acoustic_copy, spec)
+
+
+@pytest.fixture
+def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
+    """A shard that is measured on the CPU, or by another ``script``."""
+
+    def make(
+        problems: list[dict[str, Any]],
+        script: Path = SUPPORT / "host_child.py",
+        sweep: Sweep = QUICK,
+        memory_bytes: int = 1 << 34,
+        **job: Any,
+    ) -> Shard:
+        return Shard(
+            spec=load_spec(acoustic_copy),
+            folder=acoustic_copy,
+            problems=problems,
+            sweep=sweep,
+            seed=7,
+            gpu_facts={
+                "gpu_memory_bytes": memory_bytes,
+                "gpu_max_threads_per_block": 1024,
+                "gpu_shared_per_block_bytes": 49152,
+            },
+            labels={
+                "gpu": "cpu",
+                "workload": "acoustic",
+                "card": "none",
+                "driver": "none",
+                "toolkit": "none",
+                "backend": "g++",
+                "commit": "test",
+            },
+            command=[sys.executable, str(script)],
+            environment={**os.environ, "PYTHONPATH": str(ROOT)},
+            job={"cache": str(kernel_cache)} | job,
+        )
+
+    return make

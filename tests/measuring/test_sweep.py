@@ -1,0 +1,234 @@
+"""The supervisor with real measuring processes: resume, crash, hang, kill, torn journals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchwise.errors import UserError
+from launchwise.journal import Journal, read_journal
+from launchwise.space import configurations
+from launchwise.sweep import Interrupted, Shard, measure_shard, rows_to_table
+from launchwise.tables import measurement_schema, read_table, write_table
+
+PROBLEMS = [
+    {"n": 20, "dtype": "float32", "order": 2},
+    {"n": 21, "dtype": "float64", "order": 2},
+]
+MISBEHAVING = Path(__file__).resolve().parents[1] / "support" / "misbehaving_child.py"
+
+
+def expected_keys(shard: Shard) -> list[tuple[Any, ...]]:
+    """Keys that a finished sweep has, each once."""
+    return sorted(
+        tuple({"gpu": "cpu", **problem, **configuration}[name] for name in shard.spec.key_columns)
+        for problem in shard.problems
+        for configuration in configurations(shard.spec, problem, shard.gpu_facts)
+    )
+
+
+def keys(rows: list[dict[str, Any]], shard: Shard) -> list[tuple[Any, ...]]:
+    """Keys of journal rows."""
+    return sorted(tuple(row[name] for name in shard.spec.key_columns) for row in rows)
+
+
+def run(shard: Shard, path: Path) -> list[dict[str, Any]]:
+    """Measure a shard and read its journal back."""
+    with Journal(path, "print", shard.spec.key_columns) as journal:
+        measure_shard(shard, journal)
+    return read_journal(path)[1]
+
+
+def test_a_sweep_measures_every_configuration_once(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard(PROBLEMS)
+    rows = run(shard, tmp_path / "journal.jsonl")
+    assert keys(rows, shard) == expected_keys(shard)
+    assert Counter(row["status"] for row in rows) == {"ok": len(rows)}
+    schema = measurement_schema(shard.spec)
+    table = rows_to_table(rows, shard.spec, list(schema.columns))
+    write_table(tmp_path / "sweep.parquet", table, schema)
+    assert read_table(tmp_path / "sweep.parquet", schema).equals(table)
+    assert (table["max_error"] <= table["tolerance"]).all()
+
+
+def test_a_second_run_measures_nothing(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
+    shard = make_shard(PROBLEMS[:1])
+    rows = run(shard, tmp_path / "journal.jsonl")
+    # This child would fail at once, if it were started.
+    broken = make_shard(PROBLEMS[:1], script=tmp_path / "missing.py")
+    assert run(broken, tmp_path / "journal.jsonl") == rows
+
+
+def test_a_journal_that_was_cut_goes_on(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
+    shard = make_shard(PROBLEMS)
+    path = tmp_path / "journal.jsonl"
+    first = run(shard, path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 2 // 3])
+    kept = read_journal(path)[1]
+    again = run(shard, path)
+    assert again[: len(kept)] == first[: len(kept)] == kept
+    assert keys(again, shard) == expected_keys(shard)
+
+
+def test_a_problem_that_does_not_fit_is_said_without_trying(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard(PROBLEMS[:1], script=tmp_path / "missing.py", memory_bytes=1000)
+    rows = run(shard, tmp_path / "journal.jsonl")
+    assert keys(rows, shard) == expected_keys(shard)
+    assert {row["status"] for row in rows} == {"out_of_memory"}
+    assert "the card has" in rows[0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("mischief", "status", "reason"),
+    [
+        ("crash", "failed", "SIGSEGV"),
+        ("hang", "timeout", "nothing came for"),
+        ("exit", "failed", "code 5"),
+        ("lost", "failed", "illegal address"),
+    ],
+)
+def test_a_misbehaving_configuration_is_one_row(
+    make_shard: Callable[..., Shard], tmp_path: Path, mischief: str, status: str, reason: str
+) -> None:
+    shard = make_shard(PROBLEMS[:1], script=MISBEHAVING, mischief=mischief)
+    shard = make_shard(
+        PROBLEMS[:1],
+        script=MISBEHAVING,
+        sweep=shard.sweep.model_copy(update={"timeout_s": 4.0}),
+        mischief=mischief,
+    )
+    rows = run(shard, tmp_path / "journal.jsonl")
+    assert keys(rows, shard) == expected_keys(shard)
+    bad = [row for row in rows if row["status"] != "ok"]
+    assert [(row["status"], row["variant"], row["tx"]) for row in bad] == [(status, "omp_tile", 2)]
+    assert reason in bad[0]["reason"]
+    assert bad[0]["time_ms"] is None
+
+
+def test_wrong_results_are_rows_and_never_timed(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard(PROBLEMS[:1])
+    source = shard.folder / "omp_tile.cu"
+    source.write_text(source.read_text().replace("x < min(x0 + tx, last)", "x < x0 + 1"))
+    # A cache of its own: the build's key is its macros, not its text.
+    shard = make_shard(PROBLEMS[:1], cache=str(_folder(tmp_path / "own")))
+    rows = run(shard, tmp_path / "journal.jsonl")
+    statuses = Counter((row["variant"], row["tx"], row["status"]) for row in rows)
+    assert statuses["omp_tile", 2, "wrong"] == 4
+    assert all(status == "ok" for (_, tx, status) in statuses if tx == 1)
+    wrong = [row for row in rows if row["status"] == "wrong"]
+    assert all(row["times_ms"] == [] and "points off" in row["reason"] for row in wrong)
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def test_a_child_that_never_measures_is_an_error_with_its_last_words(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    script = tmp_path / "useless.py"
+    script.write_text("import sys; sys.exit('no such toolkit here')")
+    with pytest.raises(UserError, match="no such toolkit here"):
+        run(make_shard(PROBLEMS[:1], script=script), tmp_path / "journal.jsonl")
+
+
+def test_a_hopeless_configuration_is_launched_once(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard(PROBLEMS[:1], script=MISBEHAVING, mischief="dawdle")
+    sweep = shard.sweep.model_copy(update={"slow_factor": 20.0})
+    shard = make_shard(PROBLEMS[:1], script=MISBEHAVING, sweep=sweep, mischief="dawdle")
+    rows = run(shard, tmp_path / "journal.jsonl")
+    slow = [row for row in rows if row["status"] == "slow"]
+    assert [(row["variant"], row["tx"]) for row in slow] == [("omp_tile", 2)]
+    assert slow[0]["times_ms"] == [slow[0]["first_ms"]]
+    assert slow[0]["repeats"] == 1
+
+
+DRIVER = """
+import json, sys
+from pathlib import Path
+from launchwise.journal import Journal
+from launchwise.settings import Sweep
+from launchwise.spec import load_spec
+from launchwise.sweep import Interrupted, Shard, measure_shard
+job = json.loads(sys.argv[1])
+job["sweep"] = Sweep.model_validate(job["sweep"])
+job["folder"] = Path(job["folder"])
+shard = Shard(spec=load_spec(job["folder"]), **job)
+with Journal(Path(sys.argv[2]), "print", shard.spec.key_columns) as journal:
+    try:
+        measure_shard(shard, journal)
+    except Interrupted:
+        sys.exit(75)
+"""
+
+
+def start(shard: Shard, path: Path) -> subprocess.Popen[bytes]:
+    """A supervisor in a process of its own, to be killed."""
+    job = {
+        "folder": str(shard.folder),
+        "problems": shard.problems,
+        "sweep": shard.sweep.model_dump(mode="json"),
+        "seed": shard.seed,
+        "gpu_facts": shard.gpu_facts,
+        "labels": shard.labels,
+        "command": shard.command,
+        "environment": dict(shard.environment),
+        "job": shard.job,
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", DRIVER, json.dumps(job), str(path)],
+        env=dict(shard.environment),
+    )
+
+
+def wait_for_rows(path: Path, count: int) -> None:
+    """Wait until the journal holds ``count`` rows."""
+    deadline = time.monotonic() + 30
+    while len(read_journal(path)[1]) < count:
+        assert time.monotonic() < deadline, "the sweep does not move"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_supervisor_goes_on_where_it_stopped(
+    make_shard: Callable[..., Shard], tmp_path: Path, how: signal.Signals
+) -> None:
+    shard = make_shard(PROBLEMS, script=MISBEHAVING, mischief="slowly")
+    path = tmp_path / "journal.jsonl"
+    supervisor = start(shard, path)
+    wait_for_rows(path, 5)
+    supervisor.send_signal(how)
+    code = supervisor.wait(timeout=30)
+    assert code == (75 if how is signal.SIGTERM else -signal.SIGKILL)
+    kept = read_journal(path)[1]
+    assert 5 <= len(kept) < len(expected_keys(shard))
+    rows = run(make_shard(PROBLEMS), path)
+    assert rows[: len(kept)] == kept
+    assert keys(rows, shard) == expected_keys(shard)
+
+
+def test_an_interrupted_sweep_says_so(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
+    shard = make_shard(PROBLEMS, script=MISBEHAVING, mischief="interrupt", parent=os.getpid())
+    with pytest.raises(Interrupted, match="rows are kept"):
+        run(shard, tmp_path / "journal.jsonl")
+    assert read_journal(tmp_path / "journal.jsonl")[1]

@@ -1,0 +1,146 @@
+"""Variants against NumPy, and mutants that verification must reject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from host_device import HostDevice
+
+from launchwise import space
+from launchwise.spec import Spec, load_spec
+from launchwise.workload import Workload, load_workload
+
+ORDERS = (2, 8, 16)
+DTYPES = ("float32", "float64")
+
+
+def wrong_configurations(
+    folder: Path, problem: dict[str, Any], cache: Path, variants: set[str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Every configuration's label with what verification says of it ('' when right)."""
+    spec = load_spec(folder)
+    workload = load_workload(folder, spec)
+    device = HostDevice(folder, spec.headers, cache=cache)
+    assert workload.self_check(device, problem, seed=3) == ""
+    for layout in (0, 1):
+        session = workload.open(device, problem, layout, seed=11)
+        for configuration in space.configurations(spec, problem):
+            if workload.layout(configuration) != layout:
+                continue
+            if variants is not None and configuration["variant"] not in variants:
+                continue
+            session.poison()
+            device.launch(session.launch(configuration))
+            yield space.label(configuration, spec), session.check().wrong
+        session.close()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_variant_agrees_with_numpy_on_an_odd_grid(
+    acoustic_copy: Path, kernel_cache: Path, order: int, dtype: str
+) -> None:
+    problem = {"n": order + 11, "dtype": dtype, "order": order}
+    found = dict(wrong_configurations(acoustic_copy, problem, kernel_cache))
+    assert {label.split()[0] for label in found} == {"linear", "block3d", "omp_tile"}
+    assert any("row_padding=1" in label for label in found) or problem["n"] % 16 == 0
+    assert set(found.values()) == {""}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("which", range(5))
+def test_one_weight_off_by_a_thousandth_is_rejected(
+    acoustic_copy: Path, tmp_path: Path, dtype: str, which: int
+) -> None:
+    source = acoustic_copy / "workload.py"
+    text = source.read_text()
+    spot = "        values = weights(order) * ([3.0] + [1.0] * (order // 2))\n"
+    assert spot in text
+    source.write_text(text.replace(spot, f"{spot}        values[{which}] += 1e-3\n"))
+    problem = {"n": 21, "dtype": dtype, "order": 8}
+    found = dict(wrong_configurations(acoustic_copy, problem, tmp_path, {"linear", "omp_tile"}))
+    assert found
+    assert all("points off" in wrong for wrong in found.values())
+
+
+MUTANTS = {
+    "one boundary plane of the interior skipped": (
+        "linear.cu",
+        "thread / interior / interior + RADIUS;",
+        "thread / interior / interior + RADIUS;\n    if (z == n - RADIUS - 1) return;",
+    ),
+    "two axes swapped in what is read": (
+        "stencil.cuh",
+        "u_new[at] = Real(2) * centre - u_old[at]",
+        "u_new[at] = Real(2) * centre - u_old[at / plane * plane + at % row * row + "
+        "at % plane / row]",
+    ),
+    "two axes swapped in where it is written": (
+        "stencil.cuh",
+        "    u_new[at] = Real(2)",
+        "    u_new[at / plane * plane + at % row * row + at % plane / row] = Real(2)",
+    ),
+    "the boundary written, too": (
+        "block3d.cu",
+        "const INDEX last = n - RADIUS;",
+        "const INDEX last = n - RADIUS + 1;",
+    ),
+    "the velocity forgotten": (
+        "stencil.cuh",
+        "speed * speed * scale * laplacian",
+        "speed * scale * laplacian",
+    ),
+    "the old field read from the new one": (
+        "stencil.cuh",
+        "centre - u_old[at]",
+        "centre - u_new[at]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_mutant_is_rejected(acoustic_copy: Path, tmp_path: Path, name: str, dtype: str) -> None:
+    file, old, new = MUTANTS[name]
+    source = acoustic_copy / file
+    text = source.read_text()
+    assert old in text
+    source.write_text(text.replace(old, new))
+    variants = {Path(file).stem} if file.endswith(".cu") else {"linear", "block3d"}
+    problem = {"n": 13, "dtype": dtype, "order": 2}
+    found = dict(wrong_configurations(acoustic_copy, problem, tmp_path, variants))
+    assert found
+    assert all(found.values()), f"{name} passed as right in {found}"
+
+
+def test_a_broken_reference_is_found_before_anything_is_measured(
+    acoustic_copy: Path, tmp_path: Path
+) -> None:
+    source = acoustic_copy / "check.cu"
+    text = source.read_text()
+    assert "2.0 * (double)u[at]" in text
+    source.write_text(text.replace("2.0 * (double)u[at]", "2.001 * (double)u[at]"))
+    spec = load_spec(acoustic_copy)
+    workload = load_workload(acoustic_copy, spec)
+    device = HostDevice(acoustic_copy, spec.headers, cache=tmp_path)
+    problem = {"n": 200, "dtype": "float32", "order": 2}
+    assert "reference is off" in workload.self_check(device, problem, seed=1)
+
+
+def test_inputs_are_the_same_bits_in_numpy_and_on_the_device(
+    acoustic: tuple[Spec, Workload], kernel_cache: Path
+) -> None:
+    spec, workload = acoustic
+    device = HostDevice(workload.folder, spec.headers, cache=kernel_cache)
+    problem = {"n": 21, "dtype": "float64", "order": 2}
+    session: Any = workload.open(device, problem, 1, seed=5)
+    on_device = np.empty((21, 21, session.pitch))
+    device.download(session.velocity, on_device)
+    # The module is loaded from its folder and has no name to import it by.
+    expected = type(workload).open.__globals__["inputs"](21, "float64", 5)[2]
+    assert np.array_equal(on_device[:, :, :21], expected)
+    assert np.isnan(on_device[:, :, 21:]).all()

@@ -1,0 +1,152 @@
+"""A device that runs the kernels' own sources on the CPU.
+
+It lets everything around a GPU run for real where there is none: builds, launches, verification,
+the measuring process, journals. Its times are a CPU's and mean nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launchwise.builds import translation_unit
+from launchwise.measure import OutOfMemory
+from launchwise.workload import Buffer, Launch
+
+HEADER = Path(__file__).with_name("cuda_on_host.h")
+
+
+class HostBuffer:
+    """Memory of the CPU; ``allocation`` as the CUDA device's buffers have it."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        # Neither zeros nor poison: nothing may rely on what fresh memory holds.
+        self.allocation = np.full(nbytes, 0x5A, np.uint8)
+
+
+class HostDevice:
+    """See :class:`launchwise.measure.TimingDevice`.
+
+    Parameters
+    ----------
+    folder
+        The workload's folder.
+    memory_bytes
+        Allocations beyond this fail as a card's do.
+    cache
+        Where compiled kernels are kept between devices of one test run.
+    """
+
+    sms = 2
+    l2_bytes = 1 << 16
+
+    def __init__(
+        self,
+        folder: Path,
+        headers: list[str],
+        memory_bytes: int = 1 << 30,
+        cache: Path | None = None,
+    ) -> None:
+        self.folder = folder
+        self.headers = headers
+        self.free_bytes = memory_bytes
+        self.cache = cache or Path(tempfile.mkdtemp(prefix="launchwise-host-"))
+        self._kernels: dict[str, Any] = {}
+
+    def allocate(self, nbytes: int) -> HostBuffer:
+        """Take from the device's memory; OutOfMemory when too little is left."""
+        if nbytes > self.free_bytes:
+            raise OutOfMemory(f"{nbytes} B asked, {self.free_bytes} B free")
+        self.free_bytes -= nbytes
+        return HostBuffer(nbytes)
+
+    def release(self, buffer: Buffer) -> None:
+        """Give memory back."""
+        self.free_bytes += buffer.nbytes
+
+    def fill_bytes(self, buffer: Buffer, value: int) -> None:
+        """Set every byte."""
+        buffer.allocation[:] = value
+
+    def upload(self, buffer: Buffer, array: np.ndarray) -> None:
+        """Copy an array to the start of the buffer."""
+        content = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+        buffer.allocation[: content.size] = content
+
+    def download(self, buffer: Buffer, array: np.ndarray) -> None:
+        """Fill an array from the start of the buffer."""
+        array.reshape(-1).view(np.uint8)[:] = buffer.allocation[: array.nbytes]
+
+    def launch(self, launch: Launch) -> None:
+        """Run every thread of the launch, one after the other."""
+        values = []
+        for argument in launch.arguments:
+            if hasattr(argument, "allocation"):
+                values.append(ctypes.c_void_p(argument.allocation.ctypes.data))
+            else:
+                values.append(
+                    (ctypes.c_char * argument.nbytes).from_buffer_copy(argument.tobytes())
+                )
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        shape = (ctypes.c_uint * 6)(*launch.grid, *launch.block)
+        self._kernel(launch)(pointers, shape)
+
+    def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
+        """Milliseconds of each run."""
+        times = []
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            self.launch(launch)
+            times.append((time.perf_counter() - begin) * 1e3)
+        return times
+
+    def resources(self, launch: Launch) -> dict[str, int]:
+        """A CPU has none of these."""
+        return {"registers": 1, "spill_bytes": 0, "shared_bytes": 0}
+
+    def _kernel(self, launch: Launch) -> Any:
+        symbol = launch.build.symbol(launch.kernel)
+        if symbol not in self._kernels:
+            library = self.cache / f"{symbol}.so"
+            if not library.exists():
+                self._compile(launch, symbol, library)
+            entry = getattr(ctypes.CDLL(str(library)), f"run_{symbol}")
+            entry.restype = None
+            self._kernels[symbol] = entry
+        return self._kernels[symbol]
+
+    def _compile(self, launch: Launch, symbol: str, library: Path) -> None:
+        entry = (
+            f'extern "C" void run_{symbol}(void **arguments, const unsigned *shape) '
+            f"{{ run(build_{launch.build.key}::{symbol}, arguments, shape); }}\n"
+        )
+        source = f'#include "{HEADER}"\n' + translation_unit([launch.build], self.headers) + entry
+        scratch = library.with_suffix(".new")
+        subprocess.run(
+            [
+                "g++",
+                "-std=c++17",
+                "-O1",
+                "-ffp-contract=off",
+                "-shared",
+                "-fPIC",
+                "-x",
+                "c++",
+                f"-I{self.folder.resolve()}",
+                "-o",
+                str(scratch),
+                "-",
+            ],
+            input=source,
+            text=True,
+            check=True,
+            capture_output=True,
+        )
+        scratch.replace(library)

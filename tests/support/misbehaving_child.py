@@ -1,0 +1,61 @@
+"""A measuring process whose configurations with tx = 2, ty = tz = 1 misbehave as the job says."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from host_device import HostDevice
+
+from launchwise.cuda.child import run
+from launchwise.measure import LaunchFailed
+from launchwise.spec import load_spec
+from launchwise.workload import Launch
+
+
+class MisbehavingDevice(HostDevice):
+    """A host device on which one configuration of ``omp_tile`` does something bad."""
+
+    mischief = ""
+    parent = 0
+
+    def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
+        """See HostDevice; the bad configuration's arguments end in 2, 1, 1."""
+        tile = [int(value) for value in launch.arguments[6:]]
+        if self.mischief == "slowly":
+            time.sleep(0.02)
+        elif tile == [2, 1, 1]:
+            self._misbehave()
+        times = super().timed(launch, repeats, flush)
+        if self.mischief == "dawdle":
+            return [1000.0 if tile == [2, 1, 1] else 1.0] * repeats
+        return times
+
+    def _misbehave(self) -> None:
+        if self.mischief == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        elif self.mischief == "hang":
+            time.sleep(3600)
+        elif self.mischief == "exit":
+            os._exit(5)
+        elif self.mischief == "lost":
+            raise LaunchFailed("illegal address", fatal=True)
+        elif self.mischief == "interrupt":
+            os.kill(self.parent, signal.SIGTERM)
+
+
+def open_device(job: dict[str, Any]) -> HostDevice:
+    """A misbehaving device for the job's workload."""
+    folder = Path(job["folder"])
+    device = MisbehavingDevice(folder, load_spec(folder).headers, cache=Path(job["cache"]))
+    device.mischief = job.get("mischief", "")
+    device.parent = job.get("parent", 0)
+    return device
+
+
+if __name__ == "__main__":
+    sys.exit(run(open_device))
