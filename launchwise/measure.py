@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from launchwise.settings import Sweep
+from launchwise.settings import Method
 from launchwise.space import Configuration, Problem
 from launchwise.storage import digest
 from launchwise.workload import Device, Launch, Session, Workload
@@ -80,7 +80,7 @@ def problem_seed(seed: int, problem: Mapping[str, Any]) -> int:
 def serve(
     device: TimingDevice,
     workload: Workload,
-    sweep: Sweep,
+    method: Method,
     tasks: list[Task],
     seed: int,
     say: Say,
@@ -96,11 +96,11 @@ def serve(
         inputs_seed = problem_seed(seed, task.problem)
         if complaint := workload.self_check(device, task.problem, inputs_seed):
             raise LaunchFailed(complaint, fatal=True)
-        _measure_problem(device, workload, sweep, task, inputs_seed, say)
+        _measure_problem(device, workload, method, task, inputs_seed, say)
 
 
 def _measure_problem(
-    device: TimingDevice, workload: Workload, sweep: Sweep, task: Task, seed: int, say: Say
+    device: TimingDevice, workload: Workload, method: Method, task: Task, seed: int, say: Say
 ) -> None:
     best: float = task.best_ms if task.best_ms is not None else math.inf
     for layout, configurations in _by_layout(workload, task.configurations, seed):
@@ -116,7 +116,7 @@ def _measure_problem(
             _warm_up(device, session, configurations[0])
             for configuration in configurations:
                 say({"event": "start", **task.problem, **configuration})
-                row = measure(device, session, configuration, sweep, best)
+                row = measure(device, session, configuration, method, best)
                 if row["status"] == "ok":
                     best = min(best, float(row["time_ms"]))
                 say(_said(task.problem, configuration, seed, row))
@@ -165,7 +165,7 @@ def measure(
     device: TimingDevice,
     session: Session,
     configuration: Configuration,
-    sweep: Sweep,
+    method: Method,
     best_ms: float,
 ) -> dict[str, Any]:
     """Verify and time one configuration.
@@ -189,11 +189,11 @@ def measure(
         row |= {"first_ms": first, "max_error": found.max_error, "tolerance": found.tolerance}
         if found.wrong:
             return row | {"status": "wrong", "reason": found.wrong}
-        if first > sweep.slow_factor * best_ms:
+        if first > method.slow_factor * best_ms:
             reason = f"first launch {first / best_ms:.1f} times the best so far"
             return row | _timed("slow", [first], "warm") | {"reason": reason}
         flush = session.working_set_bytes <= device.l2_bytes
-        times = _repeat(device, launch, sweep, first, flush)
+        times = _repeat(device, launch, method, first, flush)
         return row | _timed("ok", times, "cold" if flush else "warm")
     except LaunchFailed as error:
         if error.fatal:
@@ -214,10 +214,10 @@ def _timed(status: str, times: list[float], l2: str) -> dict[str, Any]:
 
 
 def _repeat(
-    device: TimingDevice, launch: Launch, sweep: Sweep, first: float, flush: bool
+    device: TimingDevice, launch: Launch, method: Method, first: float, flush: bool
 ) -> list[float]:
     """Repeat until the median is known well enough or the budget of device time is spent."""
-    repeats = sweep.repeats
+    repeats = method.repeats
     long = first * repeats.minimum > repeats.budget_ms
     batch = min(repeats.few, repeats.minimum) if long else repeats.minimum
     times = device.timed(launch, batch, flush)

@@ -52,13 +52,18 @@ class Repeats(Strict):
     few: int = Field(3, ge=1, description="repeats when one launch takes the budget or more")
 
 
-class Sweep(Strict):
-    """What is measured of one workload, and how."""
+class Method(Strict):
+    """How a sweep measures."""
 
-    problems: list[Selection] = Field(min_length=1, description="measured in this order")
     repeats: Repeats = Repeats()
     slow_factor: float = Field(3.0, gt=1, description="a first launch so far off ends it")
     timeout_s: float = Field(60.0, gt=0, description="longest silence of the measuring process")
+
+
+class Sweep(Method):
+    """What is measured of one workload, and how."""
+
+    problems: list[Selection] = Field(min_length=1, description="measured in this order")
 
 
 class Fences(Strict):

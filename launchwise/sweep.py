@@ -26,7 +26,7 @@ import pandas as pd
 from launchwise.errors import UserError
 from launchwise.journal import Journal
 from launchwise.provenance import now
-from launchwise.settings import Sweep
+from launchwise.settings import Method
 from launchwise.space import Problem, configurations
 from launchwise.spec import Spec
 from launchwise.tables import MEASURED
@@ -62,7 +62,7 @@ class Shard:
     spec: Spec
     folder: Path
     problems: list[Problem]
-    sweep: Sweep
+    method: Method
     seed: int
     gpu_facts: Mapping[str, Any]
     labels: Mapping[str, str]
@@ -169,7 +169,7 @@ def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop
     """One measuring process, from start to end. Why it ended, or ''."""
     job = {
         "folder": str(shard.folder),
-        "sweep": shard.sweep.model_dump(mode="json"),
+        "method": shard.method.model_dump(mode="json"),
         "seed": shard.seed,
         "tasks": tasks,
         **shard.job,
@@ -227,7 +227,7 @@ class _Listener:
             selector.register(pipe, selectors.EVENT_READ)
             pending = b""
             waited = 0.0
-            while waited < self.shard.sweep.timeout_s:
+            while waited < self.shard.method.timeout_s:
                 if not selector.select(timeout=0.5):
                     waited += 0.5
                     self._maybe_stop()
@@ -268,7 +268,7 @@ class _Listener:
         if self.in_hand is None:
             return
         if self.silent:
-            reason = f"nothing came for {self.shard.sweep.timeout_s:g} s"
+            reason = f"nothing came for {self.shard.method.timeout_s:g} s"
             found = {"status": "timeout", "reason": reason}
         else:
             reason = self.fatal or _death(code)

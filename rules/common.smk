@@ -8,7 +8,7 @@ container: "docker://python:3.12-slim"
 GPUS = {name: gpu.model_dump(mode="json") for name, gpu in settings.gpus.items()}
 STUDIES = {name: study.model_dump(mode="json") for name, study in settings.studies.items()}
 MODELS = {name: model.model_dump(mode="json") for name, model in settings.models.items()}
-SWEEPS = {
+METHODS = {
     name: sweep.model_dump(mode="json", exclude={"problems"})
     for name, sweep in settings.sweeps.items()
 }

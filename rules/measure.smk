@@ -73,7 +73,7 @@ rule sweep:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         problems=lambda wildcards: shard_of(experiment, **wildcards),
-        sweep=lambda wildcards: SWEEPS[wildcards.workload],
+        method=lambda wildcards: METHODS[wildcards.workload],
         seed=settings.seed,
         # No declared output: Snakemake deletes those when a job fails, and a journal must stay.
         journal="results/journal/{gpu}/{workload}/{shard}.jsonl",
@@ -134,7 +134,7 @@ rule record:
         gpu=pattern(LIVE),
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
-        sweep=lambda wildcards: SWEEPS[wildcards.workload],
+        method=lambda wildcards: METHODS[wildcards.workload],
     script:
         "../scripts/record.py"
 

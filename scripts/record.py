@@ -26,7 +26,7 @@ def main(folder: Path, sweep: str, how: dict[str, Any], outputs: Any) -> None:
         "problems": len(table[spec.problem_columns].drop_duplicates()),
         "first_measured_at": min(table["measured_at"]),
         "last_measured_at": max(table["measured_at"]),
-        "sweep": how,
+        "method": how,
         **{
             name: sorted(set(table[name]))
             for name in ("commit", "card", "driver", "toolkit", "backend")
@@ -41,6 +41,6 @@ if __name__ == "__main__":
         main(
             Path(snakemake.params.folder),
             snakemake.input.sweep,
-            snakemake.params.sweep,
+            snakemake.params.method,
             snakemake.output,
         )

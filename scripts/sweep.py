@@ -11,7 +11,7 @@ from launchwise.gpu import GpuProfile, read_profile
 from launchwise.journal import Journal
 from launchwise.provenance import commit, versions
 from launchwise.scripting import log, running
-from launchwise.settings import Sweep
+from launchwise.settings import Method
 from launchwise.space import gpu_facts
 from launchwise.spec import load_spec
 from launchwise.storage import digest
@@ -28,7 +28,7 @@ def main(
     profile: GpuProfile,
     slice_sms: int | None,
     problems: list[dict[str, Any]],
-    sweep: Sweep,
+    method: Method,
     seed: int,
     journal_path: Path,
     output: Path,
@@ -36,8 +36,8 @@ def main(
     """Measure ``problems`` on a free card of the profile's kind and write the shard's table."""
     spec, bundle = load_spec(folder), Bundle(bundle_path)
     schema = measurement_schema(spec)
-    # The list of problems is left out: problems added later must not throw measured rows away.
-    how = sweep.model_dump(mode="json", exclude={"problems"})
+    # The list of problems is no part of it: problems added later must not throw rows away.
+    how = method.model_dump(mode="json")
     fingerprint = digest([profile.name, profile.device_name, profile.sms, bundle.fingerprint, how])
 
     def fits(card: Card) -> bool:
@@ -48,7 +48,7 @@ def main(
             spec=spec,
             folder=folder,
             problems=problems,
-            sweep=sweep,
+            method=method,
             seed=seed,
             gpu_facts=gpu_facts(profile.model_dump()),
             labels={
@@ -89,7 +89,7 @@ if __name__ == "__main__":
                 read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
                 snakemake.params.slice_sms,
                 snakemake.params.problems,
-                Sweep.model_validate(snakemake.params.sweep),
+                Method.model_validate(snakemake.params.method),
                 snakemake.params.seed,
                 Path(snakemake.params.journal),
                 Path(snakemake.output[0]),

@@ -12,7 +12,7 @@ from typing import Any
 from launchwise.bundle import Bundle
 from launchwise.errors import UserError
 from launchwise.measure import LaunchFailed, Task, TimingDevice, serve
-from launchwise.settings import Sweep
+from launchwise.settings import Method
 from launchwise.spec import load_spec
 from launchwise.workload import load_workload
 
@@ -20,7 +20,7 @@ from launchwise.workload import load_workload
 def run(open_device: Callable[[dict[str, Any]], TimingDevice]) -> int:
     """Serve one job; exit code 0 when all of it is measured, 3 when the context is lost.
 
-    The job is one JSON object: folder, sweep, seed, tasks, and what ``open_device`` needs.
+    The job is one JSON object: folder, method, seed, tasks, and what ``open_device`` needs.
     Anything else that prints goes to standard error, so that only events are on the pipe.
     """
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
@@ -39,7 +39,7 @@ def run(open_device: Callable[[dict[str, Any]], TimingDevice]) -> int:
         if device.sms != job.get("expected_sms", device.sms):
             message = f"the device has {device.sms} SMs, its profile {job['expected_sms']}"
             raise UserError("sweep", "", message)
-        serve(device, workload, Sweep.model_validate(job["sweep"]), tasks, job["seed"], say)
+        serve(device, workload, Method.model_validate(job["method"]), tasks, job["seed"], say)
     except (LaunchFailed, UserError) as error:
         say({"event": "fatal", "reason": str(error)})
         return 3

@@ -20,7 +20,8 @@ from launchwise.errors import UserError
 from launchwise.gpu import CORES_PER_SM, Ceilings, GpuProfile
 from launchwise.provenance import commit, now
 
-COPY_BYTES = 1 << 30
+COPY_BYTES = 1 << 32
+COPY_THREADS = 256
 COPY_REPEATS = 15
 LAUNCHES = 2000
 
@@ -84,19 +85,20 @@ def _shared_per_block(device: Any, facts: dict[str, Any]) -> int:
 
 def copy_bandwidth_gbs(device: CudaDevice, copy: Any) -> float:
     """Bytes read and written by a device copy, 1e9 B/s, the median of several runs."""
-    size = min(COPY_BYTES, device.device.total_memory() // 8)
+    size = min(COPY_BYTES, device.device.total_memory() // 8 // (1 << 20) * (1 << 20))
     source, target = device.allocate(size), device.allocate(size)
     # Not zeros: memory systems may treat them better than real data.
     noise = np.random.default_rng(1).integers(0, 2**32, 1 << 20, dtype=np.uint32)
     for start in range(0, size, noise.nbytes):
         cuda.memcpy_htod(int(source.allocation) + start, noise[: (size - start) // 4])
     copy.prepare("PPq")
-    grid = (4 * device.sms, 1, 1)
+    # Each block copies four words of 16 bytes a thread; the size is a multiple of that.
+    grid = (size // (64 * COPY_THREADS), 1, 1)
     events = [cuda.Event() for _ in range(2 * COPY_REPEATS)]
     for number in range(COPY_REPEATS):
         events[2 * number].record()
         copy.prepared_async_call(
-            grid, (512, 1, 1), None, target.allocation, source.allocation, size // 16
+            grid, (COPY_THREADS, 1, 1), None, target.allocation, source.allocation, size // 16
         )
         events[2 * number + 1].record()
     events[-1].synchronize()

@@ -20,7 +20,7 @@ from launchwise.cards import cards, free_card
 from launchwise.compile import compile_bundle
 from launchwise.gpu import GpuProfile
 from launchwise.journal import Journal, read_journal
-from launchwise.settings import Sweep
+from launchwise.settings import Method
 from launchwise.space import gpu_facts
 from launchwise.spec import load_spec
 from launchwise.sweep import Shard, measure_shard
@@ -85,7 +85,7 @@ def measured(
             spec=spec,
             folder=folder,
             problems=problems,
-            sweep=Sweep(problems=[{"n": [20]}], timeout_s=timeout_s),
+            method=Method(timeout_s=timeout_s),
             seed=3,
             gpu_facts=gpu_facts(profile.model_dump()),
             labels={

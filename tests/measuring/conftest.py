@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.settings import Repeats, Sweep
+from launchwise.settings import Method, Repeats
 from launchwise.spec import Spec, load_spec
 from launchwise.sweep import Shard
 from launchwise.workload import Workload, load_workload
@@ -20,8 +20,7 @@ SUPPORT = Path(__file__).resolve().parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = Sweep(
-    problems=[{"n": [20]}],
+QUICK = Method(
     repeats=Repeats(minimum=2, maximum=3, budget_ms=5.0, few=2),
     slow_factor=1e9,
     timeout_s=20.0,
@@ -71,7 +70,7 @@ def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
     def make(
         problems: list[dict[str, Any]],
         script: Path = SUPPORT / "host_child.py",
-        sweep: Sweep = QUICK,
+        method: Method = QUICK,
         memory_bytes: int = 1 << 34,
         **job: Any,
     ) -> Shard:
@@ -79,7 +78,7 @@ def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
             spec=load_spec(acoustic_copy),
             folder=acoustic_copy,
             problems=problems,
-            sweep=sweep,
+            method=method,
             seed=7,
             gpu_facts={
                 "gpu_memory_bytes": memory_bytes,

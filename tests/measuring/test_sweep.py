@@ -109,7 +109,7 @@ def test_a_misbehaving_configuration_is_one_row(
     shard = make_shard(
         PROBLEMS[:1],
         script=MISBEHAVING,
-        sweep=shard.sweep.model_copy(update={"timeout_s": 4.0}),
+        method=shard.method.model_copy(update={"timeout_s": 4.0}),
         mischief=mischief,
     )
     rows = run(shard, tmp_path / "journal.jsonl")
@@ -154,8 +154,8 @@ def test_a_hopeless_configuration_is_launched_once(
     make_shard: Callable[..., Shard], tmp_path: Path
 ) -> None:
     shard = make_shard(PROBLEMS[:1], script=MISBEHAVING, mischief="dawdle")
-    sweep = shard.sweep.model_copy(update={"slow_factor": 20.0})
-    shard = make_shard(PROBLEMS[:1], script=MISBEHAVING, sweep=sweep, mischief="dawdle")
+    method = shard.method.model_copy(update={"slow_factor": 20.0})
+    shard = make_shard(PROBLEMS[:1], script=MISBEHAVING, method=method, mischief="dawdle")
     rows = run(shard, tmp_path / "journal.jsonl")
     slow = [row for row in rows if row["status"] == "slow"]
     assert [(row["variant"], row["tx"]) for row in slow] == [("omp_tile", 2)]
@@ -167,11 +167,11 @@ DRIVER = """
 import json, sys
 from pathlib import Path
 from launchwise.journal import Journal
-from launchwise.settings import Sweep
+from launchwise.settings import Method
 from launchwise.spec import load_spec
 from launchwise.sweep import Interrupted, Shard, measure_shard
 job = json.loads(sys.argv[1])
-job["sweep"] = Sweep.model_validate(job["sweep"])
+job["method"] = Method.model_validate(job["method"])
 job["folder"] = Path(job["folder"])
 shard = Shard(spec=load_spec(job["folder"]), **job)
 with Journal(Path(sys.argv[2]), "print", shard.spec.key_columns) as journal:
@@ -187,7 +187,7 @@ def start(shard: Shard, path: Path) -> subprocess.Popen[bytes]:
     job = {
         "folder": str(shard.folder),
         "problems": shard.problems,
-        "sweep": shard.sweep.model_dump(mode="json"),
+        "method": shard.method.model_dump(mode="json"),
         "seed": shard.seed,
         "gpu_facts": shard.gpu_facts,
         "labels": shard.labels,
