@@ -6,19 +6,35 @@ from launchwise.workflow import (
     folders,
     pattern,
     problems_for,
+    readable,
+    recorded_folders,
     shard_of,
     sources,
     start,
 )
 
 
-configfile: "config.yaml"
+configfile: readable("config.yaml", workflow.overwrite_configfiles)
 
 
-experiment = start(config, workflow.configfiles)
+experiment = start(config, "config.yaml", workflow.overwrite_configfiles)
 settings = experiment.settings
+
+
+# A default target counts in the Snakefile itself only: Snakemake forgets an included file's.
+rule all:
+    """The report: everything before it is made as needed."""
+    default_target: True
+    input:
+        "results/report/index.html",
 
 
 include: "rules/common.smk"
 include: "rules/measure.smk"
+include: "rules/study.smk"
+include: "rules/split.smk"
+include: "rules/clean.smk"
+include: "rules/train.smk"
+include: "rules/recommend.smk"
+include: "rules/evaluate.smk"
 include: "rules/targets.smk"

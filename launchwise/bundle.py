@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,12 @@ from launchwise.storage import whole_file
 
 INDEX = "index.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)
+
+# What reading a damaged zip, or a zip of something else, is known to raise.
+_UNREADABLE = (
+    *(OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
+    *(KeyError, TypeError, ValueError),
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Bundle:
             with zipfile.ZipFile(self.path) as archive:
                 self.index: dict[str, Any] = json.loads(archive.read(INDEX))
                 self._cubins = {name: archive.read(name) for name in self.index["cubins"]}
-        except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
+        except _UNREADABLE as error:
             raise UserError(path, "", f"is no cubin bundle (truncated?): {error}") from error
 
     @property

@@ -1,8 +1,8 @@
 """Arithmetic and conditions from ``spec.yaml``, read without ``eval``.
 
 simpleeval interprets the parsed tree itself: names, numbers, strings, comparisons, ``and``, ``or``,
-``not``, ``a if b else c``, ``in (…)`` and the functions below; no attribute, no import, no call of
-anything else.
+``not``, ``a if b else c``, ``in (…)`` and the functions below; whatever else Python's grammar has
+(attributes, subscripts, comprehensions, lambdas, other calls) is refused before it is interpreted.
 """
 
 from __future__ import annotations
@@ -35,9 +35,19 @@ FUNCTIONS = {
     "log2": math.log2,
 }
 
+_ALLOWED = (
+    *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.Call),
+    *(ast.IfExp, ast.BoolOp, ast.boolop, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop),
+    *(ast.Compare, ast.cmpop),
+)
+
+
+_FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
+
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> Any:
+    names_in(text)  # Refuses what simpleeval alone would let pass.
     return EvalWithCompoundTypes.parse(text)
 
 
@@ -52,20 +62,24 @@ def names_in(text: str) -> frozenset[str]:
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
-        raise ValueError(f"{text!r} is no expression: {error.msg}") from error
-    called = {node.func.id for node in ast.walk(tree) if _is_named_call(node)}  # type: ignore[attr-defined]
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = getattr(error, "msg", None) or str(error) or "nested too deep"
+        raise ValueError(f"{text!r} is no expression: {reason}") from error
+    if not all(_is_allowed(node) for node in ast.walk(tree)):
+        raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
     if strange := sorted(called - FUNCTIONS.keys()):
         raise ValueError(f"{text!r} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})")
-    forbidden = (ast.Attribute, ast.Subscript, ast.Lambda, ast.ListComp, ast.GeneratorExp)
-    if any(isinstance(node, forbidden) for node in ast.walk(tree)):
-        raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return frozenset(names - called)
 
 
-def _is_named_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+def _is_allowed(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and not node.keywords
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float | str)
+    return isinstance(node, _ALLOWED)
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
@@ -74,12 +88,14 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        When it cannot be evaluated: unknown name, division by zero, a result too large.
+        When it is no expression or cannot be evaluated: unknown name, division by zero, a result
+        too large.
     """
     evaluator = EvalWithCompoundTypes(functions=FUNCTIONS, names=dict(names))
+    parsed = _parsed(text)
     try:
-        return evaluator.eval(text, previously_parsed=_parsed(text))
-    except (InvalidExpression, ArithmeticError, TypeError, ValueError) as error:
+        return evaluator.eval(text, previously_parsed=parsed)
+    except _FAILURES as error:
         raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
 
 
@@ -112,6 +128,10 @@ class Formulas:
             raw = wanted - self._derived.keys()
             self._plans[text] = (tuple(sorted(raw)), tuple(steps))
         return self._plans[text]
+
+    def raw_names(self, text: str) -> tuple[str, ...]:
+        """Names that ``text`` reads in the end, derived ones resolved; sorted."""
+        return self._plan(text)[0]
 
     def value(self, text: str, names: Mapping[str, Any]) -> Any:
         """Value of ``text`` with the raw ``names`` bound.

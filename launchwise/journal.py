@@ -7,13 +7,16 @@ with the same key the first counts.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import socket
 from collections.abc import Iterable
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -38,7 +41,7 @@ class Journal:
     Raises
     ------
     UserError
-        When another process writes this journal.
+        When another process writes this journal, or the disk is full.
     """
 
     def __init__(self, path: Path, fingerprint: str, key_columns: list[str]) -> None:
@@ -47,7 +50,7 @@ class Journal:
         self.key_columns = key_columns
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(f"{path}.lock")
-        self._file: TextIO | None = None
+        self._file: FileIO | None = None
         self.rows: list[dict[str, Any]] = []
         self._keys: set[tuple[Any, ...]] = set()
 
@@ -57,23 +60,36 @@ class Journal:
         except Timeout:
             holder = _read_holder(self.path)
             raise UserError(self.path, "", f"is being written by {holder}") from None
-        Path(f"{self.path}.holder").write_text(f"process {os.getpid()} on {socket.gethostname()}")
+        try:
+            self._open()
+        except OSError as error:
+            self._lock.release()
+            raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
+        return self
+
+    def _open(self) -> None:
+        holder = f"process {os.getpid()} on {socket.gethostname()}"
+        Path(f"{self.path}.holder").write_text(holder, encoding="utf-8")
         header, rows = read_journal(self.path)
-        if header is not None and header.get("fingerprint") != self.fingerprint:
-            os.replace(self.path, f"{self.path}.{header.get('fingerprint', 'unknown')}")
-            header, rows = None, []
+        found = "unreadable" if header is None else str(header["fingerprint"])
+        if found != self.fingerprint:
+            rows = []
+            if self.path.exists() and self.path.stat().st_size:
+                os.replace(self.path, _unused(f"{self.path}.{found}"))
         for row in rows:
-            self._remember(row)
+            if all(name in row for name in self.key_columns):
+                self._remember(row)
         # What can be read is written anew, so that a torn line never sits between whole ones.
         scratch = Path(f"{self.path}.new")
-        with open(scratch, "w", encoding="utf-8") as fresh:
-            lines = [{"fingerprint": self.fingerprint}, *self.rows]
-            fresh.writelines(_line(entry) for entry in lines)
+        with open(scratch, "wb") as fresh:
+            fresh.writelines(_line(entry) for entry in [self._header(), *self.rows])
             fresh.flush()
             os.fsync(fresh.fileno())
         os.replace(scratch, self.path)
-        self._file = open(self.path, "a", encoding="utf-8")
-        return self
+        self._file = FileIO(self.path, "a")
+
+    def _header(self) -> dict[str, Any]:
+        return {"fingerprint": self.fingerprint}
 
     def __exit__(
         self,
@@ -82,11 +98,9 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         if self._file is not None:
-            try:
-                self._file.flush()
+            with self._file, contextlib.suppress(OSError):
                 os.fsync(self._file.fileno())
-            finally:
-                self._file.close()
+            self._file = None
         Path(f"{self.path}.holder").unlink(missing_ok=True)
         self._lock.release()
 
@@ -105,12 +119,18 @@ class Journal:
             raise ValueError("the journal is not open")
         if row in self:
             return
+        line = _line(row)
+        end = os.fstat(self._file.fileno()).st_size
         try:
-            self._file.write(_line(row))
-            self._file.flush()
+            written = 0
+            while written < len(line):
+                written += self._file.write(line[written:])
             if len(self.rows) % SYNC_EVERY == 0:
                 os.fsync(self._file.fileno())
         except OSError as error:
+            # Part of the line may stand there: it must not run into the next one.
+            with contextlib.suppress(OSError):
+                self._file.truncate(end)
             raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
         self._remember(row)
 
@@ -123,8 +143,14 @@ class Journal:
         return tuple(row[name] for name in self.key_columns)
 
 
-def _line(entry: dict[str, Any]) -> str:
-    return json.dumps(entry, separators=(",", ":"), allow_nan=False) + "\n"
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _unused(name: str) -> str:
+    """``name``, or with the first number behind it that no file has yet."""
+    names = itertools.chain([name], (f"{name}.{number}" for number in itertools.count(2)))
+    return next(each for each in names if not os.path.exists(each))
 
 
 def _read_holder(path: Path) -> str:

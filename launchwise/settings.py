@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from launchwise.errors import UserError, unknown
-from launchwise.space import Problem, problems
-from launchwise.spec import Spec, Value, find_workloads, load_spec
+from launchwise.space import Problem, check_space, problems
+from launchwise.spec import SPEC_FILE, Spec, Value, find_workloads, load_spec
 from launchwise.typed import Strict, read_yaml, validated
 
-Selection = dict[str, list[Value]]
-GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.]+$")]
+Selection = dict[str, Annotated[list[Value], Field(min_length=1)]]
+GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.]*$")]
 StudyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
@@ -50,6 +49,12 @@ class Repeats(Strict):
     precision: float = Field(0.005, gt=0, lt=1, description="relative standard error of the median")
     budget_ms: float = Field(60.0, gt=0, description="device time spent on one configuration")
     few: int = Field(3, ge=1, description="repeats when one launch takes the budget or more")
+
+    @model_validator(mode="after")
+    def _order(self) -> Repeats:
+        if self.minimum > self.maximum:
+            raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}")
+        return self
 
 
 class Method(Strict):
@@ -98,7 +103,7 @@ class Study(Strict):
     workload: str
     title: str
     question: str
-    gpus: list[GpuName] | None = Field(None, description="all GPUs when left out")
+    gpus: list[GpuName] | None = Field(None, min_length=1, description="all GPUs when left out")
     candidates: Selection = Field({}, description="configurations by the values of their tunables")
     fences: Fences = Fences()
     near_best_percent: float = Field(2.0, ge=0, description="what classifiers learn as best")
@@ -147,6 +152,8 @@ class Experiment:
         Files that the settings were merged from, the last one strongest; for messages only.
     root
         Folder that relative paths start from.
+    config
+        What the settings were read from, if parts of it may come from no file; for messages only.
 
     Raises
     ------
@@ -154,23 +161,40 @@ class Experiment:
         At the first name or value that does not fit.
     """
 
-    def __init__(self, settings: Settings, files: list[Path], root: Path) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        files: list[Path],
+        root: Path,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
         self.settings = settings
         self._files = files
+        self._config = config
         self.root = root
-        folders = [root / folder for folder in settings.workloads]
-        self.folders = find_workloads(folders)
+        for folder in settings.workloads:
+            if not (root / folder).is_dir():
+                self._fail("workloads", f"no folder {folder!r}")
+        self.folders = find_workloads([root / folder for folder in settings.workloads])
         self.specs: dict[str, Spec] = {}
         self._check_studies()
         self._check_sweeps()
 
-    def _fail(self, key: str, message: str) -> None:
-        raise UserError(blamed(key, self._files), key, message)
+    def _fail(self, key: str, message: str) -> NoReturn:
+        raise self.error(key, message)
+
+    def error(self, key: str, message: str) -> UserError:
+        """What is wrong with ``key``, said of the file that holds it."""
+        return UserError(blamed(key, self._files, self._config), key, message)
 
     def _check_studies(self) -> None:
         for name, study in self.settings.studies.items():
             key = f"studies.{name}"
             self._load(study.workload, f"{key}.workload")
+            for part in ("gpus", "models"):
+                names = getattr(study, part) or []
+                if twice := [each for each in names if names.count(each) > 1]:
+                    self._fail(f"{key}.{part}", f"{twice[0]!r} is given twice")
             for gpu in study.gpus or []:
                 if gpu not in self.settings.gpus:
                     self._fail(f"{key}.gpus", unknown("GPU", gpu, self.settings.gpus))
@@ -178,10 +202,14 @@ class Experiment:
                 if model not in self.settings.models:
                     self._fail(f"{key}.models", unknown("model", model, self.settings.models))
             spec = self.specs[study.workload]
-            for column in study.candidates:
+            for column, values in study.candidates.items():
                 if column not in spec.tunable_columns:
                     message = unknown("tunable", column, spec.tunable_columns)
                     self._fail(f"{key}.candidates", message)
+                allowed = spec.values_of(column)
+                for value in values:
+                    if value not in allowed:
+                        self._fail(f"{key}.candidates.{column}", unknown("value", value, allowed))
             self._check_splits(key, study, spec)
 
     def _check_splits(self, key: str, study: Study, spec: Spec) -> None:
@@ -200,22 +228,31 @@ class Experiment:
     def _check_sweeps(self) -> None:
         for workload in self.settings.sweeps:
             self._load(workload, f"sweeps.{workload}")
-            try:
-                problems(self.specs[workload], self.settings.sweeps[workload].problems)
-            except ValueError as error:
-                self._fail(f"sweeps.{workload}.problems", str(error))
+            blocks = self.settings.sweeps[workload].problems
+            self._check_problems(workload, blocks, f"sweeps.{workload}.problems", True)
         for name, gpu in self.settings.gpus.items():
             for workload in gpu.problems:
                 key = f"gpus.{name}.problems"
                 self._load(workload, key)
-                try:
-                    problems(self.specs[workload], gpu.problems[workload])
-                except ValueError as error:
-                    self._fail(f"{key}.{workload}", str(error))
+                self._check_problems(workload, gpu.problems[workload], f"{key}.{workload}", False)
             if gpu.source == "live":
                 for workload in self.workloads_of(name):
                     if workload not in self.settings.sweeps:
                         self._fail("sweeps", f"{workload} is missing, but {name} measures it live")
+
+    def _check_problems(
+        self, workload: str, blocks: list[Selection], key: str, every_variant: bool
+    ) -> None:
+        spec = self.specs[workload]
+        try:
+            listed = problems(spec, blocks)
+        except ValueError as error:
+            self._fail(key, str(error))
+        try:
+            check_space(spec, listed, every_variant)
+        except ValueError as error:
+            where = self.folders[workload] / SPEC_FILE
+            raise UserError(where, "", f"{error} (asked for by {key})") from error
 
     def _load(self, workload: str, key: str) -> None:
         if workload not in self.folders:
@@ -267,20 +304,44 @@ def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) ->
     try:
         settings = validated(Settings, dict(config), where)
     except UserError as error:
-        raise UserError(blamed(error.key, files), error.key, error.message) from error
-    return Experiment(settings, files, root)
+        raise UserError(blamed(error.key, files, config), error.key, error.message) from error
+    return Experiment(settings, files, root, config)
 
 
-def blamed(key: str, files: list[Path]) -> str:
-    """The last of ``files`` that holds ``key`` (or as much of it as any of them does)."""
-    best, depth = files[0] if files else Path("config.yaml"), -1
+COMMAND_LINE = "--config"
+
+
+def blamed(key: str, files: list[Path], config: Mapping[str, Any] | None = None) -> str:
+    """The last of ``files`` that holds ``key`` (or as much of it as any of them does).
+
+    With the merged ``config`` at hand: :data:`COMMAND_LINE` when no file holds what it holds.
+    """
+    parts = key.split(".") if key else []
+    best, depth, held = files[0] if files else Path("config.yaml"), -1, None
     for path in files:
-        node, found = read_yaml(path), 0
-        for part in re.split(r"\.(?![^\[]*\])", key) if key else []:
-            if isinstance(node, Mapping) and part in node:
-                node, found = node[part], found + 1
-            else:
-                break
+        found, node = _follow(read_yaml(path), parts)
         if found >= depth:
-            best, depth = path, found
+            best, depth, held = path, found, node
+    found, node = _follow(config, parts)
+    changed = found == depth and node != held and not isinstance(node, Mapping)
+    if files and config is not None and (found > depth or changed):
+        return COMMAND_LINE
     return str(best)
+
+
+def _follow(node: Any, parts: list[str]) -> tuple[int, Any]:
+    """How many ``parts`` of a dotted key lead into ``node``, and what is there.
+
+    Names may have dots themselves (``h200.sm72``): the longest name that fits is taken.
+    """
+    if isinstance(node, list) and parts and parts[0].isdigit() and int(parts[0]) < len(node):
+        found, inner = _follow(node[int(parts[0])], parts[1:])
+        return found + 1, inner
+    if isinstance(node, Mapping):
+        names = {str(name): name for name in node}
+        for count in range(len(parts), 0, -1):
+            name = ".".join(parts[:count])
+            if name in names:
+                found, inner = _follow(node[names[name]], parts[count:])
+                return found + count, inner
+    return 0, node

@@ -79,6 +79,42 @@ def configurations(
     return [first, *rest] if feasible(spec, problem, first, facts) else rest
 
 
+def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = True) -> None:
+    """Insist that every problem has its baseline and every variant a problem that it can do.
+
+    The GPU is a lenient guess: what a certain one refuses is another question.
+
+    Parameters
+    ----------
+    every_variant
+        Whether a variant that can do none of the problems is a mistake.
+
+    Raises
+    ------
+    ValueError
+        When a constraint leaves nothing or refuses the baseline, or an expression has no value.
+    """
+    first = baseline(spec)
+    idle = dict.fromkeys(spec.variants)
+    for problem in listed:
+        for text in (spec.work.items, spec.work.bytes, spec.work.flop, spec.work.footprint_bytes):
+            spec.value(text, problem)
+        if not feasible(spec, problem, first):
+            named = ", ".join(f"{name}={value}" for name, value in problem.items())
+            if any(feasible(spec, problem, each) for each in _candidates(spec)):
+                raise ValueError(f"baseline: the constraints refuse it for {named}")
+            raise ValueError(f"the constraints leave no configuration for {named}")
+        for configuration in _candidates(spec):
+            if not idle:
+                break
+            if configuration["variant"] in idle and feasible(spec, problem, configuration):
+                launch(spec, problem, configuration)
+                del idle[str(configuration["variant"])]
+    if idle and every_variant:
+        key = f"variants.{next(iter(idle))}.constraints"
+        raise ValueError(f"{key}: they leave no configuration for any problem")
+
+
 def feasible(
     spec: Spec,
     problem: Mapping[str, Any],

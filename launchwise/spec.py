@@ -9,17 +9,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from launchwise.errors import UserError, unknown
-from launchwise.expressions import Formulas, names_in
+from launchwise.expressions import FUNCTIONS, Formulas, names_in
 from launchwise.typed import Strict, read_yaml, validated
 
+SPEC_FILE = "spec.yaml"
+
 Value = int | str
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 GPU_NAMES = ("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes")
 """Facts of the GPU that constraints may read, beside problem, derived names and tunables."""
+
+
+MEASURED_COLUMNS = (
+    *("gpu", "workload", "status", "reason", "time_ms", "times_ms", "repeats", "relative_error"),
+    *("first_ms", "l2", "max_error", "tolerance", "registers", "spill_bytes", "shared_bytes"),
+    *("card", "driver", "toolkit", "backend", "commit", "seed", "measured_at"),
+)
+"""Columns of a sweep beside problem and configuration: no parameter may have their names."""
 
 
 class ProblemParameter(Strict):
@@ -31,6 +42,17 @@ class ProblemParameter(Strict):
     maximum: int | None = None
     unit: str = ""
     description: str
+
+    @model_validator(mode="after")
+    def _bounds(self) -> ProblemParameter:
+        if self.type == "category" and self.values is None:
+            raise ValueError("a category needs values")
+        expected = int if self.type == "integer" else str
+        if strange := [value for value in self.values or [] if not isinstance(value, expected)]:
+            raise ValueError(f"values: {strange[0]!r} is not of type {self.type}")
+        if None not in (self.minimum, self.maximum) and self.minimum > self.maximum:  # type: ignore[operator]
+            raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}")
+        return self
 
     def check(self, value: Any) -> str | None:
         """What is wrong with ``value``, or None."""
@@ -83,9 +105,9 @@ class Spec(Strict):
     workload: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     title: str
     description: str
-    problem: dict[str, ProblemParameter] = Field(min_length=1)
-    derived: dict[str, str] = Field({}, description="names for the expressions below")
-    tunables: dict[str, Tunable]
+    problem: dict[Name, ProblemParameter] = Field(min_length=1)
+    derived: dict[Name, str] = Field({}, description="names for the expressions below")
+    tunables: dict[Name, Tunable]
     variants: dict[str, Variant] = Field(min_length=1)
     constraints: list[str] = Field([], description="for every variant")
     baseline: dict[str, Value]
@@ -103,6 +125,13 @@ class Spec(Strict):
         """Columns that name a configuration: the variant, then the tunables."""
         return ["variant", *self.tunables]
 
+    def values_of(self, column: str) -> list[Value]:
+        """Values that a column of a configuration may hold, neutral ones included."""
+        if column == "variant":
+            return list(self.variants)
+        tunable = self.tunables[column]
+        return list(dict.fromkeys([tunable.neutral, *tunable.values]))
+
     @property
     def key_columns(self) -> list[str]:
         """Columns whose values no two rows of a sweep share."""
@@ -110,12 +139,15 @@ class Spec(Strict):
 
     @model_validator(mode="after")
     def _references(self) -> Spec:
+        self._check_own_names()
         for name, variant in self.variants.items():
             for tunable in variant.tunables:
                 if tunable not in self.tunables:
                     message = unknown("tunable", tunable, self.tunables)
                     raise ValueError(f"variants.{name}.tunables: {message}")
         for name, entry in self.tunables.items():
+            if len({type(value) for value in (entry.neutral, *entry.values)}) > 1:
+                raise ValueError(f"tunables.{name}: its values mix numbers and texts")
             if len(set(entry.values)) != len(entry.values):
                 raise ValueError(f"tunables.{name}.values: a value is given twice")
         self._check_expressions()
@@ -133,6 +165,16 @@ class Spec(Strict):
                 raise ValueError(f"baseline.{key}: {value!r} is not a value of this tunable")
         return self
 
+    def _check_own_names(self) -> None:
+        taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
+        taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
+        taken |= {name: "a function" for name in FUNCTIONS}
+        for part in ("problem", "tunables", "derived"):
+            for name in getattr(self, part):
+                if name in taken:
+                    raise ValueError(f"{part}.{name}: {name} is already {taken[name]}")
+                taken[name] = f"in {part}"
+
     def _check_expressions(self) -> None:
         known = set(self.problem)
         for name, text in self.derived.items():
@@ -141,19 +183,30 @@ class Spec(Strict):
             known.add(name)
         for key in Work.model_fields:
             if key != "item":
-                self._check_names(f"work.{key}", getattr(self.work, key), known)
+                text = getattr(self.work, key)
+                self._check_names(f"work.{key}", text, known)
+                # Whatever stands behind derived names: a problem costs the same for every variant.
+                raw = self.formulas.raw_names(text)
+                if strange := [each for each in raw if each not in self.problem]:
+                    message = f"{text!r} stands on {strange[0]}, not on the problem alone"
+                    raise ValueError(f"work.{key}: {message}")
         known |= {*self.tunable_columns, *GPU_NAMES}
         for text in self.constraints:
             self._check_names("constraints", text, known)
         for name, variant in self.variants.items():
-            for text in (*variant.constraints, *variant.block, *variant.grid):
-                self._check_names(f"variants.{name}", text, known)
+            for part in ("constraints", "block", "grid"):
+                for text in getattr(variant, part):
+                    self._check_names(f"variants.{name}.{part}", text, known)
         for name, text in self.features.items():
             self._check_names(f"features.{name}", text, known - set(GPU_NAMES))
 
     @staticmethod
     def _check_names(key: str, text: str, known: set[str]) -> None:
-        if strange := sorted(names_in(text) - known):
+        try:
+            strange = sorted(names_in(text) - known)
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from error
+        if strange:
             raise ValueError(f"{key}: {unknown('name', strange[0], known)} in {text!r}")
 
     @cached_property
@@ -192,7 +245,7 @@ def load_spec(folder: Path) -> Spec:
     UserError
         One line with the file and the key.
     """
-    path = folder / "spec.yaml"
+    path = folder / SPEC_FILE
     spec = validated(Spec, read_yaml(path), path)
     if spec.workload != folder.name:
         raise UserError(path, "workload", f"is {spec.workload!r} but the folder is {folder.name!r}")
@@ -217,7 +270,7 @@ def find_workloads(folders: list[Path]) -> dict[str, Path]:
     for folder in folders:
         if not folder.is_dir():
             raise UserError("config.yaml", "workloads", f"no folder {str(folder)!r}")
-        for path in sorted(folder.glob("*/spec.yaml")):
+        for path in sorted(folder.glob(f"*/{SPEC_FILE}")):
             name = path.parent.name
             if name in found:
                 raise UserError(path, "", f"workload {name!r} is also in {found[name]}")

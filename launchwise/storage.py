@@ -27,8 +27,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         When the disk is full or the folder cannot be written.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         os.close(handle)
     except OSError as error:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow
@@ -48,7 +49,19 @@ def _text(**options: Any) -> pa.Column:
 
 
 def _real(*checks: pa.Check, nullable: bool = False) -> pa.Column:
-    return pa.Column(float, checks=list(checks), nullable=nullable)
+    # NaN says that there is no value; infinity says nothing.
+    finite = pa.Check(lambda column: ~np.isinf(column), error="must be finite")
+    return pa.Column(float, checks=[*checks, finite], nullable=nullable)
+
+
+def _are_times(row: Any) -> bool:
+    times = np.asarray(row, dtype=float)
+    return times.ndim == 1 and bool(np.all(np.isfinite(times) & (times > 0)))
+
+
+_EVERY_TIME = pa.Check(
+    lambda column: column.map(_are_times), error="must hold positive, finite numbers"
+)
 
 
 def _whole(minimum: int = 0) -> pa.Column:
@@ -94,11 +107,13 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     positive = pa.Check.gt(0)
     measured = pa.Check(
         lambda table: table["time_ms"].notna() == table["status"].isin(MEASURED),
-        error="time_ms is given exactly where status is ok or slow",
+        name="time_ms",
+        error="must be given exactly where status is ok or slow",
     )
     repeats = pa.Check(
         lambda table: table["times_ms"].map(len) == table["repeats"],
-        error="repeats is the number of times_ms",
+        name="repeats",
+        error="must be the number of times_ms",
     )
     return pa.DataFrameSchema(
         {
@@ -109,7 +124,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             "status": _text(checks=pa.Check.isin(STATUSES)),
             "reason": _text(),
             "time_ms": _real(positive, nullable=True),
-            "times_ms": pa.Column(object),
+            "times_ms": pa.Column(object, checks=_EVERY_TIME),
             "repeats": _whole(),
             "relative_error": _real(pa.Check.ge(0), nullable=True),
             "first_ms": _real(positive, nullable=True),
@@ -245,7 +260,8 @@ def write_table(
     UserError
         When the table does not fit its schema (a mistake of a stage, named with column and rows).
     """
-    checked = _checked(path, table[list(schema.columns)], schema)
+    known = [name for name in schema.columns if name in table.columns]
+    checked = _checked(path, table[known], schema)
     arrow = pyarrow.Table.from_pandas(checked, preserve_index=False)
     note = {
         "kind": schema.name,
@@ -295,7 +311,11 @@ def _note(path: str | Path) -> dict[str, Any]:
         raise UserError(path, "", f"is no whole Parquet file (truncated?): {error}") from error
     if METADATA_KEY not in metadata:
         raise UserError(path, "", "was not written by launchwise: its metadata is missing")
-    note: dict[str, Any] = json.loads(metadata[METADATA_KEY])
+    try:
+        note: dict[str, Any] = json.loads(metadata[METADATA_KEY])
+        note["kind"], note["facts"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(path, "", "its metadata was not written by launchwise") from error
     if note.get("version") != SCHEMA_VERSION:
         message = f"has schema version {note.get('version')}, not {SCHEMA_VERSION}"
         raise UserError(path, "", message)
@@ -306,6 +326,8 @@ def _checked(path: str | Path, table: pd.DataFrame, schema: pa.DataFrameSchema) 
     missing = [name for name in schema.columns if name not in table.columns]
     if missing:
         raise UserError(path, missing[0], _missing_message(missing[0], list(table.columns)))
+    if strange := [name for name in table.columns if name not in schema.columns]:
+        raise UserError(path, strange[0], unknown("column", strange[0], schema.columns))
     if schema.unique:
         repeated = int(table.duplicated(list(schema.unique)).sum())
         if repeated:
@@ -314,13 +336,7 @@ def _checked(path: str | Path, table: pd.DataFrame, schema: pa.DataFrameSchema) 
     try:
         return schema.validate(table)
     except pa.errors.SchemaError as error:
-        column = str(getattr(error.schema, "name", "") or "")
-        if error.reason_code is pa.errors.SchemaErrorReason.COLUMN_NOT_IN_SCHEMA:
-            strange = [name for name in table.columns if name not in schema.columns]
-            raise UserError(
-                path, strange[0], unknown("column", strange[0], schema.columns)
-            ) from error
-        raise UserError(path, column, _first_case(error)) from error
+        raise UserError(path, *_first_problem(error, table)) from error
 
 
 def _missing_message(column: str, present: list[str]) -> str:
@@ -331,9 +347,30 @@ def _missing_message(column: str, present: list[str]) -> str:
     return "is missing"
 
 
-def _first_case(error: pa.errors.SchemaError) -> str:
-    cases = error.failure_cases
-    if isinstance(cases, pd.DataFrame) and "failure_case" in cases and len(cases):
-        case = cases["failure_case"].iloc[0]
-        return f"{error.check}: {len(cases)} values fail, the first is {case!r}"
-    return str(error)
+_DEMANDS = {
+    "greater_than": "must be above {min_value}",
+    "greater_than_or_equal_to": "must be at least {min_value}",
+    "less_than_or_equal_to": "must be at most {max_value}",
+    "equal_to": "must be {value!r}",
+    "isin": "must be one of {allowed_values}",
+}
+
+
+def _first_problem(error: pa.errors.SchemaError, table: pd.DataFrame) -> tuple[str, str]:
+    """Column and message of what pandera found first."""
+    check, cases = error.check, error.failure_cases
+    of_table = isinstance(error.schema, pa.DataFrameSchema)
+    column = str(check.name if of_table else error.schema.name)
+    if isinstance(check, pa.Check):
+        demand = _DEMANDS.get(str(check.name), str(check.error)).format(**check.statistics or {})
+    elif str(check) == "not_nullable":
+        demand = "must not be empty"
+    else:
+        return column, f"must be of type {error.schema.dtype}, not {table[column].dtype}"
+    # pandera may drop the index of a single failing row: then it is not known.
+    rows = sorted(set(cases["index"].dropna())) if isinstance(cases, pd.DataFrame) else []
+    if not rows:
+        return column, demand
+    example = "" if column == "times_ms" else f" ({table[column].loc[rows[0]]})"
+    count = "1 row is" if len(rows) == 1 else f"{len(rows)} rows are"
+    return column, f"{demand}; {count} not so, the first is row {rows[0]}{example}"

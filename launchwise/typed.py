@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -20,6 +22,10 @@ class Strict(BaseModel):
 Model = TypeVar("Model", bound=BaseModel)
 
 
+class _Refused(yaml.MarkedYAMLError):
+    """YAML that is well formed and not accepted here."""
+
+
 class _UniqueKeys(yaml.SafeLoader):
     """YAML in which a repeated key is an error instead of a silent override."""
 
@@ -29,11 +35,11 @@ def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
     for key_node, _ in node.value:
         if key_node.tag == "tag:yaml.org,2002:merge":
             continue
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise _Refused(problem="a key must be a name", problem_mark=key_node.start_mark)
         key = loader.construct_object(key_node)
         if key in seen:
-            raise yaml.MarkedYAMLError(
-                problem=f"{key!r} is given twice", problem_mark=key_node.start_mark
-            )
+            raise _Refused(problem=f"{key!r} is given twice", problem_mark=key_node.start_mark)
         seen.add(key)
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
@@ -59,7 +65,10 @@ def read_yaml(path: str | Path) -> Any:
         raise UserError(path, "", f"is no UTF-8 text: {error.reason}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        raise UserError(path, f"line {line}", str(error.problem)) from error
+        message = error.problem if isinstance(error, _Refused) else f"no YAML: {error.problem}"
+        raise UserError(path, f"line {line}", str(message)) from error
+    except yaml.YAMLError as error:
+        raise UserError(path, "", f"no YAML: {error}") from error
 
 
 def validated(model: type[Model], value: Any, where: str | Path) -> Model:
@@ -67,34 +76,68 @@ def validated(model: type[Model], value: Any, where: str | Path) -> Model:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise UserError(where, *first_problem(error, model)) from error
+        raise UserError(where, *first_problem(error, model, value)) from error
 
 
-def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
-    """Key and message of the first problem that pydantic found."""
-    problem = error.errors()[0]
-    # Tagged unions and validators put their own marks into the location: keys are what is left.
-    location = [str(part) for part in problem["loc"] if not str(part).startswith("function-")]
+def first_problem(error: ValidationError, model: type[BaseModel], value: Any) -> tuple[str, str]:
+    """Key and message of the first problem that pydantic found in ``value``."""
+    problem, *others = error.errors()
+    kind, location = problem["type"], _keys(problem, value)
     key = ".".join(location)
-    if problem["type"] == "extra_forbidden":
-        return key, unknown("key", location[-1], _keys_beside(model, location[:-1]))
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    if problem["type"] not in ("missing", "value_error"):
-        message += f" (got {_shortened(problem['input'])})"
-    return key, message
+    beside = _models_at(model, problem["loc"][: -1 if kind == "extra_forbidden" else None])
+    if kind == "extra_forbidden":
+        allowed = {name for candidate in beside for name in candidate.model_fields}
+        return key, unknown("key", location[-1], allowed)
+    if kind == "missing":
+        return key, "is missing"
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        tag = str(problem["ctx"]["discriminator"]).strip("'")
+        allowed = {name for candidate in beside for name in _tags(candidate, tag)}
+        if kind == "union_tag_not_found":
+            return f"{key}.{tag}", f"is missing (allowed: {', '.join(sorted(allowed))})"
+        return f"{key}.{tag}", unknown(tag, problem["ctx"]["tag"], allowed)
+    if kind == "value_error":
+        return key, str(problem["msg"]).removeprefix("Value error, ")
+    # A value that fits no member of a union is reported once for every member.
+    same = [problem, *(other for other in others if _keys(other, value) == location)]
+    demands = dict.fromkeys(_SUBJECT.sub("", str(each["msg"])) for each in same)
+    demand = " or ".join(demands).replace("valid dictionary", "mapping")
+    subject = "its name " if problem["loc"][-1:] == ("[key]",) else ""
+    return key, f"{subject}must {demand} (got {_shortened(problem['input'])})"
 
 
-def _keys_beside(model: Any, location: list[str]) -> list[str]:
-    """Keys allowed at ``location`` inside ``model``, as far as types tell."""
+_SUBJECT = re.compile(r"^\w+ should ")
+
+
+def _keys(problem: Mapping[str, Any], value: Any) -> list[str]:
+    """Keys that lead to a problem, without the marks that unions and validators put between."""
+    keys = []
+    for place, part in enumerate(problem["loc"], start=1):
+        inside = range(len(value)) if isinstance(value, list | tuple) else value
+        if isinstance(inside, Mapping | range) and part in inside:
+            value = value[part]
+        elif problem["type"] != "missing" or place < len(problem["loc"]):
+            continue
+        keys.append(str(part))
+    return keys
+
+
+def _models_at(model: Any, location: Iterable[Any]) -> list[type[BaseModel]]:
+    """Models that a value at ``location`` inside ``model`` may have, as far as types tell."""
+    models: list[type[BaseModel]] = [model]
     for part in location:
-        fields = getattr(model, "model_fields", None)
-        if fields is not None and part in fields:
-            model = fields[part].annotation
-        inner = [kind for kind in _models_in(model)]
-        if not inner:
-            return []
-        model = inner[0]
-    return list(getattr(model, "model_fields", {}))
+        tagged = [each for each in models if any(part in _tags(each, n) for n in each.model_fields)]
+        fields = [each.model_fields[part] for each in models if part in each.model_fields]
+        if fields:
+            models = [inner for field in fields for inner in _models_in(field.annotation)]
+        elif len(models) > 1 and tagged:
+            models = tagged
+    return models
+
+
+def _tags(model: type[BaseModel], field: str) -> tuple[Any, ...]:
+    """Values of a field that tells the members of a union apart."""
+    return get_args(model.model_fields[field].annotation) if field == "kind" else ()
 
 
 def _models_in(annotation: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,23 +15,72 @@ from launchwise.compile import SOURCES
 from launchwise.errors import UserError
 from launchwise.settings import Experiment, Settings, load_experiment
 from launchwise.space import Problem, cut
+from launchwise.typed import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "launchwise"
 
 
-def start(config: Mapping[str, Any], files: list[str]) -> Experiment:
-    """Check the settings before any rule is made; stop with one line when something is wrong."""
-    paths = [_short(Path(name)) for name in files] or [Path("config.yaml")]
+def readable(path: str, overlays: Collection[str | Path] = ()) -> str:
+    """``path``, a file of settings; stop with one line when Snakemake could not read it.
+
+    Snakemake itself names neither file nor line. A missing file is well where there are overlays.
+    """
+    if Path(path).exists() or not overlays:
+        try:
+            if not isinstance(read_yaml(path), Mapping):
+                raise UserError(path, "", "must hold keys with values, such as seed: 1")
+        except UserError as error:
+            stop(error)
+    return path
+
+
+def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]) -> Experiment:
+    """Check the settings before any rule is made; stop with one line when something is wrong.
+
+    Parameters
+    ----------
+    config
+        What Snakemake merged.
+    path
+        The file that the Snakefile names.
+    overlays
+        Files from the command line, the last one strongest.
+    """
+    files = [Path(path)] if Path(path).exists() else []
+    files += [_short(Path(name)) for name in overlays]
     try:
-        return load_experiment(config, paths, ROOT)
+        experiment = load_experiment(config, files, ROOT)
+        _check_recorded(experiment)
     except UserError as error:
         stop(error)
+    return experiment
+
+
+def _check_recorded(experiment: Experiment) -> None:
+    for name, folder in recorded_folders(experiment.settings).items():
+        if not Path(folder).is_dir():
+            message = f"no folder {folder!r}: record the GPU, name its folder by path or"
+            raise experiment.error(f"gpus.{name}", f"{message} take the entry out")
+        wanted = [f"{workload}.parquet" for workload in experiment.workloads_of(name)]
+        for file in ("profile.json", *wanted):
+            if not Path(folder, file).is_file():
+                raise experiment.error(f"gpus.{name}", f"no file {file!r} in {folder!r}")
+
+
+def recorded_folders(settings: Settings) -> dict[str, str]:
+    """Where the sweeps of every recorded GPU lie."""
+    return {
+        name: gpu.path or f"data/recorded/{name}"
+        for name, gpu in settings.gpus.items()
+        if gpu.source == "recorded"
+    }
 
 
 def stop(error: UserError) -> NoReturn:
     """Print one line and end the process."""
-    print(f"launchwise: {error}", file=sys.stderr)
+    where = _short(Path(error.where)) if Path(error.where).is_absolute() else error.where
+    print(f"launchwise: {UserError(where, error.key, error.message)}", file=sys.stderr)
     raise SystemExit(1)
 
 
@@ -40,26 +89,29 @@ def _short(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def architectures(settings: Settings) -> dict[str, str]:
+def architectures(experiment: Experiment) -> dict[str, str]:
     """Architecture of every live GPU: as written in its entry, or read off this machine's card."""
     found: dict[str, str] = {}
-    for name, gpu in settings.gpus.items():
+    for name, gpu in experiment.settings.gpus.items():
         if gpu.source == "live":
-            found[name] = gpu.arch or _arch_here(name, gpu.device)
+            try:
+                found[name] = gpu.arch or _arch_here(gpu.device)
+            except ValueError as error:
+                stop(experiment.error(f"gpus.{name}", str(error)))
     return found
 
 
-def _arch_here(name: str, device: str | None) -> str:
+def _arch_here(device: str | None) -> str:
     present = [card for card in cards() if device is None or device in card.device_name]
     kinds = sorted({(card.arch, card.device_name) for card in present})
     if len(kinds) == 1:
         return kinds[0][0]
     if not kinds:
-        message = "source is live, but this machine has no such NVIDIA GPU; give its arch to"
-        message += " measure on another machine, or take the entry out"
-    else:
-        message = f"this machine has several kinds of GPU ({kinds}): name one by device"
-    stop(UserError("config.yaml", f"gpus.{name}", message))
+        named = f"GPU named {device!r}" if device else "NVIDIA GPU"
+        message = f"source is live, but this machine has no {named}; give its arch (such as sm_90)"
+        raise ValueError(f"{message} to measure on another machine, or take the entry out")
+    here = ", ".join(f"{device_name} ({arch})" for arch, device_name in kinds)
+    raise ValueError(f"this machine has several kinds of GPU, name one by device: {here}")
 
 
 def folders(experiment: Experiment) -> dict[str, str]:
@@ -111,10 +163,11 @@ def code(script: str) -> list[str]:
     Parameters
     ----------
     script
-        Path from the root of the project, such as ``scripts/clean.py``.
+        Path from the root of the project, such as ``scripts/clean.py``. A module of the library
+        (one that a rule runs as a process of its own) is in the list itself.
     """
-    found: set[Path] = set()
     queue = [ROOT / script]
+    found = {path for path in queue if path.is_relative_to(ROOT / PACKAGE)}
     while queue:
         path = queue.pop()
         for module in _imports(path):

@@ -12,10 +12,9 @@ METHODS = {
     name: sweep.model_dump(mode="json", exclude={"problems"})
     for name, sweep in settings.sweeps.items()
 }
-RECORDED = [name for name, gpu in settings.gpus.items() if gpu.source == "recorded"]
 LIVE = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
-RECORDED_IN = {name: settings.gpus[name].path or f"data/recorded/{name}" for name in RECORDED}
-ARCHS = architectures(settings)
+RECORDED_IN = recorded_folders(settings)
+ARCHS = architectures(experiment)
 FOLDERS = folders(experiment)
 
 

@@ -9,6 +9,7 @@ rule describe:
     """Attributes of a live GPU and its measured ceilings."""
     input:
         code=code("scripts/describe.py"),
+        child=[*code("launchwise/cuda/describe.py"), "launchwise/cuda/describe.cu"],
     output:
         "results/gpus/{gpu}.json",
     log:
@@ -34,7 +35,7 @@ rule recorded_profile:
     log:
         "results/logs/recorded_profile/{gpu}.log",
     wildcard_constraints:
-        gpu=pattern(RECORDED),
+        gpu=pattern(RECORDED_IN),
     script:
         "../scripts/recorded_profile.py"
 
@@ -87,6 +88,7 @@ rule gather:
     """The shards of a live sweep in one table."""
     input:
         code=code("scripts/gather.py"),
+        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         shards=lambda wildcards: expand(
             "results/sweeps/{{gpu}}/{{workload}}/{shard}.parquet",
             shard=range(1, GPUS[wildcards.gpu]["shards"] + 1),
@@ -107,13 +109,14 @@ rule recorded:
     """A recorded sweep, checked row by row and taken as it is."""
     input:
         code=code("scripts/recorded.py"),
+        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         sweep=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/{{workload}}.parquet",
     output:
         "results/sweeps/{gpu}/{workload}.parquet",
     log:
         "results/logs/recorded/{gpu}.{workload}.log",
     wildcard_constraints:
-        gpu=pattern(RECORDED),
+        gpu=pattern(RECORDED_IN),
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
     script:
@@ -124,6 +127,7 @@ rule record:
     """A live sweep kept for good: rows and provenance under data/recorded/."""
     input:
         code=code("scripts/record.py"),
+        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         sweep="results/sweeps/{gpu}/{workload}.parquet",
     output:
         sweep="data/recorded/{gpu}/{workload}.parquet",

@@ -1,13 +1,6 @@
 # Targets with names: one for each stage of each study, workload and GPU.
 
 
-rule all:
-    """The report: everything before it is made as needed."""
-    default_target: True
-    input:
-        "results/report/index.html",
-
-
 for study, entry in settings.studies.items():
 
     rule:

@@ -1,0 +1,160 @@
+"""What a recommender has to beat: rules that need no learning, behind the same protocol."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.features import Domain, configuration_codes, regrets
+from launchwise.recommender import Judgement, Recommender
+from launchwise.regression import WORST, Prior, distances
+from launchwise.splits import case_codes
+
+
+class Untiled(Recommender):
+    """The workload's baseline: what is used when nobody chooses."""
+
+    title = "untiled"
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Nothing to learn."""
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """The baseline first."""
+        return Judgement.without_times(~self.domain.is_baseline(rows))
+
+
+class BestOnAverage(Recommender):
+    """The configuration of least mean log(time / best) over the training cases."""
+
+    title = "best on average"
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Mean regrets."""
+        regret = regrets(measurements, self.domain.spec)
+        # All tunables: a padded row is not what was measured without padding.
+        self._prior = Prior.of(measurements, regret, self.domain, self.domain.spec.tunable_columns)
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """By mean regret."""
+        return Judgement.without_times(self._prior.regret(rows, self.domain))
+
+
+class MostFrequentBest(Recommender):
+    """The configuration that is the best of most training cases, then of the next most."""
+
+    title = "most frequent best"
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Count."""
+        spec = self.domain.spec
+        best = measurements[regrets(measurements, spec) == 0]
+        codes = configuration_codes(best, spec.tunable_columns, spec)
+        self._counts = pd.Series(codes).value_counts()
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """By count."""
+        codes = configuration_codes(rows, self.domain.spec.tunable_columns, self.domain.spec)
+        counts = pd.Series(codes).map(self._counts).fillna(0).to_numpy(dtype=float)
+        return Judgement.without_times(-counts, ~self.domain.is_baseline(rows))
+
+
+class _Nearest(Recommender):
+    """The best of the nearest training case, then its second best, and so on.
+
+    Problems are compared by problem features, GPUs by GPU features (log2 and unit deviation over
+    the training cases).
+    """
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Remember the regrets of every training case."""
+        spec = self.domain.spec
+        codes, keys = case_codes(measurements, spec)
+        first = np.unique(codes, return_index=True)[1]
+        features = self.domain.features(measurements.iloc[first])
+        self._problems = features[_problem_names(self.domain)].to_numpy()
+        self._gpus = features[self.domain.gpu_features].to_numpy()
+        self._names = [key[0] for key in keys]
+        regret = regrets(measurements, spec)
+        configurations = configuration_codes(measurements, spec.tunable_columns, spec)
+        self._regrets = [
+            dict(zip(configurations[codes == case], regret[codes == case], strict=True))
+            for case in range(len(keys))
+        ]
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """By regret in the nearest training case; what that case has not comes last."""
+        spec = self.domain.spec
+        cases, keys = case_codes(rows, spec)
+        first = np.unique(cases, return_index=True)[1]
+        features = self.domain.features(rows.iloc[first])
+        problem = distances(self._problems, features[_problem_names(self.domain)].to_numpy())
+        gpu = distances(self._gpus, features[self.domain.gpu_features].to_numpy())
+        same = np.array([[key[0] == name for name in self._names] for key in keys])
+        nearest = self._nearest(problem, gpu, same)
+        codes = configuration_codes(rows, spec.tunable_columns, spec)
+        regret = np.array(
+            [self._regrets[nearest[case]].get(code, WORST) for case, code in zip(cases, codes, strict=True)]
+        )
+        return Judgement.without_times(regret, ~self.domain.is_baseline(rows))
+
+    def _nearest(self, problem: np.ndarray, gpu: np.ndarray, same: np.ndarray) -> np.ndarray:
+        """Number of the nearest training case of each asked case.
+
+        Parameters
+        ----------
+        problem, gpu
+            Distances, shape (asked, training).
+        same
+            Whether both are on the same GPU, same shape.
+        """
+        raise NotImplementedError
+
+
+class NearestSize(_Nearest):
+    """The nearest training problem, on the same GPU where it has any, else on the nearest."""
+
+    title = "nearest size"
+
+    def _nearest(self, problem: np.ndarray, gpu: np.ndarray, same: np.ndarray) -> np.ndarray:
+        own = same.any(axis=1, keepdims=True)
+        allowed = np.where(own, same, True)
+        return _first(np.where(allowed, problem, np.inf), np.where(allowed, gpu, np.inf))
+
+
+class NearestGpu(_Nearest):
+    """The nearest other training GPU, by its profile; there the same problem, or the nearest."""
+
+    title = "nearest GPU"
+
+    def _nearest(self, problem: np.ndarray, gpu: np.ndarray, same: np.ndarray) -> np.ndarray:
+        others = (~same).any(axis=1, keepdims=True)
+        allowed = np.where(others, ~same, True)
+        return _first(np.where(allowed, gpu, np.inf), np.where(allowed, problem, np.inf))
+
+
+def _first(*criteria: np.ndarray) -> np.ndarray:
+    """Column of the smallest entry of each row, later criteria breaking ties; shape (rows,)."""
+    return np.array(
+        [np.lexsort(tuple(row[::-1]))[0] for row in np.stack(criteria, axis=1)], dtype=np.int64
+    )
+
+
+def _problem_names(domain: Domain) -> list[str]:
+    return [name for name in domain.problem_features if name not in domain.gpu_features]
+
+
+BASELINES: dict[str, type[Recommender]] = {
+    "untiled": Untiled,
+    "best_on_average": BestOnAverage,
+    "nearest_size": NearestSize,
+    "nearest_gpu": NearestGpu,
+    "most_frequent_best": MostFrequentBest,
+}
+"""Name in tables to class, in the order of the report."""

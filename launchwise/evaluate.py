@@ -1,0 +1,339 @@
+"""Recommendations against the unfiltered sweep: models, baselines, random draws and the oracle.
+
+Nothing is dropped in silence. A recommendation that failed on the GPU, or that no sweep measured,
+keeps its row with its status, no time, improvement 0 and fraction 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise import metrics, space
+from launchwise.baselines import BASELINES
+from launchwise.errors import UserError
+from launchwise.features import Domain, configuration_codes
+from launchwise.splits import Case, Fold, case_codes
+from launchwise.tables import MEASURED
+
+NOT_MEASURED = "not measured"
+EXPECTED = "expected"
+"""Status of random draws: a mean over all draws, of no one configuration."""
+ORACLE = "oracle"
+ALL_GPUS = "all"
+
+
+class Truth:
+    """What the sweeps say of every case, outliers included.
+
+    Parameters
+    ----------
+    sweeps
+        GPU to its measurements.
+    domain
+        Its candidates bound what counts as the best.
+    """
+
+    def __init__(self, sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> None:
+        self._domain = domain
+        columns = [*domain.spec.key_columns, "status", "time_ms", "times_ms"]
+        rows = pd.concat([sweep[columns] for sweep in sweeps.values()], ignore_index=True)
+        rows = rows[domain.is_candidate(rows)].reset_index(drop=True)
+        codes, keys = case_codes(rows, domain.spec)
+        self._numbers = {key: number for number, key in enumerate(keys)}
+        self._rows = rows.assign(
+            case=codes,
+            configuration=configuration_codes(
+                rows, domain.spec.tunable_columns, domain.spec
+            ),
+        )
+        measured = self._rows[self._rows["status"].isin(MEASURED)]
+        baseline = measured[domain.is_baseline(measured)].set_index("case")
+        best = measured.loc[measured.groupby("case")["time_ms"].idxmin()].set_index("case")
+        self._best = best.reindex(range(len(keys)))
+        self._baseline = baseline.reindex(range(len(keys)))
+        self._times = {
+            case: times.to_numpy(dtype=float) for case, times in measured.groupby("case")["time_ms"]
+        }
+
+    def numbers(self, keys: Iterable[tuple[Any, ...]]) -> np.ndarray:
+        """Number of each case's key; -1 for what no sweep holds."""
+        return np.array([self._numbers.get(key, -1) for key in keys], dtype=np.int64)
+
+    def beside(self, recommendations: pd.DataFrame) -> pd.DataFrame:
+        """``recommendations`` with what was measured of them.
+
+        Adds ``case``, ``status``, ``time_ms``, ``times_ms`` and, of the case, ``baseline_ms``,
+        ``baseline_times`` and ``best_ms``.
+        """
+        spec = self._domain.spec
+        codes, keys = case_codes(recommendations, spec)
+        table = recommendations.assign(
+            case=self.numbers(keys)[codes],
+            configuration=configuration_codes(recommendations, spec.tunable_columns, spec),
+        )
+        known = self._rows[["case", "configuration", "status", "time_ms", "times_ms"]]
+        table = table.merge(known, on=["case", "configuration"], how="left")
+        table["status"] = table["status"].fillna(NOT_MEASURED)
+        cases = table["case"].to_numpy()
+        table["baseline_ms"] = self._baseline["time_ms"].to_numpy()[cases]
+        table["best_ms"] = self._best["time_ms"].to_numpy()[cases]
+        table["baseline_times"] = self._baseline["times_ms"].to_numpy()[cases]
+        return table
+
+    def best(self, cases: np.ndarray) -> pd.DataFrame:
+        """The best configuration of each case number: one row each, in order."""
+        return self._best.iloc[cases].reset_index(drop=True)
+
+    def draws(self, case: int, count: int) -> tuple[float, float]:
+        """Expected best of ``count`` random measurements (ms), and the chance that it beats the
+        baseline."""
+        times = self._times[case]
+        limit = float(self._baseline["time_ms"].iloc[case])
+        return metrics.expected_best(times, count), metrics.chance_below(times, limit, count)
+
+
+def evaluate(
+    recommendations: pd.DataFrame,
+    folds: list[Fold],
+    truth: Truth,
+    domain: Domain,
+    random_draws: Iterable[int],
+) -> pd.DataFrame:
+    """One row a (model, split, fold, GPU, problem).
+
+    Parameters
+    ----------
+    recommendations
+        Of models and baselines together (see
+        :func:`launchwise.tables.recommendation_schema`).
+    random_draws
+        How many random measurements the random baselines may take.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`launchwise.tables.evaluation_schema` declares it.
+
+    Raises
+    ------
+    UserError
+        When a model recommends for no case, or for other cases than the splits test.
+    """
+    study = recommendations["study"].iloc[0]
+    table = truth.beside(recommendations)
+    _check_complete(recommendations, folds, domain)
+    predicted = _predictions(table)
+    first = table[table["rank"] == 1].reset_index(drop=True)
+    keys = ["model", "split", "fold", "case"]
+    first = first.merge(predicted, on=keys, how="left")
+    first["role"] = np.where(first["model"].isin(BASELINES), "baseline", "model")
+    first["improved_runs"] = [
+        _runs(row.times_ms, row.baseline_times, same)
+        for row, same in zip(first.itertuples(), domain.is_baseline(first), strict=True)
+    ]
+    others = [_of_fold(fold, truth, domain, random_draws) for fold in folds]
+    table = pd.concat([first, *others], ignore_index=True).assign(study=study)
+    ratio = table["time_ms"].to_numpy(dtype=float)
+    table["improvement"] = np.nan_to_num(table["baseline_ms"].to_numpy(dtype=float) / ratio)
+    table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
+    return table
+
+
+def _runs(times: Any, baseline: Any, same: bool) -> float:
+    """Share of runs improved; recommending the baseline itself improves none."""
+    if same or not isinstance(times, np.ndarray | list) or not len(times):
+        return 0.0
+    return metrics.improved_runs(np.asarray(times), np.asarray(baseline))
+
+
+def _check_complete(recommendations: pd.DataFrame, folds: list[Fold], domain: Domain) -> None:
+    first = recommendations[recommendations["rank"] == 1]
+    codes, keys = case_codes(first, domain.spec)
+    for model, rows in first.assign(case=codes).groupby("model", sort=False):
+        for fold in folds:
+            mine = rows[(rows["split"] == fold.split) & (rows["fold"] == fold.fold)]
+            found = {keys[case] for case in mine["case"]}
+            wanted = {case.key for case in fold.test}
+            if found != wanted:
+                message = (
+                    f"{model} recommends for {len(found & wanted)} of {len(wanted)} test problems "
+                    f"and for {len(found - wanted)} others"
+                )
+                raise UserError("recommendations", f"{fold.split}.{fold.fold}", message)
+
+
+def _predictions(table: pd.DataFrame) -> pd.DataFrame:
+    """Rank correlation and error of predicted times, a row a (model, split, fold, case)."""
+    keys = ["model", "split", "fold", "case"]
+    known = table[table["predicted_ms"].notna() & table["time_ms"].notna()]
+    groups = known.groupby(keys, sort=False)
+    error = 100 * (known["predicted_ms"] / known["time_ms"] - 1).abs()
+    ranks = pd.DataFrame(
+        {
+            "predicted": groups["predicted_ms"].rank(),
+            "measured": groups["time_ms"].rank(),
+            **{key: known[key] for key in keys},
+        }
+    )
+    return pd.DataFrame(
+        {
+            "absolute_percentage_error": error.groupby([known[key] for key in keys]).mean(),
+            "spearman": _correlation(ranks, keys),
+        }
+    ).reset_index()
+
+
+def _correlation(ranks: pd.DataFrame, keys: list[str]) -> pd.Series:
+    """Pearson's correlation of ranks within each group; NaN where one side is constant."""
+    groups = ranks.groupby(keys)
+    x = ranks["predicted"] - groups["predicted"].transform("mean")
+    y = ranks["measured"] - groups["measured"].transform("mean")
+    by = [ranks[key] for key in keys]
+    products = (x * y).groupby(by).sum()
+    scale = np.sqrt((x * x).groupby(by).sum() * (y * y).groupby(by).sum())
+    return products / scale.where(scale > 0)
+
+
+def _of_fold(
+    fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[int]
+) -> pd.DataFrame:
+    """Oracle and random draws for every test case of a fold."""
+    cases = truth.numbers(case.key for case in fold.test)
+    rows = _case_rows(fold.test, domain)
+    oracle = rows.assign(
+        **truth.best(cases)[domain.spec.tunable_columns].to_dict("series"),
+        model=ORACLE,
+        role=ORACLE,
+    )
+    oracle = truth.beside(oracle)
+    same = domain.is_baseline(oracle)
+    oracle["improved_runs"] = [
+        _runs(row.times_ms, row.baseline_times, one)
+        for row, one in zip(oracle.itertuples(), same, strict=True)
+    ]
+    pieces = [oracle]
+    for draws in random_draws:
+        # The table wants a configuration; of a mean over draws the baseline stands for none.
+        random = truth.beside(rows.assign(**space.baseline(domain.spec)))
+        pairs = np.array([truth.draws(case, draws) for case in cases])
+        pieces.append(
+            random.assign(
+                model=f"random_{draws}",
+                role="baseline",
+                status=EXPECTED,
+                time_ms=pairs[:, 0],
+                improved_runs=pairs[:, 1],
+            )
+        )
+    return pd.concat(pieces, ignore_index=True).assign(
+        split=fold.split, fold=fold.fold, predicted_ms=np.nan
+    )
+
+
+def _case_rows(cases: Iterable[Case], domain: Domain) -> pd.DataFrame:
+    return pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in cases])[
+        ["gpu", *domain.spec.problem_columns]
+    ]
+
+
+def summarise(
+    table: pd.DataFrame,
+    spec_columns: list[str],
+    near_best_percent: float,
+    facts: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Figures by split, GPU and model.
+
+    Parameters
+    ----------
+    table
+        What :func:`evaluate` gives.
+    spec_columns
+        Columns of a configuration.
+    facts
+        Model to what is known of it beside its results: ``title``, ``seconds_to_train``,
+        ``seconds_to_recommend``.
+
+    Returns
+    -------
+    dict
+        ``models`` (name to ``role``, ``title``, seconds) and ``splits``: split to GPU (and
+        ``all``) to ``problems``, ``null_accuracy`` and ``models``: name to figures (see
+        :func:`figures`). Shares are 0..1, except where a name says percent.
+    """
+    models: dict[str, Any] = {}
+    for name, role in table[["model", "role"]].drop_duplicates().itertuples(index=False):
+        models[name] = {"role": role, "title": title(name), **facts.get(name, {})}
+    splits: dict[str, Any] = {}
+    for split, rows in table.groupby("split", sort=False):
+        parts = {ALL_GPUS: rows, **dict(iter(rows.groupby("gpu", sort=False)))}
+        splits[str(split)] = {
+            str(gpu): _part(part, spec_columns, near_best_percent) for gpu, part in parts.items()
+        }
+    return _without_nan({"models": models, "splits": splits})
+
+
+def title(model: str) -> str:
+    """How tables call a baseline; models bring their own titles."""
+    if model in BASELINES:
+        return str(getattr(BASELINES[model], "title", model))
+    if model.startswith("random_"):
+        return f"best of {model.removeprefix('random_')} random measurements, expected"
+    return model
+
+
+def _part(rows: pd.DataFrame, columns: list[str], near: float) -> dict[str, Any]:
+    oracle = rows[rows["model"] == ORACLE]
+    classes = oracle[columns].astype(str).agg(" ".join, axis=1)
+    return {
+        "problems": len(oracle),
+        "null_accuracy": metrics.null_accuracy(classes.to_numpy()),
+        "models": {
+            str(model): figures(mine, near) for model, mine in rows.groupby("model", sort=False)
+        },
+    }
+
+
+def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
+    """Figures of one model over some problems.
+
+    Returns
+    -------
+    dict
+        ``problems``, ``without_time`` (recommendations that failed or were never measured),
+        ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``,
+        ``fraction_geometric_mean``, ``fraction_p5``, ``fraction_worst``, ``accuracy`` (the very
+        best), ``accuracy_near_best``, ``mape_percent`` and ``spearman`` (means over problems).
+    """
+    fraction = rows["fraction"].to_numpy(dtype=float)
+    least = 1 / (1 + near_best_percent / 100)
+    return {
+        "problems": len(rows),
+        "without_time": int(rows["time_ms"].isna().sum()),
+        "percent_improved": metrics.percent_improved(rows["improvement"].to_numpy()),
+        "percent_runs_improved": float(100 * rows["improved_runs"].fillna(0).mean()),
+        "improvement_coefficient": metrics.improvement_coefficient(
+            rows["baseline_ms"].to_numpy(), rows["time_ms"].to_numpy()
+        ),
+        "fraction_geometric_mean": metrics.geometric_mean(fraction),
+        "fraction_p5": float(np.quantile(fraction, 0.05)),
+        "fraction_worst": float(fraction.min()),
+        "accuracy": float((fraction >= 1).mean()),
+        "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
+        "mape_percent": float(rows["absolute_percentage_error"].mean()),
+        "spearman": float(rows["spearman"].mean()),
+    }
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN: null says the same."""
+    if isinstance(value, Mapping):
+        return {str(key): _without_nan(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,244 @@
+"""What is known of a (GPU, problem, configuration) without measuring it: features and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise import space
+from launchwise.gpu import GpuProfile
+from launchwise.settings import Selection
+from launchwise.spec import Spec
+from launchwise.splits import Case, case_codes
+from launchwise.vectors import Columns, raw_names
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A workload, the GPUs, and which configurations may be recommended.
+
+    Parameters
+    ----------
+    spec
+        The workload.
+    profiles
+        Every GPU that may be asked for, trained on or not.
+    candidates
+        Tunable to the values that may be recommended; every tunable when empty. The baseline is
+        always among the candidates.
+    near_best_percent
+        Configurations this near the best of a case count as good as it.
+    """
+
+    spec: Spec
+    profiles: Mapping[str, GpuProfile]
+    candidates: Selection = field(default_factory=dict)
+    near_best_percent: float = 2.0
+
+    @cached_property
+    def problem_features(self) -> list[str]:
+        """Names of features that no tunable changes: all that a classifier may look at."""
+        tunables = set(self.spec.tunable_columns)
+        return [
+            name
+            for name, text in self._expressions.items()
+            if not raw_names(self.spec.derived, text) & tunables
+        ] + self.gpu_features
+
+    @cached_property
+    def gpu_features(self) -> list[str]:
+        """Names of the features of a GPU."""
+        return list(next(iter(self.profiles.values())).features())
+
+    @cached_property
+    def _expressions(self) -> dict[str, str]:
+        """The workload's features; every numeric column where it declares none."""
+        if self.spec.features:
+            return dict(self.spec.features)
+        found = {}
+        values = {name: one.values or [] for name, one in self.spec.problem.items()}
+        values |= {name: one.values for name, one in self.spec.tunables.items()}
+        values |= {"variant": list(self.spec.variants)}
+        for name, allowed in values.items():
+            words = [value for value in allowed if isinstance(value, str)]
+            if words:
+                found |= {f"{name}_is_{word}": f"1 if {name} == {word!r} else 0" for word in words}
+            else:
+                found[name] = name
+        return found
+
+    def features(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Features of rows that hold a GPU, a problem and a configuration.
+
+        Returns
+        -------
+        pandas.DataFrame
+            float64, shape (rows, features): the workload's features, then the GPU's (units in
+            their names).
+
+        Raises
+        ------
+        ValueError
+            When a feature cannot be evaluated, or is no finite number.
+        """
+        columns = Columns(self.spec.derived, _arrays(rows, self.spec))
+        found = {name: columns.value(text) for name, text in self._expressions.items()}
+        codes, gpus = pd.factorize(rows["gpu"])
+        facts = [self.profiles[gpu].features() for gpu in gpus]
+        for name in self.gpu_features:
+            found[name] = np.array([fact[name] for fact in facts], dtype=float)[codes]
+        table = pd.DataFrame(found, index=rows.index, dtype=float)
+        bad = ~np.isfinite(table.to_numpy()).all(axis=0)
+        if bad.any():
+            raise ValueError(f"feature {table.columns[bad][0]!r} is not finite for every row")
+        return table
+
+    def bounds_ms(self, rows: pd.DataFrame) -> np.ndarray:
+        """Time that moving the problem's least bytes at the GPU's copy bandwidth takes.
+
+        Returns
+        -------
+        numpy.ndarray
+            ms, shape (rows,).
+        """
+        columns = Columns(self.spec.derived, _arrays(rows, self.spec, self.spec.problem_columns))
+        bandwidth = {
+            gpu: profile.ceilings.copy_bandwidth_gbs for gpu, profile in self.profiles.items()
+        }
+        gbs = rows["gpu"].map(bandwidth).to_numpy(dtype=float)
+        return np.asarray(columns.value(self.spec.work.bytes), dtype=float) / gbs / 1e6
+
+    def choices(self, cases: Iterable[Case]) -> pd.DataFrame:
+        """Every feasible candidate of every case, the baseline first in each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``gpu``, the problem's and the configuration's; cases in order.
+        """
+        named = list(cases)
+        pieces = [self._feasible(case) for case in named]
+        columns = ["gpu", *self.spec.problem_columns, *self.spec.tunable_columns]
+        if not pieces:
+            return pd.DataFrame(columns=columns)
+        table = self._universe.take(np.concatenate(pieces)).reset_index(drop=True)
+        lengths = [len(piece) for piece in pieces]
+        for name in self.spec.problem_columns:
+            table[name] = np.repeat([case.problem[name] for case in named], lengths)
+        table["gpu"] = np.repeat([case.gpu for case in named], lengths)
+        return table[columns]
+
+    @cached_property
+    def _universe(self) -> pd.DataFrame:
+        """Every configuration that the tunables span, the baseline first."""
+        baseline = space.baseline(self.spec)
+        rest = [one for one in space.universe(self.spec) if one != baseline]
+        return pd.DataFrame([baseline, *rest])
+
+    @cached_property
+    def _remembered(self) -> dict[tuple[Any, ...], np.ndarray]:
+        return {}
+
+    def _feasible(self, case: Case) -> np.ndarray:
+        """Rows of the universe that may be recommended for a case: int64, the baseline first."""
+        facts = space.gpu_facts(self.profiles[case.gpu].model_dump())
+        key = (*case.key[1:], *facts.values())
+        if key not in self._remembered:
+            arrays = _arrays(self._universe, self.spec, self.spec.tunable_columns)
+            columns = Columns(self.spec.derived, {**arrays, **case.problem, **facts})
+            allowed = self.is_candidate(self._universe)
+            for text in self.spec.constraints:
+                allowed &= columns.value(text).astype(bool)
+            for name, variant in self.spec.variants.items():
+                others = arrays["variant"] != name
+                for text in variant.constraints:
+                    allowed &= others | columns.value(text).astype(bool)
+            # Doing nothing is always possible: the baseline stays whatever the constraints say.
+            allowed[0] = True
+            self._remembered[key] = np.flatnonzero(allowed)
+        return self._remembered[key]
+
+    def is_candidate(self, rows: pd.DataFrame) -> np.ndarray:
+        """Which rows may be recommended by ``candidates``: booleans, shape (rows,)."""
+        allowed = np.ones(len(rows), dtype=bool)
+        for name, values in self.candidates.items():
+            allowed &= rows[name].isin(values).to_numpy()
+        return allowed | self.is_baseline(rows)
+
+    def is_baseline(self, rows: pd.DataFrame) -> np.ndarray:
+        """Which rows hold the baseline: booleans, shape (rows,)."""
+        same = np.ones(len(rows), dtype=bool)
+        for name, value in space.baseline(self.spec).items():
+            same &= (rows[name] == value).to_numpy()
+        return same
+
+
+def _arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """Columns as plain arrays: text as objects, numbers as they are."""
+    wanted = [*spec.problem_columns, *spec.tunable_columns] if names is None else list(names)
+    arrays = {name: rows[name].to_numpy() for name in wanted}
+    return {
+        name: values if values.dtype.kind in "iuf" else values.astype(object)
+        for name, values in arrays.items()
+    }
+
+
+def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """log(time / best time of the same case) of each row: 0 is the best. Shape (rows,)."""
+    codes, keys = case_codes(rows, spec)
+    logs = np.log(rows["time_ms"].to_numpy(dtype=float))
+    best = np.full(len(keys), np.inf)
+    np.minimum.at(best, codes, logs)
+    return logs - best[codes]
+
+
+def labels(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """Name of each row's configuration (see :func:`launchwise.space.label`): objects, (rows,)."""
+    columns = spec.tunable_columns
+    codes = rows.groupby(columns, sort=False, observed=True).ngroup().to_numpy()
+    first = np.unique(codes, return_index=True)[1]
+    names = [
+        space.label(configuration, spec)
+        for configuration in rows[columns].iloc[first].to_dict("records")
+    ]
+    return np.array(names, dtype=object)[codes] if len(rows) else np.empty(0, dtype=object)
+
+
+def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> np.ndarray:
+    """Number each row's values in some tunables, the same way in every table.
+
+    Parameters
+    ----------
+    columns
+        Some of :attr:`Spec.tunable_columns`.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64, shape (rows,): positions of the values in the spec, as digits of mixed radix.
+
+    Raises
+    ------
+    ValueError
+        When a row holds a value that the spec does not have.
+    """
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for name in columns:
+        if name == "variant":
+            allowed = pd.Index(list(spec.variants), dtype=object)
+        else:
+            tunable = spec.tunables[name]
+            allowed = pd.Index(list(dict.fromkeys([tunable.neutral, *tunable.values])))
+        values = rows[name]
+        # Few distinct values: find those in the spec, then spread them.
+        numbers, distinct = pd.factorize(values)
+        digits = allowed.get_indexer(pd.Index(distinct, dtype=allowed.dtype))[numbers]
+        if len(digits) and digits.min() < 0:
+            raise ValueError(f"{name} holds {values.iloc[int(digits.argmin())]!r}, unknown to the spec")
+        codes = codes * len(allowed) + digits
+    return codes

@@ -1,0 +1,192 @@
+"""The one protocol of everything that recommends a configuration, learnt or not.
+
+A recommender gives each candidate of a problem its *scores*; the lowest comes first. Whatever it
+is (a regressor of times, a classifier of configurations, a baseline), it is fitted on measurements
+and asked with a GPU and problems.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.errors import UserError, unknown
+from launchwise.features import Domain
+from launchwise.space import Problem
+from launchwise.splits import Case, case_codes
+from launchwise.storage import read_json, write_json
+
+FACTS_FILE = "recommender.json"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a recommender thinks of some rows.
+
+    Parameters
+    ----------
+    scores
+        float64, shape (rows, criteria). Rows of one case are compared criterion by criterion from
+        the left, and the smallest is recommended.
+    predicted_ms
+        float64, ms, shape (rows,); NaN where no time is predicted.
+    """
+
+    scores: np.ndarray
+    predicted_ms: np.ndarray
+
+    @classmethod
+    def without_times(cls, *criteria: np.ndarray) -> Judgement:
+        """Of one or more criteria, each of shape (rows,)."""
+        scores = np.column_stack(criteria).astype(float)
+        return cls(scores, np.full(len(scores), np.nan))
+
+
+class Recommender(ABC):
+    """Recommends a configuration for a problem on a GPU.
+
+    To add one, put a subclass into ``launchwise/recommenders/<kind>.py`` and name that kind in the
+    settings: ``models: {mine: {kind: <kind>, title: …}}``.
+
+    Parameters
+    ----------
+    domain
+        Workload, GPUs and candidates.
+    **parameters
+        Hyper-parameters, by the names in :attr:`defaults`.
+
+    Raises
+    ------
+    UserError
+        When a hyper-parameter is unknown.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {}
+    """Every hyper-parameter with the value it has when nobody says otherwise."""
+
+    cross_validated: ClassVar[bool] = False
+    """Whether training also reports a ten-fold score, as is the custom for classifiers."""
+
+    def __init__(self, domain: Domain, **parameters: Any) -> None:
+        if strange := sorted(parameters.keys() - self.defaults.keys()):
+            message = unknown("parameter", strange[0], self.defaults)
+            raise UserError("config.yaml", "models.parameters", message)
+        self.domain = domain
+        self.parameters = {**self.defaults, **parameters}
+
+    def get_params(self) -> dict[str, Any]:
+        """Hyper-parameters by name."""
+        return dict(self.parameters)
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Hyper-parameters that an Optuna ``trial`` tries; none to search by default."""
+        return {}
+
+    @abstractmethod
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Learn.
+
+        Parameters
+        ----------
+        measurements
+            Columns ``gpu``, the problem's and the configuration's (text or int64) and ``time_ms``
+            (float64, ms); one row a measured configuration, from training cases only.
+        """
+
+    @abstractmethod
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score rows that hold a GPU, a problem and a configuration."""
+
+    def predict(self, rows: pd.DataFrame) -> np.ndarray:
+        """Predicted time of each row: float64, ms, shape (rows,); NaN where it predicts none."""
+        return self.judge(rows).predicted_ms
+
+    def recommend(self, gpu: str, problems: list[Problem]) -> pd.DataFrame:
+        """Every feasible candidate of every problem, the recommended one first.
+
+        Parameters
+        ----------
+        gpu
+            A GPU of the domain; it needs a profile and no measurement.
+        problems
+            What the user has.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``gpu``, the problem's, ``rank`` (int64 from 1), the configuration's and
+            ``predicted_ms`` (float64, NaN where the recommender predicts no time); sorted by
+            problem, then rank. The baseline is always among the rows.
+
+        Raises
+        ------
+        UserError
+            When the GPU is unknown or a problem is not of this workload.
+        """
+        if gpu not in self.domain.profiles:
+            raise UserError("recommend", "gpu", unknown("GPU", gpu, self.domain.profiles))
+        for problem in problems:
+            if complaint := self.domain.spec.check_problem(problem):
+                raise UserError("recommend", "problem", complaint)
+        return self.rank(self.domain.choices([Case(gpu, problem) for problem in problems]))
+
+    def rank(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """``rows`` sorted by case (as they came) and score, with ``rank`` and ``predicted_ms``."""
+        codes, _ = case_codes(rows, self.domain.spec)
+        judgement = self.judge(rows)
+        # lexsort compares its last key first; ties stay in the order of the rows.
+        order = np.lexsort((*judgement.scores.T[::-1], codes))
+        table = rows.assign(predicted_ms=judgement.predicted_ms)
+        table = table.iloc[order].reset_index(drop=True)
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        lengths = np.diff(np.append(starts, len(order)))
+        table["rank"] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
+        return table
+
+    def summary(self) -> dict[str, Any]:
+        """JSON-able facts of the fit, for the report."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """Whatever JSON can hold of the fit; arrays and boosters go to files of their own."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`state` gave."""
+
+    def save_model(self, folder: Path) -> None:
+        """Write the fitted model's own files, if any, in a format that cannot run code."""
+
+    def load_model(self, folder: Path) -> None:
+        """Read what :meth:`save_model` wrote."""
+
+    def save(self, folder: Path) -> None:
+        """Write the fitted recommender into ``folder``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.save_model(folder)
+        facts = {"class": type(self).__name__, "parameters": self.parameters, "state": self.state()}
+        write_json(folder / FACTS_FILE, facts)
+
+    @classmethod
+    def load(cls, folder: Path, domain: Domain) -> Self:
+        """Read a fitted recommender.
+
+        Raises
+        ------
+        UserError
+            When the folder holds none, or one of another class.
+        """
+        facts = read_json(folder / FACTS_FILE)
+        if facts.get("class") != cls.__name__:
+            message = f"holds a {facts.get('class')}, not a {cls.__name__}"
+            raise UserError(folder / FACTS_FILE, "class", message)
+        found = cls(domain, **facts["parameters"])
+        found.load_model(folder)
+        found.restore(facts["state"])
+        return found

@@ -1,0 +1,105 @@
+"""Ask fitted models and baselines for every test case of a study."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from launchwise.baselines import BASELINES
+from launchwise.errors import UserError
+from launchwise.features import Domain
+from launchwise.recommender import Recommender
+from launchwise.recommenders import recommender_class
+from launchwise.splits import Case, Fold
+from launchwise.storage import read_json
+from launchwise.training import read_training
+
+
+def recommend_fold(recommender: Recommender, fold: Fold, keep: int | None = None) -> pd.DataFrame:
+    """Ranked candidates of a fold's test cases, at most ``keep`` a case."""
+    by_gpu: dict[str, list[Case]] = {}
+    for case in fold.test:
+        by_gpu.setdefault(case.gpu, []).append(case)
+    tables = [
+        recommender.recommend(gpu, [case.problem for case in cases])
+        for gpu, cases in by_gpu.items()
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    if keep is not None:
+        table = table[table["rank"] <= keep].reset_index(drop=True)
+    return table.assign(split=fold.split, fold=fold.fold)
+
+
+def recommend_model(
+    study: str, folder: Path, folds: list[Fold], domain: Domain
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Recommendations of a fitted model.
+
+    Parameters
+    ----------
+    folder
+        What :func:`launchwise.training.train_model` wrote.
+
+    Returns
+    -------
+    tuple
+        A table as :func:`launchwise.tables.recommendation_schema` declares it, and facts: seconds
+        to train and to recommend.
+
+    Raises
+    ------
+    UserError
+        When the folder holds no model of a fold.
+    """
+    summary = read_json(folder / "summary.json")
+    kind = recommender_class(summary["kind"])
+    tables, seconds = [], []
+    for fold in folds:
+        recommender = kind.load(folder / fold.split / fold.fold, domain)
+        started = time.perf_counter()
+        tables.append(recommend_fold(recommender, fold))
+        seconds.append(time.perf_counter() - started)
+    table = pd.concat(tables, ignore_index=True)
+    facts = {
+        "title": summary["title"],
+        "seconds_to_train": summary["seconds_to_train"],
+        "seconds_to_recommend": sum(seconds),
+        "cases": int((table["rank"] == 1).sum()),
+    }
+    return table.assign(study=study, model=summary["model"]), facts
+
+
+def recommend_baselines(
+    study: str, clean_files: Mapping[str, str | Path], folds: list[Fold], domain: Domain
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """First recommendation of every baseline for every test case, and facts.
+
+    Parameters
+    ----------
+    clean_files
+        Split to its file of training rows.
+
+    Raises
+    ------
+    UserError
+        When a fold has no training rows.
+    """
+    training = {split: read_training(path, domain) for split, path in clean_files.items()}
+    tables = []
+    seconds = dict.fromkeys(BASELINES, 0.0)
+    for fold in folds:
+        rows = training[fold.split]
+        rows = rows[rows["fold"] == fold.fold].reset_index(drop=True)
+        if rows.empty:
+            raise UserError(clean_files[fold.split], "fold", f"{fold.fold!r} has no training rows")
+        for name, kind in BASELINES.items():
+            recommender = kind(domain).fit(rows)
+            started = time.perf_counter()
+            tables.append(recommend_fold(recommender, fold, keep=1).assign(model=name))
+            seconds[name] += time.perf_counter() - started
+    table = pd.concat(tables, ignore_index=True)
+    return table.assign(study=study), {"seconds_to_recommend": seconds}

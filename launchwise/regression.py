@@ -1,0 +1,319 @@
+"""Recommenders that predict times and take the arg min.
+
+What is learnt is not the time itself. With ``bound`` the time that moving the problem's least
+bytes at the GPU's measured copy bandwidth takes::
+
+    time = bound * exp(level(GPU, problem) + regret(GPU, problem, configuration))
+
+``regret``, 0 for the best configuration of a problem, is what a ranking needs, and the model learns
+only it: nothing is spent on how long a large problem takes. ``level``, how far the best is from the
+bound, shifts every candidate alike, so it matters for predicted times alone and a distance-weighted
+mean of the nearest training problems is enough. Rows near the best weigh more: the arg min is
+sought there, and a tree that explains how bad the worst are is of no use.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.errors import UserError
+from launchwise.features import Domain, configuration_codes, regrets
+from launchwise.recommender import Judgement, Recommender
+from launchwise.splits import case_codes
+
+TARGETS = ("regret", "log_ratio", "time")
+RESOLUTION = 0.002
+"""Predicted log times closer than this tie: sweeps are not measured more precisely."""
+WORST = float(np.log(3.0))
+"""Regret of what is slow, failed or fenced out: a sweep stops timing at 3 times the best."""
+NEAREST_LEVELS = 4
+
+
+class TimeRegressor(Recommender):
+    """Predicts the time of every candidate.
+
+    Two hyper-parameters are common to all:
+
+    ``target``
+        ``regret`` (above); ``log_ratio``: log(time / bound) learnt as a whole; ``time``: raw ms, as
+        the published study did.
+    ``focus``
+        p in the weight (best / time)^p of a row; 0 weighs all alike. Ignored by ``time``.
+
+    Ties are broken in favour of what resembles the training data (features that never varied there
+    and have the same value), then of what was good on average in training.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {"target": "regret", "focus": 2.0, "seed": 0}
+
+    columns: list[str]
+    """Features that vary in the training rows."""
+    constant: dict[str, float]
+    """Features that do not, with the one value they have: dropped, and named in the report."""
+
+    def __init__(self, domain: Domain, **parameters: Any) -> None:
+        super().__init__(domain, **parameters)
+        target = self.parameters["target"]
+        if target not in TARGETS:
+            message = f"{target!r} is not among {', '.join(TARGETS)}"
+            raise UserError("config.yaml", "models.parameters.target", message)
+
+    @abstractmethod
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        """Fit the model: float32 (rows, features), float64 (rows,), float64 (rows,)."""
+
+    @abstractmethod
+    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        """Predicted target, float64 (rows,), from float32 (rows, features)."""
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Learn from measurements (see :meth:`Recommender.fit`).
+
+        Raises
+        ------
+        UserError
+            When there are no rows.
+        """
+        if measurements.empty:
+            raise UserError("training rows", "", "there are none")
+        features = self.domain.features(measurements)
+        low, high = features.min(), features.max()
+        self.columns = [name for name in features if low[name] < high[name]]
+        self.constant = {name: float(low[name]) for name in features if low[name] == high[name]}
+        if not self.columns:
+            # One configuration of one problem: a constant model is all there is to learn.
+            self.columns, self.constant = [features.columns[0]], {}
+        regret = regrets(measurements, self.domain.spec)
+        times = measurements["time_ms"].to_numpy(dtype=float)
+        ratios = np.log(times / self.domain.bounds_ms(measurements))
+        target, weights = self._target(regret, ratios, times)
+        self._prior = Prior.of(measurements, regret, self.domain)
+        self._levels = Levels.of(measurements, features, ratios - regret, self.domain)
+        self.fit_rows(self._matrix(features), target, weights)
+        return self
+
+    def _target(
+        self, regret: np.ndarray, ratios: np.ndarray, times: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        name = self.parameters["target"]
+        if name == "time":
+            return times, np.ones(len(times))
+        return (regret if name == "regret" else ratios), np.exp(-self.parameters["focus"] * regret)
+
+    def _matrix(self, features: pd.DataFrame) -> np.ndarray:
+        return features[self.columns].to_numpy(dtype=np.float32)
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by predicted log time in steps of :data:`RESOLUTION`, novelty, prior regret."""
+        features = self.domain.features(rows)
+        predicted = self.predict_rows(self._matrix(features))
+        times = self._times(rows, features, predicted)
+        logs = np.log(times) if self.parameters["target"] == "time" else predicted
+        same = np.array([features[name] == value for name, value in self.constant.items()])
+        novelty = (~same).sum(axis=0) if len(same) else np.zeros(len(rows))
+        steps = np.round(logs / RESOLUTION)
+        prior = self._prior.regret(rows, self.domain)
+        return Judgement(np.column_stack([steps, novelty, prior]), times)
+
+    def _times(
+        self, rows: pd.DataFrame, features: pd.DataFrame, predicted: np.ndarray
+    ) -> np.ndarray:
+        """Predicted target to ms."""
+        name = self.parameters["target"]
+        if name == "time":
+            # A regressor of raw times may predict one at or below zero; no time is.
+            return np.maximum(predicted, 1e-6)
+        level = self._levels.at(rows, features, self.domain) if name == "regret" else 0.0
+        return self.domain.bounds_ms(rows) * np.exp(predicted + level)
+
+    def summary(self) -> dict[str, Any]:
+        """Features used, and features dropped because they do not vary in training."""
+        return {"features": self.columns, "features_dropped": sorted(self.constant)}
+
+    def state(self) -> dict[str, Any]:
+        """Features, and what ties and levels are made from."""
+        return {
+            "columns": self.columns,
+            "constant": self.constant,
+            "prior": self._prior.plain(),
+            "levels": self._levels.plain(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`state` gave."""
+        self.columns, self.constant = list(state["columns"]), dict(state["constant"])
+        self._prior = Prior(**state["prior"])
+        self._levels = Levels.read(state["levels"])
+
+    def model_file(self, folder: Path, suffix: str) -> Path:
+        """Where the fitted model lies."""
+        return folder / f"model.{suffix}"
+
+
+class Prior:
+    """Mean regret of every configuration over the training cases.
+
+    A configuration that a case did not measure (failed, fenced out) counts as :data:`WORST` there.
+    Tunables that never varied in training tell nothing and are left out of its name.
+
+    Parameters
+    ----------
+    columns
+        Tunables that name a configuration.
+    regrets
+        Number of a configuration (:func:`~launchwise.features.configuration_codes`), as text
+        because JSON's keys are, to its mean regret.
+    """
+
+    def __init__(self, columns: list[str], regrets: dict[str, float]) -> None:
+        self._columns = columns
+        self._regrets = {int(code): regret for code, regret in regrets.items()}
+
+    @classmethod
+    def of(
+        cls,
+        rows: pd.DataFrame,
+        regret: np.ndarray,
+        domain: Domain,
+        columns: list[str] | None = None,
+    ) -> Prior:
+        """From training rows and their regrets, shape (rows,); by default of varying tunables."""
+        varied = columns
+        if varied is None:
+            varied = [name for name in domain.spec.tunable_columns if rows[name].nunique() > 1]
+        cases, keys = case_codes(rows, domain.spec)
+        names = configuration_codes(rows, varied, domain.spec)
+        known, numbers = np.unique(names, return_inverse=True)
+        best = np.full((len(known), len(keys)), WORST)
+        np.minimum.at(best, (numbers, cases), regret)
+        means = best.mean(axis=1)
+        return cls(varied, dict(zip(map(str, known.tolist()), means.tolist(), strict=True)))
+
+    def regret(self, rows: pd.DataFrame, domain: Domain) -> np.ndarray:
+        """Mean regret of each row's configuration: (rows,); :data:`WORST` where unknown."""
+        names = pd.Series(configuration_codes(rows, self._columns, domain.spec))
+        return names.map(self._regrets).fillna(WORST).to_numpy(dtype=float)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds it: the arguments."""
+        regrets = {str(code): regret for code, regret in self._regrets.items()}
+        return {"columns": self._columns, "regrets": regrets}
+
+
+class Levels:
+    """log(best time / bound) of the training cases, and between them by distance.
+
+    Parameters
+    ----------
+    columns
+        Features of problem and GPU that vary.
+    points
+        Those features of each training case: float64, shape (cases, features).
+    levels
+        float64, shape (cases,).
+    """
+
+    def __init__(self, columns: list[str], points: np.ndarray, levels: np.ndarray) -> None:
+        self._columns = columns
+        self._points = points
+        self._levels = levels
+
+    @classmethod
+    def of(
+        cls, rows: pd.DataFrame, features: pd.DataFrame, level: np.ndarray, domain: Domain
+    ) -> Levels:
+        """From training rows, their features and log(best / bound) of their case, (rows,)."""
+        codes, _ = case_codes(rows, domain.spec)
+        first = np.unique(codes, return_index=True)[1]
+        names = [name for name in domain.problem_features if features[name].nunique() > 1]
+        points = features[names].to_numpy()[first]
+        return cls(names, points, level[first])
+
+    def at(self, rows: pd.DataFrame, features: pd.DataFrame, domain: Domain) -> np.ndarray:
+        """Level of each row's case: float64, shape (rows,)."""
+        codes, _ = case_codes(rows, domain.spec)
+        first = np.unique(codes, return_index=True)[1]
+        if not self._columns:
+            return np.full(len(rows), self._levels.mean())
+        asked = features[self._columns].to_numpy()[first]
+        return nearest_mean(self._points, self._levels, asked)[codes]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {
+            "columns": self._columns,
+            "points": self._points.tolist(),
+            "levels": self._levels.tolist(),
+        }
+
+    @classmethod
+    def read(cls, plain: dict[str, Any]) -> Levels:
+        """From what :meth:`plain` gave."""
+        points = np.asarray(plain["points"], dtype=float)
+        return cls(plain["columns"], points, np.asarray(plain["levels"], dtype=float))
+
+
+def nearest_mean(points: np.ndarray, values: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Mean of the nearest points' values, weighted by inverse squared distance.
+
+    Parameters
+    ----------
+    points, asked
+        Shapes (points, features) and (asked, features); distances are taken on
+        :func:`scaled` features.
+    values
+        Shape (points,).
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (asked,); a point's own value where it is asked for.
+    """
+    distance = distances(points, asked)
+    count = min(NEAREST_LEVELS, len(points))
+    nearest = np.argsort(distance, axis=1, kind="stable")[:, :count]
+    weights = 1 / (np.take_along_axis(distance, nearest, axis=1) ** 2 + 1e-9)
+    return (weights * values[nearest]).sum(axis=1) / weights.sum(axis=1)
+
+
+def distances(points: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Euclidean distances (asked, points) on features scaled by the points."""
+    transform = Scaling.of(points)
+    return np.asarray(
+        np.linalg.norm(transform(asked)[:, None, :] - transform(points)[None, :, :], axis=2)
+    )
+
+
+class Scaling:
+    """Features to a common scale: log2 of what is positive, then mean 0 and deviation 1.
+
+    Sizes, block shapes and bandwidths are compared by their ratios, hence the logarithm.
+    """
+
+    def __init__(self, logs: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> None:
+        self.logs = np.asarray(logs, dtype=bool)
+        self.mean = np.asarray(mean, dtype=float)
+        self.deviation = np.asarray(deviation, dtype=float)
+
+    @classmethod
+    def of(cls, points: np.ndarray) -> Scaling:
+        """From points of shape (points, features)."""
+        logs = (points > 0).all(axis=0)
+        values = _logarithms(points, logs)
+        deviation = values.std(axis=0)
+        return cls(logs, values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        """Scaled points: float64, the shape of ``points``."""
+        return (_logarithms(points, self.logs) - self.mean) / self.deviation
+
+
+def _logarithms(points: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    values = np.array(points, dtype=float)
+    values[:, logs] = np.log2(np.maximum(values[:, logs], 1e-12))
+    return values

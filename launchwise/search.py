@@ -1,0 +1,214 @@
+"""Hyper-parameter search with Optuna, judged by what a recommender is for.
+
+The objective is the recommender's own figure: mean log(time / best) of the first
+:data:`JUDGED` recommendations for problems that it did not learn from. Folds never part a (GPU,
+problem): rows of one problem on both sides would let a model remember instead of learn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.features import Domain, regrets
+from launchwise.recommender import Recommender
+from launchwise.splits import case_codes
+from launchwise.storage import digest
+
+JUDGED = 3
+"""Recommendations judged for each problem: the first alone makes a jumpy objective."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Outcome of a search.
+
+    ``value`` is the objective (0 is perfect, .03 is 3 % slower than the best); None, like an empty
+    ``parameters``, when nothing was searched.
+    """
+
+    parameters: dict[str, Any]
+    value: float | None
+    trials: int
+    seconds: float
+
+
+def grouped_folds(
+    groups: np.ndarray, folds: int, seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Row numbers of training and held-out rows, fold by fold; no group is on both sides.
+
+    Parameters
+    ----------
+    groups
+        Number of each row's group, shape (rows,).
+    folds
+        At most as many as there are groups.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer than 2 groups.
+    """
+    from sklearn.model_selection import GroupKFold
+
+    count = len(np.unique(groups))
+    if count < 2:
+        raise ValueError("grouped folds need at least 2 groups")
+    splitter = GroupKFold(min(folds, count), shuffle=True, random_state=seed)
+    yield from splitter.split(groups, groups=groups)
+
+
+def thinned(rows: pd.DataFrame, domain: Domain, most: int, seed: int) -> pd.DataFrame:
+    """Whole cases of ``rows``, drawn at random until the next would exceed ``most`` rows."""
+    codes, keys = case_codes(rows, domain.spec)
+    sizes = np.bincount(codes, minlength=len(keys))
+    order = np.random.default_rng(seed).permutation(len(keys))
+    # Two cases are the fewest that folds can part, however large they are.
+    taken = order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))]
+    return rows[np.isin(codes, taken)].reset_index(drop=True)
+
+
+def held_out_regret(
+    recommender: Recommender, rows: pd.DataFrame, folds: int, seed: int, judged: int = JUDGED
+) -> np.ndarray:
+    """Mean regret of the first recommendations for each case, from folds that left it out.
+
+    Returns
+    -------
+    numpy.ndarray
+        log(time / best), float64, shape (cases,), cases fold by fold.
+    """
+    spec = recommender.domain.spec
+    groups, _ = case_codes(rows, spec)
+    truth = rows.assign(regret=regrets(rows, spec))
+    found = []
+    for train, held in grouped_folds(groups, folds, seed):
+        recommender.fit(rows.iloc[train].reset_index(drop=True))
+        ranked = recommender.rank(truth.iloc[held].reset_index(drop=True))
+        codes, _ = case_codes(ranked, spec)
+        first = ranked["rank"].to_numpy() <= judged
+        totals = np.bincount(codes[first], weights=ranked["regret"].to_numpy()[first])
+        found.append(totals / np.bincount(codes[first]))
+    return np.concatenate(found)
+
+
+def search(
+    kind: type[Recommender],
+    domain: Domain,
+    rows: pd.DataFrame,
+    *,
+    fixed: dict[str, Any],
+    trials: int,
+    folds: int,
+    max_rows: int,
+    seed: int,
+    journal: Path | None = None,
+    name: str = "search",
+) -> Found:
+    """Search hyper-parameters; go on where an earlier search of the same data and space ended.
+
+    Parameters
+    ----------
+    kind
+        Class of the recommender; its ``suggest`` is the search space, its defaults the first trial.
+    rows
+        Training rows of one fold.
+    fixed
+        Hyper-parameters that are not searched.
+    trials
+        Trials in all, earlier ones counted; of a longer earlier search the first ones are used, so
+        that the outcome depends on the settings and not on history.
+    folds, max_rows
+        Grouped folds, and rows that a trial may learn from.
+    journal
+        File that keeps trials; in memory when None.
+    name
+        What is searched (split and fold): part of the journal's key.
+    """
+    import optuna
+
+    started = time.perf_counter()
+    few = thinned(rows, domain, max_rows, seed)
+    if not trials or len(case_codes(few, domain.spec)[1]) < 2:
+        return Found({}, None, 0, time.perf_counter() - started)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    key = digest([name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])
+    study = _study(journal, f"{name} {key}", seed)
+    if not _complete(study):
+        study.enqueue_trial(_defaults(kind, fixed))
+
+    def objective(trial: Any) -> float:
+        parameters = {**kind.suggest(trial), **fixed, "seed": seed}
+        return float(held_out_regret(kind(domain, **parameters), few, folds, seed).mean())
+
+    study.optimize(objective, n_trials=max(0, trials - len(_complete(study))))
+    finished = _complete(study)[:trials]
+    best = min(finished, key=lambda trial: (trial.value, trial.number))
+    found = {name: value for name, value in best.params.items() if name not in fixed}
+    return Found(found, float(best.value), len(finished), time.perf_counter() - started)
+
+
+def _complete(study: Any) -> list[Any]:
+    from optuna.trial import TrialState
+
+    return sorted(study.get_trials(states=[TrialState.COMPLETE]), key=lambda trial: trial.number)
+
+
+def _study(journal: Path | None, name: str, seed: int) -> Any:
+    """Optuna's study; the sampler of a resumed one starts from base seed + finished trials."""
+    import optuna
+
+    storage = optuna.storages.InMemoryStorage() if journal is None else _storage(journal)
+    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(_complete(study)))
+    return study
+
+
+def _storage(path: Path) -> Any:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mend(path)
+    # A killed search leaves its lock behind: an append takes milliseconds, so 5 s is long enough.
+    lock = JournalFileOpenLock(str(path), grace_period=5)
+    try:
+        return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
+    except (ValueError, KeyError):
+        # Not a journal, or damaged inside: keep it for whoever wonders, and start anew.
+        path.rename(path.with_suffix(".damaged"))
+        return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
+
+
+def mend(path: Path) -> None:
+    """Cut off a last line that a kill or a full disk left unfinished."""
+    if not path.is_file():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        with open(path, "rb+") as file:
+            file.truncate(whole)
+
+
+def _space(kind: type[Recommender]) -> str:
+    """Source of the search space: an edited space is another search."""
+    return inspect.getsource(kind.suggest) + repr(kind.defaults)
+
+
+def _content(rows: pd.DataFrame) -> str:
+    hashes = pd.util.hash_pandas_object(rows, index=False).to_numpy()
+    return hashlib.sha256(hashes.tobytes()).hexdigest()
+
+
+def _defaults(kind: type[Recommender], fixed: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in kind.defaults.items() if name not in {*fixed, "seed"}}

@@ -1,0 +1,47 @@
+"""scikit-learn estimators in skops' format, which is data and cannot run code when it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from launchwise.errors import UserError
+from launchwise.storage import whole_file
+
+TRUSTED = frozenset(
+    {
+        "sklearn.tree._tree.Tree",
+        "sklearn.tree._classes.DecisionTreeRegressor",
+        "sklearn.ensemble._forest.RandomForestRegressor",
+    }
+)
+"""Types that a model's file may name, beside those that skops trusts itself."""
+
+
+def save_estimator(path: Path, estimator: Any) -> None:
+    """Write a fitted estimator, whole or not at all."""
+    from skops.io import dump
+
+    with whole_file(path) as scratch:
+        dump(estimator, scratch)
+
+
+def load_estimator(path: Path) -> Any:
+    """Read a fitted estimator.
+
+    Raises
+    ------
+    UserError
+        When the file is missing, broken, or names a type outside :data:`TRUSTED`.
+    """
+    from skops.io import get_untrusted_types, load
+
+    try:
+        strange = sorted(set(get_untrusted_types(file=path)) - TRUSTED)
+        if strange:
+            raise UserError(path, "", f"names a type that no model of ours has: {strange[0]}")
+        return load(path, trusted=sorted(TRUSTED))
+    except UserError:
+        raise
+    except Exception as error:  # skops, zipfile and json each raise their own
+        raise UserError(path, "", f"cannot be read as a model: {error}") from error

@@ -1,0 +1,301 @@
+"""Which (GPU, problem) pairs train and which test, for every split and fold of a study.
+
+A *case* is one (GPU, problem) pair. A problem split has one fold, ``all``: it trains on every GPU
+at the training problems and tests each of those GPUs at the test problems. A transfer split has a
+fold for every GPU, named after it: trained on all the others, tested on that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.errors import UserError
+from launchwise.gpu import GpuProfile
+from launchwise.settings import ProblemSplit, Selection, Split
+from launchwise.space import Problem, baseline
+from launchwise.spec import Spec
+from launchwise.storage import read_json
+from launchwise.tables import MEASURED
+
+ALL = "all"
+"""Name of the only fold of a problem split."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem on one GPU."""
+
+    gpu: str
+    problem: Problem
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Hashable name of the case: the GPU, then the problem's values by name.
+
+        Not in the spec's order: JSON objects come back sorted.
+        """
+        return (self.gpu, *(self.problem[name] for name in sorted(self.problem)))
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {"gpu": self.gpu, "problem": self.problem}
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What one fitted model learns from and what it is asked."""
+
+    split: str
+    fold: str
+    train: tuple[Case, ...]
+    test: tuple[Case, ...]
+
+
+def case_columns(spec: Spec) -> list[str]:
+    """Columns that name a case in any table."""
+    return ["gpu", *spec.problem_columns]
+
+
+def cases_in(rows: pd.DataFrame, spec: Spec) -> list[Case]:
+    """The distinct cases of a table, in order of first appearance."""
+    columns = case_columns(spec)
+    found = rows[columns].drop_duplicates()
+    return [
+        Case(str(gpu), dict(zip(spec.problem_columns, values, strict=True)))
+        for gpu, *values in found.astype(object).to_numpy().tolist()
+    ]
+
+
+def among(rows: pd.DataFrame, cases: Iterable[Case], spec: Spec) -> np.ndarray:
+    """Which rows belong to one of ``cases``: booleans of shape (rows,)."""
+    wanted = {case.key for case in cases}
+    codes, uniques = case_codes(rows, spec)
+    return np.array([key in wanted for key in uniques], dtype=bool)[codes]
+
+
+def case_codes(rows: pd.DataFrame, spec: Spec) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
+    """Number the cases of a table.
+
+    Returns
+    -------
+    codes
+        int64, shape (rows,): the number of each row's case, by first appearance.
+    keys
+        The key (see :attr:`Case.key`) of each number.
+    """
+    columns = ["gpu", *sorted(spec.problem_columns)]
+    if rows.empty:
+        return np.empty(0, dtype=np.int64), []
+    # A search asks this thousands of times, and groupby takes ten times as long.
+    mixed = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        digits, values = pd.factorize(rows[column])
+        mixed = mixed * len(values) + digits
+    codes = pd.factorize(mixed)[0].astype(np.int64)
+    first = np.unique(codes, return_index=True)[1]
+    keys = zip(*(rows[column].to_numpy()[first].tolist() for column in columns), strict=True)
+    return codes, list(keys)
+
+
+def make_splits(
+    name: str,
+    splits: Mapping[str, Split],
+    spec: Spec,
+    sweeps: Mapping[str, pd.DataFrame],
+    profiles: Mapping[str, GpuProfile],
+    where: str = "config.yaml",
+) -> dict[str, Any]:
+    """Every split and fold of a study, as ``results/splits/<study>.json`` holds them.
+
+    Parameters
+    ----------
+    name, splits
+        The study and its splits, from the settings.
+    sweeps
+        GPU to its measurements (see :func:`launchwise.tables.measurement_schema`).
+    where
+        The settings' file, for messages.
+
+    Returns
+    -------
+    dict
+        ``gpus`` (card, slice or not), ``cards`` (card to GPUs), ``distinct_cards``, and ``splits``:
+        for each its ``kind``, ``title``, ``folds`` (lists of cases under ``train`` and ``test``),
+        ``skipped`` (GPU to the reason why it is not tested) and, for a transfer,
+        ``folds_on_unseen_cards``: where this is 0 nothing is known of unseen GPUs.
+
+    Raises
+    ------
+    UserError
+        When a split overlaps itself, has nothing to learn from or nothing to be tested on.
+    """
+    measured = {gpu: _measured_cases(sweep, spec) for gpu, sweep in sweeps.items()}
+    cards: dict[str, list[str]] = {}
+    for gpu in sweeps:
+        cards.setdefault(profiles[gpu].card, []).append(gpu)
+    found = {
+        "study": name,
+        "workload": spec.workload,
+        "gpus": {
+            gpu: {
+                "card": profiles[gpu].card,
+                "is_slice": profiles[gpu].is_slice,
+                "sms": profiles[gpu].sms,
+            }
+            for gpu in sweeps
+        },
+        "cards": cards,
+        "distinct_cards": len(cards),
+        "splits": {},
+    }
+    for split_name, split in splits.items():
+        key = f"studies.{name}.splits.{split_name}"
+        made = _one_split(split_name, split, measured, where, key)
+        if not isinstance(split, ProblemSplit):
+            made["folds_on_unseen_cards"] = sum(
+                len(cards[profiles[fold].card]) == 1 for fold in made["folds"]
+            )
+        found["splits"][split_name] = made
+    return found
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Cases of one GPU: all with a measured time, and those whose baseline has one."""
+
+    any_time: list[Case]
+    with_baseline: list[Case]
+
+
+def _measured_cases(sweep: pd.DataFrame, spec: Spec) -> _Measured:
+    rows = sweep[sweep["status"].isin(MEASURED)]
+    is_baseline = np.ones(len(rows), dtype=bool)
+    for column, value in baseline(spec).items():
+        is_baseline &= (rows[column] == value).to_numpy()
+    return _Measured(cases_in(rows, spec), cases_in(rows[is_baseline], spec))
+
+
+def _matches(problem: Problem, selection: Selection) -> bool:
+    return all(problem[name] in values for name, values in selection.items())
+
+
+def _one_split(
+    name: str, split: Split, measured: Mapping[str, _Measured], where: str, key: str
+) -> dict[str, Any]:
+    skipped: dict[str, str] = {}
+    if isinstance(split, ProblemSplit):
+        folds = [_problem_fold(name, split, measured, skipped, where, key)]
+    else:
+        if len(measured) < 2:
+            message = f"a transfer needs at least 2 GPUs, the study has {', '.join(measured)}"
+            raise UserError(where, key, message)
+        folds = _transfer_folds(name, measured, skipped)
+    for fold in folds:
+        check_disjoint(fold, where, key)
+    for part in ("train", "test"):
+        if not folds or not all(getattr(fold, part) for fold in folds):
+            raise UserError(where, f"{key}.{part}", _nothing(part, measured))
+    return {
+        "kind": split.kind,
+        "title": split.title,
+        "skipped": skipped,
+        "folds": {
+            fold.fold: {
+                "train": [case.plain() for case in fold.train],
+                "test": [case.plain() for case in fold.test],
+            }
+            for fold in folds
+        },
+    }
+
+
+def _nothing(part: str, measured: Mapping[str, _Measured]) -> str:
+    use = "train on" if part == "train" else "test"
+    also = " with a measured baseline" if part == "test" else ""
+    return f"no problem to {use}: the sweeps of {', '.join(measured)} have none of them{also}"
+
+
+def _problem_fold(
+    name: str,
+    split: ProblemSplit,
+    measured: Mapping[str, _Measured],
+    skipped: dict[str, str],
+    where: str,
+    key: str,
+) -> Fold:
+    train: list[Case] = []
+    test: list[Case] = []
+    for gpu, cases in measured.items():
+        learnt = [case for case in cases.any_time if _matches(case.problem, split.train)]
+        asked = [case for case in cases.with_baseline if _matches(case.problem, split.test)]
+        if asked and not learnt:
+            # Testing it would be a transfer, which is another question.
+            skipped[gpu] = "no training problem was measured"
+            continue
+        if not asked:
+            skipped[gpu] = "no test problem with its baseline was measured"
+        train += learnt
+        test += asked
+    return Fold(name, ALL, tuple(train), tuple(test))
+
+
+def _transfer_folds(
+    name: str, measured: Mapping[str, _Measured], skipped: dict[str, str]
+) -> list[Fold]:
+    folds = []
+    for gpu, cases in measured.items():
+        others = [case for other in measured if other != gpu for case in measured[other].any_time]
+        if cases.with_baseline:
+            folds.append(Fold(name, gpu, tuple(others), tuple(cases.with_baseline)))
+        else:
+            skipped[gpu] = "no problem with its baseline was measured"
+    return folds
+
+
+def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> None:
+    """Refuse a fold that tests a case it learns from.
+
+    Raises
+    ------
+    UserError
+        Naming the first such case.
+    """
+    both = {case.key for case in fold.train} & {case.key for case in fold.test}
+    if both:
+        first = next(case for case in fold.test if case.key in both)
+        values = ", ".join(f"{name}={value}" for name, value in first.problem.items())
+        message = f"{len(both)} problems both train and test, the first is {values} on {first.gpu}"
+        raise UserError(where, key or f"splits.{fold.split}", message)
+
+
+def read_folds(path: str | Path, split: str | None = None) -> list[Fold]:
+    """Folds in a ``splits.json``, of one split or of all, in order.
+
+    Raises
+    ------
+    UserError
+        When the file is broken or a fold tests what it learns from.
+    """
+    content = read_json(path)
+    try:
+        folds = [
+            Fold(name, fold, _cases(parts["train"]), _cases(parts["test"]))
+            for name, made in content["splits"].items()
+            if split is None or name == split
+            for fold, parts in made["folds"].items()
+        ]
+    except (KeyError, TypeError) as error:
+        raise UserError(path, "", f"is no file of splits: {error} is missing") from error
+    for one in folds:
+        check_disjoint(one, str(path))
+    return folds
+
+
+def _cases(plain: list[dict[str, Any]]) -> tuple[Case, ...]:
+    return tuple(Case(case["gpu"], dict(case["problem"])) for case in plain)

@@ -1,0 +1,191 @@
+"""Fit one model of a study: search and fit for every split and fold, in one folder."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise import provenance
+from launchwise.clean import check_training
+from launchwise.errors import UserError
+from launchwise.features import Domain
+from launchwise.recommender import Recommender
+from launchwise.recommenders import recommender_class
+from launchwise.search import held_out_regret, search
+from launchwise.settings import ModelEntry, Search
+from launchwise.splits import Case, case_codes
+from launchwise.storage import write_json
+from launchwise.tables import read_facts, read_table, training_schema
+
+CROSS_VALIDATION_FOLDS = 10
+
+
+def read_training(path: str | Path, domain: Domain) -> pd.DataFrame:
+    """Training rows of a split, checked against the cases that the file says it was made for.
+
+    Raises
+    ------
+    UserError
+        When the file is broken, or holds a row of a test case.
+    """
+    rows = read_table(path, training_schema(domain.spec))
+    for fold in read_facts(path)["folds"]:
+        of_fold = rows[rows["fold"] == fold["fold"]]
+        train, test = (_cases(fold[part]) for part in ("train", "test"))
+        check_training(of_fold, train, test, domain.spec, str(path))
+    return rows
+
+
+def _cases(plain: list[dict[str, Any]]) -> tuple[Case, ...]:
+    return tuple(Case(case["gpu"], case["problem"]) for case in plain)
+
+
+def train_model(
+    name: str,
+    entry: ModelEntry,
+    domain: Domain,
+    clean_files: Mapping[str, str | Path],
+    options: Search,
+    seed: int,
+    folder: Path,
+    journal: Path | None = None,
+) -> dict[str, Any]:
+    """Fit a model on every fold of every split and write all of it.
+
+    Parameters
+    ----------
+    name
+        Name of the model in the settings.
+    clean_files
+        Split to its file of training rows.
+    folder
+        Where ``<split>/<fold>/`` and ``summary.json`` go; whatever was there is removed.
+    journal
+        File that keeps the trials of the searches.
+
+    Returns
+    -------
+    dict
+        The summary: hyper-parameters, objective, seconds, features dropped, and what the model
+        itself has to say, fold by fold.
+
+    Raises
+    ------
+    UserError
+        When the kind of model or a parameter is unknown or out of range, or there are no rows.
+    """
+    kind = recommender_class(entry.kind, f"models.{name}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folds = []
+    for split, path in clean_files.items():
+        rows = read_training(path, domain)
+        if rows.empty:
+            raise UserError(path, "", "holds no training rows")
+        for fold, of_fold in rows.groupby("fold", sort=False):
+            of_fold = of_fold.drop(columns=["split", "fold"]).reset_index(drop=True)
+            with _blaming(name, entry):
+                facts = _fit_fold(
+                    kind, entry, domain, of_fold, options, seed, folder / split / str(fold),
+                    journal, f"{split}/{fold}",
+                )  # fmt: skip
+            folds.append({"split": split, "fold": str(fold), **facts})
+    summary = {
+        "model": name,
+        "kind": entry.kind,
+        "title": entry.title,
+        "seed": seed,
+        "folds": folds,
+        "seconds_to_train": sum(fold["seconds_search"] + fold["seconds_fit"] for fold in folds),
+        "features_dropped": sorted({one for fold in folds for one in fold["features_dropped"]}),
+        "versions": provenance.versions(),
+    }
+    write_json(folder / "summary.json", summary)
+    return summary
+
+
+class _blaming:
+    """Turn a library's complaint about a fixed hyper-parameter into one line."""
+
+    def __init__(self, name: str, entry: ModelEntry) -> None:
+        self._key = f"models.{name}.parameters"
+        self._entry = entry
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, UserError) and error.key.startswith("models.parameters"):
+            key = error.key.replace("models.parameters", self._key, 1)
+            raise UserError(error.where, key, error.message) from error
+        wrong = isinstance(error, ValueError | TypeError) or type(error).__name__.endswith("Error")
+        if error is not None and wrong and self._entry.parameters:
+            if isinstance(error, UserError | OSError):
+                return
+            first = str(error).strip().splitlines()
+            raise UserError("config.yaml", self._key, first[0] if first else repr(error)) from error
+
+
+def _fit_fold(
+    kind: type[Recommender],
+    entry: ModelEntry,
+    domain: Domain,
+    rows: pd.DataFrame,
+    options: Search,
+    seed: int,
+    folder: Path,
+    journal: Path | None,
+    name: str,
+) -> dict[str, Any]:
+    found = search(
+        kind,
+        domain,
+        rows,
+        fixed=dict(entry.parameters),
+        trials=options.trials if entry.trials is None else entry.trials,
+        folds=options.folds,
+        max_rows=options.max_rows,
+        seed=seed,
+        journal=journal,
+        name=name,
+    )
+    parameters = {"seed": seed, **found.parameters, **entry.parameters}
+    started = time.perf_counter()
+    recommender = kind(domain, **parameters).fit(rows)
+    seconds = time.perf_counter() - started
+    recommender.save(folder)
+    return {
+        "rows": len(rows),
+        "cases": len(case_codes(rows, domain.spec)[1]),
+        "parameters": recommender.get_params(),
+        "trials": found.trials,
+        "objective": found.value,
+        "seconds_search": found.seconds,
+        "seconds_fit": seconds,
+        **recommender.summary(),
+        **_cross_validation(recommender, kind, rows, seed),
+    }
+
+
+def _cross_validation(
+    recommender: Recommender, kind: type[Recommender], rows: pd.DataFrame, seed: int
+) -> dict[str, Any]:
+    """Ten-fold score of a classifier: share of held-out cases that get the best, or one near it."""
+    if not kind.cross_validated or len(case_codes(rows, recommender.domain.spec)[1]) < 2:
+        return {}
+    fresh = kind(recommender.domain, **recommender.get_params())
+    regret = held_out_regret(fresh, rows, CROSS_VALIDATION_FOLDS, seed, judged=1)
+    near = np.log1p(recommender.domain.near_best_percent / 100)
+    return {
+        "cross_validation": {
+            "folds": min(CROSS_VALIDATION_FOLDS, len(regret)),
+            "accuracy": float((regret <= 1e-12).mean()),
+            "accuracy_near_best": float((regret <= near + 1e-12).mean()),
+            "fraction": float(np.exp(-regret.mean())),
+        }
+    }

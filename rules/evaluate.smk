@@ -1,0 +1,33 @@
+# Recommendations against what was measured.
+#   in   recommendations, the unfiltered sweeps, splits
+#   out  results/evaluation/{study}.parquet       a row a (model, split, fold, GPU, problem)
+#        results/evaluation/{study}.summary.json  figures by split, GPU and model
+
+
+rule evaluate:
+    """Models, baselines, random draws and the oracle, all from one contract."""
+    input:
+        code=code("scripts/evaluate.py"),
+        spec=lambda wildcards: spec_of(wildcards.study),
+        recommendations=lambda wildcards: expand(
+            "results/recommendations/{study}/{model}.parquet",
+            study=wildcards.study,
+            model=STUDIES[wildcards.study]["models"],
+        ),
+        baselines="results/recommendations/{study}/baselines.parquet",
+        sweeps=lambda wildcards: sweeps_of(wildcards.study),
+        profiles=lambda wildcards: profiles_of(wildcards.study),
+        splits="results/splits/{study}.json",
+    output:
+        rows="results/evaluation/{study}.parquet",
+        summary="results/evaluation/{study}.summary.json",
+    log:
+        "results/logs/evaluate/{study}.log",
+    params:
+        question=lambda wildcards: question_of(wildcards.study),
+        random_draws=lambda wildcards: STUDIES[wildcards.study]["random_draws"],
+        models=lambda wildcards: STUDIES[wildcards.study]["models"],
+        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+    script:
+        "../scripts/evaluate.py"

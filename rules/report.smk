@@ -1,0 +1,86 @@
+# From sweeps and evaluations to the page that people read.
+#   in   every table of every study, the GPUs' profiles, data/published/
+#   out  results/report/index.html                  one self-contained page
+#        results/report/{study}.models.csv          every model and baseline, by split
+#        results/report/{study}.configurations.csv  one configuration for all sizes, by GPU
+from pathlib import Path
+
+
+report: "../report/workflow.rst"
+
+
+PUBLISHED = {
+    study: {
+        path.stem.removeprefix(f"{study}_"): str(path)
+        for path in sorted(Path("data/published").glob(f"{study}_*.csv"))
+    }
+    for study in STUDIES
+}
+REPORTED = {
+    study: {
+        "spec": f"{FOLDERS[entry.workload]}/spec.yaml",
+        "sweeps": {
+            gpu: f"results/sweeps/{gpu}/{entry.workload}.parquet"
+            for gpu in experiment.gpus_of(study)
+        },
+        "profiles": {gpu: f"results/gpus/{gpu}.json" for gpu in experiment.gpus_of(study)},
+        "training": f"results/clean/{study}/{list(entry.splits)[0]}.parquet",
+        "removed": f"results/clean/{study}/{list(entry.splits)[0]}.removed.parquet",
+        "evaluation": f"results/evaluation/{study}.parquet",
+        "facts": f"results/evaluation/{study}.summary.json",
+        "recommendations": {
+            model: f"results/recommendations/{study}/{model}.parquet" for model in entry.models
+        },
+        "models": {model: f"results/models/{study}/{model}" for model in entry.models},
+        "published": PUBLISHED[study],
+    }
+    for study, entry in settings.studies.items()
+}
+
+
+rule report:
+    """The page, and its main tables as CSV."""
+    input:
+        code=code("scripts/report.py"),
+        templates=expand("launchwise/report/templates/{name}", name=["page.html", "style.css", "page.js"]),
+        tables=[
+            path
+            for study in REPORTED.values()
+            for entry in study.values()
+            for path in (entry.values() if isinstance(entry, dict) else [entry])
+        ],
+    output:
+        page=report(
+            "results/report/index.html",
+            category="Report",
+            labels={"what": "the whole report"},
+            caption="../report/page.rst",
+        ),
+        models=[
+            report(
+                f"results/report/{study}.models.csv",
+                category=entry.title,
+                labels={"what": "models and baselines"},
+                caption="../report/models.rst",
+            )
+            for study, entry in settings.studies.items()
+        ],
+        configurations=[
+            report(
+                f"results/report/{study}.configurations.csv",
+                category=entry.title,
+                labels={"what": "one configuration for all sizes"},
+                caption="../report/configurations.rst",
+            )
+            for study, entry in settings.studies.items()
+        ],
+    log:
+        "results/logs/report.log",
+    params:
+        files=REPORTED,
+        studies=STUDIES,
+        models=MODELS,
+        search=settings.search.model_dump(mode="json"),
+        seed=settings.seed,
+    script:
+        "../scripts/report.py"

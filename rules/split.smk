@@ -1,0 +1,22 @@
+# Which problems and GPUs train, and which test.
+#   in   sweeps and profiles of the study's GPUs
+#   out  results/splits/{study}.json  every split, its folds, and how many cards there really are
+
+
+rule split:
+    """Training and test cases of every split of a study."""
+    input:
+        code=code("scripts/split.py"),
+        spec=lambda wildcards: spec_of(wildcards.study),
+        sweeps=lambda wildcards: sweeps_of(wildcards.study),
+        profiles=lambda wildcards: profiles_of(wildcards.study),
+    output:
+        "results/splits/{study}.json",
+    log:
+        "results/logs/split/{study}.log",
+    params:
+        splits=lambda wildcards: STUDIES[wildcards.study]["splits"],
+        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+    script:
+        "../scripts/split.py"

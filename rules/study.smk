@@ -1,0 +1,38 @@
+# What the rules of a study have in common: files of its GPUs, its workload and its splits.
+from launchwise.recommenders import source
+
+
+def folder_of(study):
+    """Folder of the study's workload."""
+    return FOLDERS[STUDIES[study]["workload"]]
+
+
+def spec_of(study):
+    """What the study's workload is."""
+    return f"{folder_of(study)}/spec.yaml"
+
+
+def sweeps_of(study):
+    """Sweeps of the study's GPUs, in the order of the settings."""
+    workload = STUDIES[study]["workload"]
+    return [f"results/sweeps/{gpu}/{workload}.parquet" for gpu in experiment.gpus_of(study)]
+
+
+def profiles_of(study):
+    """Profiles of the study's GPUs, in the order of the settings."""
+    return [f"results/gpus/{gpu}.json" for gpu in experiment.gpus_of(study)]
+
+
+def training_of(study):
+    """Training rows of the study's splits, in the order of the settings."""
+    return [f"results/clean/{study}/{split}.parquet" for split in STUDIES[study]["splits"]]
+
+
+def question_of(study):
+    """What may be recommended, and what counts as good."""
+    return {key: STUDIES[study][key] for key in ("candidates", "near_best_percent")}
+
+
+def code_of(model):
+    """Library files of a model's kind alone: an edited one trains no other."""
+    return code(source(MODELS[model]["kind"]))

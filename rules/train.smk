@@ -1,0 +1,29 @@
+# Fitted models.
+#   in   training rows, profiles; no sweep and no split: a model cannot see what it is tested on
+#   out  results/models/{study}/{model}/  {split}/{fold}/ with the fitted model, and summary.json
+
+
+rule train:
+    """Search hyper-parameters and fit one model on every split and fold."""
+    input:
+        code=lambda wildcards: code("scripts/train.py") + code_of(wildcards.model),
+        spec=lambda wildcards: spec_of(wildcards.study),
+        training=lambda wildcards: training_of(wildcards.study),
+        profiles=lambda wildcards: profiles_of(wildcards.study),
+    output:
+        directory("results/models/{study}/{model}"),
+    log:
+        "results/logs/train/{study}.{model}.log",
+    params:
+        model=lambda wildcards: MODELS[wildcards.model],
+        question=lambda wildcards: question_of(wildcards.study),
+        splits=lambda wildcards: list(STUDIES[wildcards.study]["splits"]),
+        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        search=settings.search.model_dump(mode="json"),
+        seed=settings.seed,
+        # No declared output: Snakemake deletes those when a job fails, and trials must stay.
+        journal="results/search/{study}/{model}.log",
+    threads: 1
+    script:
+        "../scripts/train.py"

@@ -1,0 +1,72 @@
+"""Training rows of a split inside Tukey's fences, and what the fences removed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.clean import clean
+from launchwise.scripting import log, running
+from launchwise.settings import Fences
+from launchwise.spec import load_spec
+from launchwise.splits import read_folds
+from launchwise.tables import (
+    measurement_schema,
+    read_table,
+    removed_schema,
+    training_schema,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    split: str,
+    fences: dict[str, Any],
+    folder: Path,
+    sweeps: dict[str, str],
+    splits: str,
+    training: str,
+    removed: str,
+) -> None:
+    """Write the training rows of a split's folds, and the rows that the fences removed.
+
+    Parameters
+    ----------
+    sweeps
+        GPU to its file.
+    """
+    spec = load_spec(folder)
+    folds = read_folds(splits, split)
+    schema = measurement_schema(spec)
+    tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
+    cleaned = clean(tables, folds, spec, Fences.model_validate(fences))
+    facts = {"counts": cleaned.counts, "fences": fences}
+    cases = [
+        {
+            "fold": fold.fold,
+            "train": [case.plain() for case in fold.train],
+            "test": [case.plain() for case in fold.test],
+        }
+        for fold in folds
+    ]
+    write_table(training, cleaned.training, training_schema(spec), {**facts, "folds": cases})
+    write_table(removed, cleaned.removed, removed_schema(spec), facts)
+    for count in cleaned.counts:
+        log.info(
+            "%s %s: %d of %d measured rows kept",
+            split, count["fold"], count["training"], count["measured"],
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        main(
+            snakemake.wildcards.split,
+            snakemake.params.fences,
+            Path(snakemake.params.folder),
+            dict(zip(snakemake.params.gpus, snakemake.input.sweeps, strict=True)),
+            snakemake.input.splits,
+            snakemake.output.training,
+            snakemake.output.removed,
+        )

@@ -1,0 +1,53 @@
+"""Write the report page and its summaries."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.provenance import commit, now, versions
+from launchwise.report.assemble import configuration_summary, model_summary, report
+from launchwise.report.overview import Run
+from launchwise.report.study import StudyFiles, read_study
+from launchwise.scripting import running
+from launchwise.settings import ModelEntry, Study
+from launchwise.storage import digest, write_text
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    files: dict[str, Any],
+    settings: dict[str, Any],
+    page: str,
+    models: list[str],
+    configurations: list[str],
+) -> None:
+    """Read every study, write the page and two tables a study."""
+    entries = {name: ModelEntry.model_validate(entry) for name, entry in settings["models"].items()}
+    questions = {name: Study.model_validate(settings["studies"][name]) for name in files}
+    studies = [
+        read_study(name, questions[name], entries, StudyFiles.of(given))
+        for name, given in files.items()
+    ]
+    published = {
+        name: {key: Path(path) for key, path in given["published"].items()}
+        for name, given in files.items()
+    }
+    run = Run(commit(), now(), digest(settings), settings["seed"], versions())
+    write_text(page, report(studies, published, run))
+    for study, path in zip(studies, models, strict=True):
+        write_text(path, model_summary(study).to_csv(index=False, float_format="%.5g"))
+    for study, path in zip(studies, configurations, strict=True):
+        write_text(path, configuration_summary(study).to_csv(index=False, float_format="%.5g"))
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        asked = snakemake.params
+        main(
+            asked.files,
+            {name: asked[name] for name in ("studies", "models", "search", "seed")},
+            snakemake.output.page,
+            list(snakemake.output.models),
+            list(snakemake.output.configurations),
+        )

@@ -1,0 +1,60 @@
+"""Search hyper-parameters and fit one model on every split and fold of a study."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.features import Domain
+from launchwise.gpu import read_profile
+from launchwise.scripting import log, running
+from launchwise.settings import ModelEntry, Search
+from launchwise.spec import load_spec
+from launchwise.training import train_model
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    name: str,
+    model: dict[str, Any],
+    folder: Path,
+    question: dict[str, Any],
+    clean_files: dict[str, str],
+    profiles: dict[str, str],
+    search: dict[str, Any],
+    seed: int,
+    output: Path,
+    journal: Path,
+) -> None:
+    """Fit and write a model.
+
+    Parameters
+    ----------
+    question
+        ``candidates`` and ``near_best_percent`` of the study.
+    clean_files
+        Split to its training rows: all that the model may see.
+    """
+    described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
+    domain = Domain(load_spec(folder), described, **question)
+    entry = ModelEntry.model_validate(model)
+    options = Search.model_validate(search)
+    summary = train_model(name, entry, domain, clean_files, options, seed, output, journal)
+    log.info("%s: %d fits in %.1f s", name, len(summary["folds"]), summary["seconds_to_train"])
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        params = snakemake.params
+        main(
+            snakemake.wildcards.model,
+            params.model,
+            Path(params.folder),
+            params.question,
+            dict(zip(params.splits, snakemake.input.training, strict=True)),
+            dict(zip(params.gpus, snakemake.input.profiles, strict=True)),
+            params.search,
+            params.seed,
+            Path(snakemake.output[0]),
+            Path(params.journal),
+        )
