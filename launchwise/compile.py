@@ -131,7 +131,8 @@ def parse_resources(said: str) -> dict[str, dict[str, int]]:
         if not symbol:
             continue
         if spills := _SPILLS.search(line):
-            found[symbol]["spill_bytes"] = int(spills["stores"]) + int(spills["loads"])
+            # Functions that a kernel calls are told apart below it: their spills are its own, too.
+            found[symbol]["spill_bytes"] += int(spills["stores"]) + int(spills["loads"])
         if registers := _REGISTERS.search(line):
             found[symbol]["registers"] = int(registers["registers"])
             if shared := _SHARED.search(line):

@@ -21,6 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from launchwise.errors import UserError
+from launchwise.storage import write_bytes
 
 SYNC_EVERY = 64
 """Rows between two forced writes to disk: a killed process loses nothing, a dead machine few."""
@@ -63,8 +64,11 @@ class Journal:
         try:
             self._open()
         except OSError as error:
-            self._lock.release()
+            self._close()
             raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
+        except BaseException:
+            self._close()
+            raise
         return self
 
     def _open(self) -> None:
@@ -80,16 +84,9 @@ class Journal:
             if all(name in row for name in self.key_columns):
                 self._remember(row)
         # What can be read is written anew, so that a torn line never sits between whole ones.
-        scratch = Path(f"{self.path}.new")
-        with open(scratch, "wb") as fresh:
-            fresh.writelines(_line(entry) for entry in [self._header(), *self.rows])
-            fresh.flush()
-            os.fsync(fresh.fileno())
-        os.replace(scratch, self.path)
+        lines = [{"fingerprint": self.fingerprint}, *self.rows]
+        write_bytes(self.path, b"".join(_line(entry) for entry in lines))
         self._file = FileIO(self.path, "a")
-
-    def _header(self) -> dict[str, Any]:
-        return {"fingerprint": self.fingerprint}
 
     def __exit__(
         self,
@@ -97,6 +94,9 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
             with self._file, contextlib.suppress(OSError):
                 os.fsync(self._file.fileno())

@@ -356,6 +356,10 @@ _DEMANDS = {
 }
 
 
+def _kind(dtype: object) -> str:
+    return "text" if "str" in str(dtype) else str(dtype)
+
+
 def _first_problem(error: pa.errors.SchemaError, table: pd.DataFrame) -> tuple[str, str]:
     """Column and message of what pandera found first."""
     check, cases = error.check, error.failure_cases
@@ -366,7 +370,8 @@ def _first_problem(error: pa.errors.SchemaError, table: pd.DataFrame) -> tuple[s
     elif str(check) == "not_nullable":
         demand = "must not be empty"
     else:
-        return column, f"must be of type {error.schema.dtype}, not {table[column].dtype}"
+        wanted, given = _kind(error.schema.dtype), _kind(table[column].dtype)
+        return column, f"must be of type {wanted}, not {given}"
     # pandera may drop the index of a single failing row: then it is not known.
     rows = sorted(set(cases["index"].dropna())) if isinstance(cases, pd.DataFrame) else []
     if not rows:
