@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from simpleeval import EvalWithCompoundTypes, InvalidExpression
@@ -26,14 +27,16 @@ def round_up(value: int, multiple: int) -> int:
     return ceil_div(value, multiple) * multiple
 
 
-FUNCTIONS = {
-    "ceil_div": ceil_div,
-    "round_up": round_up,
-    "min": min,
-    "max": max,
-    "abs": abs,
-    "log2": math.log2,
-}
+FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "ceil_div": ceil_div,
+        "round_up": round_up,
+        "min": min,
+        "max": max,
+        "abs": abs,
+        "log2": math.log2,
+    }
+)
 
 _ALLOWED = (
     *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.Call),
@@ -91,7 +94,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         When it is no expression or cannot be evaluated: unknown name, division by zero, a result
         too large.
     """
-    evaluator = EvalWithCompoundTypes(functions=FUNCTIONS, names=dict(names))
+    # simpleeval adds functions of its own (list, dict, …) to what it is given: hence the copy.
+    evaluator = EvalWithCompoundTypes(functions=dict(FUNCTIONS), names=dict(names))
     parsed = _parsed(text)
     try:
         return evaluator.eval(text, previously_parsed=parsed)

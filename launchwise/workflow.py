@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 from launchwise.cards import cards
 from launchwise.compile import SOURCES
-from launchwise.errors import UserError
+from launchwise.errors import UserError, unknown
+from launchwise.recommenders import kinds
 from launchwise.settings import Experiment, Settings, load_experiment
 from launchwise.space import Problem, cut
 from launchwise.typed import read_yaml
@@ -51,10 +52,18 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
     files += [_short(Path(name)) for name in overlays]
     try:
         experiment = load_experiment(config, files, ROOT)
+        _check_models(experiment)
         _check_recorded(experiment)
     except UserError as error:
         stop(error)
     return experiment
+
+
+def _check_models(experiment: Experiment) -> None:
+    for name, model in experiment.settings.models.items():
+        if model.kind not in kinds():
+            message = unknown("kind of model", model.kind, kinds())
+            raise experiment.error(f"models.{name}.kind", message)
 
 
 def _check_recorded(experiment: Experiment) -> None:
@@ -103,14 +112,14 @@ def architectures(experiment: Experiment) -> dict[str, str]:
 
 def _arch_here(device: str | None) -> str:
     present = [card for card in cards() if device is None or device in card.device_name]
-    kinds = sorted({(card.arch, card.device_name) for card in present})
-    if len(kinds) == 1:
-        return kinds[0][0]
-    if not kinds:
+    found = sorted({(card.arch, card.device_name) for card in present})
+    if len(found) == 1:
+        return found[0][0]
+    if not found:
         named = f"GPU named {device!r}" if device else "NVIDIA GPU"
         message = f"source is live, but this machine has no {named}; give its arch (such as sm_90)"
         raise ValueError(f"{message} to measure on another machine, or take the entry out")
-    here = ", ".join(f"{device_name} ({arch})" for arch, device_name in kinds)
+    here = ", ".join(f"{device_name} ({arch})" for arch, device_name in found)
     raise ValueError(f"this machine has several kinds of GPU, name one by device: {here}")
 
 
