@@ -132,16 +132,19 @@ def evaluate(
     keys = ["model", "split", "fold", "case"]
     first = first.merge(predicted, on=keys, how="left")
     first["role"] = np.where(first["model"].isin(BASELINES), "baseline", "model")
-    first["improved_runs"] = [
-        _runs(row.times_ms, row.baseline_times, same)
-        for row, same in zip(first.itertuples(), domain.is_baseline(first), strict=True)
-    ]
+    first["improved_runs"] = _improved_runs(first, domain)
     others = [_of_fold(fold, truth, domain, random_draws) for fold in folds]
     table = pd.concat([first, *others], ignore_index=True).assign(study=study)
     ratio = table["time_ms"].to_numpy(dtype=float)
     table["improvement"] = np.nan_to_num(table["baseline_ms"].to_numpy(dtype=float) / ratio)
     table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
     return table
+
+
+def _improved_runs(table: pd.DataFrame, domain: Domain) -> list[float]:
+    """Share of runs improved of each row."""
+    columns = (table["times_ms"], table["baseline_times"], domain.is_baseline(table))
+    return [_runs(*row) for row in zip(*columns, strict=True)]
 
 
 def _runs(times: Any, baseline: Any, same: bool) -> float:
@@ -211,11 +214,7 @@ def _of_fold(
         role=ORACLE,
     )
     oracle = truth.beside(oracle)
-    same = domain.is_baseline(oracle)
-    oracle["improved_runs"] = [
-        _runs(row.times_ms, row.baseline_times, one)
-        for row, one in zip(oracle.itertuples(), same, strict=True)
-    ]
+    oracle["improved_runs"] = _improved_runs(oracle, domain)
     pieces = [oracle]
     for draws in random_draws:
         # The table wants a configuration; of a mean over draws the baseline stands for none.
@@ -289,10 +288,10 @@ def title(model: str) -> str:
 
 def _part(rows: pd.DataFrame, columns: list[str], near: float) -> dict[str, Any]:
     oracle = rows[rows["model"] == ORACLE]
-    classes = oracle[columns].astype(str).agg(" ".join, axis=1)
+    classes = list(zip(*(oracle[column] for column in columns), strict=True))
     return {
         "problems": len(oracle),
-        "null_accuracy": metrics.null_accuracy(classes.to_numpy()),
+        "null_accuracy": metrics.null_accuracy(classes),
         "models": {
             str(model): figures(mine, near) for model, mine in rows.groupby("model", sort=False)
         },

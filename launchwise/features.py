@@ -17,6 +17,8 @@ from launchwise.spec import Spec
 from launchwise.splits import Case, case_codes
 from launchwise.vectors import Columns, raw_names
 
+_KEPT = "feature:"
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -86,6 +88,9 @@ class Domain:
         ValueError
             When a feature cannot be evaluated, or is no finite number.
         """
+        kept = [name for name in rows if str(name).startswith(_KEPT)]
+        if kept:
+            return rows[kept].rename(columns=lambda name: name.removeprefix(_KEPT))
         columns = Columns(self.spec.derived, _arrays(rows, self.spec))
         found = {name: columns.value(text) for name, text in self._expressions.items()}
         codes, gpus = pd.factorize(rows["gpu"])
@@ -97,6 +102,13 @@ class Domain:
         if bad.any():
             raise ValueError(f"feature {table.columns[bad][0]!r} is not finite for every row")
         return table
+
+    def keeping_features(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """``rows`` with their features beside them, so that :meth:`features` need not compute.
+
+        A search fits on parts of the same rows again and again.
+        """
+        return pd.concat([rows, self.features(rows).add_prefix(_KEPT)], axis=1)
 
     def bounds_ms(self, rows: pd.DataFrame) -> np.ndarray:
         """Time that moving the problem's least bytes at the GPU's copy bandwidth takes.
@@ -141,17 +153,31 @@ class Domain:
         return pd.DataFrame([baseline, *rest])
 
     @cached_property
+    def _universe_arrays(self) -> dict[str, Any]:
+        return _arrays(self._universe, self.spec, self.spec.tunable_columns)
+
+    @cached_property
+    def _allowed(self) -> np.ndarray:
+        return self.is_candidate(self._universe)
+
+    @cached_property
+    def _facts(self) -> dict[str, dict[str, Any]]:
+        return {
+            gpu: space.gpu_facts(profile.model_dump()) for gpu, profile in self.profiles.items()
+        }
+
+    @cached_property
     def _remembered(self) -> dict[tuple[Any, ...], np.ndarray]:
         return {}
 
     def _feasible(self, case: Case) -> np.ndarray:
         """Rows of the universe that may be recommended for a case: int64, the baseline first."""
-        facts = space.gpu_facts(self.profiles[case.gpu].model_dump())
+        facts = self._facts[case.gpu]
         key = (*case.key[1:], *facts.values())
         if key not in self._remembered:
-            arrays = _arrays(self._universe, self.spec, self.spec.tunable_columns)
+            arrays = self._universe_arrays
             columns = Columns(self.spec.derived, {**arrays, **case.problem, **facts})
-            allowed = self.is_candidate(self._universe)
+            allowed = self._allowed.copy()
             for text in self.spec.constraints:
                 allowed &= columns.value(text).astype(bool)
             for name, variant in self.spec.variants.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -99,8 +100,8 @@ def mean_absolute_percentage_error(predicted: np.ndarray, measured: np.ndarray) 
     return float(100 * np.abs(ratios - 1).mean())
 
 
-def null_accuracy(classes: Sequence[object] | np.ndarray) -> float:
+def null_accuracy(classes: Sequence[Hashable]) -> float:
     """Accuracy (0..1) of always answering the most frequent class; NaN of none."""
     if not len(classes):
         return float("nan")
-    return float(pd.Series(list(classes)).value_counts().iloc[0] / len(classes))
+    return Counter(classes).most_common(1)[0][1] / len(classes)

@@ -12,26 +12,10 @@ import pandas as pd
 from launchwise.baselines import BASELINES
 from launchwise.errors import UserError
 from launchwise.features import Domain
-from launchwise.recommender import Recommender
 from launchwise.recommenders import recommender_class
-from launchwise.splits import Case, Fold
+from launchwise.splits import Fold
 from launchwise.storage import read_json
 from launchwise.training import read_training
-
-
-def recommend_fold(recommender: Recommender, fold: Fold, keep: int | None = None) -> pd.DataFrame:
-    """Ranked candidates of a fold's test cases, at most ``keep`` a case."""
-    by_gpu: dict[str, list[Case]] = {}
-    for case in fold.test:
-        by_gpu.setdefault(case.gpu, []).append(case)
-    tables = [
-        recommender.recommend(gpu, [case.problem for case in cases])
-        for gpu, cases in by_gpu.items()
-    ]
-    table = pd.concat(tables, ignore_index=True)
-    if keep is not None:
-        table = table[table["rank"] <= keep].reset_index(drop=True)
-    return table.assign(split=fold.split, fold=fold.fold)
 
 
 def recommend_model(
@@ -61,8 +45,9 @@ def recommend_model(
     for fold in folds:
         recommender = kind.load(folder / fold.split / fold.fold, domain)
         started = time.perf_counter()
-        tables.append(recommend_fold(recommender, fold))
+        table = recommender.rank(domain.choices(fold.test))
         seconds.append(time.perf_counter() - started)
+        tables.append(table.assign(split=fold.split, fold=fold.fold))
     table = pd.concat(tables, ignore_index=True)
     facts = {
         "title": summary["title"],
@@ -96,10 +81,13 @@ def recommend_baselines(
         rows = rows[rows["fold"] == fold.fold].reset_index(drop=True)
         if rows.empty:
             raise UserError(clean_files[fold.split], "fold", f"{fold.fold!r} has no training rows")
+        choices = domain.choices(fold.test)
         for name, kind in BASELINES.items():
             recommender = kind(domain).fit(rows)
             started = time.perf_counter()
-            tables.append(recommend_fold(recommender, fold, keep=1).assign(model=name))
+            table = recommender.rank(choices)
             seconds[name] += time.perf_counter() - started
+            first = table[table["rank"] == 1]
+            tables.append(first.assign(split=fold.split, fold=fold.fold, model=name))
     table = pd.concat(tables, ignore_index=True)
     return table.assign(study=study), {"seconds_to_recommend": seconds}

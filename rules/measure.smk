@@ -16,11 +16,11 @@ rule describe:
         "results/logs/describe/{gpu}.log",
     wildcard_constraints:
         gpu=pattern(LIVE),
+    resources:
+        gpu=1,
     params:
         entry=lambda wildcards: GPUS[wildcards.gpu],
         arch=lambda wildcards: ARCHS[wildcards.gpu],
-    resources:
-        gpu=1,
     script:
         "../scripts/describe.py"
 
@@ -49,10 +49,10 @@ rule compile:
         "results/build/{workload}/{arch}.cubins",
     log:
         "results/logs/compile/{workload}.{arch}.log",
+    threads: workflow.cores
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         problems=lambda wildcards: problems_for(experiment, ARCHS, **wildcards),
-    threads: workflow.cores
     script:
         "../scripts/compile.py"
 
@@ -70,6 +70,8 @@ rule sweep:
         "results/logs/sweep/{gpu}.{workload}.{shard}.log",
     wildcard_constraints:
         gpu=pattern(LIVE),
+    resources:
+        gpu=1,
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
@@ -78,8 +80,6 @@ rule sweep:
         seed=settings.seed,
         # No declared output: Snakemake deletes those when a job fails, and a journal must stay.
         journal="results/journal/{gpu}/{workload}/{shard}.jsonl",
-    resources:
-        gpu=1,
     script:
         "../scripts/sweep.py"
 

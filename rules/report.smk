@@ -1,6 +1,7 @@
 # From sweeps and evaluations to the page that people read.
 #   in   every table of every study, the GPUs' profiles, data/published/
 #   out  results/report/index.html                  one self-contained page
+#        results/report/tables.html                 the same without figures, small
 #        results/report/{study}.models.csv          every model and baseline, by split
 #        results/report/{study}.configurations.csv  one configuration for all sizes, by GPU
 from pathlib import Path
@@ -42,7 +43,9 @@ rule report:
     """The page, and its main tables as CSV."""
     input:
         code=code("scripts/report.py"),
-        templates=expand("launchwise/report/templates/{name}", name=["page.html", "style.css", "page.js"]),
+        templates=expand(
+            "launchwise/report/templates/{name}", name=["page.html", "style.css", "page.js"]
+        ),
         tables=[
             path
             for study in REPORTED.values()
@@ -55,6 +58,12 @@ rule report:
             category="Report",
             labels={"what": "the whole report"},
             caption="../report/page.rst",
+        ),
+        tables=report(
+            "results/report/tables.html",
+            category="Report",
+            labels={"what": "answers and tables, no figures"},
+            caption="../report/tables.rst",
         ),
         models=[
             report(

@@ -25,7 +25,11 @@ for study, entry in settings.studies.items():
         name:
             f"recommend_{study}"
         input:
-            expand("results/recommendations/{study}/{model}.parquet", study=study, model=[*entry.models, "baselines"]),
+            expand(
+                "results/recommendations/{study}/{model}.parquet",
+                study=study,
+                model=[*entry.models, "baselines"],
+            ),
 
     rule:
         name:
@@ -40,7 +44,11 @@ for workload in {study.workload: None for study in settings.studies.values()}:
         name:
             f"compile_{workload}"
         input:
-            expand("results/build/{workload}/{arch}.cubins", workload=workload, arch=sorted(set(ARCHS.values()))),
+            expand(
+                "results/build/{workload}/{arch}.cubins",
+                workload=workload,
+                arch=sorted(set(ARCHS.values())),
+            ),
 
 
 for gpu in settings.gpus:
@@ -56,7 +64,11 @@ for gpu in settings.gpus:
             f"sweep_{gpu}"
         input:
             f"results/gpus/{gpu}.json",
-            expand("results/sweeps/{gpu}/{workload}.parquet", gpu=gpu, workload=experiment.workloads_of(gpu)),
+            expand(
+                "results/sweeps/{gpu}/{workload}.parquet",
+                gpu=gpu,
+                workload=experiment.workloads_of(gpu),
+            ),
 
 
 for gpu in LIVE:
@@ -66,4 +78,8 @@ for gpu in LIVE:
             f"record_{gpu}"
         input:
             f"data/recorded/{gpu}/profile.json",
-            expand("data/recorded/{gpu}/{workload}.provenance.json", gpu=gpu, workload=experiment.workloads_of(gpu)),
+            expand(
+                "data/recorded/{gpu}/{workload}.provenance.json",
+                gpu=gpu,
+                workload=experiment.workloads_of(gpu),
+            ),

@@ -7,7 +7,7 @@ from launchwise.provenance import commit, now, versions
 from launchwise.report.assemble import configuration_summary, model_summary, report
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyFiles, read_study
-from launchwise.scripting import running
+from launchwise.scripting import log, running
 from launchwise.settings import ModelEntry, Study
 from launchwise.storage import digest, write_text
 
@@ -19,10 +19,11 @@ def main(
     files: dict[str, Any],
     settings: dict[str, Any],
     page: str,
+    tables: str,
     models: list[str],
     configurations: list[str],
 ) -> None:
-    """Read every study, write the page and two tables a study."""
+    """Read every study; write the page, the page without figures and two tables a study."""
     entries = {name: ModelEntry.model_validate(entry) for name, entry in settings["models"].items()}
     questions = {name: Study.model_validate(settings["studies"][name]) for name in files}
     studies = [
@@ -34,7 +35,9 @@ def main(
         for name, given in files.items()
     }
     run = Run(commit(), now(), digest(settings), settings["seed"], versions())
-    write_text(page, report(studies, published, run))
+    for path, html in zip((page, tables), report(studies, published, run), strict=True):
+        write_text(path, html)
+        log.info("%s: %.1f MB", path, len(html) / 1e6)
     for study, path in zip(studies, models, strict=True):
         write_text(path, model_summary(study).to_csv(index=False, float_format="%.5g"))
     for study, path in zip(studies, configurations, strict=True):
@@ -48,6 +51,7 @@ if __name__ == "__main__":
             asked.files,
             {name: asked[name] for name in ("studies", "models", "search", "seed")},
             snakemake.output.page,
+            snakemake.output.tables,
             list(snakemake.output.models),
             list(snakemake.output.configurations),
         )

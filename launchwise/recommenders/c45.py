@@ -1,0 +1,117 @@
+"""C4.5 (Weka's J48): which configuration, as a class."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.c45 import C45Tree
+from launchwise.errors import UserError
+from launchwise.features import configuration_codes, labels, regrets
+from launchwise.recommender import Judgement, Recommender
+from launchwise.splits import case_codes
+
+FEW = 3
+"""Classes with fewer examples than this are named in the report."""
+
+
+class C45Recommender(Recommender):
+    """Predicts the configuration from problem and GPU alone.
+
+    Every configuration within ``domain.near_best_percent`` of the best of its case is an example;
+    the examples of one case weigh 1 together. Candidates are taken by their share in the leaf, then
+    by their share in all of the training data, the baseline before whatever was never near the best:
+    a class that is not feasible falls to the next.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {"minimum": 2.0, "confidence": 0.25, "seed": 0}
+    cross_validated = True
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Least examples of a branch, and confidence of the pruning."""
+        return {
+            "minimum": trial.suggest_float("minimum", 1.0, 5.0),
+            "confidence": trial.suggest_float("confidence", 0.05, 0.5),
+        }
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Learn from measurements (see :meth:`Recommender.fit`).
+
+        Raises
+        ------
+        UserError
+            When there are no rows.
+        """
+        if measurements.empty:
+            raise UserError("training rows", "", "there are none")
+        spec = self.domain.spec
+        near = np.log1p(self.domain.near_best_percent / 100)
+        regret = regrets(measurements, spec)
+        good = measurements[regret <= near + 1e-12].reset_index(drop=True)
+        cases, _ = case_codes(good, spec)
+        weights = 1 / np.bincount(cases)[cases]
+        features = self.domain.features(good)[self.domain.problem_features]
+        varies = features.nunique() > 1
+        self.columns = list(features.columns[varies])
+        self.constant = sorted(features.columns[~varies])
+        codes = configuration_codes(good, spec.tunable_columns, spec)
+        self.classes, numbers = np.unique(codes, return_inverse=True)
+        first = np.unique(codes, return_index=True)[1]
+        self._configurations = good[spec.tunable_columns].iloc[first].reset_index(drop=True)
+        self._examples = np.bincount(numbers)
+        self._shares = np.bincount(numbers, weights=weights) / weights.sum()
+        self._tree = C45Tree(self.parameters["minimum"], self.parameters["confidence"])
+        self._tree.fit(features[self.columns].to_numpy(), numbers, weights)
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by share in the leaf, then in the training data; the baseline comes before none."""
+        spec = self.domain.spec
+        cases, keys = case_codes(rows, spec)
+        first = np.unique(cases, return_index=True)[1]
+        asked = self.domain.features(rows.iloc[first])[self.columns].to_numpy()
+        shares = self._tree.distributions(asked)
+        codes = configuration_codes(rows, spec.tunable_columns, spec)
+        found = np.searchsorted(self.classes, codes).clip(max=len(self.classes) - 1)
+        known = self.classes[found] == codes
+        in_leaf = np.where(known, shares[cases, found], 0.0)
+        overall = np.where(known, self._shares[found], 0.0)
+        never = ~known & ~self.domain.is_baseline(rows)
+        return Judgement.without_times(-in_leaf, -overall, never)
+
+    def summary(self) -> dict[str, Any]:
+        """Leaves, classes, classes of fewer than :data:`FEW` examples, features."""
+        rare = labels(self._configurations[self._examples < FEW], self.domain.spec)
+        return {
+            "features": self.columns,
+            "features_dropped": self.constant,
+            "leaves": self._tree.leaves,
+            "classes": len(self.classes),
+            "examples": int(self._examples.sum()),
+            "rare_classes": sorted(str(name) for name in rare),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """The tree and its classes."""
+        return {
+            "columns": self.columns,
+            "constant": self.constant,
+            "classes": self.classes.tolist(),
+            "configurations": self._configurations.to_dict("list"),
+            "examples": self._examples.tolist(),
+            "shares": self._shares.tolist(),
+            "tree": self._tree.plain(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`state` gave."""
+        self.columns, self.constant = list(state["columns"]), list(state["constant"])
+        self.classes = np.asarray(state["classes"], dtype=np.int64)
+        self._configurations = pd.DataFrame(state["configurations"])
+        self._examples = np.asarray(state["examples"], dtype=np.int64)
+        self._shares = np.asarray(state["shares"], dtype=float)
+        self._tree = C45Tree(self.parameters["minimum"], self.parameters["confidence"])
+        self._tree.restore(state["tree"])

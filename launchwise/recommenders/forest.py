@@ -1,0 +1,66 @@
+"""A random forest (Breiman, 2001)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from launchwise.regression import TimeRegressor
+from launchwise.sklearn_files import load_estimator, save_estimator
+
+
+class ForestRecommender(TimeRegressor):
+    """scikit-learn's ``RandomForestRegressor``, stored through skops.
+
+    ``rows_per_tree`` caps the bootstrap sample of a tree: trees of a forest differ by their
+    samples anyway, and a tree's cost grows faster than its sample.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.defaults,
+        "n_estimators": 23,
+        "max_depth": 18,
+        "min_samples_split": 2,
+        "max_features": 0.6,
+        "rows_per_tree": 5000,
+    }
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Trees, depth, smallest split, share of features at a split, focus."""
+        return {
+            "n_estimators": trial.suggest_int("n_estimators", 10, 40),
+            "max_depth": trial.suggest_int("max_depth", 8, 24),
+            "min_samples_split": trial.suggest_int("min_samples_split", 2, 20),
+            "max_features": trial.suggest_float("max_features", 0.3, 1.0),
+            "focus": trial.suggest_float("focus", 0.0, 6.0),
+        }
+
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        """Grow the trees."""
+        from sklearn.ensemble import RandomForestRegressor
+
+        cap = self.parameters["rows_per_tree"]
+        self._forest = RandomForestRegressor(
+            n_estimators=self.parameters["n_estimators"],
+            max_depth=self.parameters["max_depth"],
+            min_samples_split=self.parameters["min_samples_split"],
+            max_features=self.parameters["max_features"],
+            max_samples=cap if cap and cap < len(target) else None,
+            random_state=self.parameters["seed"],
+            n_jobs=1,
+        ).fit(features, target, sample_weight=weights)
+
+    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        """Mean of the trees."""
+        return np.asarray(self._forest.predict(features), dtype=float)
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``model.skops``."""
+        save_estimator(self.model_file(folder, "skops"), self._forest)
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``model.skops``."""
+        self._forest = load_estimator(self.model_file(folder, "skops"))

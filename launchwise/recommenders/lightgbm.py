@@ -1,0 +1,74 @@
+"""Gradient-boosted trees grown leaf by leaf (Ke et al., 2017)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from launchwise.errors import UserError
+from launchwise.regression import TimeRegressor
+from launchwise.storage import write_text
+
+
+class LightgbmRecommender(TimeRegressor):
+    """LightGBM, deterministic and on one thread, stored as its own text."""
+
+    defaults: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.defaults,
+        "rounds": 100,
+        "learning_rate": 0.15,
+        "num_leaves": 47,
+        "min_data_in_leaf": 5,
+        "bagging_fraction": 0.8,
+        "feature_fraction": 0.8,
+    }
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Learning rate, leaves, smallest leaf, shares of rows and of features, focus."""
+        return {
+            "learning_rate": trial.suggest_float("learning_rate", 0.05, 0.3, log=True),
+            "num_leaves": trial.suggest_int("num_leaves", 15, 127, log=True),
+            "min_data_in_leaf": trial.suggest_int("min_data_in_leaf", 2, 20),
+            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
+            "feature_fraction": trial.suggest_float("feature_fraction", 0.5, 1.0),
+            "focus": trial.suggest_float("focus", 0.0, 6.0),
+        }
+
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        """Boost."""
+        import lightgbm
+
+        names = ("learning_rate", "num_leaves", "min_data_in_leaf", "bagging_fraction")
+        names += ("feature_fraction", "seed")
+        settings = {name: self.parameters[name] for name in names} | {
+            "objective": "regression",
+            "bagging_freq": 1,
+            "min_sum_hessian_in_leaf": 1e-3,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": 1,
+            "verbosity": -1,
+        }
+        data = lightgbm.Dataset(features, target, weight=weights, params={"verbosity": -1})
+        self._booster = lightgbm.train(settings, data, num_boost_round=self.parameters["rounds"])
+
+    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        """Sum of the trees."""
+        return np.asarray(self._booster.predict(features, num_threads=1), dtype=float)
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``model.txt``."""
+        write_text(self.model_file(folder, "txt"), self._booster.model_to_string())
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``model.txt``."""
+        import lightgbm
+
+        path = self.model_file(folder, "txt")
+        try:
+            self._booster = lightgbm.Booster(model_str=path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, lightgbm.basic.LightGBMError) as error:
+            raise UserError(path, "", f"cannot be read as a model: {error}") from error

@@ -1,0 +1,59 @@
+"""One regression tree (CART: Breiman, Friedman, Olshen and Stone, 1984)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from launchwise.regression import TimeRegressor
+from launchwise.sklearn_files import load_estimator, save_estimator
+
+
+class TreeRecommender(TimeRegressor):
+    """scikit-learn's ``DecisionTreeRegressor``, stored through skops."""
+
+    defaults: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.defaults,
+        "max_depth": 18,
+        "min_samples_split": 4,
+        "min_samples_leaf": 1,
+    }
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Depth, smallest split and leaf, focus."""
+        return {
+            "max_depth": trial.suggest_int("max_depth", 6, 30),
+            "min_samples_split": trial.suggest_int("min_samples_split", 2, 20),
+            "min_samples_leaf": trial.suggest_int("min_samples_leaf", 1, 5),
+            "focus": trial.suggest_float("focus", 0.0, 6.0),
+        }
+
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        """Grow the tree."""
+        from sklearn.tree import DecisionTreeRegressor
+
+        self._tree = DecisionTreeRegressor(
+            max_depth=self.parameters["max_depth"],
+            min_samples_split=self.parameters["min_samples_split"],
+            min_samples_leaf=self.parameters["min_samples_leaf"],
+            random_state=self.parameters["seed"],
+        ).fit(features, target, sample_weight=weights)
+
+    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        """Mean target of the leaf that each row falls into."""
+        return np.asarray(self._tree.predict(features), dtype=float)
+
+    def summary(self) -> dict[str, Any]:
+        """Also the number of leaves."""
+        return {**super().summary(), "leaves": int(self._tree.get_n_leaves())}
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``model.skops``."""
+        save_estimator(self.model_file(folder, "skops"), self._tree)
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``model.skops``."""
+        self._tree = load_estimator(self.model_file(folder, "skops"))

@@ -1,0 +1,72 @@
+"""Gradient-boosted trees (Chen and Guestrin, 2016)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from launchwise.errors import UserError
+from launchwise.regression import TimeRegressor
+from launchwise.storage import whole_file
+
+
+class XgboostRecommender(TimeRegressor):
+    """XGBoost's ``hist`` trees on one thread, stored as UBJ."""
+
+    defaults: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.defaults,
+        "rounds": 100,
+        "eta": 0.2,
+        "max_depth": 7,
+        "min_child_weight": 1.0,
+        "subsample": 0.8,
+        "colsample_bytree": 0.8,
+    }
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Learning rate, depth, smallest leaf, shares of rows and of features, focus."""
+        return {
+            "eta": trial.suggest_float("eta", 0.05, 0.3, log=True),
+            "max_depth": trial.suggest_int("max_depth", 4, 10),
+            "min_child_weight": trial.suggest_float("min_child_weight", 0.1, 10.0, log=True),
+            "subsample": trial.suggest_float("subsample", 0.5, 1.0),
+            "colsample_bytree": trial.suggest_float("colsample_bytree", 0.5, 1.0),
+            "focus": trial.suggest_float("focus", 0.0, 6.0),
+        }
+
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        """Boost."""
+        import xgboost
+
+        names = ("eta", "max_depth", "min_child_weight", "subsample", "colsample_bytree", "seed")
+        data = xgboost.QuantileDMatrix(features, target, weight=weights, nthread=1)
+        self._booster = xgboost.train(
+            {name: self.parameters[name] for name in names}
+            | {"tree_method": "hist", "nthread": 1, "verbosity": 0},
+            data,
+            num_boost_round=self.parameters["rounds"],
+        )
+
+    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        """Sum of the trees."""
+        return np.asarray(self._booster.inplace_predict(features), dtype=float)
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``model.ubj``."""
+        # XGBoost picks the format by the name's ending, which a scratch file does not have.
+        with whole_file(self.model_file(folder, "ubj")) as scratch:
+            scratch.write_bytes(self._booster.save_raw(raw_format="ubj"))
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``model.ubj``."""
+        import xgboost
+
+        path = self.model_file(folder, "ubj")
+        self._booster = xgboost.Booster({"nthread": 1})
+        try:
+            self._booster.load_model(bytearray(path.read_bytes()))
+        except (OSError, xgboost.core.XGBoostError) as error:
+            raise UserError(path, "", f"cannot be read as a model: {error}") from error

@@ -1,0 +1,84 @@
+"""Every section of the report in order, and the summaries that stand beside it as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from launchwise.report import acoustic, goals, models, overview, sections, wording
+from launchwise.report.blocks import Section
+from launchwise.report.numbers import single_best, winners
+from launchwise.report.page import render
+from launchwise.report.study import StudyData
+
+Own = Callable[[StudyData, dict[str, Path]], list[Section]]
+
+
+def _acoustic(study: StudyData, published: dict[str, Path]) -> list[Section]:
+    if not set(acoustic.FILES) <= published.keys():
+        return []
+    return [acoustic.paper(study, acoustic.read_published(published))]
+
+
+OWN_SECTIONS: dict[str, Own] = {"acoustic_tile": _acoustic}
+"""Parts that one study has and others have not, shown after its headline figures."""
+
+
+def report(
+    studies: Sequence[StudyData], published: Mapping[str, dict[str, Path]], run: overview.Run
+) -> tuple[str, str]:
+    """The whole page, and the page with its tables only, as HTML.
+
+    Parameters
+    ----------
+    published
+        Study -> name -> published table; a study without an entry has no such part.
+    """
+    profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
+    made = [Section("answers", "Answers", [], [overview.answer(study) for study in studies])]
+    made.append(overview.gpus(profiles))
+    made += [_study(study, published.get(study.name, {})) for study in studies]
+    made.append(overview.provenance(run, studies))
+    cards = len({profile.card for profile in profiles.values()})
+    lead = (
+        f"{wording.plural(len(studies), 'study', 'studies')} on {wording.listed(profiles)} "
+        f"({wording.plural(cards, 'physical card')}). Written {wording.moment(run.written_at)}, "
+        f"commit {wording.short(run.commit)}."
+    )
+    title = "Launch parameters: measured, learnt, recommended"
+    return render(title, lead, made), render(title, lead, made, figures=False)
+
+
+def _study(study: StudyData, published: dict[str, Path]) -> Section:
+    best = winners(study)
+    own = OWN_SECTIONS.get(study.name)
+    parts: list[Section | None] = [
+        goals.goals(study),
+        *(own(study, published) if own else []),
+        models.tables_of(study),
+        sections.tiles(study, best),
+        sections.compared(study, best),
+        sections.landscape(study, best),
+        sections.predictions(study),
+        sections.removed(study),
+        sections.transferred(study),
+    ]
+    children = [part for part in parts if part is not None]
+    return Section(f"study-{study.name}", f"Study: {study.settings.title}", [], children)
+
+
+def model_summary(study: StudyData) -> pd.DataFrame:
+    """The model tables of every split as one table, for ``<study>.models.csv``."""
+    parts = []
+    for split in sorted(study.facts.get("splits", {})):
+        found = models.score_table(study, split, models.ALL_GPUS)
+        found.insert(0, "split", split)
+        parts.append(found)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def configuration_summary(study: StudyData) -> pd.DataFrame:
+    """The one configuration to use by GPU and kind, for ``<study>.configurations.csv``."""
+    return single_best(study, ["gpu", *study.kinds])

@@ -1,0 +1,165 @@
+"""What a page is made of: sections that hold text, tables, figures and folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph. ``role`` is ``lead`` (the answer), ``note`` (a caveat) or empty."""
+
+    text: str
+    role: str = ""
+    kind: str = field(default="text", init=False)
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of short statements; a pair is a bold beginning and the rest."""
+
+    items: Sequence[str | tuple[str, str]]
+    kind: str = field(default="bullets", init=False)
+
+
+@dataclass(frozen=True)
+class Column:
+    """Heading of a table column; ``unit`` stands below the title, numbers align right.
+
+    Neighbours with the same ``group`` share a heading above theirs.
+    """
+
+    title: str
+    unit: str = ""
+    number: bool = True
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value as text; ``best`` marks the winner of its column, ``role`` names a CSS class.
+
+    ``detail`` is a second, smaller line.
+    """
+
+    text: str
+    best: bool = False
+    role: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells of a row, the first of them its heading; ``role`` names a CSS class."""
+
+    cells: Sequence[Cell]
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its caption."""
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    kind: str = field(default="table", init=False)
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """(heading, columns it spans) from left to right; empty when no column has a group."""
+        spans = [(name, len(list(run))) for name, run in groupby(c.group for c in self.columns)]
+        return spans if any(name for name, _ in spans) else []
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot: a plotly figure as plain data."""
+
+    title: str
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Key:
+    """An entry of a figure's legend; ``shape`` is ``line``, ``dash``, ``dot`` or ``cross``."""
+
+    label: str
+    colour: str
+    shape: str = "line"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels that share a caption and a legend; they wrap where the screen is narrow.
+
+    ``alt`` says in words what is drawn, ``height`` is that of one panel, ``width`` its least and
+    ``limit`` its greatest width (0: all there is), in pixels.
+    """
+
+    id: str
+    caption: str
+    alt: str
+    panels: Sequence[Panel]
+    keys: Sequence[Key] = ()
+    height: int = 260
+    width: int = 300
+    limit: int = 0
+    kind: str = field(default="figure", init=False)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that stay closed until somebody opens them."""
+
+    title: str
+    blocks: Sequence[Block]
+    kind: str = field(default="fold", init=False)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A chooser: pick a problem, read one row a GPU.
+
+    Parameters
+    ----------
+    parameters
+        Problem parameter -> its values, as text, in order.
+    columns
+        Headings of the answer, the first of them the GPU.
+    answers
+        Values of the parameters, joined by ``|`` -> rows of cells.
+    """
+
+    id: str
+    parameters: Mapping[str, Sequence[str]]
+    units: Mapping[str, str]
+    chosen: Mapping[str, str]
+    columns: Sequence[Column]
+    answers: Mapping[str, Sequence[Sequence[str]]]
+    kind: str = field(default="lookup", init=False)
+
+
+Block = Text | Bullets | Table | Figure | Fold | Lookup
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page that the contents point to."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block]
+    children: Sequence[Section] = ()
+
+
+def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Cell]]) -> Table:
+    """A table from plain texts."""
+    made = [Row([cell if isinstance(cell, Cell) else Cell(cell) for cell in row]) for row in rows]
+    return Table(caption, columns, made)

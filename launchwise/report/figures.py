@@ -1,0 +1,262 @@
+"""The figures of a study, each from a table that ``numbers`` computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.report import theme, wording
+from launchwise.report.blocks import Figure, Key, Panel
+from launchwise.report.numbers import records
+from launchwise.report.study import StudyData
+from launchwise.tables import MEASURED
+
+MAX_KINDS = 12
+"""Panels of one figure; a study with more kinds of problems shows the first ones."""
+
+
+def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(title, rows) of every kind of problem (all parameters but the size), in order."""
+    if not study.kinds:
+        yield "", table
+        return
+    for place, (values, rows) in enumerate(table.groupby(study.kinds, sort=True)):
+        if place == MAX_KINDS:
+            return
+        named = dict(zip(study.kinds, values, strict=True))
+        yield wording.problem(named, study.kinds), rows
+
+
+def size_axis(study: StudyData) -> str:
+    """Title of the axis along which problems grow."""
+    unit = study.spec.problem[study.size].unit
+    return f"{study.size} ({unit})" if unit else study.size
+
+
+def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:
+    """Axis of problem sizes, logarithmic where they span two decades."""
+    sizes = table[study.size].astype(float)
+    title = size_axis(study)
+    if len(sizes) and sizes.min() > 0 and sizes.max() / sizes.min() > 100:
+        return theme.log_axis(title, sizes)
+    return theme.axis(title)
+
+
+def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) -> Figure:
+    """Best rate, or share of the copy bandwidth, of every GPU against size."""
+    item = study.spec.work.item
+    title = "% of copy bandwidth" if share else f"1e9 {item} / s"
+    top = 100 * best["limit_share"].max() if share else best["rate"].max()
+    panels = []
+    for kind, rows in kinds_of(study, best):
+        traces = []
+        for place, gpu in enumerate(study.gpus):
+            own = rows[rows["gpu"] == gpu].sort_values(study.size)
+            if own.empty:
+                continue
+            values = 100 * own["limit_share"] if share else own["rate"]
+            hover = [wording.configuration(row, study.spec) for row in records(own)]
+            template = (
+                f"{study.size}=%{{x}}: %{{y:.4~g}} {'%' if share else '· 1e9/s'}<br>%{{text}}"
+            )
+            traces.append(
+                theme.line(
+                    own[study.size], values, name=gpu, place=place, hover=hover, template=template
+                )
+            )
+        y = theme.axis(title, range=[0, round(1.06 * top, 4)])
+        panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
+    what = "the share of its measured copy bandwidth" if share else "the rate"
+    return Figure(
+        id=f"{study.name}-{name}",
+        caption=(
+            "Share of each GPU's own measured copy bandwidth that its best configuration reaches: "
+            "near 100 the memory is the limit, far below it something else is."
+            if share
+            else f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
+        ),
+        alt=f"Lines: {what} of the best configuration against {study.size}, one line a GPU.",
+        panels=panels,
+        keys=[
+            Key(gpu, theme.colour(place), theme.dash(place)) for place, gpu in enumerate(study.gpus)
+        ],
+    )
+
+
+def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure | None:
+    """Tunables of the fastest configuration against size, on a logarithmic scale."""
+    own = best[best["gpu"] == gpu]
+    drawn = [
+        name
+        for name, tunable in study.spec.tunables.items()
+        if tunable.kind == "launch"
+        and all(isinstance(value, int) and value > 0 for value in tunable.values)
+        and own[name].nunique() > 1
+    ]
+    if own.empty or not drawn:
+        return None
+    variants = study.spec.variants
+    every = np.concatenate([own[name].to_numpy(dtype=float) for name in drawn])
+    ticks = [2.0**power for power in range(0, 1 + int(np.ceil(np.log2(every.max()))), 2)]
+    panels = []
+    for kind, rows in kinds_of(study, own):
+        rows = rows.sort_values(study.size)
+        hover = [wording.configuration(row, study.spec) for row in records(rows)]
+        traces = []
+        for place, name in enumerate(drawn):
+            # A little apart, so that lines of equal values stay visible.
+            values = rows[name].astype(float) * 2 ** (0.09 * (place - (len(drawn) - 1) / 2))
+            # A gap where the winning variant does not have this tunable.
+            used = rows["variant"].map(
+                lambda variant, name=name: name in variants[variant].tunables
+            )
+            values = values.where(used)
+            template = f"{study.size}=%{{x}}<br>%{{text}}"
+            traces.append(
+                theme.line(
+                    rows[study.size], values, name=name, place=place, hover=hover, template=template
+                )
+            )
+        y = theme.axis(
+            "value of the tunable",
+            type="log",
+            tickvals=ticks,
+            ticktext=[f"{tick:g}" for tick in ticks],
+            range=[round(np.log10(0.8), 4), round(float(np.log10(1.35 * every.max())), 4)],
+        )
+        panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
+    return Figure(
+        id=f"{study.name}-best-{_slug(gpu)}",
+        caption=(
+            f"{gpu}: the fastest configuration at every size. A flat line means that one choice "
+            "serves all sizes, a gap that another variant wins. What a jump is worth shows below."
+        ),
+        alt=f"Lines: {wording.listed(drawn)} of the fastest configuration against {study.size}.",
+        panels=panels,
+        keys=[
+            Key(
+                f"{name} ({study.spec.tunables[name].unit})", theme.colour(place), theme.dash(place)
+            )
+            for place, name in enumerate(drawn)
+        ],
+    )
+
+
+def choices_against_size(
+    study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
+) -> Figure:
+    """Speed of several ways to choose, as a share of the best measured speed, against size.
+
+    Parameters
+    ----------
+    lines
+        (name, rows with problem columns and ``fraction``), in the order of the legend.
+    """
+    every = pd.concat([rows[[*study.problem_columns, "fraction"]] for _, rows in lines])
+    lowest = float(np.floor(10 * every["fraction"].min()) / 10)
+    panels = []
+    parts = [(name, dict(kinds_of(study, rows))) for name, rows in lines]
+    for kind, _ in kinds_of(study, every):
+        traces = []
+        for place, (name, rows_of) in enumerate(parts):
+            own = rows_of.get(kind)
+            if own is None:
+                continue
+            own = own.sort_values(study.size)
+            template = f"{study.size}=%{{x}}: %{{y:.1f}} % of the best speed"
+            traces.append(
+                theme.line(
+                    own[study.size],
+                    100 * own["fraction"],
+                    name=name,
+                    place=place,
+                    template=template,
+                )
+            )
+        y = theme.axis("% of the best speed", range=[100 * lowest, 101.5])
+        panels.append(Panel(kind, traces, theme.layout(size_layout(study, every), y)))
+    return Figure(
+        id=f"{study.name}-choices-{_slug(gpu)}",
+        caption=(
+            f"{gpu}: speed of each way to choose, 100 is the best configuration measured. "
+            "What is missing to 100 is lost."
+        ),
+        alt=f"Lines: percent of the best speed against {study.size}, one line a way to choose.",
+        panels=panels,
+        keys=[
+            Key(name, theme.colour(place), theme.dash(place))
+            for place, (name, _) in enumerate(lines)
+        ],
+    )
+
+
+def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: float) -> Figure:
+    """Times of every configuration of one problem, from fastest to slowest."""
+    timed = rows[rows["status"].isin(MEASURED)].sort_values(
+        ["time_ms", *study.spec.tunable_columns], kind="stable"
+    )
+    timed = timed.assign(_rank=np.arange(1, len(timed) + 1))
+    traces: list[dict[str, Any]] = []
+    for place, variant in enumerate(study.spec.variants):
+        own = timed[timed["variant"] == variant]
+        if own.empty:
+            continue
+        hover = [wording.configuration(row, study.spec) for row in records(own)]
+        traces.append(
+            theme.dots(
+                own["_rank"],
+                own["time_ms"],
+                name=variant,
+                colour_=theme.colour(place),
+                shape=theme.symbol(place),
+                size=6,
+                opacity=0.85,
+                hover=hover,
+                template="%{text}<br>place %{x}, %{y:.4~g} ms",
+            )
+        )
+    if np.isfinite(baseline_ms):
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [1, len(timed)],
+                "y": theme.rounded([baseline_ms] * 2),
+                "line": {"color": theme.INK, "width": 1, "dash": "dash"},
+                "hovertemplate": "baseline %{y:.4~g} ms<extra></extra>",
+            }
+        )
+    return Figure(
+        id=f"{study.name}-landscape",
+        caption=(
+            f"Every configuration of one problem ({title}), from fastest to slowest: how much a "
+            "good choice is worth, and how many choices are nearly as good as the best."
+        ),
+        alt="Scatter: time of every configuration by rank, coloured by variant.",
+        panels=[
+            Panel(
+                "",
+                traces,
+                theme.layout(
+                    theme.axis("place, fastest first"),
+                    theme.log_axis("time (ms)", [*timed["time_ms"], baseline_ms]),
+                ),
+            )
+        ],
+        keys=[
+            *(
+                Key(variant, theme.colour(place), theme.symbol(place))
+                for place, variant in enumerate(study.spec.variants)
+                if variant in set(timed["variant"])
+            ),
+            Key("baseline", theme.INK, "dash"),
+        ],
+        height=340,
+    )
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name)

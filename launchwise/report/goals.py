@@ -1,0 +1,238 @@
+"""Headline figures against the goals, and what stands in the way of a missed one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from launchwise.metrics import geometric_mean
+from launchwise.report import figures, wording
+from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text, table
+from launchwise.report.models import first_split, leader
+from launchwise.report.numbers import GOALS, scores_on, winners
+from launchwise.report.study import StudyData
+
+WORDS = (
+    ("coefficient", "improvement coefficient", ">", wording.fixed),
+    ("improved", "problems improved (%)", "≥", wording.percent),
+    ("fraction", "fraction of the optimum", "≥", wording.fixed),
+)
+"""Goals in the order they are shown: key, words, relation, how to write the value."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One goal on one GPU: what the best model got, what any model got, what is possible."""
+
+    gpu: str
+    model: str
+    key: str
+    value: float
+    ceiling: float
+    highest: float
+    highest_by: str
+
+    @property
+    def reached(self) -> bool:
+        """Whether the goal is met; the improvement coefficient must be above it."""
+        goal = GOALS[self.key]
+        return self.value > goal if self.key == "coefficient" else self.value >= goal
+
+    @property
+    def words(self) -> str:
+        """Reached, missed, or out of reach of any choice among the measured configurations."""
+        if self.reached:
+            return "reached"
+        return "missed, out of reach" if self.ceiling < GOALS[self.key] else "missed"
+
+
+def verdicts(study: StudyData, split: str) -> list[Verdict]:
+    """Every goal on every whole card that a model was evaluated on."""
+    found = []
+    for gpu in study.whole:
+        name = leader(study, split, gpu)
+        if name is None:
+            continue
+        got = scores_on(study, split, gpu)
+        own = got[got["model"] == name].iloc[0]
+        oracle = got[got["role"] == "oracle"]
+        for key, *_ in WORDS:
+            ceiling = float(oracle[key].iloc[0]) if len(oracle) else float("nan")
+            models = got[got["role"] == "model"].sort_values([key, "model"], kind="stable")
+            top = models.iloc[-1]
+            found.append(
+                Verdict(
+                    gpu, name, key, float(own[key]), ceiling, float(top[key]), str(top["model"])
+                )
+            )
+    return found
+
+
+def goals(study: StudyData) -> Section:
+    """The headline figures and what the data allows."""
+    split = first_split(study)
+    found: list[Block] = []
+    judged = verdicts(study, split)
+    judged_gpus = {verdict.gpu for verdict in judged}
+    if judged:
+        found += [_table(study, split, judged), Text(NOTE, "note")]
+    for gpu in study.whole:
+        if gpu not in judged_gpus:
+            found.append(Text(f"No model was evaluated on {gpu}.", "note"))
+    missed = {verdict.gpu for verdict in judged if not verdict.reached}
+    for gpu in study.whole:
+        if gpu in judged_gpus:
+            found += _what_data_allows(study, split, gpu, gpu in missed)
+    return Section(f"{study.name}-goals", "Headline figures", found)
+
+
+NOTE = (
+    "Baseline: the untuned kernel that the workload declares. “Best possible” is what the oracle "
+    "reaches, which knows every measured time. The model is the one with the highest fraction of "
+    "the optimum on this GPU, named after the test."
+)
+
+
+def _table(study: StudyData, split: str, judged: list[Verdict]) -> Table:
+    words = {key: (title, relation, shown) for key, title, relation, shown in WORDS}
+    rows = []
+    for verdict in judged:
+        title, relation, shown = words[verdict.key]
+        rows.append(
+            Row(
+                [
+                    Cell(f"{title}, {verdict.gpu}"),
+                    Cell(f"{relation} {shown(GOALS[verdict.key])}"),
+                    Cell(shown(verdict.value), best=verdict.reached),
+                    Cell(study.title(verdict.model)),
+                    Cell(f"{shown(verdict.highest)} ({study.title(verdict.highest_by)})"),
+                    Cell(shown(verdict.ceiling)),
+                    Cell(verdict.words, role="good" if verdict.reached else "poor"),
+                ]
+            )
+        )
+    columns = [
+        Column("figure", number=False),
+        Column("goal"),
+        Column("measured"),
+        Column("by model", number=False),
+        Column("highest of any model", number=False),
+        Column("best possible"),
+        Column("verdict", number=False),
+    ]
+    return Table(f"Headline figures, split “{study.split_title(split)}”", columns, rows)
+
+
+def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.DataFrame:
+    """Test problems of a GPU with what is possible and what ``model`` reaches.
+
+    Returns
+    -------
+    DataFrame
+        Problem columns, ``gain`` and ``noise`` of the best configuration, ``sure`` (its gain
+        exceeds two standard errors), ``fraction`` and ``improvement`` of the model.
+    """
+    rows = study.evaluation
+    rows = rows[(rows["split"] == split) & (rows["gpu"] == gpu) & (rows["model"] == model)]
+    best = winners(study)
+    best = best.loc[best["gpu"] == gpu, [*study.problem_columns, "gain", "noise"]]
+    own = best.merge(
+        rows[[*study.problem_columns, "fraction", "improvement"]], on=study.problem_columns
+    )
+    return own.assign(sure=own["gain"] > 1 + 2 * own["noise"])
+
+
+def _what_data_allows(study: StudyData, split: str, gpu: str, missed: bool) -> list[Block]:
+    """What the oracle reaches, what the model leaves behind, and where."""
+    name = leader(study, split, gpu)
+    if name is None:
+        return []
+    own = problems_tested(study, split, gpu, name)
+    if own.empty:
+        return []
+    text = (
+        f"On {gpu} the best measured configuration beats the baseline by more than the noise of "
+        f"measuring (two standard errors) on {wording.percent(own['sure'].mean())} % of the test "
+        f"problems; it is {wording.fixed(own['gain'].mean(), 2)} times as fast on average. "
+        + _where_lost(study, own, name)
+    )
+    text += _not_improved(study, own, name) + _beside_rules(study, split, gpu, name)
+    kinds = [("all", own), *figures.kinds_of(study, own)]
+    sizes = [(f"{study.size}={size}", rows) for size, rows in own.groupby(study.size)]
+    by_kind = _loss_table(study, kinds, f"{gpu}: what the data allows, by kind of problem", name)
+    by_size = _loss_table(study, sizes, f"{gpu}: what the data allows, by size", name)
+    if missed:
+        return [Text(text), by_kind, Fold(by_size.caption, [by_size])]
+    return [Text(text), Fold(f"{gpu}: what the data allows", [by_kind, by_size])]
+
+
+def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
+    """How many problems the model does not improve, and on how many nothing could."""
+    worse = own[own["improvement"] <= 1]
+    if worse.empty:
+        return ""
+    hopeless = int((~worse["sure"]).sum())
+    why = (
+        f"on {hopeless} of them nothing beats the baseline by more than the noise."
+        if hopeless
+        else "on each of them a faster configuration was measured, so the model errs."
+    )
+    return f" {study.title(name)} does not improve {wording.plural(len(worse), 'problem')}; {why}"
+
+
+def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
+    """How the model stands beside the best rule that needs no learning and no measurement."""
+    got = scores_on(study, split, gpu)
+    rules = got[(got["role"] == "baseline") & ~got["model"].str.startswith("random_")]
+    if rules.empty:
+        return ""
+    rule, own = rules.iloc[0], got[got["model"] == name].iloc[0]
+    relation = "more" if rule["fraction"] > own["fraction"] else "no more"
+    return (
+        f" The best rule without learning, “{study.title(str(rule['model']))}”, reaches "
+        f"{wording.fixed(rule['fraction'])} of the optimum, {relation} than {study.title(name)} "
+        f"({wording.fixed(own['fraction'])})."
+    )
+
+
+def _where_lost(study: StudyData, own: pd.DataFrame, name: str) -> str:
+    """One sentence: which kinds of problem and which sizes cost the model most."""
+    known = own[own["fraction"].notna()]
+    parts = []
+    for column in (study.size, *study.kinds):
+        means = known.groupby(column)["fraction"].agg(lambda one: geometric_mean(one.to_numpy()))
+        if len(means) > 1:
+            parts.append(f"{column} {means.idxmin()} ({wording.fixed(means.min())} of the optimum)")
+    return f"{study.title(name)} loses most at {wording.listed(parts)}." if parts else ""
+
+
+def _loss_table(
+    study: StudyData, groups: list[tuple[str, pd.DataFrame]], caption: str, name: str
+) -> Table:
+    title = study.title(name)
+    columns = [
+        Column("problems", number=False),
+        Column("tested", "problems"),
+        Column("speed", "× baseline", group="best possible"),
+        Column("improve", "% of problems", group="best possible"),
+        Column("beyond noise", "% of problems", group="best possible"),
+        Column("speed", "× baseline", group=title),
+        Column("improve", "% of problems", group=title),
+        Column("of optimum", "geometric mean", group=title),
+    ]
+    cells = [
+        [
+            group,
+            wording.count(len(rows)),
+            wording.fixed(rows["gain"].mean()),
+            wording.percent((rows["gain"] > 1).mean(), 0),
+            wording.percent(rows["sure"].mean(), 0),
+            wording.fixed(rows["improvement"].mean()),
+            wording.percent((rows["improvement"] > 1).mean(), 0),
+            wording.fixed(geometric_mean(rows["fraction"].dropna().to_numpy())),
+        ]
+        for group, rows in groups
+        if group
+    ]
+    return table(caption, columns, cells)

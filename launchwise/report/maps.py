@@ -1,0 +1,175 @@
+"""Figures of models and of pairs of GPUs: heat maps and predicted against measured time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from launchwise.metrics import geometric_mean
+from launchwise.report import theme
+from launchwise.report.blocks import Figure, Key, Panel
+from launchwise.report.figures import size_axis
+from launchwise.report.study import StudyData
+
+
+def fraction_heat(
+    study: StudyData, evaluation: pd.DataFrame, models: Sequence[str], name: str
+) -> Figure:
+    """Fraction of the optimum by model and size, one panel a GPU."""
+    table = evaluation.assign(_size=evaluation[study.size].map(str))
+    sizes = [str(size) for size in sorted(evaluation[study.size].unique())]
+    pivot = table.pivot_table(
+        index=["gpu", "model"],
+        columns="_size",
+        values="fraction",
+        aggfunc=lambda one: geometric_mean(one.to_numpy()),
+    )
+    lowest = float(np.nanmin(pivot.to_numpy())) if pivot.notna().any().any() else 0.5
+    # One far loser must not bleach the differences between good ones.
+    low = min(max(float(np.floor(20 * lowest) / 20), 0.6), 0.9)
+    titles = [study.title(model) for model in models]
+    panels = []
+    for gpu in study.gpus:
+        if gpu not in pivot.index.get_level_values("gpu"):
+            continue
+        rows = pivot[pivot.index.get_level_values("gpu") == gpu].droplevel("gpu")
+        own = rows.reindex(index=list(models), columns=sizes).dropna(axis="columns", how="all")
+        trace = theme.heat(
+            list(own.columns),
+            titles,
+            own.to_numpy().tolist(),
+            low=low,
+            high=1.0,
+            scale=theme.GOOD_IS_DARK,
+            template=f"%{{y}}, {study.size}=%{{x}}<br>fraction of the optimum %{{z:.3f}}",
+        )
+        x = theme.axis(size_axis(study), type="category", showgrid=False)
+        y = theme.axis("", type="category", autorange="reversed", showgrid=False, ticks="")
+        panels.append(Panel(gpu, [trace], theme.layout(x, y)))
+    return Figure(
+        id=f"{study.name}-heat-{name}",
+        caption=(
+            "Fraction of the optimum (geometric mean over the problems of a size): dark is good, "
+            f"1 is the best configuration, {low:.2f} or less is palest. The best row is on top."
+        ),
+        alt="Heat maps: fraction of the optimum by model and size, one map a GPU.",
+        panels=panels,
+        height=90 + 19 * len(models),
+        width=420,
+    )
+
+
+def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str]) -> Figure:
+    """Predicted against measured time of every candidate, log-log, one panel a model.
+
+    Parameters
+    ----------
+    joined
+        ``model``, ``gpu``, problem and configuration columns, ``predicted_ms``, ``time_ms``.
+    errors
+        Model -> what its title says beside the name.
+    """
+    panels = []
+    every = np.concatenate([joined["time_ms"], joined["predicted_ms"]])
+    ends = [float(np.nanmin(every)), float(np.nanmax(every))]
+    for model in study.settings.models:
+        rows = joined[joined["model"] == model]
+        if rows.empty:
+            continue
+        rows = rows.sort_values(["time_ms", "predicted_ms", "gpu"], kind="stable")
+        traces = [
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": theme.rounded(ends),
+                "y": theme.rounded(ends),
+                "line": {"color": theme.INK, "width": 1, "dash": "dot"},
+                "hoverinfo": "skip",
+            }
+        ]
+        limit = max(60, 480 // max(1, rows["gpu"].nunique()))
+        for place, gpu in enumerate(study.gpus):
+            own = rows[rows["gpu"] == gpu]
+            if own.empty:
+                continue
+            own = own.iloc[theme.thinned(len(own), limit)]
+            traces.append(
+                theme.dots(
+                    own["time_ms"],
+                    own["predicted_ms"],
+                    name=gpu,
+                    colour_=theme.colour(place),
+                    shape=theme.symbol(place),
+                    opacity=0.55,
+                    template="measured %{x:.4~g} ms, predicted %{y:.4~g} ms",
+                )
+            )
+        panels.append(
+            Panel(
+                f"{study.title(model)}: {errors.get(model, '')}",
+                traces,
+                theme.layout(
+                    theme.log_axis("measured time (ms)", ends),
+                    theme.log_axis("predicted time (ms)", ends),
+                ),
+            )
+        )
+    present = set(joined["gpu"].unique())
+    gpus = [gpu for gpu in study.gpus if gpu in present]
+    return Figure(
+        id=f"{study.name}-predicted",
+        caption=(
+            "Predicted against measured time of the test problems' candidates; a perfect model "
+            "lies on the dotted line. An even sample of all points is drawn, errors use all."
+        ),
+        alt="Scatter plots: predicted against measured time, one panel a model.",
+        panels=panels,
+        keys=[
+            Key(gpu, theme.colour(study.gpus.index(gpu)), theme.symbol(study.gpus.index(gpu)))
+            for gpu in gpus
+        ],
+        height=300,
+    )
+
+
+def transfer_heat(study: StudyData, pairs: pd.DataFrame) -> Figure:
+    """Loss from using one GPU's best configuration on another, as a matrix."""
+    grid = pairs.pivot(index="source", columns="target", values="loss").reindex(
+        index=study.gpus, columns=study.gpus
+    )
+    values = 100 * grid.to_numpy(dtype=float)
+    texts = [["" if not np.isfinite(value) else f"{value:.1f}" for value in row] for row in values]
+    top = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    trace = theme.heat(
+        study.gpus,
+        study.gpus,
+        values.tolist(),
+        low=0.0,
+        high=round(max(top, 1.0), 4),
+        scale=theme.BAD_IS_DARK,
+        template="best of %{y} used on %{x}: %{z:.2f} % slower",
+        texts=texts,
+    )
+    return Figure(
+        id=f"{study.name}-transfer",
+        caption=(
+            "Loss in percent (geometric mean) when the best configurations of the row's GPU are "
+            "used on the column's GPU."
+        ),
+        alt="Heat map: percent lost by using one GPU's best configuration on another.",
+        panels=[
+            Panel(
+                "",
+                [trace],
+                theme.layout(
+                    theme.axis("used on", type="category", showgrid=False),
+                    theme.axis("best of", type="category", autorange="reversed", showgrid=False),
+                ),
+            )
+        ],
+        height=110 + 40 * len(study.gpus),
+        width=320,
+        limit=180 + 110 * len(study.gpus),
+    )

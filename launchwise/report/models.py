@@ -1,0 +1,176 @@
+"""How well the models recommend, beside baselines and oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from launchwise.report import maps, wording
+from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
+from launchwise.report.numbers import best_model, null_accuracy, records, scores_on
+from launchwise.report.study import StudyData
+
+
+@dataclass(frozen=True)
+class Score:
+    """A column of the model table: which figure, its heading, and how to write it.
+
+    ``more`` says whether the highest value is the best one.
+    """
+
+    key: str
+    column: Column
+    shown: Callable[[Any], str]
+    more: bool = True
+
+
+ALL_GPUS = "all"
+"""What the evaluation calls every GPU together."""
+
+OPTIMUM = "fraction of the optimum"
+SCORES = (
+    Score("fraction", Column("mean", "geometric", group=OPTIMUM), wording.fixed),
+    Score("fraction_p5", Column("5th", "percentile", group=OPTIMUM), wording.fixed),
+    Score("worst", Column("worst", "problem", group=OPTIMUM), wording.fixed),
+    Score("improved", Column("problems", "%", group="improved"), wording.percent),
+    Score("improved_runs", Column("runs", "%", group="improved"), wording.percent),
+    Score("coefficient", Column("coefficient", "× baseline", group="improved"), wording.fixed),
+    Score("exact", Column("exact", "%", group="accuracy"), wording.percent),
+    Score("accuracy", Column("near", "%", group="accuracy"), wording.percent),
+    Score("mape", Column("MAPE", "%", group="predicted times"), wording.number, more=False),
+    Score("spearman", Column("Spearman", "mean", group="predicted times"), wording.fixed),
+    Score("train_s", Column("train", "s", group="duration"), wording.seconds, more=False),
+    Score("choose_ms", Column("choose", "ms each", group="duration"), wording.seconds, more=False),
+)
+"""Columns of the model table, from left to right."""
+
+
+def first_split(study: StudyData) -> str:
+    """The split of the headline figures: the first of the settings that was evaluated."""
+    present = set(study.evaluation["split"])
+    return next((split for split in study.settings.splits if split in present), "")
+
+
+def leader(study: StudyData, split: str, gpu: str) -> str | None:
+    """Name of the best model of a split on ``gpu``; None when no model was evaluated there."""
+    return best_model(scores_on(study, split, gpu))
+
+
+def score_of(study: StudyData, split: str, gpu: str, model: str) -> dict[str, Any]:
+    """Row of :func:`numbers.scores_on` of one model."""
+    found = scores_on(study, split, gpu)
+    return records(found[found["model"] == model])[0]
+
+
+def folds_of(study: StudyData, model: str, split: str) -> list[Mapping[str, Any]]:
+    """What training wrote down of a model's fits for a split, one a fold."""
+    folds = study.models.get(model, {}).get("folds", [])
+    return [fold for fold in folds if fold["split"] == split]
+
+
+def dropped_features(study: StudyData, split: str) -> list[str]:
+    """GPU features that a split's training dropped because they did not vary, by name."""
+    folds = [fold for model in study.models for fold in folds_of(study, model, split)]
+    names = {name for fold in folds for name in fold.get("features_dropped", [])}
+    return sorted(name.removeprefix("gpu_") for name in names if name.startswith("gpu_"))
+
+
+def seconds_to_train(study: StudyData, model: str, split: str) -> float:
+    """Seconds of search and fits for one split, all folds; NaN for what is not trained."""
+    folds = folds_of(study, model, split)
+    if not folds:
+        return float("nan")
+    return float(sum(fold["seconds_search"] + fold["seconds_fit"] for fold in folds))
+
+
+def ms_to_choose(study: StudyData, model: str) -> float:
+    """Milliseconds to rank the candidates of one test problem; NaN where nobody took the time."""
+    seconds = study.facts.get("models", {}).get(model, {}).get("seconds_to_recommend")
+    problems = int((study.evaluation["model"] == model).sum())
+    return float("nan") if seconds is None or not problems else 1000 * float(seconds) / problems
+
+
+def score_table(study: StudyData, split: str, part: str) -> pd.DataFrame:
+    """:func:`numbers.scores_on` with ``train_s`` and ``choose_ms``."""
+    found = scores_on(study, split, part)
+    return found.assign(
+        train_s=[seconds_to_train(study, model, split) for model in found["model"]],
+        choose_ms=[ms_to_choose(study, model) for model in found["model"]],
+    )
+
+
+NO_TIME = (
+    "No time: problems whose recommendation failed on the GPU or was never measured. Each counts "
+    "as fraction 0 and improvement 0, so a single one makes a geometric mean 0."
+)
+
+
+def tables_of(study: StudyData) -> Section:
+    """One table a split, models among baselines and oracle; GPUs one by one below."""
+    near = f"{study.settings.near_best_percent:g}"
+    found: list[Block] = [
+        Text(
+            "Fraction of the optimum: best time over time of the recommendation, 1 is perfect. "
+            "Improvement: baseline time over time of the recommendation, above 1 is faster. "
+            "Accuracy: the share of recommendations that are the best configuration, or within "
+            f"{near} % of the best time. The best model of a column is bold; baselines (grey) and "
+            "the oracle stand among the models. Training includes the hyper-parameter search; "
+            "choosing is the time to rank the candidates of one problem."
+        )
+    ]
+    if study.evaluation["time_ms"].isna().any():
+        found.append(Text(NO_TIME, "note"))
+    present = [split for split in study.settings.splits if split in set(study.evaluation["split"])]
+    for split in present:
+        rows = study.evaluation[study.evaluation["split"] == split]
+        gpus = [gpu for gpu in study.gpus if gpu in set(rows["gpu"])]
+        found.append(_model_table(study, split, ALL_GPUS, gpus))
+        order = [str(model) for model in scores_on(study, split, ALL_GPUS)["model"]]
+        heat = maps.fraction_heat(study, rows, order, split)
+        inside: list[Block] = []
+        if len(gpus) > 1:
+            inside = [_model_table(study, split, gpu, [gpu]) for gpu in gpus]
+        if split == present[0]:
+            found.append(heat)
+        else:
+            inside = [heat, *inside]
+        if inside:
+            found.append(Fold(f"Split “{split}”: GPU by GPU", inside))
+    return Section(f"{study.name}-models", "Models and baselines", found)
+
+
+def _on(gpus: Sequence[str]) -> str:
+    return f"on {gpus[0]}" if len(gpus) == 1 else f"on {wording.listed(gpus)} together"
+
+
+def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -> Table:
+    found = score_table(study, split, part)
+    models = found[found["role"] == "model"]
+    best = {
+        score.key: models[score.key].max() if score.more else models[score.key].min()
+        for score in SCORES
+        if models[score.key].nunique() > 1
+    }
+    unmeasured = bool(found["unmeasured"].sum())
+    rows = []
+    for record in records(found):
+        cells = [Cell(study.title(record["model"]))]
+        if unmeasured:
+            cells.append(Cell(wording.count(record["unmeasured"])))
+        for score in SCORES:
+            value = record[score.key]
+            won = record["role"] == "model" and score.key in best and value == best[score.key]
+            cells.append(Cell(score.shown(value), best=won))
+        rows.append(Row(cells, role=record["role"]))
+    columns = [Column("way to choose", number=False), *(score.column for score in SCORES)]
+    if unmeasured:
+        columns.insert(1, Column("no time", "count"))
+    null = wording.percent(null_accuracy(study, split, part))
+    caption = (
+        f"Split “{split}”: {study.split_title(split)}, {_on(gpus)} "
+        f"({wording.plural(int(found['problems'].max()), 'problem')}; null accuracy {null} %)"
+    )
+    return Table(caption, columns, rows)

@@ -1,0 +1,224 @@
+"""The numbers of the report, computed from tables and from nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.metrics import geometric_mean
+from launchwise.report.study import StudyData, remembered
+from launchwise.space import baseline
+from launchwise.spec import Spec
+
+GOALS = {"coefficient": 1.17, "improved": 0.95, "fraction": 0.97}
+"""What the main job has to reach: improvement coefficient, share improved, fraction of the best."""
+
+DEFAULT_ERROR = 0.005
+"""Relative standard error of a median that was measured once only."""
+
+
+FIGURES = {
+    "fraction": ("fraction_geometric_mean", 1),
+    "fraction_p5": ("fraction_p5", 1),
+    "worst": ("fraction_worst", 1),
+    "improved": ("percent_improved", 0.01),
+    "improved_runs": ("percent_runs_improved", 0.01),
+    "coefficient": ("improvement_coefficient", 1),
+    "exact": ("accuracy", 1),
+    "accuracy": ("accuracy_near_best", 1),
+    "mape": ("mape_percent", 1),
+    "spearman": ("spearman", 1),
+}
+"""Columns of :func:`scores_on`: what the evaluation calls each, and the factor to a share."""
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as mappings from column to value."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+@remembered
+def winners(study: StudyData) -> pd.DataFrame:
+    """One row a (GPU, problem): the best configuration and the baseline beside it.
+
+    Returns
+    -------
+    DataFrame
+        ``gpu``, problem, configuration columns; ``best_ms``, ``baseline_ms``; ``gain`` =
+        baseline over best; ``noise`` = relative standard error of that ratio; ``rate`` in 1e9 items
+        a second; ``limit_share`` = share of the measured copy bandwidth; ``configurations``.
+    """
+    spec, measured = study.spec, study.measured
+    key = ["gpu", *spec.problem_columns]
+    order = measured.sort_values(["time_ms", *spec.tunable_columns], kind="stable")
+    best = order.groupby(key, sort=True).first().reset_index()
+    best["configurations"] = order.groupby(key, sort=True).size().to_numpy()
+    best = best.rename(columns={"time_ms": "best_ms", "relative_error": "best_error"})
+    start = baseline_rows(measured, spec)[[*key, "time_ms", "relative_error"]]
+    start = start.rename(columns={"time_ms": "baseline_ms", "relative_error": "baseline_error"})
+    found = best.merge(start, on=key, how="left", validate="one_to_one")
+    found["gain"] = found["baseline_ms"] / found["best_ms"]
+    errors = found[["best_error", "baseline_error"]].fillna(DEFAULT_ERROR)
+    found["noise"] = np.hypot(errors["best_error"], errors["baseline_error"])
+    columns = [*key, *spec.tunable_columns, "best_ms", "baseline_ms", "gain", "noise"]
+    return _with_work(found, study)[[*columns, "rate", "limit_share", "configurations"]]
+
+
+def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
+    spec = study.spec
+    problems = found[spec.problem_columns].drop_duplicates()
+    rows = records(problems)
+    problems = problems.assign(
+        items=[float(spec.value(spec.work.items, row)) for row in rows],
+        bytes=[float(spec.value(spec.work.bytes, row)) for row in rows],
+    )
+    found = found.merge(problems, on=spec.problem_columns, how="left")
+    bandwidth = found["gpu"].map(
+        {gpu: profile.ceilings.copy_bandwidth_gbs for gpu, profile in study.profiles.items()}
+    )
+    # 1e9 a second from counts and milliseconds: count / (ms * 1e-3) / 1e9.
+    found["rate"] = found["items"] / found["best_ms"] / 1e6
+    found["limit_share"] = found["bytes"] / found["best_ms"] / 1e6 / bandwidth
+    return found
+
+
+def baseline_rows(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """The rows that hold the baseline's configuration."""
+    wanted = pd.Series(True, index=rows.index)
+    for name, value in baseline(spec).items():
+        wanted &= rows[name] == value
+    return rows[wanted]
+
+
+@remembered
+def fractions(study: StudyData) -> pd.DataFrame:
+    """Every measured row with ``fraction`` = best time of its problem over its own time."""
+    key = ["gpu", *study.problem_columns]
+    rows = study.measured
+    return rows.assign(fraction=rows.groupby(key)["time_ms"].transform("min") / rows["time_ms"])
+
+
+@remembered
+def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
+    """The one configuration to use for every problem of a group.
+
+    It has the highest geometric mean fraction of the best among the configurations that were
+    measured on the most problems of the group (not every one is possible on every problem).
+
+    Returns
+    -------
+    DataFrame
+        ``by`` and configuration columns, ``problems``, ``fraction``, ``worst``, ``gain`` (mean of
+        baseline time over its time: its improvement coefficient).
+    """
+    spec = study.spec
+    rows = fractions(study)
+    start = baseline_rows(rows, spec)[["gpu", *spec.problem_columns, "time_ms"]]
+    rows = rows.merge(
+        start.rename(columns={"time_ms": "baseline_ms"}),
+        on=["gpu", *spec.problem_columns],
+        how="left",
+    )
+    rows["log_fraction"] = np.log(rows["fraction"])
+    rows["gain"] = rows["baseline_ms"] / rows["time_ms"]
+    grouped = rows.groupby([*by, *spec.tunable_columns])
+    found = grouped.agg(
+        problems=("fraction", "size"),
+        fraction=("log_fraction", "mean"),
+        worst=("fraction", "min"),
+        gain=("gain", "mean"),
+    ).reset_index()
+    found["fraction"] = np.exp(found["fraction"])
+    found = found.sort_values(
+        [*by, "problems", "fraction", *spec.tunable_columns],
+        ascending=[True] * len(by) + [False, False] + [True] * len(spec.tunable_columns),
+        kind="stable",
+    )
+    return found.groupby(list(by), sort=False).head(1).reset_index(drop=True)
+
+
+@remembered
+def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
+    """The evaluation's figures of one split on one GPU, or on ``all`` of them.
+
+    Returns
+    -------
+    DataFrame
+        One row a model, sorted from the best fraction of the optimum: ``model``, ``role``,
+        ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
+        and the columns of :data:`FIGURES`, shares as 0..1. Empty when nothing was evaluated.
+    """
+    given = study.facts.get("splits", {}).get(split, {}).get(part, {}).get("models", {})
+    known = study.facts.get("models", {})
+    found = []
+    for model, figures in given.items():
+        row = {
+            "model": model,
+            "role": known.get(model, {}).get("role", "model"),
+            "problems": figures["problems"],
+            "unmeasured": figures["without_time"],
+        }
+        for column, (name, factor) in FIGURES.items():
+            value = figures[name]
+            row[column] = float("nan") if value is None else factor * value
+        found.append(row)
+    columns = ["model", "role", "problems", "unmeasured", *FIGURES]
+    table = pd.DataFrame(found, columns=columns)
+    # The oracle first where a model is just as good, then by name: the same order every time.
+    table["_later"] = table["role"] != "oracle"
+    table = table.sort_values(["fraction", "_later", "model"], ascending=[False, True, True])
+    return table.drop(columns="_later").reset_index(drop=True)
+
+
+def null_accuracy(study: StudyData, split: str, part: str) -> float:
+    """Share of the test problems that the most frequent best configuration is the best of."""
+    found = study.facts.get("splits", {}).get(split, {}).get(part, {}).get("null_accuracy")
+    return float("nan") if found is None else float(found)
+
+
+def best_model(table: pd.DataFrame) -> str | None:
+    """First model (no baseline, no oracle) of :func:`scores_on`."""
+    models = table[(table["role"] == "model") & table["fraction"].notna()]
+    return None if models.empty else str(models["model"].iloc[0])
+
+
+def transfer(study: StudyData) -> pd.DataFrame:
+    """Loss from using GPU ``source``'s best configuration on GPU ``target``.
+
+    Returns
+    -------
+    DataFrame
+        One row an ordered pair: ``source``, ``target``, ``problems`` that both measured, ``loss``
+        (geometric mean of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where
+        the target has no time for that configuration).
+    """
+    spec, key = study.spec, study.problem_columns
+    best = winners(study)
+    rows = fractions(study)
+    found = []
+    for source, target in itertools.permutations(study.gpus, 2):
+        given = best.loc[best["gpu"] == source, [*key, *spec.tunable_columns]]
+        common = given.merge(best.loc[best["gpu"] == target, key], on=key)
+        times = rows.loc[rows["gpu"] == target, [*key, *spec.tunable_columns, "fraction"]]
+        tried = common.merge(times, on=[*key, *spec.tunable_columns], how="left")
+        fraction = tried["fraction"].dropna()
+        found.append(
+            {
+                "source": source,
+                "target": target,
+                "problems": len(common),
+                "impossible": int(tried["fraction"].isna().sum()),
+                "loss": 1 / geometric_mean(fraction.to_numpy()) - 1 if len(fraction) else np.nan,
+                "worst": float(1 / fraction.min() - 1) if len(fraction) else np.nan,
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def statuses(study: StudyData) -> pd.DataFrame:
+    """Rows a GPU and status."""
+    return study.rows.groupby(["gpu", "status"]).size().unstack(fill_value=0)

@@ -1,0 +1,184 @@
+"""What the fences removed from the training rows: numbers and the scatter before and after."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from launchwise.report import theme, wording
+from launchwise.report.blocks import Block, Cell, Column, Figure, Key, Panel, Row, Table, Text
+from launchwise.report.study import StudyData
+
+SCOPES = {
+    "problem": "one fence a problem, on log time",
+    "global": "one fence over all times (the paper's)",
+}
+DRAWN = 1500
+"""Points of one panel; more than that is a blot and a heavy page."""
+
+
+def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
+    """Training rows of a split and fold as they were before any fence."""
+    scope = study.settings.fences.scope
+    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
+    kept = study.training
+    kept = kept[(kept["split"] == split) & (kept["fold"] == fold)]
+    gone = of_scope(study, split, fold, scope)
+    return pd.concat([kept[[*key, "time_ms"]], gone[[*key, "time_ms"]]], ignore_index=True)
+
+
+def of_scope(study: StudyData, split: str, fold: str, scope: str) -> pd.DataFrame:
+    """Rows that the fences of one scope removed from a split and fold."""
+    table = study.removed
+    return table[(table["split"] == split) & (table["fold"] == fold) & (table["scope"] == scope)]
+
+
+def by_size(study: StudyData, split: str, fold: str) -> pd.DataFrame:
+    """Rows before the fences and rows removed of every problem size.
+
+    Returns
+    -------
+    DataFrame
+        Index: sizes; columns ``rows`` and one a scope with the number removed.
+    """
+    found = before(study, split, fold).groupby(study.size).size().to_frame("rows")
+    for scope in SCOPES:
+        counts = of_scope(study, split, fold, scope).groupby(study.size).size()
+        found[scope] = counts.reindex(found.index, fill_value=0)
+    return found
+
+
+def blocks(study: StudyData) -> list[Block]:
+    """The part of a study's section about outliers."""
+    if study.training.empty:
+        return [Text("There were no training rows, so nothing was removed.")]
+    first = study.training.iloc[0]
+    split, fold = str(first["split"]), str(first["fold"])
+    counts = by_size(study, split, fold)
+    total = int(counts["rows"].sum())
+    gone = {scope: int(counts[scope].sum()) for scope in SCOPES}
+    used = study.settings.fences.scope
+    lead = (
+        f"Tukey's fences at {study.settings.fences.factor:g} times the interquartile range look "
+        f"at {wording.count(total)} training rows of the split “{study.split_title(split)}”. "
+        f"With {SCOPES['problem']} they remove {wording.count(gone['problem'])} rows "
+        f"({wording.percent(gone['problem'] / total)} %); with {SCOPES['global']} they would "
+        f"remove {wording.count(gone['global'])} ({wording.percent(gone['global'] / total)} %). "
+        f"This run trained with scope “{used}”. Test rows are never filtered."
+    )
+    found: list[Block] = [Text(lead), _table(study, counts)]
+    if remark := _remark(study, split, fold, counts):
+        found.append(Text(remark, "note"))
+    found.append(_scatter(study, split, fold))
+    return found
+
+
+def _remark(study: StudyData, split: str, fold: str, counts: pd.DataFrame) -> str:
+    """What a global fence does to large problems, where the data shows that it does."""
+    rates = counts["global"] / counts["rows"]
+    small, large = rates.index.min(), rates.index.max()
+    if not rates[large] > rates[small]:
+        return ""
+    text = (
+        "One global fence throws away large problems, not noise: it takes "
+        f"{wording.percent(rates[large], 0)} % of the rows at {study.size}={large} and "
+        f"{wording.percent(rates[small], 0)} % at {study.size}={small}."
+    )
+    key = ["gpu", *study.problem_columns]
+    rows = before(study, split, fold)
+    best = rows.groupby(key)["time_ms"].min().rename("_best").reset_index()
+    gone = of_scope(study, split, fold, "global").merge(best, on=key)
+    good = int((gone["time_ms"] <= 1.1 * gone["_best"]).sum())
+    if good:
+        text += (
+            f" {wording.plural(good, 'of the removed rows is', 'of the removed rows are')} "
+            "within 10 % of the best configuration of their problem."
+        )
+    return text
+
+
+def _table(study: StudyData, counts: pd.DataFrame) -> Table:
+    rows = []
+    for size, row in counts.iterrows():
+        cells = [Cell(f"{size}"), Cell(wording.count(row["rows"]))]
+        for scope in SCOPES:
+            cells += [
+                Cell(wording.count(row[scope])),
+                Cell(wording.percent(row[scope] / row["rows"])),
+            ]
+        rows.append(Row(cells))
+    sums = counts.sum()
+    total = [Cell("all"), Cell(wording.count(sums["rows"]))]
+    for scope in SCOPES:
+        total += [
+            Cell(wording.count(sums[scope])),
+            Cell(wording.percent(sums[scope] / sums["rows"])),
+        ]
+    rows.append(Row(total, role="total"))
+    unit = study.spec.problem[study.size].unit
+    return Table(
+        "Training rows removed as outliers, by size and by scope of the fence",
+        [
+            Column(study.size, unit),
+            Column("before", "rows"),
+            Column("removed", "rows", group="fence a problem"),
+            Column("removed", "% of the size", group="fence a problem"),
+            Column("removed", "rows", group="global fence"),
+            Column("removed", "% of the size", group="global fence"),
+        ],
+        rows,
+    )
+
+
+def _scatter(study: StudyData, split: str, fold: str) -> Figure:
+    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
+    order = [study.size, *study.kinds, "gpu", *study.spec.tunable_columns]
+    rows = before(study, split, fold).sort_values(order, kind="stable").reset_index(drop=True)
+    rows["_place"] = rows.index + 1
+    panels = []
+    for scope, title in SCOPES.items():
+        gone = of_scope(study, split, fold, scope)[key].assign(_gone=True)
+        marked = rows.merge(gone, on=key, how="left")
+        flag = marked["_gone"].notna()
+        traces = []
+        for name, own, colour, shape in (
+            ("kept", marked[~flag], theme.BLUE, "circle"),
+            ("removed", marked[flag], theme.ORANGE, "x-thin"),
+        ):
+            own = own.iloc[theme.thinned(len(own), DRAWN)]
+            trace = theme.dots(
+                own["_place"],
+                own["time_ms"],
+                name=name,
+                colour_=colour,
+                shape=shape,
+                size=3 if name == "kept" else 5,
+                opacity=0.5 if name == "kept" else 0.9,
+                hover=[f"{study.size}={size}" for size in own[study.size]],
+                template="%{text}, %{y:.4~g} ms",
+            )
+            if name == "removed":
+                trace["marker"]["line"] = {"width": 1, "color": colour}
+            traces.append(trace)
+        panels.append(
+            Panel(
+                title,
+                traces,
+                theme.layout(
+                    theme.axis(f"training row, ordered by {study.size}", showgrid=False),
+                    theme.log_axis("time (ms)", rows["time_ms"]),
+                ),
+            )
+        )
+    return Figure(
+        id=f"{study.name}-outliers",
+        caption=(
+            "Times before the fences (all points) and after (blue points only). A fence a problem "
+            "cuts the tails of each problem; a global fence cuts everything above one time. "
+            "An even sample is drawn."
+        ),
+        alt="Two scatter plots of training times, removed rows marked by crosses.",
+        panels=panels,
+        keys=[Key("kept", theme.BLUE, "circle"), Key("removed", theme.ORANGE, "cross")],
+        height=320,
+        width=400,
+    )

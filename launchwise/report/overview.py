@@ -1,0 +1,301 @@
+"""The parts of the page outside a study's details: the answer, the GPUs, the provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from launchwise.gpu import GpuProfile
+from launchwise.metrics import geometric_mean
+from launchwise.report import figures, models, wording
+from launchwise.report.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Fold,
+    Lookup,
+    Row,
+    Section,
+    Table,
+    Text,
+    table,
+)
+from launchwise.report.numbers import records, single_best, winners
+from launchwise.report.study import StudyData
+from launchwise.tables import STATUSES
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is known of the run that wrote the report."""
+
+    commit: str
+    written_at: str
+    settings_hash: str
+    seed: int
+    packages: Mapping[str, str]
+
+
+def answer(study: StudyData) -> Section:
+    """The question of a study, the answer in one sentence a GPU, and a place to look values up."""
+    best = winners(study)
+    items = [_fastest(study, best), *(_sentence(study, best, gpu) for gpu in study.gpus)]
+    found: list[Block] = [
+        Text(study.settings.question, "question"),
+        Bullets([item for item in items if item is not None]),
+        Text("Look up one problem: the fastest configuration that was measured.", "label"),
+        _lookup(study, best),
+        _short_table(study),
+        Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),
+    ]
+    return Section(f"{study.name}-answer", study.settings.title, found)
+
+
+def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
+    """Which GPU is fastest, over the problems that all of them measured."""
+    times = best.pivot(index=study.problem_columns, columns="gpu", values="best_ms").dropna()
+    if len(study.gpus) < 2 or times.empty:
+        return None
+    wins = times.idxmin(axis=1).value_counts()
+    first = str(wins.index[0])
+    ratios = sorted(
+        (geometric_mean((times[gpu] / times[first]).to_numpy()), gpu)
+        for gpu in study.gpus
+        if gpu != first
+    )
+    slower = wording.listed(f"{wording.number(ratio)} times on {gpu}" for ratio, gpu in ratios)
+    return (
+        "Fastest GPU:",
+        f"{first}, on {wins.iloc[0]} of the {wording.plural(len(times), 'problem')} that all of "
+        f"them measured. The best time is longer by {slower} (geometric means).",
+    )
+
+
+def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]:
+    one = single_best(study, ["gpu"])
+    one = one[one["gpu"] == gpu]
+    if one.empty:
+        return f"{gpu}:", "nothing was measured."
+    row, problems = records(one)[0], int((best["gpu"] == gpu).sum())
+    text = (
+        f"{wording.configuration(row, study.spec)} for everything reaches "
+        f"{wording.percent(row['fraction'], 0)} % of the best speed, "
+        f"{wording.fixed(row['gain'], 2)} times the baseline's"
+    )
+    if int(row["problems"]) < problems:
+        text += f" (possible for {int(row['problems'])} of {problems} problems)"
+    name = models.leader(study, models.first_split(study), gpu)
+    if name is not None:
+        got = models.score_of(study, models.first_split(study), gpu, name)
+        text += (
+            f"; {study.title(name)}, asked about sizes it never saw, reaches "
+            f"{wording.percent(got['fraction'], 0)} %, "
+            f"{wording.fixed(got['coefficient'], 2)} times the baseline's"
+        )
+    return f"{gpu}:", text + "."
+
+
+def _short_table(study: StudyData) -> Table:
+    """The one configuration to use, by kind of problem and GPU."""
+    cells: dict[tuple[str, str], Cell] = {}
+    kinds: list[str] = []
+    for kind, rows in figures.kinds_of(study, single_best(study, ["gpu", *study.kinds])):
+        kinds.append(kind)
+        for record in records(rows):
+            speed, share = wording.fixed(record["gain"], 2), wording.percent(record["fraction"], 0)
+            cells[kind, record["gpu"]] = Cell(
+                wording.configuration(record, study.spec),
+                detail=f"{speed} × baseline, {share} % of best",
+            )
+    columns = [Column("problems", number=False)]
+    columns += [Column(gpu, number=False) for gpu in study.gpus]
+    rows_ = [
+        Row(
+            [
+                Cell(kind or "all"),
+                *(cells.get((kind, gpu), Cell("not measured")) for gpu in study.gpus),
+            ]
+        )
+        for kind in kinds
+    ]
+    return Table(f"If you want one configuration for every {study.size}", columns, rows_)
+
+
+def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
+    answers: dict[str, list[list[str]]] = {}
+    for record in records(best.sort_values(study.problem_columns, kind="stable")):
+        key = "|".join(str(record[name]) for name in study.problem_columns)
+        answers.setdefault(key, []).append(
+            [
+                record["gpu"],
+                wording.configuration(record, study.spec),
+                wording.number(record["best_ms"], 4),
+                wording.number(record["rate"], 4),
+                wording.percent(record["limit_share"], 0),
+                wording.fixed(record["gain"], 2),
+            ]
+        )
+    place = {gpu: number for number, gpu in enumerate(study.gpus)}
+    for rows in answers.values():
+        rows.sort(key=lambda row: place[row[0]])
+    most = max(len(rows) for rows in answers.values()) if answers else 0
+    # Start where most GPUs can be compared, in the middle of those.
+    full = [key for key, rows in answers.items() if len(rows) == most]
+    chosen = full[len(full) // 2].split("|") if full else [""] * len(study.problem_columns)
+    item = study.spec.work.item
+    return Lookup(
+        id=f"{study.name}-lookup",
+        parameters={
+            name: [str(value) for value in sorted(best[name].unique())]
+            for name in study.problem_columns
+        },
+        units={name: study.spec.problem[name].unit for name in study.problem_columns},
+        chosen=dict(zip(study.problem_columns, chosen, strict=True)),
+        columns=[
+            Column("GPU", number=False),
+            Column("fastest configuration", number=False),
+            Column("time", "ms"),
+            Column("rate", f"1e9 {item}/s"),
+            Column("of copy limit", "%"),
+            Column("speed", "× baseline"),
+        ],
+        answers=answers,
+    )
+
+
+ATTRIBUTES = (
+    ("device", "", lambda p: p.device_name),
+    ("compute capability", "", lambda p: ".".join(map(str, p.compute_capability))),
+    ("SMs used", "of the card's", lambda p: f"{p.sms} of {p.whole_card_sms}"),
+    ("CUDA cores", "", lambda p: wording.count(p.cores)),
+    ("SM clock", "MHz", lambda p: wording.number(p.clock_mhz, 4)),
+    ("memory", "GB", lambda p: wording.number(p.memory_bytes / 1e9)),
+    ("memory bandwidth, theoretical", "GB/s", lambda p: wording.number(p.memory_bandwidth_gbs, 4)),
+    (
+        "copy bandwidth, measured",
+        "GB/s",
+        lambda p: wording.number(p.ceilings.copy_bandwidth_gbs, 4),
+    ),
+    ("launch overhead, measured", "µs", lambda p: wording.number(p.ceilings.launch_overhead_us)),
+    ("L2 cache", "MB", lambda p: wording.number(p.l2_bytes / 2**20)),
+    ("shared memory per SM", "KB", lambda p: wording.number(p.shared_per_sm_bytes / 2**10)),
+    ("registers per SM", "", lambda p: wording.count(p.registers_per_sm)),
+    ("driver / CUDA", "", lambda p: f"{p.driver} / {p.toolkit}"),
+)
+
+
+def gpus(profiles: Mapping[str, GpuProfile]) -> Section:
+    """What the GPUs are and what they were measured to reach."""
+    columns = [Column("attribute", number=False), *(Column(name) for name in profiles)]
+    rows = [
+        [f"{title} ({unit})" if unit else title, *(read(profile) for profile in profiles.values())]
+        for title, unit, read in ATTRIBUTES
+    ]
+    found: list[Block] = [table("GPUs: attributes and measured ceilings", columns, rows)]
+    by_card: dict[str, list[str]] = {}
+    for name, profile in profiles.items():
+        by_card.setdefault(profile.card, []).append(name)
+    for names in by_card.values():
+        if len(names) > 1:
+            found.append(
+                Text(
+                    f"{wording.listed(names)} are one physical card, used whole or in part.", "note"
+                )
+            )
+    return Section("gpus", "GPUs", found)
+
+
+def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
+    """Where every number comes from."""
+    facts = [
+        ["report written", wording.moment(run.written_at)],
+        ["report's code, commit", wording.short(run.commit)],
+        ["settings hash", run.settings_hash],
+        ["seed of the settings", str(run.seed)],
+    ]
+    pair = [Column("what", number=False), Column("value", number=False)]
+    found: list[Block] = [table("This run", pair, facts)]
+    swept = {
+        (study.spec.workload, gpu): sweep
+        for study in studies
+        for gpu, sweep in study.sweeps.items()
+    }
+    for workload in sorted({name for name, _ in swept}):
+        own = {gpu: sweep for (name, gpu), sweep in swept.items() if name == workload}
+        found.append(_sweeps_table(workload, own))
+    packages = [[name, version] for name, version in sorted(run.packages.items())]
+    found.append(
+        Fold(
+            "Packages of the report's environment",
+            [
+                table(
+                    "Packages",
+                    [Column("package", number=False), Column("version", number=False)],
+                    packages,
+                )
+            ],
+        )
+    )
+    for study in studies:
+        found += _model_facts(study)
+    return Section("provenance", "Provenance", found)
+
+
+def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
+    """Where the rows of a workload come from, one column a GPU."""
+
+    def distinct(column: str) -> list[str]:
+        return [
+            ", ".join(sorted({str(value) for value in sweep[column].unique()}))
+            for sweep in sweeps.values()
+        ]
+
+    rows = [["rows", *(wording.count(len(sweep)) for sweep in sweeps.values())]]
+    for status in STATUSES:
+        counts = [int((sweep["status"] == status).sum()) for sweep in sweeps.values()]
+        rows.append([f"rows {status.replace('_', ' ')}", *map(wording.count, counts)])
+    commits = [
+        ", ".join(sorted({wording.short(str(value)) for value in sweep["commit"].unique()}))
+        for sweep in sweeps.values()
+    ]
+    rows += [
+        ["measured on (UTC)", *(wording.days(sweep["measured_at"]) for sweep in sweeps.values())],
+        ["commit", *commits],
+        ["driver", *distinct("driver")],
+        ["CUDA toolkit", *distinct("toolkit")],
+        ["back-end", *distinct("backend")],
+        ["seed", *distinct("seed")],
+        ["card (hash of its UUID)", *distinct("card")],
+    ]
+    columns = [Column("what", number=False), *(Column(gpu) for gpu in sweeps)]
+    return table(f"Measurements of {workload}", columns, rows)
+
+
+def _model_facts(study: StudyData) -> list[Block]:
+    """What training wrote down of every model for the first split."""
+    split = models.first_split(study)
+    rows = []
+    for model in study.settings.models:
+        folds = models.folds_of(study, model, split)
+        parameters = folds[0].get("parameters", {}) if folds else {}
+        rows.append(
+            [
+                study.title(model),
+                wording.pairs(parameters),
+                wording.count(folds[0].get("trials") if folds else None),
+                wording.count(folds[0].get("rows") if folds else None),
+                wording.seconds(models.seconds_to_train(study, model, split)),
+            ]
+        )
+    columns = [
+        Column("model", number=False),
+        Column("hyper-parameters", number=False),
+        Column("search", "trials"),
+        Column("learnt from", "rows"),
+        Column("training", "s"),
+    ]
+    title = f"Models of {study.name}, split “{split}”"
+    return [Fold(title, [table(title, columns, rows)])]

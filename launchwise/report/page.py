@@ -1,0 +1,94 @@
+"""The page itself: sections in, one self-contained HTML file out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from launchwise.report.blocks import Block, Figure, Fold, Lookup, Section
+
+
+def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool = True) -> str:
+    """The whole page as HTML: no link leaves it and nothing is loaded.
+
+    Parameters
+    ----------
+    title
+        Heading and title of the page.
+    lead
+        One line below it.
+    sections
+        In order; the contents list them with their children.
+    figures
+        Whether to draw them; without figures and plotly.js the page is small.
+    """
+    environment = Environment(
+        loader=PackageLoader("launchwise.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    data: dict[str, Any] = {}
+    for block in every_block(sections):
+        if isinstance(block, Figure) and figures:
+            for place, panel in enumerate(block.panels):
+                data[panel_id(block, place)] = {"data": panel.data, "layout": panel.layout}
+        elif isinstance(block, Lookup):
+            data[block.id] = {
+                "answers": block.answers,
+                "numbers": [c.number for c in block.columns],
+            }
+    return environment.get_template("page.html").render(
+        title=title,
+        lead=lead,
+        sections=sections,
+        panel_id=panel_id,
+        style=_asset("style.css"),
+        script=_asset("page.js"),
+        plotly=Markup(plotly_source()) if figures else "",
+        data=Markup(embedded(data)),
+    )
+
+
+def panel_id(figure: Figure, place: int) -> str:
+    """Id of one panel's element."""
+    return f"plot-{figure.id}-{place}"
+
+
+def every_block(sections: Sequence[Section]) -> Iterator[Block]:
+    """Every block of the page, those in folds included, in order."""
+    for section in sections:
+        yield from _inside(section.blocks)
+        yield from every_block(section.children)
+
+
+def _inside(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Fold):
+            yield from _inside(block.blocks)
+
+
+def embedded(value: Any) -> str:
+    """JSON that may stand inside a script element: no ``<`` can end it early."""
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False
+    )
+    return text.replace("<", "\\u003c")
+
+
+def plotly_source() -> str:
+    """plotly.js as plotly's own package carries it (the full build: it ships no smaller one)."""
+    folder = resources.files("plotly") / "package_data"
+    return (folder / "plotly.min.js").read_text(encoding="utf-8")
+
+
+def _asset(name: str) -> Markup:
+    folder = resources.files("launchwise.report") / "templates"
+    return Markup((folder / name).read_text(encoding="utf-8"))

@@ -1,0 +1,307 @@
+"""A study's section: the same parts for every study, driven by its spec and its settings."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from launchwise.report import figures, maps, models, outliers, wording
+from launchwise.report.blocks import (
+    Block,
+    Column,
+    Figure,
+    Fold,
+    Section,
+    Table,
+    Text,
+    table,
+)
+from launchwise.report.numbers import (
+    baseline_rows,
+    fractions,
+    records,
+    single_best,
+    statuses,
+    transfer,
+)
+from launchwise.report.study import StudyData
+from launchwise.tables import STATUSES
+
+STATUS_WORDS = {
+    "ok": "rows, timed",
+    "slow": "rows, one launch",
+    "wrong": "rows, bad result",
+    "failed": "rows, no launch",
+    "timeout": "rows, hung",
+    "out_of_memory": "rows",
+}
+"""Statuses in the order they are shown, with what stands below each in a heading."""
+
+
+def tiles(study: StudyData, best: pd.DataFrame) -> Section:
+    """Which configuration wins at which size, and what simpler choices lose."""
+    found: list[Block] = []
+    for gpu in study.gpus:
+        drawn: list[Figure | None] = [
+            figures.best_against_size(study, best, gpu),
+            figures.choices_against_size(study, _choices(study, gpu), gpu),
+        ]
+        parts: list[Block] = [figure for figure in drawn if figure is not None]
+        parts.append(_winners_table(study, best, gpu))
+        if gpu in study.whole:
+            title = f"{gpu}: the fastest configuration of every problem"
+            found += [*parts[:-1], Fold(title, parts[-1:])]
+        else:
+            found.append(Fold(f"{gpu}: figures and table", parts))
+    return Section(f"{study.name}-tiles", "Best configuration against size", found)
+
+
+def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
+    """Ways to choose and what each reaches: the baseline, one for all sizes, the best model."""
+    own = fractions(study)
+    own = own[own["gpu"] == gpu]
+    baseline = baseline_rows(own, study.spec)
+    one = single_best(study, ["gpu", *study.kinds])
+    one = one.loc[one["gpu"] == gpu, [*study.kinds, *study.spec.tunable_columns]]
+    same = own.merge(one, on=[*study.kinds, *study.spec.tunable_columns])
+    found = [("baseline", baseline), ("one configuration for all sizes", same)]
+    split = models.first_split(study)
+    name = models.leader(study, split, gpu)
+    if name is not None:
+        rows = study.evaluation
+        rows = rows[(rows["split"] == split) & (rows["gpu"] == gpu) & (rows["model"] == name)]
+        found.append((f"{study.title(name)}, unseen sizes", rows[rows["fraction"].notna()]))
+    return [(title, rows) for title, rows in found if len(rows)]
+
+
+def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
+    own = best[best["gpu"] == gpu]
+    kinds = [kind for kind, _ in figures.kinds_of(study, own)]
+    cells = {
+        (record[study.size], kind): wording.configuration(record, study.spec)
+        for kind, rows in figures.kinds_of(study, own)
+        for record in records(rows)
+    }
+    sizes = sorted({size for size, _ in cells})
+    columns = [Column(study.size, study.spec.problem[study.size].unit)]
+    columns += [Column(kind or "configuration", number=False) for kind in kinds]
+    rows = [[f"{size}", *(cells.get((size, kind), "–") for kind in kinds)] for size in sizes]
+    return table(f"Fastest configuration measured on {gpu}", columns, rows)
+
+
+def compared(study: StudyData, best: pd.DataFrame) -> Section:
+    """The GPUs beside each other."""
+    item = study.spec.work.item
+    found: list[Block] = [
+        figures.throughput(study, best, share=False, name="rate"),
+        figures.throughput(study, best, share=True, name="share"),
+    ]
+    columns = [
+        Column("problem", number=False),
+        Column("GPU", number=False),
+        Column("best configuration", number=False),
+        Column("time", "ms"),
+        Column("baseline", "ms"),
+        Column("gain", "× baseline"),
+        Column("rate", f"1e9 {item}/s"),
+        Column("of copy limit", "%"),
+    ]
+    rows = [
+        [
+            wording.problem(row, study.problem_columns),
+            row["gpu"],
+            wording.configuration(row, study.spec),
+            wording.number(row["best_ms"], 4),
+            wording.number(row["baseline_ms"], 4),
+            wording.fixed(row["gain"], 2),
+            wording.number(row["rate"], 4),
+            wording.percent(row["limit_share"]),
+        ]
+        for row in records(_ordered(study, best))
+    ]
+    note = (
+        "The copy limit is the time to move the least bytes of the problem (every array once) at "
+        "the GPU's measured copy bandwidth. Problems that fit the L2 cache can pass 100 %."
+    )
+    found += [
+        Text(note, "note"),
+        Fold("Every problem on every GPU", [table("Best time of every problem", columns, rows)]),
+    ]
+    return Section(f"{study.name}-gpus", "The GPUs compared", found)
+
+
+def _ordered(study: StudyData, best: pd.DataFrame) -> pd.DataFrame:
+    place = best["gpu"].map({gpu: place for place, gpu in enumerate(study.gpus)})
+    ordered = best.assign(_place=place).sort_values(
+        [*study.problem_columns, "_place"], kind="stable"
+    )
+    return ordered.drop(columns="_place")
+
+
+def landscape(study: StudyData, best: pd.DataFrame) -> Section:
+    """All configurations of one problem, and how the rows of every GPU ended."""
+    gpu = study.whole[0]
+    own = best[best["gpu"] == gpu].sort_values(study.problem_columns, kind="stable")
+    # The middle size, where neither launch overhead nor the largest grids decide; of its kinds the
+    # one with the most to win.
+    sizes = sorted(own[study.size].unique())
+    middle = own[own[study.size] == sizes[len(sizes) // 2]]
+    chosen = records(middle.sort_values("gain", ascending=False, kind="stable"))[0]
+    rows = study.rows[study.rows["gpu"] == gpu]
+    for name in study.problem_columns:
+        rows = rows[rows[name] == chosen[name]]
+    title = f"{wording.problem(chosen, study.problem_columns)}, on {gpu}"
+    times = rows.loc[rows["time_ms"].notna(), "time_ms"].sort_values()
+    near = int((times <= 1.02 * times.iloc[0]).sum())
+    ended = rows["status"].value_counts()
+    counted = [
+        f"{ended[name]} {name.replace('_', ' ')}" for name in STATUSES if name in ended.index
+    ]
+    lead = (
+        f"{title}: {wording.plural(len(rows), 'configuration')} ({wording.listed(counted)}), "
+        f"{near} of them within 2 % of the best. The slowest with a time takes "
+        f"{wording.number(times.iloc[-1] / times.iloc[0])} times as long as the best. "
+        "A slow configuration was launched once and given up."
+    )
+    found: list[Block] = [
+        Text(lead),
+        figures.landscape(study, rows, title, float(chosen["baseline_ms"])),
+        _status_table(study),
+    ]
+    return Section(f"{study.name}-landscape", "All configurations of one problem", found)
+
+
+def _status_table(study: StudyData) -> Table:
+    counts = statuses(study)
+    names = [name for name in STATUS_WORDS if name in counts.columns]
+    rows = []
+    for gpu in study.gpus:
+        if gpu not in counts.index:
+            continue
+        own = counts.loc[gpu]
+        rows.append([gpu, *(wording.count(own[name]) for name in names), wording.count(own.sum())])
+    columns = [Column("GPU", number=False)]
+    columns += [Column(name.replace("_", " "), STATUS_WORDS[name]) for name in names]
+    return table("How the rows of the sweeps ended", [*columns, Column("all", "rows")], rows)
+
+
+def transferred(study: StudyData) -> Section | None:
+    """What it costs to use one GPU's best elsewhere; nothing to say with a single GPU."""
+    if len(study.gpus) < 2:
+        return None
+    pairs = transfer(study)
+    found: list[Block] = []
+    if pairs["loss"].notna().any():
+        worst = records(pairs.sort_values("loss", ascending=False))[0]
+        median = (
+            f"; the median pair loses {wording.percent(pairs['loss'].median())} %"
+            if len(pairs) > 2
+            else ""
+        )
+        found.append(
+            Text(
+                f"Using {worst['source']}'s best configurations on {worst['target']} loses "
+                f"{wording.percent(worst['loss'])} % on average, the most of all pairs"
+                f"{median}."
+            )
+        )
+    found += [Text(text) for text in _left_out(study)]
+    found += [Text(text, "note") for text in _transfer_caveats(study)]
+    found.append(maps.transfer_heat(study, pairs))
+    columns = [
+        Column("best of", number=False),
+        Column("used on", number=False),
+        Column("problems", "in common"),
+        Column("mean loss", "%"),
+        Column("worst loss", "%"),
+        Column("no time there", "problems"),
+    ]
+    rows = [
+        [
+            row["source"],
+            row["target"],
+            wording.count(row["problems"]),
+            wording.percent(row["loss"], 2),
+            wording.percent(row["worst"]),
+            wording.count(row["impossible"]),
+        ]
+        for row in records(pairs)
+    ]
+    found.append(
+        Fold(
+            "Every pair",
+            [table("Loss from using one GPU's best configuration on another", columns, rows)],
+        )
+    )
+    return Section(f"{study.name}-transfer", "From one GPU to another", found)
+
+
+def _left_out(study: StudyData) -> list[str]:
+    """What the models reach on GPUs that were left out of their training."""
+    found = []
+    for split, asked in study.settings.splits.items():
+        name = models.leader(study, split, models.ALL_GPUS)
+        if asked.kind != "leave_one_gpu_out" or name is None:
+            continue
+        got = models.score_of(study, split, models.ALL_GPUS, name)
+        found.append(
+            f"Split “{split}” leaves each GPU out of training in turn: the best model, "
+            f"{study.title(name)}, then reaches {wording.fixed(got['fraction'])} of the optimum "
+            f"and improves {wording.percent(got['improved'])} % of the problems."
+        )
+    return found
+
+
+def _transfer_caveats(study: StudyData) -> list[str]:
+    found = []
+    slices = [gpu for gpu in study.gpus if study.profiles[gpu].is_slice]
+    if slices:
+        cards = "one physical card" if study.cards == 1 else f"{study.cards} physical cards"
+        found.append(
+            f"{wording.listed(study.gpus)} are {cards}: {wording.listed(slices)} "
+            f"{'is a slice' if len(slices) == 1 else 'are slices'} with fewer SMs and the same "
+            "cache, memory and clock as the card. "
+            + (
+                "So no claim about GPUs that nobody measured rests on these figures."
+                if study.cards == 1
+                else "Claims about unseen GPUs rest on whole cards only."
+            )
+        )
+    if dropped := models.dropped_features(study, models.first_split(study)):
+        found.append(
+            "GPU features that do not vary between these GPUs were dropped from the models: "
+            f"{wording.listed(dropped)}."
+        )
+    return found
+
+
+def removed(study: StudyData) -> Section:
+    """What the fences removed."""
+    return Section(
+        f"{study.name}-outliers", "What was removed as an outlier", outliers.blocks(study)
+    )
+
+
+def predictions(study: StudyData) -> Section | None:
+    """Measured against predicted time."""
+    if study.predictions.empty:
+        return None
+    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
+    joined = study.predictions.merge(study.measured[[*key, "time_ms"]], on=key, how="inner")
+    if joined.empty:
+        return None
+    split = models.first_split(study)
+    rows = study.evaluation[study.evaluation["split"] == split]
+    errors = {}
+    for model, own in rows.groupby("model"):
+        mape, spearman = own["absolute_percentage_error"].mean(), own["spearman"].mean()
+        errors[str(model)] = f"MAPE {wording.number(mape)} %, rho {wording.fixed(spearman, 2)}"
+    note = (
+        "MAPE is the mean absolute percentage error over all candidates of the test problems, rho "
+        "the mean Spearman rank correlation within a problem. Choosing well needs the order, not "
+        "the time."
+    )
+    return Section(
+        f"{study.name}-predicted",
+        "Predicted against measured time",
+        [Text(note), maps.predicted(study, joined, errors)],
+    )

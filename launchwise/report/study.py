@@ -1,0 +1,225 @@
+"""The tables of one study, read, checked and put side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import pandas as pd
+import pyarrow.parquet
+
+from launchwise import tables
+from launchwise.gpu import GpuProfile, read_profile
+from launchwise.settings import ModelEntry, Study
+from launchwise.spec import Spec, load_spec
+from launchwise.storage import read_json
+
+UNREAD = ("times_ms", "reason")
+"""Columns of a sweep that the report never shows; lists are slow to carry about."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class StudyData:
+    """Everything the report knows of a study.
+
+    Parameters
+    ----------
+    sweeps
+        GPU -> its measurements (schema ``measurements``).
+    removed, training, evaluation
+        Tables of the clean and evaluate stages.
+    predictions
+        Rows (model, split, fold, gpu, problem, configuration, predicted_ms) of the models that
+        predict times.
+    models
+        Model -> what its training said of itself.
+    facts
+        The evaluation's summary: models and figures by split and GPU.
+    """
+
+    name: str
+    settings: Study
+    spec: Spec
+    entries: Mapping[str, ModelEntry]
+    profiles: Mapping[str, GpuProfile]
+    sweeps: Mapping[str, pd.DataFrame]
+    training: pd.DataFrame
+    removed: pd.DataFrame
+    evaluation: pd.DataFrame
+    predictions: pd.DataFrame
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def gpus(self) -> list[str]:
+        """GPUs of the study, in the order of the settings."""
+        return list(self.sweeps)
+
+    @property
+    def whole(self) -> list[str]:
+        """GPUs that are whole cards; all of them when there are slices only."""
+        return [gpu for gpu in self.gpus if not self.profiles[gpu].is_slice] or self.gpus
+
+    @property
+    def cards(self) -> int:
+        """Number of physical cards behind the GPUs."""
+        return len({self.profiles[gpu].card for gpu in self.gpus})
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """Measurements of every GPU in one table, candidates of the study only."""
+        kept = [table.drop(columns=list(UNREAD), errors="ignore") for table in self.sweeps.values()]
+        rows = pd.concat(kept, ignore_index=True)
+        for column, values in self.settings.candidates.items():
+            baseline = rows["variant"] == self.spec.baseline["variant"]
+            rows = rows[rows[column].isin(values) | baseline]
+        return rows.reset_index(drop=True)
+
+    @cached_property
+    def measured(self) -> pd.DataFrame:
+        """The rows of :attr:`rows` that have a time."""
+        return self.rows[self.rows["status"].isin(tables.MEASURED)].reset_index(drop=True)
+
+    @property
+    def problem_columns(self) -> list[str]:
+        """Columns that name a problem."""
+        return self.spec.problem_columns
+
+    @cached_property
+    def size(self) -> str:
+        """The problem parameter to draw along: the free integer with the most values measured."""
+        free = [
+            name
+            for name, parameter in self.spec.problem.items()
+            if parameter.type == "integer" and parameter.values is None
+        ]
+        candidates = free or self.problem_columns
+        return max(
+            candidates, key=lambda name: (self.rows[name].nunique(), -candidates.index(name))
+        )
+
+    @property
+    def kinds(self) -> list[str]:
+        """The other problem parameters: each combination of them is one panel."""
+        return [name for name in self.problem_columns if name != self.size]
+
+    def title(self, model: str) -> str:
+        """A model's or baseline's name for people."""
+        if model in self.entries:
+            return self.entries[model].title
+        said = self.facts.get("models", {}).get(model, {}).get("title", model.replace("_", " "))
+        return str(said).removesuffix(" measurements, expected")
+
+    def split_title(self, split: str) -> str:
+        """What a split asks, from the settings."""
+        found = self.settings.splits.get(split)
+        return found.title if found else split
+
+
+def remembered(
+    compute: Callable[Concatenate[StudyData, P], R],
+) -> Callable[Concatenate[StudyData, P], R]:
+    """Compute a table of a study once; several parts of the page stand on the same ones.
+
+    Callers must not change what they are given.
+    """
+
+    @wraps(compute)
+    def once(study: StudyData, *args: P.args, **kwargs: P.kwargs) -> R:
+        key = (compute.__qualname__, repr(args), repr(kwargs))
+        if key not in study._known:
+            study._known[key] = compute(study, *args, **kwargs)
+        known: R = study._known[key]
+        return known
+
+    return once
+
+
+@dataclass(frozen=True)
+class StudyFiles:
+    """Where the tables of one study are.
+
+    Mappings go from GPU to path, and from model to path; a model's path is its folder.
+    ``training`` and ``removed`` are those of the first split.
+    """
+
+    spec: Path
+    sweeps: Mapping[str, Path]
+    profiles: Mapping[str, Path]
+    training: Path
+    removed: Path
+    evaluation: Path
+    facts: Path
+    recommendations: Mapping[str, Path]
+    models: Mapping[str, Path]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> StudyFiles:
+        """From the same names as plain texts; names that are no field are left alone."""
+
+        def paths(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {name: Path(path) for name, path in value.items()}
+            return Path(value)
+
+        return cls(**{field_.name: paths(given[field_.name]) for field_ in fields(cls)})
+
+
+def read_study(
+    name: str, settings: Study, entries: Mapping[str, ModelEntry], files: StudyFiles
+) -> StudyData:
+    """Read and check every table of a study.
+
+    Raises
+    ------
+    UserError
+        When a file is missing, truncated or does not fit its schema.
+    """
+    spec = load_spec(files.spec.parent)
+    measurements = tables.measurement_schema(spec)
+    return StudyData(
+        name=name,
+        settings=settings,
+        spec=spec,
+        entries={model: entries[model] for model in settings.models},
+        profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
+        sweeps={gpu: tables.read_table(path, measurements) for gpu, path in files.sweeps.items()},
+        training=tables.read_table(files.training, tables.training_schema(spec)),
+        removed=tables.read_table(files.removed, tables.removed_schema(spec)),
+        evaluation=tables.read_table(files.evaluation, tables.evaluation_schema(spec)),
+        predictions=read_predictions(
+            spec, [files.recommendations[model] for model in settings.models], settings
+        ),
+        models={model: read_json(path / "summary.json") for model, path in files.models.items()},
+        facts=read_json(files.facts),
+    )
+
+
+def read_predictions(spec: Spec, paths: Sequence[Path], settings: Study) -> pd.DataFrame:
+    """Predicted times of every candidate in the first split, of the models that predict.
+
+    Only the split that is drawn is read: all of them together are half a million rows.
+    """
+    split = next(iter(settings.splits))
+    columns = ["model", "split", "fold", "gpu", *spec.problem_columns, *spec.tunable_columns]
+    parts = []
+    for path in paths:
+        tables.read_facts(path)  # Says in one line when this is no table of ours.
+        part = pyarrow.parquet.read_table(
+            path, columns=[*columns, "predicted_ms"], filters=[("split", "=", split)]
+        ).to_pandas()
+        parts.append(part[part["predicted_ms"].notna()])
+    parts = [part for part in parts if len(part)]
+    return (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=[*columns, "predicted_ms"])
+    )

@@ -1,0 +1,219 @@
+"""Colours, axes and layout that every figure shares (plain plotly data, no plotly import).
+
+Colours are those of Okabe and Ito, which people with any common colour blindness can tell apart;
+where a colour means something, a dash or a marker says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+SKY, AMBER, GREY, INK = "#56B4E9", "#E69F00", "#8a8f98", "#1d2733"
+CYCLE = (BLUE, ORANGE, GREEN, PINK, AMBER, SKY, INK, GREY)
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
+
+GRID = "#e4e7eb"
+# Light to dark in lightness as well as in hue, so it survives print and colour blindness.
+GOOD_IS_DARK = [[0.0, "#fdf6e3"], [0.35, "#f0c674"], [0.7, "#5aa3b0"], [1.0, "#0b3c5d"]]
+BAD_IS_DARK = [[0.0, "#f4f8fa"], [0.4, "#f4c98b"], [0.75, "#d5722e"], [1.0, "#7a2400"]]
+
+
+def colour(place: int) -> str:
+    """Colour of the ``place``-th series."""
+    return CYCLE[place % len(CYCLE)]
+
+
+def dash(place: int) -> str:
+    """Line style of the ``place``-th series."""
+    return DASHES[place % len(DASHES)]
+
+
+def symbol(place: int) -> str:
+    """Marker of the ``place``-th series."""
+    return SYMBOLS[place % len(SYMBOLS)]
+
+
+def axis(title: str, **options: Any) -> dict[str, Any]:
+    """An axis with a title that carries its unit; nothing zooms, so that pages scroll on phones."""
+    return {
+        "title": {"text": title, "font": {"size": 12}, "standoff": 6},
+        "gridcolor": GRID,
+        "linecolor": "#b9c0c8",
+        "showline": True,
+        "zeroline": False,
+        "fixedrange": True,
+        "automargin": True,
+        "ticks": "outside",
+        "ticklen": 3,
+        "tickcolor": "#b9c0c8",
+        **options,
+    }
+
+
+def log_axis(title: str, values: Iterable[float], **options: Any) -> dict[str, Any]:
+    """A logarithmic axis over ``values`` with few labels, none of them in powers of ten."""
+    found = np.asarray([value for value in values if np.isfinite(value) and value > 0], dtype=float)
+    if not len(found):
+        return axis(title, type="log", **options)
+    low, high = np.log10(found.min()), np.log10(found.max())
+    pad = max(0.03 * (high - low), 0.02)
+    ticks = _ticks(low - pad, high + pad)
+    return axis(
+        title,
+        type="log",
+        range=[round(low - pad, 4), round(high + pad, 4)],
+        tickvals=[float(f"{tick:.6g}") for tick in ticks],
+        ticktext=[f"{tick:.6g}" for tick in ticks],
+        **options,
+    )
+
+
+TICK_STEPS: tuple[tuple[float, ...], ...] = (
+    (1,),
+    (1, 3),
+    (1, 2, 5),
+    (1, 1.5, 2, 3, 5, 7),
+    (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9),
+)
+
+
+def _ticks(low: float, high: float, fewest: int = 4) -> list[float]:
+    """Round numbers between two powers of ten, from the coarsest steps that give a few of them."""
+    found: list[float] = []
+    for steps in TICK_STEPS:
+        found = [
+            step * 10.0**power
+            for power in range(int(np.floor(low)), int(np.ceil(high)) + 1)
+            for step in steps
+            if low <= np.log10(step * 10.0**power) <= high
+        ]
+        if len(found) >= fewest:
+            break
+    return found
+
+
+def layout(x: dict[str, Any], y: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """Layout of one panel."""
+    return {
+        "xaxis": x,
+        "yaxis": y,
+        "margin": {"l": 46, "r": 10, "t": 6, "b": 38},
+        "font": {"family": "system-ui, sans-serif", "size": 11, "color": INK},
+        "paper_bgcolor": "#ffffff",
+        "plot_bgcolor": "#ffffff",
+        "showlegend": False,
+        "hovermode": "closest",
+        "dragmode": False,
+        "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": GREY, "font": {"size": 12}},
+        **options,
+    }
+
+
+def rounded(values: Iterable[Any], digits: int = 5) -> list[float | None]:
+    """Numbers to ``digits`` significant digits, missing ones as None (JSON has no NaN)."""
+    return [
+        None if value is None or not np.isfinite(value) else float(f"{float(value):.{digits}g}")
+        for value in values
+    ]
+
+
+def line(
+    x: Iterable[float],
+    y: Iterable[float],
+    *,
+    name: str,
+    place: int,
+    hover: Sequence[str] | None = None,
+    template: str = "%{x}: %{y}",
+    markers: bool = True,
+    colour_: str | None = None,
+    dash_: str | None = None,
+) -> dict[str, Any]:
+    """A line with markers; ``hover`` holds one text a point, ``template`` may use %{text}."""
+    chosen = colour_ or colour(place)
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines+markers" if markers else "lines",
+        "x": rounded(x),
+        "y": rounded(y),
+        "name": name,
+        "line": {"color": chosen, "width": 1.8, "dash": dash_ or dash(place)},
+        "hovertemplate": f"{name}<br>{template}<extra></extra>",
+    }
+    if markers:
+        trace["marker"] = {"size": 5.5, "symbol": symbol(place), "color": chosen}
+    if hover is not None:
+        trace["text"] = list(hover)
+    return trace
+
+
+def dots(
+    x: Iterable[float],
+    y: Iterable[float],
+    *,
+    name: str,
+    colour_: str,
+    shape: str = "circle",
+    size: float = 4,
+    opacity: float = 0.6,
+    hover: Sequence[str] | None = None,
+    template: str = "%{x}: %{y}",
+) -> dict[str, Any]:
+    """A scatter of markers."""
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": rounded(x),
+        "y": rounded(y),
+        "name": name,
+        "marker": {"size": size, "color": colour_, "symbol": shape, "opacity": opacity},
+        "hovertemplate": f"{name}<br>{template}<extra></extra>",
+    }
+    if hover is not None:
+        trace["text"] = list(hover)
+    return trace
+
+
+def heat(
+    columns: Sequence[str],
+    rows: Sequence[str],
+    values: Sequence[Sequence[float]],
+    *,
+    low: float,
+    high: float,
+    scale: list[list[Any]],
+    template: str,
+    texts: Sequence[Sequence[str]] | None = None,
+) -> dict[str, Any]:
+    """A heat map with categories on both axes; ``texts`` are written into the cells."""
+    trace: dict[str, Any] = {
+        "type": "heatmap",
+        "x": list(columns),
+        "y": list(rows),
+        "z": [rounded(row, 4) for row in values],
+        "zmin": low,
+        "zmax": high,
+        "colorscale": scale,
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "showscale": True,
+        "colorbar": {"thickness": 8, "len": 1, "outlinewidth": 0, "tickfont": {"size": 10}},
+        "hovertemplate": template + "<extra></extra>",
+    }
+    if texts is not None:
+        trace["text"] = [list(row) for row in texts]
+        trace["texttemplate"] = "%{text}"
+    return trace
+
+
+def thinned(count: int, limit: int) -> np.ndarray:
+    """Positions of at most ``limit`` of ``count`` things, evenly spread, the same at every call."""
+    if count <= limit:
+        return np.arange(count)
+    return np.unique(np.linspace(0, count - 1, limit).round().astype(int))

@@ -1,0 +1,131 @@
+"""How the report names things and rounds numbers: the same way everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from launchwise.report.blocks import MISSING
+from launchwise.spec import Spec
+
+
+def is_missing(value: Any) -> bool:
+    """Whether there is no number: None or not finite."""
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """A number to ``digits`` significant digits, without an exponent where it stays readable."""
+    if is_missing(value):
+        return MISSING
+    value = float(value)
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    if places > digits + 4:
+        return f"{value:.{digits - 1}e}"
+    return f"{round(value, places):.{max(places, 0)}f}"
+
+
+def fixed(value: Any, places: int = 3) -> str:
+    """A number with a fixed count of decimals, for columns that are compared digit by digit."""
+    return MISSING if is_missing(value) else f"{float(value):.{places}f}"
+
+
+def percent(share: Any, places: int = 1) -> str:
+    """A share (1 is all) in percent, without the sign: the column's heading has it."""
+    return MISSING if is_missing(share) else f"{100 * float(share):.{places}f}"
+
+
+def count(value: Any) -> str:
+    """A whole number with narrow gaps between thousands."""
+    return MISSING if is_missing(value) else f"{int(value):,}".replace(",", "\u202f")
+
+
+def seconds(value: Any) -> str:
+    """A duration in seconds, to a precision that a measured duration deserves."""
+    return number(value, 2)
+
+
+def plural(value: int, one: str, many: str = "") -> str:
+    """``1 problem``, ``2 problems``."""
+    return f"{count(value)} {one if value == 1 else many or one + 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    found = list(names)
+    if len(found) < 2:
+        return "".join(found)
+    return f"{', '.join(found[:-1])} and {found[-1]}"
+
+
+def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
+    """A short name of a configuration: ``block3d 64×4×1``.
+
+    Launch tunables stand in the order of the variant; a build tunable only where it is not neutral.
+    """
+    variant = str(values["variant"])
+    used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
+    shape = [name for name in used if spec.tunables[name].kind == "launch"]
+    parts = [variant]
+    if len(shape) > 1:
+        parts.append("×".join(str(values[name]) for name in shape))
+    else:
+        parts += [f"{name}={values[name]}" for name in shape]
+    for name in used:
+        if name not in shape and values[name] != spec.tunables[name].neutral:
+            switch = len(spec.tunables[name].values) == 2
+            parts.append(f"+{name}" if switch else f"{name}={values[name]}")
+    return " ".join(parts)
+
+
+def configuration_key(spec: Spec) -> list[tuple[str, str]]:
+    """How :func:`configuration` is to be read: (form, meaning) of every variant and switch."""
+    found = []
+    for name, variant in spec.variants.items():
+        shape = [item for item in variant.tunables if spec.tunables[item].kind == "launch"]
+        found.append((f"{name} {'×'.join(shape)}".strip(), variant.title))
+    found += [
+        (f"+{name}", tunable.description)
+        for name, tunable in spec.tunables.items()
+        if tunable.kind == "build" and len(tunable.values) == 2
+    ]
+    return found
+
+
+def problem(values: Mapping[Any, Any], names: Iterable[str]) -> str:
+    """``n=512, float32, order=8``: numbers carry their name, words do not."""
+    return ", ".join(
+        str(values[name]) if isinstance(values[name], str) else f"{name}={values[name]}"
+        for name in names
+    )
+
+
+def days(stamps: Iterable[str]) -> str:
+    """First and last day of ISO time stamps."""
+    found = sorted({stamp[:10] for stamp in stamps if stamp})
+    if not found:
+        return MISSING
+    return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
+
+
+def moment(stamp: str) -> str:
+    """An ISO time stamp to the minute, for people."""
+    return f"{stamp[:16].replace('T', ' ')} UTC" if len(stamp) >= 16 else stamp
+
+
+def short(commit: str) -> str:
+    """The first twelve characters of a commit, with the mark of local changes kept."""
+    head, plus, rest = commit.partition("+")
+    return head[:12] + plus + rest
+
+
+def pairs(values: Mapping[str, Any]) -> str:
+    """``depth=8, eta=0.12``, sorted by name."""
+    shown = {
+        name: number(value) if isinstance(value, float) else str(value)
+        for name, value in values.items()
+    }
+    return ", ".join(f"{name}={shown[name]}" for name in sorted(shown)) or MISSING

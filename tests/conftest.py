@@ -1,0 +1,67 @@
+"""Fixtures that every test may use: the project, its acoustic workload, small valid data."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from launchwise.spec import Spec, load_spec
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
+
+from samples import ROOT, Project, copy_project, measurements
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Folder of the project."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def acoustic_folder() -> Path:
+    """Folder of the acoustic workload."""
+    return ROOT / "kernels" / "acoustic"
+
+
+@pytest.fixture(scope="session")
+def acoustic_spec(acoustic_folder: Path) -> Spec:
+    """Spec of the acoustic workload."""
+    return load_spec(acoustic_folder)
+
+
+@pytest.fixture(scope="session")
+def make_measurements(acoustic_spec: Spec) -> Callable[..., pd.DataFrame]:
+    """Sweeps (see ``samples.measurements``) of the acoustic workload."""
+
+    def make(**options: Any) -> pd.DataFrame:
+        return measurements(acoustic_spec, **options)
+
+    return make
+
+
+@pytest.fixture
+def project(tmp_path: Path, acoustic_spec: Spec) -> Project:
+    """A copy of the project whose only GPU, ``test``, has a small recorded sweep."""
+    return copy_project(tmp_path / "project", acoustic_spec)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting is not allowed here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)

@@ -1,0 +1,237 @@
+"""Bad input through the real command line: one line with file and key, and nothing written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+import pytest
+import yaml
+from samples import Project
+
+from launchwise import tables
+
+SWEEP = "data/recorded/test/acoustic.parquet"
+STUDY = "studies.acoustic_tile"
+TARGET = ("--cores", "1", "--quiet", "all", "--", "sweep_test")
+
+
+def files_of(folder: Path) -> set[str]:
+    """Everything in the project except Snakemake's own notes, logs and compiled Python."""
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not {".snakemake", "__pycache__", "logs"} & set(path.relative_to(folder).parts)
+    }
+
+
+def line_of(project: Project, *arguments: str, **variables: str) -> str:
+    """The one line that a command that must fail says; nothing may be written by it."""
+    before = files_of(project.folder)
+    done = project.snakemake(*arguments, **variables)
+    assert done.returncode != 0, done.stdout + done.stderr
+    assert files_of(project.folder) == before
+    said = (done.stdout + done.stderr).splitlines()
+    ours = [line for line in said if "launchwise: " in line]
+    assert len(ours) == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    return ours[0]
+
+
+def nested(key: str, value: Any) -> dict[str, Any]:
+    """A mapping that sets one key; ``/`` goes down."""
+    for part in reversed(key.split("/")):
+        value = {part: value}
+    return dict(value)
+
+
+S = "studies/acoustic_tile"
+OVERLAYS: dict[str, tuple[str | dict[str, Any], str]] = {
+    "unknown GPU": (
+        nested(f"{S}/gpus", ["tst"]),
+        f"o.yaml: {STUDY}.gpus: unknown GPU 'tst', did you mean 'test'? (allowed: test)",
+    ),
+    "unknown key below a name with dots": (
+        nested("gpus/h200.sm72", {"source": "live", "sms": 72}),
+        "o.yaml: gpus.h200.sm72.sms: unknown key 'sms'",
+    ),
+    "two GPUs of one name": (
+        "gpus:\n  a.b: {source: live, arch: sm_90}\n  a.b: {source: recorded}\n",
+        "o.yaml: line 3: 'a.b' is given twice",
+    ),
+    "live GPU where there is none": (
+        nested("gpus/local", {"source": "live"}),
+        "o.yaml: gpus.local: source is live, but this machine has no NVIDIA GPU; give its arch",
+    ),
+    "recorded GPU that was not recorded": (
+        nested("gpus/a100", {"source": "recorded"}),
+        "o.yaml: gpus.a100: no folder 'data/recorded/a100'",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OVERLAYS)
+def test_a_bad_overlay_stops_before_any_rule(project: Project, what: str) -> None:
+    overlay, said = OVERLAYS[what]
+    text = overlay if isinstance(overlay, str) else yaml.safe_dump(overlay)
+    (project.folder / "o.yaml").write_text(text)
+    # No driver, whatever this machine has.
+    line = line_of(
+        project,
+        "--configfile",
+        "o.yaml",
+        "--cores",
+        "1",
+        "--",
+        "sweep_test",
+        CUDA_VISIBLE_DEVICES="",
+    )
+    assert line.startswith(f"launchwise: {said}")
+
+
+CONFIGS: dict[str, tuple[Callable[[str], str], str]] = {
+    "duplicate key": (lambda text: f"{text}\nseed: 3\n", "'seed' is given twice"),
+    "no YAML": (lambda text: f"{text}\nseed: [\n", "no YAML"),
+}
+
+
+@pytest.mark.parametrize("what", CONFIGS)
+def test_a_broken_config_yaml_stops_before_any_rule(project: Project, what: str) -> None:
+    change, said = CONFIGS[what]
+    path = project.folder / "config.yaml"
+    path.write_text(change(path.read_text()))
+    line = line_of(project, "-n")
+    assert line.startswith("launchwise: config.yaml: ")
+    assert said in line
+
+
+def test_the_command_line_itself_is_blamed(project: Project) -> None:
+    line = line_of(project, "-n", "--config", "seed=-4")
+    assert line == "launchwise: --config: seed: must be greater than or equal to 0 (got -4)"
+
+
+def test_a_constraint_that_leaves_nothing_is_blamed_on_the_spec(project: Project) -> None:
+    path = project.folder / "kernels" / "acoustic" / "spec.yaml"
+    path.write_text(f'{path.read_text()}\nconstraints: ["n < 20"]\n')
+    line = line_of(project, "-n")
+    assert line.startswith(
+        "launchwise: kernels/acoustic/spec.yaml: the constraints leave no configuration for n=256"
+    )
+
+
+def test_a_study_that_does_not_exist_has_no_targets(project: Project) -> None:
+    done = project.snakemake("-n", "--", "train_nosuch")
+    assert done.returncode != 0
+    assert "train_nosuch" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def rewrite(path: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    """Change the rows of a sweep and keep its metadata: as another program would."""
+    arrow = pyarrow.parquet.read_table(path)
+    metadata = arrow.schema.metadata[tables.METADATA_KEY]
+    changed = pyarrow.Table.from_pandas(change(arrow.to_pandas()), preserve_index=False)
+    changed = changed.replace_schema_metadata(
+        {**changed.schema.metadata, tables.METADATA_KEY: metadata}
+    )
+    pyarrow.parquet.write_table(changed, path)
+
+
+def no_time(table: pd.DataFrame) -> pd.DataFrame:
+    """An ok row without a time."""
+    table.loc[5, "time_ms"] = np.nan
+    return table
+
+
+SWEEPS: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "missing column": (
+        lambda path: rewrite(path, lambda table: table.drop(columns="status")),
+        "status: is missing",
+    ),
+    "wrong unit": (
+        lambda path: rewrite(path, lambda table: table.rename(columns={"time_ms": "time_us"})),
+        "time_ms: is missing; time_us is not in ms",
+    ),
+    "duplicated rows": (
+        lambda path: rewrite(path, lambda table: pd.concat([table, table.iloc[:3]])),
+        "3 duplicated rows (rows with the same gpu, n, dtype, order, variant, row_padding,",
+    ),
+    "another GPU's rows": (
+        lambda path: rewrite(path, lambda table: table.assign(gpu="other")),
+        "gpu: is 'other', not 'bad3'",
+    ),
+    "no time": (lambda path: rewrite(path, no_time), "time_ms: must be given exactly where"),
+    "truncated file": (
+        lambda path: path.write_bytes(path.read_bytes()[:-1000]),
+        "is no whole Parquet file (truncated?)",
+    ),
+}
+
+
+def test_bad_recorded_sweeps_are_refused_and_not_taken(project: Project) -> None:
+    # One GPU a mistake, so that one run shows them all.
+    config, folders = project.config(), {}
+    recorded = project.folder / "data" / "recorded"
+    for number, (change, _) in enumerate(SWEEPS.values()):
+        folders[f"bad{number}"] = recorded / f"bad{number}"
+        shutil.copytree(recorded / "test", folders[f"bad{number}"])
+        path = folders[f"bad{number}"] / "acoustic.parquet"
+        rewrite(path, partial(pd.DataFrame.assign, gpu=f"bad{number}"))
+        change(path)
+    config["gpus"] = {name: {"source": "recorded"} for name in folders}
+    project.configure(config)
+    before = files_of(project.folder)
+    targets = [f"results/sweeps/{name}/acoustic.parquet" for name in folders]
+    done = project.snakemake("--cores", "2", "--keep-going", "--quiet", "all", "--", *targets)
+    assert done.returncode != 0
+    assert files_of(project.folder) == before
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "launchwise: " in line]
+    assert len(lines) == len(SWEEPS)
+    for name, (_, said) in zip(folders, SWEEPS.values(), strict=True):
+        start = f"E launchwise: data/recorded/{name}/acoustic.parquet: {said}"
+        assert any(line.startswith(start) for line in lines), lines
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_profile_of_another_gpu_is_refused(project: Project) -> None:
+    path = project.folder / "data" / "recorded" / "test" / "profile.json"
+    path.write_text(path.read_text().replace('"name": "test"', '"name": "h100"'))
+    target = "results/gpus/test.json"
+    line = line_of(project, "--cores", "1", "--quiet", "all", "--", target)
+    assert line == "E launchwise: data/recorded/test/profile.json: name: is 'h100', not 'test'"
+
+
+def test_a_missing_nvcc_is_one_line(project: Project, tmp_path: Path) -> None:
+    config = project.config()
+    config["gpus"]["live"] = {"source": "live", "arch": "sm_90"}
+    project.configure(config)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("bash", "sh", "git", "uname"):
+        if found := shutil.which(name):
+            os.symlink(found, tools / name)
+    target = "results/build/acoustic/sm_90.cubins"
+    line = line_of(project, "--cores", "1", "--quiet", "all", "--", target, PATH=str(tools))
+    assert line == "E launchwise: compile: nvcc: is not on the PATH: install the CUDA toolkit"
+
+
+def test_good_input_is_taken_as_it_is(project: Project) -> None:
+    done = project.snakemake(*TARGET)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "launchwise: " not in done.stdout + done.stderr
+    found = project.folder / "results" / "sweeps" / "test" / "acoustic.parquet"
+    assert found.read_bytes() == (project.folder / SWEEP).read_bytes()
+
+
+def test_a_bare_snakemake_makes_the_report(project: Project) -> None:
+    done = project.snakemake("-n", "--quiet", "host")
+    assert "results/report/index.html" in done.stdout + done.stderr
+    assert "Nothing to be done" not in done.stdout + done.stderr

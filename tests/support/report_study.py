@@ -1,0 +1,206 @@
+"""A study small enough to check by hand: two GPUs of one card, two sizes, three configurations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.evaluate import summarise
+from launchwise.gpu import Ceilings, GpuProfile
+from launchwise.report.study import StudyData
+from launchwise.settings import ModelEntry, Study
+from launchwise.space import baseline
+from launchwise.spec import Spec, load_spec
+
+KERNEL = Path(__file__).resolve().parents[2] / "kernels" / "acoustic"
+
+NARROW = {"bx": 32, "by": 4, "bz": 1}
+WIDE = {"bx": 64, "by": 2, "bz": 1}
+"""Shapes of the two ``block3d`` configurations; the third configuration is the baseline."""
+
+TIMES_MS = {
+    # (gpu, n): times of the baseline, of NARROW and of WIDE.
+    ("big", 102): (2.0, 1.0, 1.6),
+    ("big", 202): (8.0, 5.0, 4.0),
+    ("big.sm4", 102): (4.0, 5.0, 2.0),
+    ("big.sm4", 202): (16.0, 20.0, 8.0),
+}
+
+
+KNN_TRAINING = {
+    "folds": [
+        {
+            "split": "sizes",
+            "fold": "all",
+            "rows": 5,
+            "trials": 3,
+            "parameters": {"neighbours": 2},
+            "seconds_search": 1.0,
+            "seconds_fit": 0.5,
+            "features_dropped": ["gpu_clock_mhz", "itemsize"],
+        }
+    ],
+}
+"""What training says of the model ``knn``."""
+
+
+def profile(name: str, sms: int = 8, copy_gbs: float = 1000.0) -> GpuProfile:
+    """A GPU of eight SMs, or a slice of it."""
+    return GpuProfile(
+        name=name,
+        device_name="Test GPU",
+        card="0123456789abcdef",
+        whole_card_sms=8,
+        compute_capability=(9, 0),
+        arch="sm_90",
+        sms=sms,
+        cores=128 * sms,
+        clock_mhz=1000.0,
+        memory_clock_mhz=1000.0,
+        memory_bus_bits=512,
+        memory_bytes=10**9,
+        memory_bandwidth_gbs=1200.0,
+        l2_bytes=2**20,
+        shared_per_sm_bytes=2**16,
+        shared_per_block_bytes=2**15,
+        registers_per_sm=2**16,
+        max_threads_per_sm=2048,
+        max_threads_per_block=1024,
+        driver="1.0",
+        toolkit="13.0",
+        commit="a" * 40,
+        measured_at="2026-01-02T03:04:05+00:00",
+        ceilings=Ceilings(copy_bandwidth_gbs=copy_gbs, launch_overhead_us=2.0),
+    )
+
+
+def configurations(spec: Spec) -> list[dict[str, Any]]:
+    """The baseline, NARROW and WIDE, complete."""
+    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+    blocks = [{"variant": "block3d", **neutral, **shape} for shape in (NARROW, WIDE)]
+    return [baseline(spec), *blocks]
+
+
+def sweep(spec: Spec, gpu: str) -> pd.DataFrame:
+    """Measurements of one GPU; a fourth row of the smaller size failed."""
+    rows = []
+    for (name, n), times in TIMES_MS.items():
+        if name != gpu:
+            continue
+        problem = {"n": n, "dtype": "float32", "order": 2}
+        for configuration, time in zip(configurations(spec), times, strict=True):
+            rows.append({**problem, **configuration, "time_ms": time, "status": "ok"})
+    broken = {**rows[1], "bx": 1024, "by": 1, "time_ms": np.nan, "status": "failed"}
+    table = pd.DataFrame([*rows, broken])
+    return table.assign(
+        gpu=gpu,
+        workload=spec.workload,
+        reason=np.where(table["status"] == "ok", "", "launch failed"),
+        times_ms=pd.Series([np.empty(0) for _ in table.index], index=table.index, dtype=object),
+        relative_error=0.001,
+        card="0123456789abcdef",
+        driver="1.0",
+        toolkit="13.0",
+        backend="test",
+        commit="b" * 40,
+        seed=1,
+        measured_at="2026-01-02T03:04:05+00:00",
+    )
+
+
+def evaluation(spec: Spec, gpus: list[str]) -> pd.DataFrame:
+    """Two models, a baseline and the oracle over every problem of :data:`TIMES_MS`."""
+    _, narrow, wide = configurations(spec)
+    rows = []
+    for (gpu, n), times in TIMES_MS.items():
+        if gpu not in gpus:
+            continue
+        best = int(np.argmin(times))
+        picks = {"oracle": best, "untiled": 0, "knn": 1, "tree": 2}
+        for model, pick in picks.items():
+            role = {"oracle": "oracle", "untiled": "baseline"}.get(model, "model")
+            time = times[pick]
+            rows.append(
+                {
+                    "study": "tiny",
+                    "model": model,
+                    "role": role,
+                    "split": "sizes",
+                    "fold": "all",
+                    "gpu": gpu,
+                    "n": n,
+                    "dtype": "float32",
+                    "order": 2,
+                    **(baseline(spec), narrow, wide)[pick],
+                    "status": "ok",
+                    "predicted_ms": 1.1 * time if role == "model" else np.nan,
+                    "time_ms": time,
+                    "baseline_ms": times[0],
+                    "best_ms": min(times),
+                    "improvement": times[0] / time,
+                    "fraction": min(times) / time,
+                    "improved_runs": float(times[0] > time),
+                    "spearman": 0.5 if role == "model" else np.nan,
+                    "absolute_percentage_error": 10.0 if role == "model" else np.nan,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def training(spec: Spec, gpus: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows kept (all but the slowest of each GPU) and removed (both scopes remove that one)."""
+    rows = pd.concat([sweep(spec, gpu) for gpu in gpus], ignore_index=True)
+    rows = rows[rows["status"] == "ok"]
+    key = ["gpu", *spec.problem_columns, *spec.tunable_columns, "time_ms"]
+    slowest = rows.groupby("gpu")["time_ms"].transform("max") == rows["time_ms"]
+    kept = rows.loc[~slowest, key].assign(split="sizes", fold="all")
+    gone = rows.loc[slowest, key].assign(split="sizes", fold="all", lower_ms=0.1, upper_ms=7.0)
+    removed = [gone.assign(scope=scope) for scope in ("problem", "global")]
+    return kept, pd.concat(removed, ignore_index=True)
+
+
+def settings(**changes: Any) -> Study:
+    """Settings of the study."""
+    given = {
+        "workload": "acoustic",
+        "title": "A tiny study",
+        "question": "Which tile?",
+        "models": ["knn", "tree"],
+        "splits": {
+            "sizes": {
+                "kind": "problems",
+                "title": "all sizes",
+                "train": {"n": [102]},
+                "test": {"n": [202]},
+            }
+        },
+    }
+    return Study.model_validate({**given, **changes})
+
+
+def study(gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny") -> StudyData:
+    """The whole study, as the report reads it."""
+    spec = load_spec(KERNEL)
+    kept, removed = training(spec, list(gpus))
+    rows = evaluation(spec, list(gpus))
+    predictions = rows[rows["role"] == "model"].drop(columns=["time_ms", "role"])
+    return StudyData(
+        name=name,
+        settings=settings(),
+        spec=spec,
+        entries={
+            "knn": ModelEntry(kind="knn", title="kNN"),
+            "tree": ModelEntry(kind="tree", title="regression tree"),
+        },
+        profiles={gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in gpus},
+        sweeps={gpu: sweep(spec, gpu) for gpu in gpus},
+        training=kept,
+        removed=removed,
+        evaluation=rows,
+        predictions=predictions,
+        models={"knn": KNN_TRAINING, "tree": {}},
+        facts=summarise(rows, spec.tunable_columns, 2.0, {"knn": {"seconds_to_recommend": 0.2}}),
+    )

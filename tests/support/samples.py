@@ -1,0 +1,159 @@
+"""Small valid data, and a copy of the project to break: what many tests start from."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from launchwise import space
+from launchwise.gpu import Ceilings, GpuProfile, write_profile
+from launchwise.spec import Spec
+from launchwise.tables import measurement_schema, write_table
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = (
+    *("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report"),
+    "data/published",
+)
+SMALL: list[dict[str, list[Any]]] = [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]
+"""Problems of the small tables: one size with aligned rows and one without."""
+
+
+def measurements(
+    spec: Spec,
+    blocks: list[dict[str, list[Any]]] | None = None,
+    gpu: str = "test",
+    seconds_per_point: float = 1e-10,
+) -> pd.DataFrame:
+    """A valid sweep: every configuration of every problem, times made up and all different.
+
+    Parameters
+    ----------
+    blocks
+        Problems as in the settings; :data:`SMALL` when left out.
+    """
+    rows = []
+    for problem in space.problems(spec, blocks or SMALL):
+        points = spec.value(spec.work.items, problem)
+        for place, configuration in enumerate(space.configurations(spec, problem)):
+            time_ms = points * seconds_per_point * 1e3 * (1.0 + (37 * place % 1009) / 500)
+            rows.append(
+                {
+                    "gpu": gpu,
+                    "workload": spec.workload,
+                    **problem,
+                    **configuration,
+                    "status": "ok",
+                    "reason": "",
+                    "time_ms": time_ms,
+                    "times_ms": np.array([time_ms, 0.99 * time_ms, 1.01 * time_ms]),
+                    "repeats": 3,
+                    "relative_error": 0.003,
+                    "first_ms": 1.2 * time_ms,
+                    "l2": "cold",
+                    "max_error": 1e-7,
+                    "tolerance": 1e-5,
+                    "registers": 32,
+                    "spill_bytes": 0,
+                    "shared_bytes": 0,
+                    "card": "0" * 16,
+                    "driver": "580.0",
+                    "toolkit": "13.0",
+                    "backend": "made up",
+                    "commit": "none",
+                    "seed": 7,
+                    "measured_at": "2026-01-01T00:00:00+00:00",
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def profile(name: str = "test", **changes: Any) -> GpuProfile:
+    """A valid profile of a made-up GPU."""
+    facts: dict[str, Any] = {
+        "name": name,
+        "device_name": "Made-up GPU",
+        "card": "0" * 16,
+        "whole_card_sms": 132,
+        "compute_capability": (9, 0),
+        "arch": "sm_90",
+        "sms": 132,
+        "cores": 16896,
+        "clock_mhz": 1980.0,
+        "memory_clock_mhz": 3201.0,
+        "memory_bus_bits": 6144,
+        "memory_bytes": 150_000_000_000,
+        "memory_bandwidth_gbs": 4900.0,
+        "l2_bytes": 60_000_000,
+        "shared_per_sm_bytes": 233_472,
+        "shared_per_block_bytes": 232_448,
+        "registers_per_sm": 65_536,
+        "max_threads_per_sm": 2048,
+        "max_threads_per_block": 1024,
+        "driver": "580.0",
+        "toolkit": "13.0",
+        "commit": "none",
+        "measured_at": "2026-01-01T00:00:00+00:00",
+        "ceilings": Ceilings(copy_bandwidth_gbs=4300.0, launch_overhead_us=2.0),
+    }
+    return GpuProfile(**{**facts, **changes})
+
+
+@dataclass(frozen=True)
+class Project:
+    """A copy of the project that a test may break."""
+
+    folder: Path
+
+    def config(self) -> dict[str, Any]:
+        """What ``config.yaml`` holds."""
+        content: dict[str, Any] = yaml.safe_load((self.folder / "config.yaml").read_text())
+        return content
+
+    def configure(self, config: dict[str, Any]) -> None:
+        """Replace ``config.yaml``."""
+        (self.folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+    def snakemake(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake in the copy."""
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), **variables}
+        return subprocess.run(
+            [sys.executable, "-m", "snakemake", *arguments],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+
+def copy_project(folder: Path, spec: Spec) -> Project:
+    """A copy of the project in ``folder`` whose only GPU, ``test``, has a small recorded sweep."""
+    folder.mkdir(parents=True)
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        elif (ROOT / name).exists():
+            shutil.copy(ROOT / name, folder / name)
+    found = Project(folder)
+    found.configure({**found.config(), "gpus": {"test": {"source": "recorded"}}})
+    recorded = folder / "data" / "recorded" / "test"
+    write_table(
+        recorded / "acoustic.parquet",
+        measurements(spec),
+        measurement_schema(spec),
+        {"made": "up"},
+    )
+    write_profile(recorded / "profile.json", profile())
+    return found

@@ -1,0 +1,176 @@
+"""The report's numbers against values computed by hand (see tests/support/report_study.py)."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from launchwise.report import outliers
+from launchwise.report.goals import problems_tested, verdicts
+from launchwise.report.models import dropped_features, score_table
+from launchwise.report.numbers import (
+    best_model,
+    null_accuracy,
+    scores_on,
+    single_best,
+    statuses,
+    transfer,
+    winners,
+)
+from tests.support.report_study import NARROW, WIDE, study
+
+
+def row(table: pd.DataFrame, **wanted: object) -> pd.Series:
+    """The only row with these values."""
+    found = table
+    for name, value in wanted.items():
+        found = found[found[name] == value]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def test_winners_hold_best_gain_rate_and_share_of_the_limit() -> None:
+    best = winners(study())
+    assert len(best) == 4
+    small = row(best, gpu="big", n=102)
+    assert small["best_ms"] == 1.0
+    assert small["bx"] == NARROW["bx"]
+    assert small["gain"] == pytest.approx(2.0)
+    # 100^3 points in 1 ms; 16 bytes a point of 1000 GB/s.
+    assert small["rate"] == pytest.approx(1.0)
+    assert small["limit_share"] == pytest.approx(0.016)
+    assert small["noise"] == pytest.approx(math.sqrt(2) * 0.001)
+    assert small["configurations"] == 3
+    large = row(best, gpu="big", n=202)
+    assert large["bx"] == WIDE["bx"]
+    assert large["rate"] == pytest.approx(2.0)
+
+
+def test_single_best_has_the_highest_geometric_mean_fraction() -> None:
+    one = row(single_best(study(), ["gpu"]), gpu="big")
+    assert one["bx"] == NARROW["bx"]
+    assert one["fraction"] == pytest.approx(math.sqrt(1.0 * 0.8))
+    assert one["worst"] == pytest.approx(0.8)
+    assert one["gain"] == pytest.approx((2.0 + 1.6) / 2)
+    assert one["problems"] == 2
+
+
+def test_single_best_prefers_what_is_possible_everywhere() -> None:
+    tiny = study(("big",))
+    sweep = tiny.sweeps["big"]
+    # NARROW is perfect where it exists, but it no longer exists at the larger size.
+    gone = (sweep["n"] == 202) & (sweep["bx"] == NARROW["bx"])
+    tiny.sweeps = {"big": sweep[~gone]}
+    assert row(single_best(tiny, ["gpu"]), gpu="big")["bx"] == WIDE["bx"]
+
+
+def test_scores_of_a_model_on_one_gpu() -> None:
+    got = row(scores_on(study(), "sizes", "big"), model="knn")
+    assert got["fraction"] == pytest.approx(math.sqrt(0.8))
+    assert got["worst"] == pytest.approx(0.8)
+    assert got["coefficient"] == pytest.approx(1.8)
+    assert got["improved"] == 1.0
+    assert got["accuracy"] == pytest.approx(0.5)
+    assert got["mape"] == pytest.approx(10.0)
+    assert got["unmeasured"] == 0
+
+
+def test_scores_over_gpus_count_what_got_slower() -> None:
+    got = row(scores_on(study(), "sizes", "all"), model="knn")
+    assert got["improved"] == pytest.approx(0.5)
+    assert got["coefficient"] == pytest.approx((2.0 + 1.6 + 0.8 + 0.8) / 4)
+    assert got["fraction"] == pytest.approx((1.0 * 0.8 * 0.4 * 0.4) ** 0.25)
+
+
+def test_scores_are_sorted_and_name_the_best_model() -> None:
+    table = scores_on(study(), "sizes", "big")
+    assert table["model"].iloc[0] == "oracle"
+    assert table["fraction"].is_monotonic_decreasing
+    assert best_model(table) == "knn"
+
+
+def test_accuracies_are_shares() -> None:
+    got = row(scores_on(study(), "sizes", "all"), model="tree")
+    # WIDE is the best of three of the four problems.
+    assert got["exact"] == pytest.approx(0.75)
+    assert null_accuracy(study(), "sizes", "all") == pytest.approx(0.75)
+    assert math.isnan(null_accuracy(study(), "sizes", "unknown"))
+
+
+def test_scores_of_nothing_are_an_empty_table() -> None:
+    assert scores_on(study(), "no such split", "big").empty
+    assert best_model(scores_on(study(), "no such split", "big")) is None
+
+
+def test_seconds_stand_beside_the_scores() -> None:
+    table = score_table(study(), "sizes", "big")
+    assert row(table, model="knn")["train_s"] == 1.5
+    # 0.2 s for the four test problems.
+    assert row(table, model="knn")["choose_ms"] == pytest.approx(50.0)
+    assert math.isnan(row(table, model="tree")["train_s"])
+
+
+def test_dropped_features_are_those_of_the_gpu() -> None:
+    assert dropped_features(study(), "sizes") == ["clock_mhz"]
+    assert dropped_features(study(), "other split") == []
+
+
+def test_transfer_loss_of_both_directions() -> None:
+    pairs = transfer(study())
+    out = row(pairs, source="big", target="big.sm4")
+    assert out["loss"] == pytest.approx(1 / math.sqrt(0.4 * 1.0) - 1)
+    assert out["worst"] == pytest.approx(1.5)
+    back = row(pairs, source="big.sm4", target="big")
+    assert back["loss"] == pytest.approx(1 / math.sqrt(0.625 * 1.0) - 1)
+    assert back["impossible"] == 0
+    assert back["problems"] == 2
+
+
+def test_transfer_counts_what_the_target_cannot_do() -> None:
+    tiny = study()
+    sweep = tiny.sweeps["big.sm4"]
+    gone = (sweep["n"] == 102) & (sweep["bx"] == NARROW["bx"])
+    tiny.sweeps = {**tiny.sweeps, "big.sm4": sweep[~gone]}
+    out = row(transfer(tiny), source="big", target="big.sm4")
+    assert out["impossible"] == 1
+    assert out["loss"] == pytest.approx(0.0)
+
+
+def test_goals_are_judged_on_whole_cards_only() -> None:
+    judged = {verdict.key: verdict for verdict in verdicts(study(), "sizes")}
+    assert {verdict.gpu for verdict in judged.values()} == {"big"}
+    assert judged["coefficient"].value == pytest.approx(1.8)
+    assert judged["coefficient"].words == "reached"
+    assert judged["improved"].words == "reached"
+    assert judged["fraction"].words == "missed"
+    assert judged["coefficient"].highest_by == "knn"
+    assert judged["fraction"].ceiling == pytest.approx(1.0)
+
+
+def test_a_goal_above_the_oracle_is_out_of_reach() -> None:
+    tiny = study(("big",))
+    for figures in tiny.facts["splits"]["sizes"]["big"]["models"].values():
+        figures["improvement_coefficient"] = 1.1
+    judged = {verdict.key: verdict for verdict in verdicts(tiny, "sizes")}
+    assert judged["coefficient"].words == "missed, out of reach"
+
+
+def test_tested_problems_say_what_is_possible_beyond_noise() -> None:
+    own = problems_tested(study(), "sizes", "big", "tree")
+    assert own["sure"].all()
+    assert sorted(own["improvement"]) == pytest.approx([1.25, 2.0])
+
+
+def test_statuses_are_counted() -> None:
+    counts = statuses(study())
+    assert counts.loc["big", "failed"] == 1
+    assert counts.loc["big", "ok"] == 6
+
+
+def test_outliers_by_size_put_removed_rows_back() -> None:
+    counts = outliers.by_size(study(), "sizes", "all")
+    assert counts["rows"].to_dict() == {102: 6, 202: 6}
+    assert counts["problem"].to_dict() == {102: 0, 202: 2}
+    assert counts["global"].to_dict() == {102: 0, 202: 2}
