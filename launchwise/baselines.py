@@ -100,7 +100,10 @@ class _Nearest(Recommender):
         nearest = self._nearest(problem, gpu, same)
         codes = configuration_codes(rows, spec.tunable_columns, spec)
         regret = np.array(
-            [self._regrets[nearest[case]].get(code, WORST) for case, code in zip(cases, codes, strict=True)]
+            [
+                self._regrets[nearest[case]].get(code, WORST)
+                for case, code in zip(cases, codes, strict=True)
+            ]
         )
         return Judgement.without_times(regret, ~self.domain.is_baseline(rows))
 

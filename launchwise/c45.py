@@ -296,7 +296,9 @@ def _leaves(node: Node) -> int:
 
 
 def _plain(node: Node) -> dict[str, Any]:
-    held = {str(number): float(node.distribution[number]) for number in node.distribution.nonzero()[0]}
+    held = {
+        str(number): float(node.distribution[number]) for number in node.distribution.nonzero()[0]
+    }
     if node.left is None or node.right is None:
         return {"weights": held}
     return {

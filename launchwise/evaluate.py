@@ -47,9 +47,7 @@ class Truth:
         self._numbers = {key: number for number, key in enumerate(keys)}
         self._rows = rows.assign(
             case=codes,
-            configuration=configuration_codes(
-                rows, domain.spec.tunable_columns, domain.spec
-            ),
+            configuration=configuration_codes(rows, domain.spec.tunable_columns, domain.spec),
         )
         measured = self._rows[self._rows["status"].isin(MEASURED)]
         baseline = measured[domain.is_baseline(measured)].set_index("case")
@@ -202,9 +200,7 @@ def _correlation(ranks: pd.DataFrame, keys: list[str]) -> pd.Series:
     return products / scale.where(scale > 0)
 
 
-def _of_fold(
-    fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[int]
-) -> pd.DataFrame:
+def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[int]) -> pd.DataFrame:
     """Oracle and random draws for every test case of a fold."""
     cases = truth.numbers(case.key for case in fold.test)
     rows = _case_rows(fold.test, domain)

@@ -91,12 +91,15 @@ class Domain:
         kept = [name for name in rows if str(name).startswith(_KEPT)]
         if kept:
             return rows[kept].rename(columns=lambda name: name.removeprefix(_KEPT))
-        columns = Columns(self.spec.derived, _arrays(rows, self.spec))
-        found = {name: columns.value(text) for name, text in self._expressions.items()}
         codes, gpus = pd.factorize(rows["gpu"])
         facts = [self.profiles[gpu].features() for gpu in gpus]
-        for name in self.gpu_features:
-            found[name] = np.array([fact[name] for fact in facts], dtype=float)[codes]
+        of_gpu = {
+            name: np.array([fact[name] for fact in facts], dtype=float)[codes]
+            for name in self.gpu_features
+        }
+        columns = Columns(self.spec.derived, {**_arrays(rows, self.spec), **of_gpu})
+        found = {name: columns.value(text) for name, text in self._expressions.items()}
+        found |= of_gpu
         table = pd.DataFrame(found, index=rows.index, dtype=float)
         bad = ~np.isfinite(table.to_numpy()).all(axis=0)
         if bad.any():
@@ -265,6 +268,8 @@ def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> n
         numbers, distinct = pd.factorize(values)
         digits = allowed.get_indexer(pd.Index(distinct, dtype=allowed.dtype))[numbers]
         if len(digits) and digits.min() < 0:
-            raise ValueError(f"{name} holds {values.iloc[int(digits.argmin())]!r}, unknown to the spec")
+            raise ValueError(
+                f"{name} holds {values.iloc[int(digits.argmin())]!r}, unknown to the spec"
+            )
         codes = codes * len(allowed) + digits
     return codes

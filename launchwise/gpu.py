@@ -10,6 +10,20 @@ from launchwise.errors import UserError
 from launchwise.storage import read_json, write_json
 from launchwise.typed import Strict, validated
 
+GPU_FEATURES = {
+    "gpu_sms": "sms",
+    "gpu_cores": "cores",
+    "gpu_memory_bandwidth_gbs": "memory_bandwidth_gbs",
+    "gpu_shared_per_sm_bytes": "shared_per_sm_bytes",
+    "gpu_l2_bytes": "l2_bytes",
+    "gpu_clock_mhz": "clock_mhz",
+}
+"""What models may know of a GPU: name of the feature -> attribute of its profile.
+
+The paper's five (SMs, cores, bandwidth, shared memory, L2), the clock, and the measured copy
+bandwidth, which is no attribute but a ceiling.
+"""
+
 CORES_PER_SM = {
     (6, 0): 64,
     (6, 1): 128,
@@ -70,16 +84,9 @@ class GpuProfile(Strict):
         return self.sms < self.whole_card_sms
 
     def features(self) -> dict[str, float]:
-        """What models may know of a GPU (the paper's five, with measured bandwidth beside)."""
-        return {
-            "gpu_sms": float(self.sms),
-            "gpu_cores": float(self.cores),
-            "gpu_memory_bandwidth_gbs": self.memory_bandwidth_gbs,
-            "gpu_shared_per_sm_bytes": float(self.shared_per_sm_bytes),
-            "gpu_l2_bytes": float(self.l2_bytes),
-            "gpu_copy_bandwidth_gbs": self.ceilings.copy_bandwidth_gbs,
-            "gpu_clock_mhz": self.clock_mhz,
-        }
+        """Values of :data:`GPU_FEATURES` and ``gpu_copy_bandwidth_gbs``."""
+        known = {name: float(getattr(self, key)) for name, key in GPU_FEATURES.items()}
+        return {**known, "gpu_copy_bandwidth_gbs": self.ceilings.copy_bandwidth_gbs}
 
 
 def read_profile(path: str | Path, name: str | None = None) -> GpuProfile:

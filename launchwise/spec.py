@@ -15,9 +15,11 @@ from pydantic import Field, StringConstraints, model_validator
 
 from launchwise.errors import UserError, unknown
 from launchwise.expressions import FUNCTIONS, Formulas, names_in
+from launchwise.gpu import GPU_FEATURES
 from launchwise.typed import Strict, read_yaml, validated
 
 SPEC_FILE = "spec.yaml"
+FEATURES_FILE = "features.yaml"
 
 Value = int | str
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
@@ -198,7 +200,7 @@ class Spec(Strict):
                 for text in getattr(variant, part):
                     self._check_names(f"variants.{name}.{part}", text, known)
         for name, text in self.features.items():
-            self._check_names(f"features.{name}", text, known - set(GPU_NAMES))
+            self._check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
 
     @staticmethod
     def _check_names(key: str, text: str, known: set[str]) -> None:
@@ -238,7 +240,7 @@ class Spec(Strict):
 
 
 def load_spec(folder: Path) -> Spec:
-    """Read and check ``folder/spec.yaml``.
+    """Read and check ``folder/spec.yaml``, and ``features.yaml`` beside it if there is one.
 
     Raises
     ------
@@ -247,6 +249,12 @@ def load_spec(folder: Path) -> Spec:
     """
     path = folder / SPEC_FILE
     spec = validated(Spec, read_yaml(path), path)
+    features = folder / FEATURES_FILE
+    if features.is_file():
+        if spec.features:
+            raise UserError(path, "features", f"stand in {features} as well: keep one of them")
+        whole = {**read_yaml(path), "features": read_yaml(features)}
+        spec = validated(Spec, whole, features)
     if spec.workload != folder.name:
         raise UserError(path, "workload", f"is {spec.workload!r} but the folder is {folder.name!r}")
     for name, variant in spec.variants.items():

@@ -9,6 +9,7 @@ rule recommend:
     input:
         code=lambda wildcards: code("scripts/recommend.py") + code_of(wildcards.model),
         spec=lambda wildcards: spec_of(wildcards.study),
+        features=lambda wildcards: features_of(wildcards.study),
         model="results/models/{study}/{model}",
         splits="results/splits/{study}.json",
         profiles=lambda wildcards: profiles_of(wildcards.study),
@@ -30,6 +31,7 @@ rule baselines:
     input:
         code=code("scripts/baselines.py"),
         spec=lambda wildcards: spec_of(wildcards.study),
+        features=lambda wildcards: features_of(wildcards.study),
         training=lambda wildcards: training_of(wildcards.study),
         splits="results/splits/{study}.json",
         profiles=lambda wildcards: profiles_of(wildcards.study),

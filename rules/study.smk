@@ -1,4 +1,6 @@
 # What the rules of a study have in common: files of its GPUs, its workload and its splits.
+from pathlib import Path
+
 from launchwise.recommenders import source
 
 
@@ -10,6 +12,12 @@ def folder_of(study):
 def spec_of(study):
     """What the study's workload is."""
     return f"{folder_of(study)}/spec.yaml"
+
+
+def features_of(study):
+    """What models may learn of the workload, where that stands in a file of its own."""
+    path = Path(f"{folder_of(study)}/features.yaml")
+    return [str(path)] if path.is_file() else []
 
 
 def sweeps_of(study):

@@ -8,6 +8,7 @@ rule train:
     input:
         code=lambda wildcards: code("scripts/train.py") + code_of(wildcards.model),
         spec=lambda wildcards: spec_of(wildcards.study),
+        features=lambda wildcards: features_of(wildcards.study),
         training=lambda wildcards: training_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),
     output:
