@@ -112,7 +112,7 @@ BAD: dict[str, tuple[Any, ...]] = {
         "variants.linear.grid: unknown name 'blocks'",
     ),
     "a fact of the GPU among the features": (
-        put("features", "memory", value="gpu_memory_bytes"),
+        put("features", value={"memory": "gpu_memory_bytes"}),
         "features.memory: unknown name 'gpu_memory_bytes'",
     ),
     "a derived name used before it is derived": (
@@ -187,6 +187,19 @@ def test_a_bad_spec_is_one_line_with_file_key_and_reason(folder: Path, what: str
     line = complaint_of(folder, change)
     assert line.startswith(start)
     assert all(part in line for part in parts)
+
+
+def test_features_stand_in_one_file_and_are_checked_there(folder: Path) -> None:
+    path, spec = folder / "features.yaml", folder / "spec.yaml"
+    path.write_text("size: n\nfits: n * gpu_l3_bytes\n")
+    with pytest.raises(UserError) as caught:
+        load_spec(folder)
+    assert str(caught.value).startswith(f"{path}: features.fits: unknown name 'gpu_l3_bytes'")
+    path.write_text("size: n\nfits: n * gpu_l2_bytes\n")
+    assert load_spec(folder).features == {"size": "n", "fits": "n * gpu_l2_bytes"}
+    spec.write_text(spec.read_text() + "features: {size: n}\n")
+    with pytest.raises(UserError, match="as well: keep one of them"):
+        load_spec(folder)
 
 
 @pytest.mark.parametrize(
