@@ -149,7 +149,8 @@ def _fenced(
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     times = measured["time_ms"].to_numpy(dtype=float)
     keep = np.ones(len(measured), dtype=bool)
-    gone, counts = [], {}
+    gone: list[pd.DataFrame] = []
+    counts: dict[str, Any] = {}
     for scope in SCOPES:
         low, high = fences_ms(measured, spec, scope, fences.factor)
         inside = (times >= low) & (times <= high)

@@ -196,8 +196,12 @@ def _correlation(ranks: pd.DataFrame, keys: list[str]) -> pd.Series:
     y = ranks["measured"] - groups["measured"].transform("mean")
     by = [ranks[key] for key in keys]
     products = (x * y).groupby(by).sum()
-    scale = np.sqrt((x * x).groupby(by).sum() * (y * y).groupby(by).sum())
+    scale = ((x * x).groupby(by).sum() * (y * y).groupby(by).sum()) ** 0.5
     return products / scale.where(scale > 0)
+
+
+def _columns(rows: pd.DataFrame, names: list[str]) -> dict[str, pd.Series[Any]]:
+    return {name: rows[name] for name in names}
 
 
 def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[int]) -> pd.DataFrame:
@@ -205,7 +209,7 @@ def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[in
     cases = truth.numbers(case.key for case in fold.test)
     rows = _case_rows(fold.test, domain)
     oracle = rows.assign(
-        **truth.best(cases)[domain.spec.tunable_columns].to_dict("series"),
+        **_columns(truth.best(cases), domain.spec.tunable_columns),
         model=ORACLE,
         role=ORACLE,
     )

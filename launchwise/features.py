@@ -62,7 +62,7 @@ class Domain:
         """The workload's features; every numeric column where it declares none."""
         if self.spec.features:
             return dict(self.spec.features)
-        found = {}
+        found: dict[str, str] = {}
         values = {name: one.values or [] for name, one in self.spec.problem.items()}
         values |= {name: one.values for name, one in self.spec.tunables.items()}
         values |= {"variant": list(self.spec.variants)}
@@ -217,6 +217,10 @@ def _arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) 
     }
 
 
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+
+
 def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     """log(time / best time of the same case) of each row: 0 is the best. Shape (rows,)."""
     codes, keys = case_codes(rows, spec)
@@ -232,8 +236,7 @@ def labels(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     codes = rows.groupby(columns, sort=False, observed=True).ngroup().to_numpy()
     first = np.unique(codes, return_index=True)[1]
     names = [
-        space.label(configuration, spec)
-        for configuration in rows[columns].iloc[first].to_dict("records")
+        space.label(configuration, spec) for configuration in _records(rows[columns].iloc[first])
     ]
     return np.array(names, dtype=object)[codes] if len(rows) else np.empty(0, dtype=object)
 

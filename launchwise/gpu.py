@@ -79,6 +79,15 @@ class GpuProfile(Strict):
     ceilings: Ceilings
 
     @property
+    def card_model(self) -> str:
+        """The model of the card: slices and copies of one model tell nothing of another model.
+
+        A sweep in several visits may meet several cards of a model, so ``card`` is too fine to
+        say whether a GPU was seen.
+        """
+        return self.device_name
+
+    @property
     def is_slice(self) -> bool:
         """Whether only some SMs of the card are used."""
         return self.sms < self.whole_card_sms

@@ -157,13 +157,13 @@ class Recommender(ABC):
         """Whatever JSON can hold of the fit; arrays and boosters go to files of their own."""
         return {}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027 (nothing to do is fine)
         """Take over what :meth:`state` gave."""
 
-    def save_model(self, folder: Path) -> None:
+    def save_model(self, folder: Path) -> None:  # noqa: B027 (nothing to do is fine)
         """Write the fitted model's own files, if any, in a format that cannot run code."""
 
-    def load_model(self, folder: Path) -> None:
+    def load_model(self, folder: Path) -> None:  # noqa: B027 (nothing to do is fine)
         """Read what :meth:`save_model` wrote."""
 
     def save(self, folder: Path) -> None:

@@ -83,8 +83,9 @@ class TimeRegressor(Recommender):
             raise UserError("training rows", "", "there are none")
         features = self.domain.features(measurements)
         low, high = features.min(), features.max()
-        self.columns = [name for name in features if low[name] < high[name]]
-        self.constant = {name: float(low[name]) for name in features if low[name] == high[name]}
+        names = [str(name) for name in features]
+        self.columns = [name for name in names if low[name] < high[name]]
+        self.constant = {name: float(low[name]) for name in names if low[name] == high[name]}
         if not self.columns:
             # One configuration of one problem: a constant model is all there is to learn.
             self.columns, self.constant = [features.columns[0]], {}
@@ -303,7 +304,7 @@ class Scaling:
     @classmethod
     def of(cls, points: np.ndarray) -> Scaling:
         """From points of shape (points, features)."""
-        logs = (points > 0).all(axis=0)
+        logs = np.asarray((points > 0).all(axis=0))
         values = _logarithms(points, logs)
         deviation = values.std(axis=0)
         return cls(logs, values.mean(axis=0), np.where(deviation > 0, deviation, 1.0))

@@ -125,8 +125,9 @@ def make_splits(
     Returns
     -------
     dict
-        ``gpus`` (card, slice or not), ``cards`` (card to GPUs), ``distinct_cards``, and ``splits``:
-        for each its ``kind``, ``title``, ``folds`` (lists of cases under ``train`` and ``test``),
+        ``gpus`` (model of the card, slice or not), ``cards`` (model to GPUs),
+        ``distinct_cards`` (how many models), and ``splits``: for each its ``kind``, ``title``,
+        ``folds`` (lists of cases under ``train`` and ``test``),
         ``skipped`` (GPU to the reason why it is not tested) and, for a transfer,
         ``folds_on_unseen_cards``: where this is 0 nothing is known of unseen GPUs.
 
@@ -138,13 +139,13 @@ def make_splits(
     measured = {gpu: _measured_cases(sweep, spec) for gpu, sweep in sweeps.items()}
     cards: dict[str, list[str]] = {}
     for gpu in sweeps:
-        cards.setdefault(profiles[gpu].card, []).append(gpu)
-    found = {
+        cards.setdefault(profiles[gpu].card_model, []).append(gpu)
+    found: dict[str, Any] = {
         "study": name,
         "workload": spec.workload,
         "gpus": {
             gpu: {
-                "card": profiles[gpu].card,
+                "card": profiles[gpu].card_model,
                 "is_slice": profiles[gpu].is_slice,
                 "sms": profiles[gpu].sms,
             }
@@ -159,7 +160,7 @@ def make_splits(
         made = _one_split(split_name, split, measured, where, key)
         if not isinstance(split, ProblemSplit):
             made["folds_on_unseen_cards"] = sum(
-                len(cards[profiles[fold].card]) == 1 for fold in made["folds"]
+                len(cards[profiles[fold].card_model]) == 1 for fold in made["folds"]
             )
         found["splits"][split_name] = made
     return found

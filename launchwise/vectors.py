@@ -69,7 +69,7 @@ _FUNCTIONS = {
 }
 
 
-class _Columns(EvalWithCompoundTypes):  # type: ignore[misc]
+class _Columns(EvalWithCompoundTypes):
     """simpleeval with conditions that hold row by row."""
 
     def _eval_boolop(self, node: ast.BoolOp) -> Any:

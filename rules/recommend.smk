@@ -17,11 +17,11 @@ rule recommend:
         "results/recommendations/{study}/{model}.parquet",
     log:
         "results/logs/recommend/{study}.{model}.log",
+    threads: 1
     params:
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
-    threads: 1
     script:
         "../scripts/recommend.py"
 

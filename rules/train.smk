@@ -15,6 +15,7 @@ rule train:
         directory("results/models/{study}/{model}"),
     log:
         "results/logs/train/{study}.{model}.log",
+    threads: 1
     params:
         model=lambda wildcards: MODELS[wildcards.model],
         question=lambda wildcards: question_of(wildcards.study),
@@ -25,6 +26,5 @@ rule train:
         seed=settings.seed,
         # No declared output: Snakemake deletes those when a job fails, and trials must stay.
         journal="results/search/{study}/{model}.log",
-    threads: 1
     script:
         "../scripts/train.py"

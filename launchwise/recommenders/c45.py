@@ -22,8 +22,8 @@ class C45Recommender(Recommender):
 
     Every configuration within ``domain.near_best_percent`` of the best of its case is an example;
     the examples of one case weigh 1 together. Candidates are taken by their share in the leaf, then
-    by their share in all of the training data, the baseline before whatever was never near the best:
-    a class that is not feasible falls to the next.
+    by their share in all of the training data, the baseline before whatever was never near the
+    best: a class that is not feasible falls to the next.
     """
 
     defaults: ClassVar[dict[str, Any]] = {"minimum": 2.0, "confidence": 0.25, "seed": 0}
@@ -70,7 +70,7 @@ class C45Recommender(Recommender):
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by share in the leaf, then in the training data; the baseline comes before none."""
         spec = self.domain.spec
-        cases, keys = case_codes(rows, spec)
+        cases, _ = case_codes(rows, spec)
         first = np.unique(cases, return_index=True)[1]
         asked = self.domain.features(rows.iloc[first])[self.columns].to_numpy()
         shares = self._tree.distributions(asked)

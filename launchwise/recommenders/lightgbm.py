@@ -41,8 +41,8 @@ class LightgbmRecommender(TimeRegressor):
         """Boost."""
         import lightgbm
 
-        names = ("learning_rate", "num_leaves", "min_data_in_leaf", "bagging_fraction")
-        names += ("feature_fraction", "seed")
+        names = ["learning_rate", "num_leaves", "min_data_in_leaf", "bagging_fraction"]
+        names += ["feature_fraction", "seed"]
         settings = {name: self.parameters[name] for name in names} | {
             "objective": "regression",
             "bagging_freq": 1,

@@ -41,7 +41,7 @@ def report(
     made.append(overview.gpus(profiles))
     made += [_study(study, published.get(study.name, {})) for study in studies]
     made.append(overview.provenance(run, studies))
-    cards = len({profile.card for profile in profiles.values()})
+    cards = len({profile.card_model for profile in profiles.values()})
     lead = (
         f"{wording.plural(len(studies), 'study', 'studies')} on {wording.listed(profiles)} "
         f"({wording.plural(cards, 'physical card')}). Written {wording.moment(run.written_at)}, "

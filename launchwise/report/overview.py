@@ -197,7 +197,7 @@ def gpus(profiles: Mapping[str, GpuProfile]) -> Section:
     found: list[Block] = [table("GPUs: attributes and measured ceilings", columns, rows)]
     by_card: dict[str, list[str]] = {}
     for name, profile in profiles.items():
-        by_card.setdefault(profile.card, []).append(name)
+        by_card.setdefault(profile.card_model, []).append(name)
     for names in by_card.values():
         if len(names) > 1:
             found.append(

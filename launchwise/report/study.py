@@ -71,7 +71,7 @@ class StudyData:
     @property
     def cards(self) -> int:
         """Number of physical cards behind the GPUs."""
-        return len({self.profiles[gpu].card for gpu in self.gpus})
+        return len({self.profiles[gpu].card_model for gpu in self.gpus})
 
     @cached_property
     def rows(self) -> pd.DataFrame:
