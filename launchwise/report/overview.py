@@ -202,7 +202,7 @@ def gpus(profiles: Mapping[str, GpuProfile]) -> Section:
         if len(names) > 1:
             found.append(
                 Text(
-                    f"{wording.listed(names)} are one physical card, used whole or in part.", "note"
+                    f"{wording.listed(names)} are one model of card, used whole or in part.", "note"
                 )
             )
     return Section("gpus", "GPUs", found)

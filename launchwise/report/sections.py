@@ -255,7 +255,7 @@ def _transfer_caveats(study: StudyData) -> list[str]:
     found = []
     slices = [gpu for gpu in study.gpus if study.profiles[gpu].is_slice]
     if slices:
-        cards = "one physical card" if study.cards == 1 else f"{study.cards} physical cards"
+        cards = "one model of card" if study.cards == 1 else f"{study.cards} models of cards"
         found.append(
             f"{wording.listed(study.gpus)} are {cards}: {wording.listed(slices)} "
             f"{'is a slice' if len(slices) == 1 else 'are slices'} with fewer SMs and the same "

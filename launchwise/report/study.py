@@ -70,7 +70,7 @@ class StudyData:
 
     @property
     def cards(self) -> int:
-        """Number of physical cards behind the GPUs."""
+        """Number of models of cards behind the GPUs."""
         return len({self.profiles[gpu].card_model for gpu in self.gpus})
 
     @cached_property

@@ -215,7 +215,7 @@ def test_a_missing_nvcc_is_one_line(project: Project, tmp_path: Path) -> None:
     project.configure(config)
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name in ("bash", "sh", "git", "uname"):
+    for name in ("bash", "sh", "git", "uname", "which"):
         if found := shutil.which(name):
             os.symlink(found, tools / name)
     target = "results/build/acoustic/sm_90.cubins"

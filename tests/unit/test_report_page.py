@@ -111,7 +111,7 @@ def test_numbers_reach_the_page(page: str) -> None:
     assert "block3d 32×4×1 for everything reaches 89 % of the best speed" in page
     assert "missed" in page
     assert "Using big&#39;s best configurations on big.sm4 loses 58.1 % on average" in page
-    assert "one physical card" in page
+    assert "one model of card" in page
     assert "bbbbbbbbbbbb" in page
 
 
