@@ -1,0 +1,160 @@
+"""A whole study through the command line, on a small part of the recorded sweeps."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pandas as pd
+import pytest
+from samples import ROOT, Project, copy_project
+
+from launchwise.gpu import read_profile, write_profile
+from launchwise.spec import Spec
+from launchwise.tables import (
+    evaluation_schema,
+    measurement_schema,
+    read_table,
+    training_schema,
+    write_table,
+)
+
+GPUS = ("h200", "h200.sm16")
+TRAIN, TEST = [256, 512], [300, 550]
+STUDY: dict[str, Any] = {
+    "workload": "acoustic",
+    "title": "Small",
+    "question": "Which tile?",
+    "models": ["tree", "c45"],
+    "splits": {
+        "paper": {
+            "kind": "problems",
+            "title": "sizes",
+            "train": {"n": TRAIN},
+            "test": {"n": TEST},
+        },
+        "transfer": {"kind": "leave_one_gpu_out", "title": "GPUs"},
+    },
+}
+SPLIT = "results/splits/acoustic_tile.json"
+CLEAN = "results/clean/acoustic_tile/paper.parquet"
+MODEL = "results/models/acoustic_tile/tree/summary.json"
+EVALUATION = "results/evaluation/acoustic_tile.parquet"
+REPORT = "results/report/index.html"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> Project:
+    """A copy of the project with two GPUs and four sizes of the real sweeps, run once."""
+    project = copy_project(tmp_path_factory.mktemp("study") / "project", acoustic_spec)
+    schema = measurement_schema(acoustic_spec)
+    for gpu in GPUS:
+        recorded = ROOT / "data" / "recorded" / gpu
+        rows = read_table(recorded / "acoustic.parquet", schema)
+        rows = rows[rows["n"].isin(TRAIN + TEST)].reset_index(drop=True)
+        folder = project.folder / "data" / "recorded" / gpu
+        write_table(folder / "acoustic.parquet", rows, schema)
+        write_profile(folder / "profile.json", read_profile(recorded / "profile.json", gpu))
+    configure(project)
+    done = project.snakemake("--cores", "2", "--quiet", "all")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return project
+
+
+def configure(project: Project, **changes: Any) -> None:
+    """Settings of the small study with ``changes`` in it."""
+    config = project.config()
+    config["gpus"] = {gpu: {"source": "recorded"} for gpu in GPUS}
+    config["search"] = {"trials": 1, "folds": 2}
+    config["studies"] = {"acoustic_tile": {**STUDY, **changes}}
+    project.configure(config)
+
+
+def stamps(project: Project) -> dict[str, int]:
+    """When each stage's file was written."""
+    files = (SPLIT, CLEAN, MODEL, EVALUATION, REPORT)
+    return {name: (project.folder / name).stat().st_mtime_ns for name in files}
+
+
+def test_training_never_sees_a_test_row(study: Project, acoustic_spec: Spec) -> None:
+    rows = read_table(study.folder / CLEAN, training_schema(acoustic_spec))
+    assert set(rows["n"]) == set(TRAIN)
+    transfer = study.folder / "results/clean/acoustic_tile/transfer.parquet"
+    rows = read_table(transfer, training_schema(acoustic_spec))
+    assert set(zip(rows["fold"], rows["gpu"], strict=True)) == {GPUS, GPUS[::-1]}
+    # And the rule has no other way to a row: its inputs name no sweep.
+    plan = study.snakemake("-n", "--forcerun", "train", "--", MODEL.rsplit("/", 1)[0])
+    block = (plan.stdout + plan.stderr).split("rule train:", 1)[1].split("output:", 1)[0]
+    assert "results/clean/acoustic_tile/paper.parquet" in block
+    assert "results/sweeps" not in block
+    assert "results/splits" not in block
+
+
+def test_every_test_problem_is_judged_by_every_model(study: Project, acoustic_spec: Spec) -> None:
+    found = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
+    paper = found[found["split"] == "paper"]
+    assert set(paper["n"]) == set(TEST)
+    counts = paper.groupby("model").size()
+    assert {"tree", "c45", "untiled", "best_on_average", "nearest_size", "oracle"} <= set(
+        counts.index
+    )
+    assert set(counts) == {len(GPUS) * len(TEST) * 6}
+    assert (paper.loc[paper["model"] == "oracle", "fraction"] == 1).all()
+    assert (paper.loc[paper["model"] == "untiled", "improvement"] == 1).all()
+
+
+def test_the_best_time_is_the_sweeps_own(study: Project) -> None:
+    sweep = pd.read_parquet(study.folder / "results/sweeps/h200/acoustic.parquet")
+    ok = sweep[(sweep["status"] == "ok") & (sweep["n"] == 550)]
+    expected = ok.groupby(["dtype", "order"])["time_ms"].min()
+    found = pd.read_parquet(study.folder / EVALUATION)
+    found = found[(found["model"] == "oracle") & (found["gpu"] == "h200") & (found["n"] == 550)]
+    found = found[found["split"] == "paper"].set_index(["dtype", "order"])["time_ms"]
+    assert found.to_dict() == pytest.approx(expected.to_dict())
+
+
+def test_the_report_names_both_gpus_and_asks_for_nothing(study: Project) -> None:
+    page = (study.folder / REPORT).read_text(encoding="utf-8")
+    assert all(gpu in page for gpu in GPUS)
+    assert 'src="http' not in page
+    assert "stylesheet" not in page
+
+
+def test_a_second_run_does_nothing(study: Project) -> None:
+    before, begin = stamps(study), time.monotonic()
+    done = study.snakemake("--cores", "2")
+    assert "Nothing to be done" in done.stdout + done.stderr
+    assert time.monotonic() - begin < 10
+    assert stamps(study) == before
+
+
+def test_changed_fences_clean_again_and_split_no_more(study: Project) -> None:
+    before = stamps(study)
+    configure(study, fences={"scope": "global", "factor": 1.5})
+    plan = study.snakemake("-n", "--quiet", "rules", "--", "evaluate_acoustic_tile")
+    assert plan.returncode == 0, plan.stderr
+    done = study.snakemake("--cores", "2", "--quiet", "all", "--", "clean_acoustic_tile")
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = stamps(study)
+    assert after[SPLIT] == before[SPLIT]
+    assert after[CLEAN] > before[CLEAN]
+    assert after[MODEL] == before[MODEL]
+    configure(study)
+    assert study.snakemake("--cores", "2", "--quiet", "all").returncode == 0
+
+
+def test_an_edited_library_module_reruns_its_stage_alone(study: Project) -> None:
+    before = stamps(study)
+    module = study.folder / "launchwise" / "evaluate.py"
+    module.write_text(module.read_text() + "\n# edited\n")
+    done = study.snakemake("--cores", "2", "--quiet", "all")
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = stamps(study)
+    assert {name for name in before if after[name] != before[name]} == {EVALUATION, REPORT}
+
+
+def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> None:
+    found = json.loads((study.folder / SPLIT).read_text())
+    assert found["distinct_cards"] == 1
+    assert found["splits"]["transfer"]["folds_on_unseen_cards"] == 0

@@ -1,0 +1,222 @@
+"""C4.5 on sets small enough to work out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise.c45 import C45Tree, Node, added_errors
+
+# Each row: features, class.
+Rows = list[tuple[tuple[int, ...], int]]
+examples = st.lists(
+    st.tuples(
+        st.tuples(st.integers(0, 4), st.integers(0, 4)), st.integers(0, 2), st.integers(1, 3)
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+def grown(rows: Rows, weights: list[float] | None = None, **options: float) -> C45Tree:
+    features = np.array([features for features, _ in rows], dtype=float)
+    classes = np.array([number for _, number in rows])
+    return C45Tree(**options).fit(
+        features, classes, np.ones(len(rows)) if weights is None else np.array(weights)
+    )
+
+
+def leaves(node: Node) -> Iterator[Node]:
+    if node.is_leaf:
+        yield node
+    for child in node.children:
+        yield from leaves(child)
+
+
+def bits(*counts: int) -> float:
+    total = sum(counts)
+    return -sum(c / total * math.log2(c / total) for c in counts if c)
+
+
+def gain_and_ratio(rows: Rows, feature: int) -> tuple[float, float]:
+    """Of the split of a feature of 0 and 1, two classes."""
+    sides = [[c for features, c in rows if features[feature] == side] for side in (0, 1)]
+    whole = [c for _, c in rows]
+    after = sum(len(side) / len(rows) * bits(side.count(0), side.count(1)) for side in sides)
+    gain = bits(whole.count(0), whole.count(1)) - after
+    return gain, gain / bits(*map(len, sides))
+
+
+def columns(*parts: tuple[int, int]) -> list[list[int]]:
+    """A feature a pair: so many of 8 examples of class 0, then of class 1, have it at 0."""
+    return [[0] * a + [1] * (8 - a) + [0] * b + [1] * (8 - b) for a, b in parts]
+
+
+def ratio_rows(*parts: tuple[int, int]) -> Rows:
+    return [
+        (features, number // 8)
+        for number, features in enumerate(zip(*columns(*parts), strict=True))
+    ]
+
+
+def test_gain_ratio_and_not_information_gain_chooses_the_feature() -> None:
+    # Feature 0: (7,1)|(1,7), gain .456, ratio .456. Feature 1: (5,0)|(3,8), gain .419, ratio .467.
+    # Feature 2: (5,3)|(3,5), gain .046, which keeps the average below feature 1's gain.
+    rows = ratio_rows((7, 1), (5, 0), (5, 3))
+    (gain_0, ratio_0), (gain_1, ratio_1) = gain_and_ratio(rows, 0), gain_and_ratio(rows, 1)
+    assert gain_0 > gain_1
+    assert ratio_1 > ratio_0
+    tree = grown(rows, confidence=1.0)
+    assert (tree.root.feature, tree.root.threshold) == (1, 0.0)
+    assert tree.root.left is not None
+    assert tree.root.left.distribution.tolist() == [5, 0]
+
+
+def test_a_feature_of_less_than_average_gain_is_not_chosen_for_its_ratio() -> None:
+    # As above without the third feature: the average is now above feature 1's gain.
+    assert grown(ratio_rows((7, 1), (5, 0)), confidence=1.0).root.feature == 0
+
+
+def test_the_threshold_is_that_of_largest_gain() -> None:
+    rows: Rows = [((value,), int(value > 4)) for value in (1, 2, 3, 4, 5, 6, 7, 8)]
+    tree = grown(rows)
+    assert tree.leaves == 2
+    # The largest value of the training set that is not above it, as Release 8 has it.
+    assert tree.root.threshold == 4
+
+
+def test_choosing_among_many_thresholds_costs_bits() -> None:
+    # Best of three thresholds gains .311 of a bit, and log2(3) / 4 = .396 pay for the choice.
+    rows: Rows = [((1,), 0), ((2,), 1), ((3,), 1), ((4,), 0)]
+    assert grown(rows, minimum=1.0, confidence=1.0).leaves == 1
+    # The same split when there is no other threshold.
+    only: Rows = [((1,), 0), ((2,), 1), ((2,), 1), ((2,), 0)]
+    assert grown(only, minimum=1.0, confidence=1.0).leaves == 2
+
+
+@given(examples, st.sampled_from([0.1, 0.25, 1.0]))
+def test_a_row_of_weight_two_equals_the_row_twice(
+    drawn: list[tuple[tuple[int, int], int, int]], confidence: float
+) -> None:
+    rows: Rows = [(features, number) for features, number, _ in drawn]
+    weights = [float(weight) for _, _, weight in drawn]
+    repeated: Rows = [
+        (features, number) for features, number, weight in drawn for _ in range(weight)
+    ]
+    weighed = grown(rows, weights, confidence=confidence)
+    assert weighed.plain() == grown(repeated, confidence=confidence).plain()
+
+
+def test_weights_decide_the_majority() -> None:
+    rows: Rows = [((1,), 0), ((1,), 0), ((1,), 1)]
+    assert grown(rows).distributions(np.array([[1.0]])).tolist() == [
+        [pytest.approx(2 / 3), pytest.approx(1 / 3)]
+    ]
+    heavy = grown(rows, [1.0, 1.0, 6.0]).distributions(np.array([[1.0]]))
+    assert heavy.tolist() == [[0.25, 0.75]]
+
+
+def test_estimated_errors_are_those_of_quinlans_table() -> None:
+    # U_25%(0, N) of the book's example: 6 x .206, 9 x .143, 1 x .750; U_25%(1, 16) = .157.
+    assert added_errors(6, 0, 0.25) / 6 == pytest.approx(0.206, abs=5e-4)
+    assert added_errors(9, 0, 0.25) / 9 == pytest.approx(0.143, abs=5e-4)
+    assert added_errors(1, 0, 0.25) == pytest.approx(0.75)
+    assert (1 + added_errors(16, 1, 0.25)) / 16 == pytest.approx(0.157, abs=3e-3)
+    assert added_errors(16, 1, 0.6) == 0.0
+
+
+@given(
+    st.floats(1, 100), st.floats(0, 1), st.floats(0.02, 0.24), st.floats(0.26, 0.5)
+)  # fmt: skip
+def test_less_confidence_adds_more_errors(
+    total: float, share: float, low: float, high: float
+) -> None:
+    errors = share * total / 2
+    assert added_errors(total, errors, low) >= added_errors(total, errors, high) - 1e-9
+    assert added_errors(total, errors, high) >= -1e-9
+
+
+def noisy() -> Rows:
+    """Feature 0 tells class 2 from the rest; 1 and 2 can only single out one odd example.
+
+    Below feature 0 at 0 lie leaves of 8, 3 and 1: estimated errors 1.27 + 1.11 + .75 = 3.13, more
+    than the 2.44 of one leaf with 1 error among 12.
+    """
+    block = [((0, 0), 0)] * 3 + [((0, 1), 0)] * 3 + [((1, 0), 0)] * 5 + [((1, 1), 1)]
+    return [((0, *rest), number) for rest, number in block] + [
+        ((1, *rest), 2) for rest, _ in block
+    ]
+
+
+def test_pruning_cuts_a_split_on_noise_and_keeps_a_real_one() -> None:
+    assert grown(noisy(), minimum=1.0, confidence=1.0).leaves == 4
+    pruned = grown(noisy(), minimum=1.0, confidence=0.25)
+    assert pruned.leaves == 2
+    assert pruned.root.feature == 0
+    assert sorted(leaf.distribution.tolist() for leaf in leaves(pruned.root)) == [
+        [0, 0, 12],
+        [11, 1, 0],
+    ]
+
+
+def test_a_split_that_saves_no_error_is_collapsed() -> None:
+    # 0 is the majority on both sides: the split gains bits and no correct answer.
+    rows: Rows = [((0,), 0)] * 20 + [((1,), 0)] * 6 + [((1,), 1)] * 5
+    assert grown(rows, confidence=1.0).leaves == 2
+    assert grown(rows, confidence=0.6).leaves == 1
+
+
+def test_a_lone_example_gets_no_leaf_of_its_own() -> None:
+    rows: Rows = [((0,), 1)] + [((1,), 0)] * 9
+    assert grown(rows, minimum=1.0, confidence=1.0).leaves == 2
+    assert grown(rows, confidence=1.0).leaves == 1
+    twice: Rows = [((0,), 1), *rows]
+    assert grown(twice, confidence=1.0).leaves == 2
+
+
+@given(examples, st.sampled_from([2.0, 3.5]))
+def test_every_leaf_holds_the_minimum(
+    drawn: list[tuple[tuple[int, int], int, int]], minimum: float
+) -> None:
+    rows: Rows = [(features, number) for features, number, _ in drawn]
+    weights = [float(weight) for _, _, weight in drawn]
+    tree = grown(rows, weights, minimum=minimum, confidence=1.0)
+    held = [leaf.distribution.sum() for leaf in leaves(tree.root)]
+    assert sum(held) == pytest.approx(sum(weights))
+    assert len(held) == 1 or min(held) >= minimum - 1e-9
+
+
+@given(examples)
+def test_shares_are_those_of_the_examples_in_the_leaf(
+    drawn: list[tuple[tuple[int, int], int, int]],
+) -> None:
+    rows: Rows = [(features, number) for features, number, _ in drawn]
+    tree = grown(rows, confidence=1.0)
+    asked = np.array([features for features, _ in rows], dtype=float)
+    found = tree.distributions(asked)
+    classes = np.array([number for _, number in rows])
+    for shares in np.unique(found, axis=0):
+        # Unpruned leaves with the same shares: together they hold examples in those shares.
+        there = classes[(found == shares).all(axis=1)]
+        counted = np.bincount(there, minlength=len(shares)) / len(there)
+        assert counted == pytest.approx(shares)
+
+
+@given(examples)
+def test_a_tree_comes_back_from_json(drawn: list[tuple[tuple[int, int], int, int]]) -> None:
+    tree = grown([(features, number) for features, number, _ in drawn])
+    again = C45Tree().restore(json.loads(json.dumps(tree.plain())))
+    asked = np.array([[x, y] for x in np.arange(-1, 6, 0.5) for y in np.arange(-1, 6, 0.5)])
+    assert again.distributions(asked).tolist() == tree.distributions(asked).tolist()
+    assert again.leaves == tree.leaves
+
+
+def test_no_examples_are_refused() -> None:
+    with pytest.raises(ValueError, match="no examples"):
+        C45Tree().fit(np.empty((0, 1)), np.empty(0, dtype=int), np.empty(0))

@@ -1,0 +1,137 @@
+"""Figures of merit against numbers worked out by hand or by brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise import metrics
+
+NAN = float("nan")
+times = st.lists(st.integers(1, 20).map(float), min_size=1, max_size=8)
+
+
+def test_improvement_coefficient_is_the_mean_of_ratios() -> None:
+    # Ratios 2, 1/2 and 4: 6.5 / 3. The ratio of means would be 7 / 3.75.
+    baseline, recommended = np.array([2.0, 1.0, 4.0]), np.array([1.0, 2.0, 1.0])
+    assert metrics.improvement_coefficient(baseline, recommended) == pytest.approx(6.5 / 3)
+
+
+def test_a_recommendation_without_a_time_improves_by_0_and_is_counted() -> None:
+    baseline, recommended = np.array([4.0, 4.0]), np.array([1.0, NAN])
+    assert metrics.improvement_coefficient(baseline, recommended) == pytest.approx(2.0)
+    assert metrics.percent_improved(np.array([4.0, NAN, 0.0, 1.5])) == 50.0
+
+
+def test_as_fast_as_the_baseline_is_no_improvement() -> None:
+    assert metrics.percent_improved(np.array([1.0, 1.0 + 1e-9, 0.5, 3.0])) == 50.0
+
+
+def test_improved_runs_pairs_every_repeat_with_every_other() -> None:
+    # Below the baseline's (2, 4): 1 below both, 3 below one, 5 below none: 3 of 6 pairs.
+    found = metrics.improved_runs(np.array([1.0, 3.0, 5.0]), np.array([2.0, 4.0]))
+    assert found == pytest.approx(3 / 6)
+    assert metrics.improved_runs(np.array([2.0]), np.array([2.0])) == 0.0
+
+
+@given(times, times, st.randoms())
+def test_improved_runs_do_not_depend_on_the_order_of_runs(
+    first: list[float], second: list[float], random: object
+) -> None:
+    shuffled = list(first)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    expected = sum(a < b for a, b in itertools.product(first, second)) / len(first) / len(second)
+    found = metrics.improved_runs(np.array(shuffled), np.array(second))
+    assert found == pytest.approx(expected)
+
+
+def test_geometric_mean_by_hand() -> None:
+    assert metrics.geometric_mean([1.0, 0.25]) == pytest.approx(0.5)
+    assert metrics.geometric_mean([2.0, 4.0, 8.0]) == pytest.approx(4.0)
+    assert metrics.geometric_mean([1.0, 0.0]) == 0.0
+
+
+@given(times, st.integers(1, 9))
+def test_expected_best_is_the_mean_over_every_draw(values: list[float], draws: int) -> None:
+    every = list(itertools.combinations(values, min(draws, len(values))))
+    expected = sum(map(min, every)) / len(every)
+    assert metrics.expected_best(np.array(values), draws) == pytest.approx(expected)
+
+
+@given(times, st.integers(1, 9), st.integers(1, 21))
+def test_chance_below_is_the_share_of_every_draw(
+    values: list[float], draws: int, limit: int
+) -> None:
+    every = list(itertools.combinations(values, min(draws, len(values))))
+    expected = sum(min(draw) < limit for draw in every) / len(every)
+    found = metrics.chance_below(np.array(values), float(limit), draws)
+    assert found == pytest.approx(expected)
+
+
+def test_expected_best_of_two_of_four_by_hand() -> None:
+    # Pairs of 1, 2, 3, 10: three have 1 as their smaller, two have 2, one has 3.
+    assert metrics.expected_best(np.array([10.0, 1.0, 3.0, 2.0]), 2) == pytest.approx(10 / 6)
+
+
+@pytest.mark.parametrize(("count", "draws"), [(1, 1), (5000, 1), (5000, 20), (5000, 5000)])
+def test_chances_of_draws_sum_to_1_for_whole_sweeps(count: int, draws: int) -> None:
+    weights = metrics.draws_weights(count, draws)
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[0] == pytest.approx(draws / count)
+    # The smallest of d draws has d - 1 larger ones: the last d - 1 ranks cannot be it.
+    assert np.count_nonzero(weights) <= count - draws + 1
+
+
+def test_spearman_by_hand() -> None:
+    # Rank differences 1, 1, 0, 0: 1 - 6 * 2 / (4 * 15).
+    assert metrics.spearman(np.array([1, 2, 3, 4]), np.array([20, 10, 30, 40])) == pytest.approx(
+        0.8
+    )
+    assert metrics.spearman(np.array([1, 5, 6]), np.array([9, 4, 1])) == pytest.approx(-1.0)
+    # Ties share a rank: (1, 2.5, 2.5) against (1, 2, 3).
+    assert metrics.spearman(np.array([1, 2, 2]), np.array([1, 2, 3])) == pytest.approx(
+        math.sqrt(3) / 2
+    )
+
+
+@given(st.lists(st.integers(1, 50), min_size=3, max_size=10, unique=True), st.data())
+def test_spearman_sees_ranks_only(values: list[int], data: st.DataObject) -> None:
+    measured = np.array(data.draw(st.permutations(values)), dtype=float)
+    predicted = np.array(values, dtype=float)
+    found = metrics.spearman(predicted, measured)
+    assert -1 - 1e-12 <= found <= 1 + 1e-12
+    assert metrics.spearman(np.exp(predicted / 9), measured**3) == pytest.approx(found)
+    assert metrics.spearman(-predicted, measured) == pytest.approx(-found)
+
+
+def test_spearman_of_constants_or_of_one_value_is_unknown() -> None:
+    assert math.isnan(metrics.spearman(np.array([1.0, 1.0]), np.array([1.0, 2.0])))
+    assert math.isnan(metrics.spearman(np.array([1.0]), np.array([1.0])))
+
+
+def test_mape_is_relative_to_what_was_measured() -> None:
+    # Off by 100 % and by 50 %, relative to the measured 1 and 4.
+    found = metrics.mean_absolute_percentage_error(np.array([2.0, 2.0]), np.array([1.0, 4.0]))
+    assert found == pytest.approx(75.0)
+
+
+def test_null_accuracy_is_the_share_of_the_most_frequent_class() -> None:
+    assert metrics.null_accuracy([("a", 1), ("b", 1), ("a", 1), ("a", 2)]) == 0.5
+
+
+def test_figures_of_nothing_are_unknown() -> None:
+    none = np.array([])
+    for found in (
+        metrics.geometric_mean(none),
+        metrics.improvement_coefficient(none, none),
+        metrics.percent_improved(none),
+        metrics.improved_runs(none, np.array([1.0])),
+        metrics.mean_absolute_percentage_error(none, none),
+        metrics.null_accuracy([]),
+    ):
+        assert math.isnan(found)
