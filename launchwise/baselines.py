@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Self
 
 import numpy as np
@@ -107,6 +108,7 @@ class _Nearest(Recommender):
         )
         return Judgement.without_times(regret, ~self.domain.is_baseline(rows))
 
+    @abstractmethod
     def _nearest(self, problem: np.ndarray, gpu: np.ndarray, same: np.ndarray) -> np.ndarray:
         """Number of the nearest training case of each asked case.
 
@@ -117,7 +119,6 @@ class _Nearest(Recommender):
         same
             Whether both are on the same GPU, same shape.
         """
-        raise NotImplementedError
 
 
 class NearestSize(_Nearest):

@@ -207,6 +207,11 @@ def _columns(rows: pd.DataFrame, names: list[str]) -> dict[str, pd.Series[Any]]:
 def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[int]) -> pd.DataFrame:
     """Oracle and random draws for every test case of a fold."""
     cases = truth.numbers(case.key for case in fold.test)
+    if (cases < 0).any():
+        lost = fold.test[int(cases.argmin())].key
+        raise UserError(
+            "evaluate", f"{fold.split}.{fold.fold}", f"no sweep holds test problem {lost}"
+        )
     rows = _case_rows(fold.test, domain)
     oracle = rows.assign(
         **_columns(truth.best(cases), domain.spec.tunable_columns),

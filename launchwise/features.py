@@ -272,7 +272,7 @@ def configuration_codes(rows: pd.DataFrame, columns: list[str], spec: Spec) -> n
         digits = allowed.get_indexer(pd.Index(distinct, dtype=allowed.dtype))[numbers]
         if len(digits) and digits.min() < 0:
             raise ValueError(
-                f"{name} holds {values.iloc[int(digits.argmin())]!r}, unknown to the spec"
+                f"{name} holds {values.iloc[int(digits.argmin())]}, unknown to the spec"
             )
         codes = codes * len(allowed) + digits
     return codes

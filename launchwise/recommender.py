@@ -19,7 +19,7 @@ from launchwise.errors import UserError, unknown
 from launchwise.features import Domain
 from launchwise.space import Problem
 from launchwise.splits import Case, case_codes
-from launchwise.storage import read_json, write_json
+from launchwise.storage import digest_files, read_json, write_json
 
 FACTS_FILE = "recommender.json"
 
@@ -170,7 +170,12 @@ class Recommender(ABC):
         """Write the fitted recommender into ``folder``."""
         folder.mkdir(parents=True, exist_ok=True)
         self.save_model(folder)
-        facts = {"class": type(self).__name__, "parameters": self.parameters, "state": self.state()}
+        facts = {
+            "class": type(self).__name__,
+            "parameters": self.parameters,
+            "state": self.state(),
+            "files": {path.name: digest_files([path]) for path in _own_files(folder)},
+        }
         write_json(folder / FACTS_FILE, facts)
 
     @classmethod
@@ -180,13 +185,24 @@ class Recommender(ABC):
         Raises
         ------
         UserError
-            When the folder holds none, or one of another class.
+            When the folder holds none, one of another class, or a damaged one.
         """
         facts = read_json(folder / FACTS_FILE)
         if facts.get("class") != cls.__name__:
             message = f"holds a {facts.get('class')}, not a {cls.__name__}"
             raise UserError(folder / FACTS_FILE, "class", message)
+        # Libraries written in C++ may end the whole process when they read a truncated model.
+        whole = {path.name: digest_files([path]) for path in _own_files(folder)}
+        for name, known in facts.get("files", {}).items():
+            if whole.get(name) != known:
+                message = "cannot be read as a model: it is missing, truncated or changed"
+                raise UserError(folder / name, "", message)
         found = cls(domain, **facts["parameters"])
         found.load_model(folder)
         found.restore(facts["state"])
         return found
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """Files that ``save_model`` wrote."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name != FACTS_FILE)

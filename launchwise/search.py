@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -186,6 +187,8 @@ def _storage(path: Path) -> Any:
     # A killed search leaves its lock behind: an append takes milliseconds, so 5 s is long enough.
     lock = JournalFileOpenLock(str(path), grace_period=5)
     try:
+        for line in path.read_bytes().splitlines() if path.is_file() else ():
+            json.loads(line)  # Optuna minds a damaged last line only once it has written after it.
         return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
     except (ValueError, KeyError):
         # Not a journal, or damaged inside: keep it for whoever wonders, and start anew.

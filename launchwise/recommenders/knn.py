@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -84,6 +85,6 @@ class KnnRecommender(TimeRegressor):
         try:
             with np.load(path, allow_pickle=False) as stored:
                 self._points, self._values = stored["points"], stored["target"]
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
         self._prepare()

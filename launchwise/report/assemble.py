@@ -44,8 +44,8 @@ def report(
     cards = len({profile.card_model for profile in profiles.values()})
     lead = (
         f"{wording.plural(len(studies), 'study', 'studies')} on {wording.listed(profiles)} "
-        f"({wording.plural(cards, 'model of card', 'models of card')}). Written {wording.moment(run.written_at)}, "
-        f"commit {wording.short(run.commit)}."
+        f"({wording.plural(cards, 'model of card', 'models of card')}). "
+        f"Written {wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
     return render(title, lead, made), render(title, lead, made, figures=False)

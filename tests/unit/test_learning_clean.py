@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise import space
@@ -85,6 +85,7 @@ def test_there_are_no_fences_for_few_values_or_without_spread(values: list[float
     assert tukey_fences(np.array(values)) == (-np.inf, np.inf)
 
 
+@settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), st.floats(1e-6, 1e6))
 def test_scaling_the_times_changes_nothing_within_a_problem(
     acoustic_spec: Spec, seed: int, factor: float
@@ -107,6 +108,7 @@ def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(acoustic_spe
     assert kept == [6, 5]
 
 
+@settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), SCOPES, st.sampled_from([0.5, 1.5]))
 def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
     acoustic_spec: Spec, seed: int, scope: Scope, factor: float
@@ -130,6 +132,7 @@ def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
     removed_schema(acoustic_spec).validate(found.removed)
 
 
+@settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), SCOPES)
 def test_times_of_test_problems_have_no_part_in_the_fences(
     acoustic_spec: Spec, seed: int, scope: Scope

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise import metrics
@@ -39,6 +39,7 @@ def test_improved_runs_pairs_every_repeat_with_every_other() -> None:
     assert metrics.improved_runs(np.array([2.0]), np.array([2.0])) == 0.0
 
 
+@settings(deadline=None)
 @given(times, times, st.randoms())
 def test_improved_runs_do_not_depend_on_the_order_of_runs(
     first: list[float], second: list[float], random: object
@@ -56,6 +57,7 @@ def test_geometric_mean_by_hand() -> None:
     assert metrics.geometric_mean([1.0, 0.0]) == 0.0
 
 
+@settings(deadline=None)
 @given(times, st.integers(1, 9))
 def test_expected_best_is_the_mean_over_every_draw(values: list[float], draws: int) -> None:
     every = list(itertools.combinations(values, min(draws, len(values))))
@@ -63,6 +65,7 @@ def test_expected_best_is_the_mean_over_every_draw(values: list[float], draws: i
     assert metrics.expected_best(np.array(values), draws) == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(times, st.integers(1, 9), st.integers(1, 21))
 def test_chance_below_is_the_share_of_every_draw(
     values: list[float], draws: int, limit: int
@@ -99,6 +102,7 @@ def test_spearman_by_hand() -> None:
     )
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 50), min_size=3, max_size=10, unique=True), st.data())
 def test_spearman_sees_ranks_only(values: list[int], data: st.DataObject) -> None:
     measured = np.array(data.draw(st.permutations(values)), dtype=float)

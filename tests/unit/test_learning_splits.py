@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise import space
@@ -79,6 +79,7 @@ def by_sizes(train: set[int], test: set[int]) -> ProblemSplit:
 TRANSFER = TransferSplit(kind="leave_one_gpu_out", title="x")
 
 
+@settings(deadline=None, max_examples=50)
 @given(studies, st.sets(st.sampled_from(SIZES), min_size=1, max_size=3))
 def test_problem_split_is_disjoint_and_complete(
     acoustic_spec: Spec, study: dict[str, Any], train: set[int]
@@ -106,6 +107,7 @@ def test_problem_split_is_disjoint_and_complete(
     assert set(found["skipped"]) == set(study) - set(used)
 
 
+@settings(deadline=None, max_examples=50)
 @given(studies)
 def test_leaving_a_gpu_out_is_disjoint_and_complete(
     acoustic_spec: Spec, study: dict[str, Any]
@@ -137,9 +139,7 @@ def test_a_problem_on_both_sides_is_an_error_of_one_line(acoustic_spec: Spec) ->
     assert "on a" in message
 
 
-@pytest.mark.parametrize(
-    ("train", "test", "part"), [({200}, {64}, "train"), ({64}, {200}, "test")]
-)
+@pytest.mark.parametrize(("train", "test", "part"), [({200}, {64}, "train"), ({64}, {200}, "test")])
 def test_a_split_of_unmeasured_problems_names_its_key(
     acoustic_spec: Spec, train: set[int], test: set[int], part: str
 ) -> None:
@@ -227,6 +227,7 @@ def test_a_case_is_the_same_whatever_the_order_of_its_names() -> None:
     check_disjoint(Fold("it", ALL, (one,), (Case("b", other.problem),)))
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(GPUS), problems), max_size=25), st.data())
 def test_rows_are_numbered_and_found_by_their_case(
     acoustic_spec: Spec, named: list[tuple[str, Any]], data: st.DataObject
@@ -245,6 +246,7 @@ def test_rows_are_numbered_and_found_by_their_case(
     assert among(rows, chosen, acoustic_spec).tolist() == wanted
 
 
+@settings(deadline=None, max_examples=50)
 @given(
     st.integers(2, 12).flatmap(
         lambda count: st.lists(st.integers(0, count - 1), max_size=40).flatmap(
