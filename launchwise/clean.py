@@ -1,4 +1,4 @@
-"""Training rows of a split, and Tukey's fences that take outliers out of them.
+"""Training rows of every split, and Tukey's fences that take outliers out of them.
 
 Tukey (Exploratory Data Analysis, 1977): a value outside ``[q1 - f IQR, q3 + f IQR]`` is an outlier,
 with f = 1.5. Two scopes:
@@ -95,7 +95,7 @@ def clean(
     sweeps
         GPU to its measurements.
     folds
-        Folds of one split.
+        Folds of every split.
 
     Returns
     -------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,28 +58,28 @@ def recommend_model(
 
 
 def recommend_baselines(
-    study: str, clean_files: Mapping[str, str | Path], folds: list[Fold], domain: Domain
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """First recommendation of every baseline for every test case, and facts.
+    study: str, training: str | Path, folds: list[Fold], domain: Domain
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    """First recommendation of every baseline for every test case, and the seconds it took.
 
     Parameters
     ----------
-    clean_files
-        Split to its file of training rows.
+    training
+        File of training rows.
 
     Raises
     ------
     UserError
         When a fold has no training rows.
     """
-    training = {split: read_training(path, domain) for split, path in clean_files.items()}
+    known = dict(list(read_training(training, domain).groupby(["split", "fold"])))
     tables = []
     seconds = dict.fromkeys(BASELINES, 0.0)
     for fold in folds:
-        rows = training[fold.split]
-        rows = rows[rows["fold"] == fold.fold].reset_index(drop=True)
-        if rows.empty:
-            raise UserError(clean_files[fold.split], "fold", f"{fold.fold!r} has no training rows")
+        rows = known.get((fold.split, fold.fold))
+        if rows is None:
+            raise UserError(training, f"{fold.split}/{fold.fold}", "has no training rows")
+        rows = rows.reset_index(drop=True)
         choices = domain.choices(fold.test)
         for name, kind in BASELINES.items():
             recommender = kind(domain).fit(rows)
@@ -90,4 +89,4 @@ def recommend_baselines(
             first = table[table["rank"] == 1]
             tables.append(first.assign(split=fold.split, fold=fold.fold, model=name))
     table = pd.concat(tables, ignore_index=True)
-    return table.assign(study=study), {"seconds_to_recommend": seconds}
+    return table.assign(study=study), seconds

@@ -3,6 +3,11 @@
 The objective is the recommender's own figure: mean log(time / best) of the first
 :data:`JUDGED` recommendations for problems that it did not learn from. Folds never part a (GPU,
 problem): rows of one problem on both sides would let a model remember instead of learn.
+
+A few dozen problems make a noisy objective, and the best of many noisy figures is a lucky one. So
+the defaults, which are the first trial, stay unless the best trial beats them clearly: by more than
+one standard error of the difference, problem by problem (the one-standard-error rule of Breiman et
+al., 1984, on paired differences).
 """
 
 from __future__ import annotations
@@ -24,6 +29,9 @@ from launchwise.recommender import Recommender
 from launchwise.splits import case_codes
 from launchwise.storage import digest
 
+REGRETS = "regrets"
+"""Where a trial keeps the regret of each held-out problem."""
+
 JUDGED = 3
 """Recommendations judged for each problem: the first alone makes a jumpy objective."""
 
@@ -32,8 +40,8 @@ JUDGED = 3
 class Found:
     """Outcome of a search.
 
-    ``value`` is the objective (0 is perfect, .03 is 3 % slower than the best); None, like an empty
-    ``parameters``, when nothing was searched.
+    ``parameters`` is empty where the defaults stay; ``value`` is the objective (0 is perfect, .03
+    is 3 % slower than the best), None when nothing was searched.
     """
 
     parameters: dict[str, Any]
@@ -121,6 +129,8 @@ def search(
 ) -> Found:
     """Search hyper-parameters; go on where an earlier search of the same data and space ended.
 
+    A search that was stopped and goes on finds what it would have found in one go.
+
     Parameters
     ----------
     kind
@@ -146,36 +156,55 @@ def search(
     if not trials or len(case_codes(few, domain.spec)[1]) < 2:
         return Found({}, None, 0, time.perf_counter() - started)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    key = digest([name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])
-    study = _study(journal, f"{name} {key}", seed)
+    key = digest([REGRETS, name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])
+    storage = optuna.storages.InMemoryStorage() if journal is None else _storage(journal)
+    study = optuna.create_study(study_name=f"{name} {key}", storage=storage, load_if_exists=True)
     if not _complete(study):
         study.enqueue_trial(_defaults(kind, fixed))
 
     def objective(trial: Any) -> float:
         parameters = {**kind.suggest(trial), **fixed, "seed": seed}
-        return float(held_out_regret(kind(domain, **parameters), few, folds, seed).mean())
+        regret = held_out_regret(kind(domain, **parameters), few, folds, seed)
+        trial.set_user_attr(REGRETS, regret.tolist())
+        return float(regret.mean())
 
-    study.optimize(objective, n_trials=max(0, trials - len(_complete(study))))
-    finished = _complete(study)[:trials]
-    best = min(finished, key=lambda trial: (trial.value, trial.number))
-    found = {name: value for name, value in best.params.items() if name not in fixed}
-    return Found(found, float(best.value), len(finished), time.perf_counter() - started)
+    for finished in range(len(_complete(study)), trials):
+        # A sampler of its own for every trial: what it draws depends on the trials before it, not
+        # on how often the search was stopped.
+        study.sampler = optuna.samplers.TPESampler(seed=seed + finished)
+        study.optimize(objective, n_trials=1)
+    complete = _complete(study)[:trials]
+    chosen = choose([np.array(trial.user_attrs[REGRETS]) for trial in complete])
+    tried = complete[chosen].params if chosen else {}
+    return Found(
+        {name: value for name, value in tried.items() if name not in fixed},
+        float(complete[chosen].value),
+        len(complete),
+        time.perf_counter() - started,
+    )
+
+
+def choose(trials: list[np.ndarray]) -> int:
+    """Which trial to use: the best, if it is clearly better than the first, else the first.
+
+    Parameters
+    ----------
+    trials
+        Regret of each held-out problem, shape (problems,), the same problems in every trial; the
+        first trial is the defaults.
+    """
+    best = min(range(len(trials)), key=lambda number: (trials[number].mean(), number))
+    gain = trials[0] - trials[best]
+    if len(gain) < 2:
+        return 0
+    standard_error = gain.std(ddof=1) / np.sqrt(len(gain))
+    return best if gain.mean() > standard_error else 0
 
 
 def _complete(study: Any) -> list[Any]:
     from optuna.trial import TrialState
 
     return sorted(study.get_trials(states=[TrialState.COMPLETE]), key=lambda trial: trial.number)
-
-
-def _study(journal: Path | None, name: str, seed: int) -> Any:
-    """Optuna's study; the sampler of a resumed one starts from base seed + finished trials."""
-    import optuna
-
-    storage = optuna.storages.InMemoryStorage() if journal is None else _storage(journal)
-    study = optuna.create_study(study_name=name, storage=storage, load_if_exists=True)
-    study.sampler = optuna.samplers.TPESampler(seed=seed + len(_complete(study)))
-    return study
 
 
 def _storage(path: Path) -> Any:

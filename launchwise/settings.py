@@ -126,7 +126,7 @@ class Search(Strict):
 
     trials: int = Field(6, ge=0, le=100000)
     folds: int = Field(3, ge=2, le=20)
-    max_rows: int = Field(8000, ge=100, description="rows that one trial may learn from")
+    max_rows: int = Field(3000, ge=100, description="rows that one trial may learn from")
 
 
 class Settings(Strict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +26,21 @@ CROSS_VALIDATION_FOLDS = 10
 
 
 def read_training(path: str | Path, domain: Domain) -> pd.DataFrame:
-    """Training rows of a split, checked against the cases that the file says it was made for.
+    """Training rows of a study, checked against the cases that the file says it was made for.
 
     Raises
     ------
     UserError
-        When the file is broken, or holds a row of a test case.
+        When the file is broken, or holds a row of a test case or of no known fold.
     """
     rows = read_table(path, training_schema(domain.spec))
-    for fold in read_facts(path)["folds"]:
-        of_fold = rows[rows["fold"] == fold["fold"]]
+    folds = read_facts(path)["folds"]
+    known = {(fold["split"], fold["fold"]) for fold in folds}
+    held = rows[["split", "fold"]].drop_duplicates().itertuples(index=False, name=None)
+    if strange := [pair for pair in held if pair not in known]:
+        raise UserError(path, "fold", "/".join(strange[0]) + " is not among the folds of this file")
+    for fold in folds:
+        of_fold = rows[(rows["split"] == fold["split"]) & (rows["fold"] == fold["fold"])]
         train, test = (_cases(fold[part]) for part in ("train", "test"))
         check_training(of_fold, train, test, domain.spec, str(path))
     return rows
@@ -50,7 +54,7 @@ def train_model(
     name: str,
     entry: ModelEntry,
     domain: Domain,
-    clean_files: Mapping[str, str | Path],
+    training: str | Path,
     options: Search,
     seed: int,
     folder: Path,
@@ -62,8 +66,8 @@ def train_model(
     ----------
     name
         Name of the model in the settings.
-    clean_files
-        Split to its file of training rows.
+    training
+        File of training rows.
     folder
         Where ``<split>/<fold>/`` and ``summary.json`` go; whatever was there is removed.
     journal
@@ -82,19 +86,18 @@ def train_model(
     """
     kind = recommender_class(entry.kind, f"models.{name}")
     shutil.rmtree(folder, ignore_errors=True)
+    rows = read_training(training, domain)
+    if rows.empty:
+        raise UserError(training, "", "holds no training rows")
     folds = []
-    for split, path in clean_files.items():
-        rows = read_training(path, domain)
-        if rows.empty:
-            raise UserError(path, "", "holds no training rows")
-        for fold, of_fold in rows.groupby("fold", sort=False):
-            of_fold = of_fold.drop(columns=["split", "fold"]).reset_index(drop=True)
-            with _blaming(name, entry):
-                facts = _fit_fold(
-                    kind, entry, domain, of_fold, options, seed, folder / split / str(fold),
-                    journal, f"{split}/{fold}",
-                )  # fmt: skip
-            folds.append({"split": split, "fold": str(fold), **facts})
+    for (split, fold), of_fold in rows.groupby(["split", "fold"], sort=False):
+        of_fold = of_fold.drop(columns=["split", "fold"]).reset_index(drop=True)
+        with _blaming(name, entry):
+            facts = _fit_fold(
+                kind, entry, domain, of_fold, options, seed, folder / str(split) / str(fold),
+                journal, f"{split}/{fold}",
+            )  # fmt: skip
+        folds.append({"split": str(split), "fold": str(fold), **facts})
     summary = {
         "model": name,
         "kind": entry.kind,

@@ -9,12 +9,7 @@ rule evaluate:
     input:
         code=code("scripts/evaluate.py"),
         spec=lambda wildcards: spec_of(wildcards.study),
-        recommendations=lambda wildcards: expand(
-            "results/recommendations/{study}/{model}.parquet",
-            study=wildcards.study,
-            model=STUDIES[wildcards.study]["models"],
-        ),
-        baselines="results/recommendations/{study}/baselines.parquet",
+        recommendations="results/recommendations/{study}.parquet",
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),
         splits="results/splits/{study}.json",
@@ -26,7 +21,6 @@ rule evaluate:
     params:
         question=lambda wildcards: question_of(wildcards.study),
         random_draws=lambda wildcards: STUDIES[wildcards.study]["random_draws"],
-        models=lambda wildcards: STUDIES[wildcards.study]["models"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
     script:

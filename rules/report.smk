@@ -25,13 +25,11 @@ REPORTED = {
             for gpu in experiment.gpus_of(study)
         },
         "profiles": {gpu: f"results/gpus/{gpu}.json" for gpu in experiment.gpus_of(study)},
-        "training": f"results/clean/{study}/{list(entry.splits)[0]}.parquet",
-        "removed": f"results/clean/{study}/{list(entry.splits)[0]}.removed.parquet",
+        "training": f"results/clean/{study}.parquet",
+        "removed": f"results/clean/{study}.removed.parquet",
         "evaluation": f"results/evaluation/{study}.parquet",
         "facts": f"results/evaluation/{study}.summary.json",
-        "recommendations": {
-            model: f"results/recommendations/{study}/{model}.parquet" for model in entry.models
-        },
+        "recommendations": f"results/recommendations/{study}.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
         "published": PUBLISHED[study],
     }

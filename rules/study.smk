@@ -31,11 +31,6 @@ def profiles_of(study):
     return [f"results/gpus/{gpu}.json" for gpu in experiment.gpus_of(study)]
 
 
-def training_of(study):
-    """Training rows of the study's splits, in the order of the settings."""
-    return [f"results/clean/{study}/{split}.parquet" for split in STUDIES[study]["splits"]]
-
-
 def question_of(study):
     """What may be recommended, and what counts as good."""
     return {key: STUDIES[study][key] for key in ("candidates", "near_best_percent")}

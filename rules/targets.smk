@@ -13,7 +13,7 @@ for study, entry in settings.studies.items():
         name:
             f"clean_{study}"
         input:
-            expand("results/clean/{study}/{split}.parquet", study=study, split=entry.splits),
+            f"results/clean/{study}.parquet",
 
     rule:
         name:
@@ -25,11 +25,7 @@ for study, entry in settings.studies.items():
         name:
             f"recommend_{study}"
         input:
-            expand(
-                "results/recommendations/{study}/{model}.parquet",
-                study=study,
-                model=[*entry.models, "baselines"],
-            ),
+            f"results/recommendations/{study}.parquet",
 
     rule:
         name:

@@ -9,7 +9,7 @@ rule train:
         code=lambda wildcards: code("scripts/train.py") + code_of(wildcards.model),
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
-        training=lambda wildcards: training_of(wildcards.study),
+        training="results/clean/{study}.parquet",
         profiles=lambda wildcards: profiles_of(wildcards.study),
     output:
         directory("results/models/{study}/{model}"),
@@ -19,7 +19,6 @@ rule train:
     params:
         model=lambda wildcards: MODELS[wildcards.model],
         question=lambda wildcards: question_of(wildcards.study),
-        splits=lambda wildcards: list(STUDIES[wildcards.study]["splits"]),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         search=settings.search.model_dump(mode="json"),

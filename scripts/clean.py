@@ -1,4 +1,4 @@
-"""Training rows of a split inside Tukey's fences, and what the fences removed."""
+"""Training rows of a study inside Tukey's fences, and what the fences removed."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def main(
-    split: str,
     fences: dict[str, Any],
     folder: Path,
     sweeps: dict[str, str],
@@ -29,7 +28,7 @@ def main(
     training: str,
     removed: str,
 ) -> None:
-    """Write the training rows of a split's folds, and the rows that the fences removed.
+    """Write the training rows of every split and fold, and the rows that the fences removed.
 
     Parameters
     ----------
@@ -37,13 +36,14 @@ def main(
         GPU to its file.
     """
     spec = load_spec(folder)
-    folds = read_folds(splits, split)
+    folds = read_folds(splits)
     schema = measurement_schema(spec)
     tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
     cleaned = clean(tables, folds, spec, Fences.model_validate(fences))
     facts = {"counts": cleaned.counts, "fences": fences}
     cases = [
         {
+            "split": fold.split,
             "fold": fold.fold,
             "train": [case.plain() for case in fold.train],
             "test": [case.plain() for case in fold.test],
@@ -55,14 +55,13 @@ def main(
     for count in cleaned.counts:
         log.info(
             "%s %s: %d of %d measured rows kept",
-            split, count["fold"], count["training"], count["measured"],
+            count["split"], count["fold"], count["training"], count["measured"],
         )  # fmt: skip
 
 
 if __name__ == "__main__":
     with running(snakemake):
         main(
-            snakemake.wildcards.split,
             snakemake.params.fences,
             Path(snakemake.params.folder),
             dict(zip(snakemake.params.gpus, snakemake.input.sweeps, strict=True)),

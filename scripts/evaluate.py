@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from launchwise.evaluate import Truth, evaluate, summarise
 from launchwise.features import Domain
 from launchwise.gpu import read_profile
 from launchwise.scripting import running
-from launchwise.spec import Spec, load_spec
+from launchwise.spec import load_spec
 from launchwise.splits import read_folds
 from launchwise.storage import write_json
 from launchwise.tables import (
@@ -30,43 +28,25 @@ def main(
     folder: Path,
     question: dict[str, Any],
     random_draws: list[int],
-    recommendations: dict[str, str],
-    baselines: str,
+    recommendations: str,
     sweeps: dict[str, str],
     profiles: dict[str, str],
     splits: str,
     output: str,
     summary: str,
 ) -> None:
-    """Write the evaluation of a study, row by row and summed up.
-
-    Parameters
-    ----------
-    recommendations
-        Model to its file.
-    """
+    """Write the evaluation of a study, row by row and summed up."""
     spec = load_spec(folder)
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
     schema = measurement_schema(spec)
     truth = Truth({gpu: read_table(path, schema) for gpu, path in sweeps.items()}, domain)
-    found, facts = _read(recommendations, baselines, spec)
+    found = read_table(recommendations, recommendation_schema(spec))
+    facts = read_facts(recommendations)["models"]
     table = evaluate(found, read_folds(splits), truth, domain, random_draws)
     write_table(output, table, evaluation_schema(spec), {"models": list(facts)})
     summed = summarise(table, spec.tunable_columns, domain.near_best_percent, facts)
     write_json(summary, {"study": study, "random_draws": random_draws, **summed})
-
-
-def _read(
-    recommendations: dict[str, str], baselines: str, spec: Spec
-) -> tuple[pd.DataFrame, dict[str, dict[str, Any]]]:
-    """Every recommendation in one table, and the facts of each model and baseline."""
-    schema = recommendation_schema(spec)
-    tables = [read_table(path, schema) for path in (*recommendations.values(), baselines)]
-    facts = {model: read_facts(path) for model, path in recommendations.items()}
-    for name, seconds in read_facts(baselines)["seconds_to_recommend"].items():
-        facts[name] = {"seconds_to_recommend": seconds}
-    return pd.concat(tables, ignore_index=True), facts
 
 
 if __name__ == "__main__":
@@ -77,8 +57,7 @@ if __name__ == "__main__":
             Path(params.folder),
             params.question,
             params.random_draws,
-            dict(zip(params.models, given.recommendations, strict=True)),
-            given.baselines,
+            given.recommendations,
             dict(zip(params.gpus, given.sweeps, strict=True)),
             dict(zip(params.gpus, given.profiles, strict=True)),
             given.splits,

@@ -1,12 +1,14 @@
-"""A fitted model's ranking of the candidates of every test problem."""
+"""What models and baselines recommend for every test problem of a study."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from launchwise.features import Domain
 from launchwise.gpu import read_profile
-from launchwise.recommending import recommend_model
-from launchwise.scripting import running
+from launchwise.recommending import recommend_baselines, recommend_model
+from launchwise.scripting import log, running
 from launchwise.spec import load_spec
 from launchwise.splits import read_folds
 from launchwise.tables import recommendation_schema, write_table
@@ -19,28 +21,46 @@ def main(
     study: str,
     folder: Path,
     question: dict[str, Any],
-    model: Path,
+    models: dict[str, str],
+    training: str,
     splits: str,
     profiles: dict[str, str],
     output: str,
 ) -> None:
-    """Write the recommendations of the model in the folder ``model``."""
+    """Write the recommendations of every model and baseline.
+
+    Parameters
+    ----------
+    models
+        Model to the folder that holds it fitted.
+    training
+        File of training rows, which baselines are made from.
+    """
     spec = load_spec(folder)
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
-    table, facts = recommend_model(study, model, read_folds(splits), domain)
-    write_table(output, table, recommendation_schema(spec), facts)
+    folds = read_folds(splits)
+    tables, facts = [], {}
+    for name, path in models.items():
+        table, facts[name] = recommend_model(study, Path(path), folds, domain)
+        tables.append(table)
+        log.info("%s: %.1f s", name, facts[name]["seconds_to_recommend"])
+    table, seconds = recommend_baselines(study, training, folds, domain)
+    facts |= {name: {"seconds_to_recommend": spent} for name, spent in seconds.items()}
+    both = pd.concat([*tables, table], ignore_index=True)
+    write_table(output, both, recommendation_schema(spec), {"models": facts})
 
 
 if __name__ == "__main__":
     with running(snakemake):
-        params = snakemake.params
+        params, given = snakemake.params, snakemake.input
         main(
             snakemake.wildcards.study,
             Path(params.folder),
             params.question,
-            Path(snakemake.input.model),
-            snakemake.input.splits,
-            dict(zip(params.gpus, snakemake.input.profiles, strict=True)),
+            dict(zip(params.models, given.models, strict=True)),
+            given.training,
+            given.splits,
+            dict(zip(params.gpus, given.profiles, strict=True)),
             snakemake.output[0],
         )

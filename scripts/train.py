@@ -19,7 +19,7 @@ def main(
     model: dict[str, Any],
     folder: Path,
     question: dict[str, Any],
-    clean_files: dict[str, str],
+    training: str,
     profiles: dict[str, str],
     search: dict[str, Any],
     seed: int,
@@ -32,14 +32,14 @@ def main(
     ----------
     question
         ``candidates`` and ``near_best_percent`` of the study.
-    clean_files
-        Split to its training rows: all that the model may see.
+    training
+        File of training rows: all that the model may see.
     """
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(load_spec(folder), described, **question)
     entry = ModelEntry.model_validate(model)
     options = Search.model_validate(search)
-    summary = train_model(name, entry, domain, clean_files, options, seed, output, journal)
+    summary = train_model(name, entry, domain, training, options, seed, output, journal)
     log.info("%s: %d fits in %.1f s", name, len(summary["folds"]), summary["seconds_to_train"])
 
 
@@ -51,7 +51,7 @@ if __name__ == "__main__":
             params.model,
             Path(params.folder),
             params.question,
-            dict(zip(params.splits, snakemake.input.training, strict=True)),
+            snakemake.input.training,
             dict(zip(params.gpus, snakemake.input.profiles, strict=True)),
             params.search,
             params.seed,

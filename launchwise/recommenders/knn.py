@@ -31,7 +31,7 @@ class KnnRecommender(TimeRegressor):
         "k": 3,
         "weights": "distance",
         "scaling": "log",
-        "slack": 0.25,
+        "slack": 0.5,
     }
 
     @classmethod

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
+import pandera.pandas as pa
 import pyarrow.parquet
 
 from launchwise import tables
@@ -148,7 +149,6 @@ class StudyFiles:
     """Where the tables of one study are.
 
     Mappings go from GPU to path, and from model to path; a model's path is its folder.
-    ``training`` and ``removed`` are those of the first split.
     """
 
     spec: Path
@@ -158,7 +158,7 @@ class StudyFiles:
     removed: Path
     evaluation: Path
     facts: Path
-    recommendations: Mapping[str, Path]
+    recommendations: Path
     models: Mapping[str, Path]
 
     @classmethod
@@ -185,6 +185,12 @@ def read_study(
     """
     spec = load_spec(files.spec.parent)
     measurements = tables.measurement_schema(spec)
+    first = next(iter(settings.splits))
+
+    def of_first_split(path: Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
+        table = tables.read_table(path, schema)
+        return table[table["split"] == first].reset_index(drop=True)
+
     return StudyData(
         name=name,
         settings=settings,
@@ -192,34 +198,24 @@ def read_study(
         entries={model: entries[model] for model in settings.models},
         profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
         sweeps={gpu: tables.read_table(path, measurements) for gpu, path in files.sweeps.items()},
-        training=tables.read_table(files.training, tables.training_schema(spec)),
-        removed=tables.read_table(files.removed, tables.removed_schema(spec)),
+        training=of_first_split(files.training, tables.training_schema(spec)),
+        removed=of_first_split(files.removed, tables.removed_schema(spec)),
         evaluation=tables.read_table(files.evaluation, tables.evaluation_schema(spec)),
-        predictions=read_predictions(
-            spec, [files.recommendations[model] for model in settings.models], settings
-        ),
+        predictions=read_predictions(spec, files.recommendations, settings),
         models={model: read_json(path / "summary.json") for model, path in files.models.items()},
         facts=read_json(files.facts),
     )
 
 
-def read_predictions(spec: Spec, paths: Sequence[Path], settings: Study) -> pd.DataFrame:
+def read_predictions(spec: Spec, path: Path, settings: Study) -> pd.DataFrame:
     """Predicted times of every candidate in the first split, of the models that predict.
 
-    Only the split that is drawn is read: all of them together are half a million rows.
+    Only the split that is drawn is read: all of them together are a million rows.
     """
     split = next(iter(settings.splits))
     columns = ["model", "split", "fold", "gpu", *spec.problem_columns, *spec.tunable_columns]
-    parts = []
-    for path in paths:
-        tables.read_facts(path)  # Says in one line when this is no table of ours.
-        part = pyarrow.parquet.read_table(
-            path, columns=[*columns, "predicted_ms"], filters=[("split", "=", split)]
-        ).to_pandas()
-        parts.append(part[part["predicted_ms"].notna()])
-    parts = [part for part in parts if len(part)]
-    return (
-        pd.concat(parts, ignore_index=True)
-        if parts
-        else pd.DataFrame(columns=[*columns, "predicted_ms"])
-    )
+    tables.read_facts(path)  # Says in one line when this is no table of ours.
+    wanted = [("split", "=", split), ("model", "in", settings.models)]
+    found = pyarrow.parquet.read_table(path, columns=[*columns, "predicted_ms"], filters=wanted)
+    table = found.to_pandas()
+    return table[table["predicted_ms"].notna()].reset_index(drop=True)

@@ -38,7 +38,7 @@ STUDY: dict[str, Any] = {
     },
 }
 SPLIT = "results/splits/acoustic_tile.json"
-CLEAN = "results/clean/acoustic_tile/paper.parquet"
+CLEAN = "results/clean/acoustic_tile.parquet"
 MODEL = "results/models/acoustic_tile/tree/summary.json"
 EVALUATION = "results/evaluation/acoustic_tile.parquet"
 REPORT = "results/report/index.html"
@@ -79,14 +79,13 @@ def stamps(project: Project) -> dict[str, int]:
 
 def test_training_never_sees_a_test_row(study: Project, acoustic_spec: Spec) -> None:
     rows = read_table(study.folder / CLEAN, training_schema(acoustic_spec))
-    assert set(rows["n"]) == set(TRAIN)
-    transfer = study.folder / "results/clean/acoustic_tile/transfer.parquet"
-    rows = read_table(transfer, training_schema(acoustic_spec))
-    assert set(zip(rows["fold"], rows["gpu"], strict=True)) == {GPUS, GPUS[::-1]}
+    paper, transfer = (rows[rows["split"] == split] for split in ("paper", "transfer"))
+    assert set(paper["n"]) == set(TRAIN)
+    assert set(zip(transfer["fold"], transfer["gpu"], strict=True)) == {GPUS, GPUS[::-1]}
     # And the rule has no other way to a row: its inputs name no sweep.
     plan = study.snakemake("-n", "--forcerun", "train", "--", MODEL.rsplit("/", 1)[0])
     block = (plan.stdout + plan.stderr).split("rule train:", 1)[1].split("output:", 1)[0]
-    assert "results/clean/acoustic_tile/paper.parquet" in block
+    assert CLEAN in block
     assert "results/sweeps" not in block
     assert "results/splits" not in block
 

@@ -270,7 +270,8 @@ def write_training(path: Path, rows: pd.DataFrame, spec: Spec) -> None:
     parts = {
         part: [one.plain() for one in getattr(WAY, part)] for part in ("train", "test")
     }  # fmt: skip
-    write_table(path, rows, training_schema(spec), {"folds": [{"fold": ALL, **parts}]})
+    folds = [{"split": WAY.split, "fold": WAY.fold, **parts}]
+    write_table(path, rows, training_schema(spec), {"folds": folds})
 
 
 @pytest.fixture
@@ -300,17 +301,26 @@ def test_a_planted_row_of_another_problem_stops_training_and_baselines(
         read_training(training, domain)
     assert str(training) in str(caught.value)
     with pytest.raises(UserError, match=message):
-        recommend_baselines("s", {"it": training}, [WAY], domain)
+        recommend_baselines("s", training, [WAY], domain)
     with pytest.raises(UserError, match=message):
-        train_model("t", entry, domain, {"it": training}, Search(), 7, tmp_path / "t")
+        train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
     assert not (tmp_path / "t" / "summary.json").exists()
+
+
+def test_rows_of_a_fold_that_the_file_does_not_declare_are_refused(
+    training: Path, domain: Domain
+) -> None:
+    rows = read_table(training, training_schema(domain.spec))
+    write_training(training, pd.concat([rows, rows.iloc[:1].assign(fold="other")]), domain.spec)
+    with pytest.raises(UserError, match="it/other is not among the folds"):
+        read_training(training, domain)
 
 
 def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(
     training: Path, domain: Domain, tmp_path: Path
 ) -> None:
     entry = ModelEntry(kind="tree", title="Tree", parameters={"max_depth": 3}, trials=0)
-    summary = train_model("t", entry, domain, {"it": training}, Search(trials=5), 7, tmp_path / "t")
+    summary = train_model("t", entry, domain, training, Search(trials=5), 7, tmp_path / "t")
     (facts,) = summary["folds"]
     assert facts["parameters"] == {
         **recommender_class("tree").defaults, "max_depth": 3, "seed": 7
@@ -333,7 +343,7 @@ def test_a_parameter_out_of_range_names_the_model(
 ) -> None:
     entry = ModelEntry(kind="tree", title="Tree", parameters=parameters, trials=0)
     with pytest.raises(UserError) as caught:
-        train_model("t", entry, domain, {"it": training}, Search(), 7, tmp_path / "t")
+        train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
     assert caught.value.key == key
     assert "\n" not in str(caught.value)
 
@@ -344,7 +354,7 @@ def test_training_again_leaves_nothing_of_before(
     folder = tmp_path / "t"
     (folder / "old").mkdir(parents=True)
     entry = ModelEntry(kind="c45", title="C4.5", trials=0)
-    summary = train_model("t", entry, domain, {"it": training}, Search(), 7, folder)
+    summary = train_model("t", entry, domain, training, Search(), 7, folder)
     assert sorted(path.name for path in folder.iterdir()) == ["it", "summary.json"]
     scored = summary["folds"][0]["cross_validation"]
     # Two cases allow two folds; the made-up times have the same order at both sizes.
@@ -356,9 +366,9 @@ def test_from_sweep_to_evaluation(
     sweep: pd.DataFrame, training: Path, domain: Domain, tmp_path: Path
 ) -> None:
     entry = ModelEntry(kind="tree", title="Tree", trials=0)
-    train_model("t", entry, domain, {"it": training}, Search(), 7, tmp_path / "t")
+    train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
     mine, facts = recommend_model("s", tmp_path / "t", [WAY], domain)
-    others, _ = recommend_baselines("s", {"it": training}, [WAY], domain)
+    others, _ = recommend_baselines("s", training, [WAY], domain)
     assert facts["cases"] == 1
     write_table(tmp_path / "mine.parquet", mine, recommendation_schema(domain.spec))
     both = pd.concat([mine, others], ignore_index=True)

@@ -23,7 +23,7 @@ from launchwise.features import Domain, configuration_codes, labels, regrets
 from launchwise.gpu import GpuProfile, read_profile
 from launchwise.recommender import Judgement, Recommender
 from launchwise.recommenders import kinds, recommender_class
-from launchwise.search import Found, held_out_regret, mend, search, thinned
+from launchwise.search import Found, choose, held_out_regret, mend, search, thinned
 from launchwise.spec import GPU_NAMES, Spec
 from launchwise.splits import Case, among, case_codes
 from launchwise.storage import read_json
@@ -479,7 +479,7 @@ def test_no_trials_give_the_defaults(domain: Domain, rows: pd.DataFrame) -> None
 
 def test_the_first_trial_is_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
     found, fits = searched(domain, rows, 1)
-    assert found.parameters == {"bx": 1024, "shift": 0.0}
+    assert found.parameters == {}
     assert fits == [{"bx": 1024, "shift": 0.0}] * 2
 
 
@@ -509,6 +509,10 @@ def test_a_resumed_search_goes_on_from_its_trials(
     assert (len(first), len(more)) == (3 * 2, 2 * 2)
     assert found.trials == 5
     assert not [fit for fit in more if fit in first]
+    # Stopping and going on changes nothing: the same trials as in one go.
+    whole, all_fits = searched(domain, rows, 5)
+    assert first + more == all_fits
+    assert (found.parameters, found.value) == (whole.parameters, whole.value)
     # A shorter search takes the first of those trials, and is what it would have been alone.
     shorter, none = searched(domain, rows, 3, journal)
     alone, _ = searched(domain, rows, 3)
@@ -559,9 +563,33 @@ def test_what_a_trial_depends_on_starts_a_search_anew(
 
 
 def test_fixed_parameters_are_held_and_not_reported(domain: Domain, rows: pd.DataFrame) -> None:
+    found, fits = searched(domain, rows, 4, fixed={"shift": 0.5})
+    assert {fit["shift"] for fit in fits} == {0.5}
+    assert set(found.parameters) == {"bx"}
+
+
+def test_what_changes_nothing_leaves_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
     found, fits = searched(domain, rows, 4, fixed={"bx": 32})
-    assert {fit["bx"] for fit in fits} == {32}
-    assert set(found.parameters) == {"shift"}
+    assert len({fit["shift"] for fit in fits}) == 4
+    assert found.parameters == {}
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(2, 12))
+def test_only_a_clear_gain_beats_the_defaults(seed: int, problems: int, trials: int) -> None:
+    random = np.random.default_rng(seed)
+    noise = [random.exponential(0.05, problems) for _ in range(trials)]
+    chosen = choose(noise)
+    gain = noise[0] - noise[chosen]
+    assert chosen == 0 or gain.mean() > gain.std(ddof=1) / np.sqrt(problems)
+    assert chosen in (0, min(range(trials), key=lambda number: noise[number].mean()))
+    # Better by the same on every problem is clear, however little; the first among equals stays.
+    assert choose([noise[0], noise[0] - 1e-3]) == 1
+    assert choose([noise[0], noise[0].copy()]) == 0
+    # Much better on one problem alone is luck.
+    lucky = noise[0].copy()
+    lucky[:2] += [-1.0, 0.1]
+    assert choose([noise[0], lucky]) == 0
 
 
 def test_thinning_takes_whole_cases(domain: Domain, rows: pd.DataFrame) -> None:
