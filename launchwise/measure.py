@@ -113,9 +113,11 @@ def _measure_problem(
                 say(_said(task.problem, configuration, seed, row))
             continue
         try:
-            _warm_up(device, session, configurations[0])
-            for configuration in configurations:
+            for number, configuration in enumerate(configurations):
                 say({"event": "start", **task.problem, **configuration})
+                if number == 0:
+                    # After its start: a process that dies in here must not leave nobody to blame.
+                    _warm_up(device, session, configuration)
                 row = measure(device, session, configuration, method, best)
                 if row["status"] == "ok":
                     best = min(best, float(row["time_ms"]))
