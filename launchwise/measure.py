@@ -158,6 +158,8 @@ def _warm_up(device: TimingDevice, session: Session, configuration: Configuratio
         launch = session.launch(configuration)
         once = device.timed(launch, 1, flush=False)[0]
         device.timed(launch, max(1, min(200, int(20.0 / max(once, 1e-3)))), flush=False)
+    except OutOfMemory:
+        pass
     except LaunchFailed as error:
         if error.fatal:
             raise
@@ -201,6 +203,8 @@ def measure(
         if error.fatal:
             raise
         return row | {"reason": str(error)}
+    except OutOfMemory as error:
+        return row | {"status": "out_of_memory", "reason": str(error)}
 
 
 def _timed(status: str, times: list[float], l2: str) -> dict[str, Any]:
