@@ -190,9 +190,13 @@ def measure(
         session.poison()
         first = device.timed(launch, 1, flush=False)[0]
         found = session.check()
-        row |= {"first_ms": first, "max_error": found.max_error, "tolerance": found.tolerance}
-        if found.wrong:
-            return row | {"status": "wrong", "reason": found.wrong}
+        # Neither the journal nor the table takes NaN or infinity; the reason says it.
+        finite = math.isfinite(found.max_error)
+        max_error = found.max_error if finite else None
+        row |= {"first_ms": first, "max_error": max_error, "tolerance": found.tolerance}
+        if found.wrong or not finite:
+            reason = found.wrong or f"the largest error is {found.max_error}"
+            return row | {"status": "wrong", "reason": reason}
         if first > method.slow_factor * best_ms:
             reason = f"first launch {first / best_ms:.1f} times the best so far"
             return row | _timed("slow", [first], "warm") | {"reason": reason}
