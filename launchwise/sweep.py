@@ -190,7 +190,7 @@ def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop
             _send(child.stdin, job)
             listener = _Listener(shard, journal, stop)
             listener.listen(child.stdout)
-            if listener.silent:
+            if listener.silent or listener.fatal:
                 child.kill()
             code = child.wait()
             listener.blame(code)
@@ -238,7 +238,13 @@ class _Listener:
                     return
                 *lines, pending = (pending + chunk).split(b"\n")
                 for line in lines:
-                    self._hear(json.loads(line))
+                    event = _event(line)
+                    if event is None:
+                        # Whatever comes behind it cannot be trusted either.
+                        said = line[:80].decode(errors="replace")
+                        self.fatal = f"the measuring process said what is no event: {said!r}"
+                        return
+                    self._hear(event)
         self.silent = True
 
     def _hear(self, event: dict[str, Any]) -> None:
@@ -274,6 +280,19 @@ class _Listener:
             reason = self.fatal or _death(code)
             found = {"status": "failed", "reason": reason}
         self.journal.append(_row(self.shard, self.in_hand, found))
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """The event that a line holds; None when it holds none. NaN is no JSON and refused."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        event = json.loads(line, parse_constant=refuse)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
 
 
 def _death(code: int) -> str:
