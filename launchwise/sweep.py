@@ -192,7 +192,13 @@ def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop
             listener.listen(child.stdout)
             if listener.silent or listener.fatal:
                 child.kill()
-            code = child.wait()
+            try:
+                code = child.wait(shard.method.timeout_s)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                code = child.wait()
+                lived_on = "the measuring process closed its pipe and lived on"
+                listener.fatal = listener.fatal or lived_on
             listener.blame(code)
             errors.seek(0)
             said = errors.read().strip().splitlines()
