@@ -174,7 +174,8 @@ def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop
         "tasks": tasks,
         **shard.job,
     }
-    with tempfile.TemporaryFile("w+") as errors:
+    # A driver's last words need not be text.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         child = subprocess.Popen(
             shard.command,
             stdin=subprocess.PIPE,
