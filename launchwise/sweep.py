@@ -14,6 +14,7 @@ import selectors
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -188,7 +189,8 @@ def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop
         assert child.stdin is not None
         assert child.stdout is not None
         try:
-            _send(child.stdin, job)
+            # A thread of its own: a process that hangs before it reads would hold this one, too.
+            threading.Thread(target=_send, args=(child.stdin, job), daemon=True).start()
             listener = _Listener(shard, journal, stop)
             listener.listen(child.stdout)
             if listener.silent or listener.fatal:
