@@ -193,7 +193,7 @@ def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop
             threading.Thread(target=_send, args=(child.stdin, job), daemon=True).start()
             listener = _Listener(shard, journal, stop)
             listener.listen(child.stdout)
-            if listener.silent or listener.fatal:
+            if listener.silence or listener.fatal:
                 child.kill()
             try:
                 code = child.wait(shard.method.timeout_s)
@@ -205,7 +205,7 @@ def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop
             listener.blame(code)
             errors.seek(0)
             said = errors.read().strip().splitlines()
-            return listener.fatal or (said[-1] if said else f"exit code {code}")
+            return listener.fatal or listener.silence or (said[-1] if said else _death(code))
         finally:
             if child.poll() is None:
                 child.kill()
@@ -227,7 +227,7 @@ class _Listener:
         self.journal = journal
         self.stop = stop
         self.in_hand: dict[str, Any] | None = None
-        self.silent = False
+        self.silence = ""
         self.fatal = ""
 
     def listen(self, pipe: IO[bytes]) -> None:
@@ -254,7 +254,7 @@ class _Listener:
                         self.fatal = f"the measuring process said what is no event: {said!r}"
                         return
                     self._hear(event)
-        self.silent = True
+        self.silence = f"nothing came for {self.shard.method.timeout_s:g} s"
 
     def _hear(self, event: dict[str, Any]) -> None:
         kind = event.pop("event")
@@ -282,9 +282,8 @@ class _Listener:
         """After the end of the process: a row for the configuration that it died in."""
         if self.in_hand is None:
             return
-        if self.silent:
-            reason = f"nothing came for {self.shard.method.timeout_s:g} s"
-            found = {"status": "timeout", "reason": reason}
+        if self.silence:
+            found = {"status": "timeout", "reason": self.silence}
         else:
             reason = self.fatal or _death(code)
             found = {"status": "failed", "reason": reason}
