@@ -1,0 +1,215 @@
+"""Whatever a kernel or a measuring process does: one row says it, and every other row is there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from supervising import ending, finished, pids, row_lines
+
+from launchwise.settings import Method
+from launchwise.sweep import PATIENCE, Shard
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
+PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
+MARKED = (2, 1, 1)
+WAITED_FOR = {"asleep": 3.0, "mute": 3.0}
+"""Seconds of silence: a good deal more than a measuring process needs to start on a busy machine."""
+
+MakeShard = Callable[..., Shard]
+"""Makes a shard whose measuring process is ``faulty_child.py``; options go to its job."""
+
+
+@pytest.fixture
+def faulty(make_shard: MakeShard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeShard:
+    """Shards of one problem with a fault."""
+    monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
+
+    def make(timeout_s: float = 20.0, **job: Any) -> Shard:
+        repeats = {"minimum": 2, "maximum": 3, "budget_ms": 5.0, "few": 2}
+        how = {"repeats": repeats, "slow_factor": 1e9, "timeout_s": timeout_s}
+        options = {
+            "problems": [PROBLEM],
+            "script": FAULTY,
+            "method": Method.model_validate(how),
+        }
+        return make_shard(**options | job)
+
+    return make
+
+
+def run(shard: Shard, path: Path) -> list[dict[str, Any]]:
+    """Rows of a whole sweep, checked (see ``supervising.finished``)."""
+    assert ending(shard, path) == (0, "")
+    return finished(shard, path)
+
+
+def tile(row: dict[str, Any]) -> tuple[int, int, int]:
+    """The tile of a row; (1, 1, 1) for variants without tiles."""
+    return row["tx"], row["ty"], row["tz"]
+
+
+def not_ok(rows: list[dict[str, Any]]) -> dict[tuple[int, int, int], tuple[str, str]]:
+    """Tile -> status and reason of what could not be measured."""
+    return {tile(row): (row["status"], row["reason"]) for row in rows if row["status"] != "ok"}
+
+
+def with_kernel(shard: Shard, text: str, kernel_cache: Path, cache: Path) -> Shard:
+    """The shard with another ``omp_tile.cu``, compiled into a cache of its own."""
+    (shard.folder / "omp_tile.cu").write_text(text)
+    # Names in the cache say what a kernel was built with and nothing of its text.
+    shutil.copytree(kernel_cache, cache, ignore=shutil.ignore_patterns("omp_tile_*"))
+    shard.job["cache"] = str(cache)  # type: ignore[index]
+    return shard
+
+
+def test_seven_kernels_misbehave_in_seven_ways(
+    faulty: MakeShard, kernel_cache: Path, tmp_path: Path
+) -> None:
+    shard = faulty(timeout_s=4.0)
+    kernel = (ROOT / "tests" / "gpu" / "faulty_tile.cu").read_text()
+    shard = with_kernel(shard, kernel, kernel_cache, tmp_path / "cache")
+    rows = run(shard, tmp_path / "j")
+    limit = next(row["tolerance"] for row in rows if row["status"] == "ok")
+    assert not_ok(rows) == {
+        (2, 1, 1): ("failed", "the measuring process died of SIGSEGV"),
+        (1, 2, 1): ("timeout", "nothing came for 4 s"),
+        (1, 1, 2): ("wrong", f"1 points off by up to 1e+300 (allowed {limit:.3g})"),
+        (2, 2, 1): ("wrong", "1 cells outside the interior were written"),
+        (2, 1, 2): ("wrong", f"1 points off by up to 1 (allowed {limit:.3g})"),
+        (1, 2, 2): ("failed", "the measuring process died of SIGILL"),
+        (2, 2, 2): ("failed", "the measuring process died of SIGABRT"),
+    }
+    for row in rows:
+        assert (row["time_ms"] is None) == (row["times_ms"] == []) == (row["status"] != "ok")
+    # One process for each that was lost and one more at most; wrong results cost none.
+    assert len(pids(shard)) <= 5
+
+
+def test_a_workload_that_says_nan_gets_a_row_like_any_other(
+    faulty: MakeShard, kernel_cache: Path, tmp_path: Path
+) -> None:
+    shard = faulty()
+    kernel = (ROOT / "tests" / "gpu" / "faulty_tile.cu").read_text()
+    kernel = kernel.replace("case 211:", "case 0:").replace("case 121:", "case 1:")
+    kernel = kernel.replace("case 122:", "case 2:").replace("case 222:", "case 3:")
+    shard = with_kernel(shard, kernel, kernel_cache, tmp_path / "cache")
+    # The shipped workload turns NaN into 1e300 on the device; a simpler one takes what max() gives.
+    source = shard.folder / "workload.py"
+    spot = '        wrong = ""\n        if off:\n'
+    text = source.read_text()
+    assert spot in text
+    source.write_text(
+        text.replace(spot, f"        max_error += math.nan if max_error > 2 else 0\n{spot}")
+    )
+    rows = run(shard, tmp_path / "j")
+    (row,) = [row for row in rows if tile(row) == (1, 1, 2)]
+    assert (row["status"], row["max_error"]) == ("wrong", None)
+    assert row["reason"].startswith("1 points off by up to nan")
+    assert sorted(not_ok(rows)) == [(1, 1, 2), (2, 1, 2), (2, 2, 1)]
+    assert len(pids(shard)) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "reason", "processes"),
+    [
+        ("refused", "failed", "cuLaunchKernel failed: too many resources requested", 1),
+        ("memory", "out_of_memory", "0.07 GB cannot be allocated", 1),
+        ("killed", "failed", "the measuring process died of SIGKILL", 2),
+        ("python", "failed", "the measuring process ended with code 1", 2),
+        ("bytes, dead", "failed", "the measuring process ended with code 9", 2),
+        ("half a row, dead", "failed", "the measuring process died of SIGKILL", 2),
+        ("nonsense", "failed", "the measuring process said what is no event: ", 2),
+        ("nonsense, dead", "failed", "the measuring process said what is no event: ", 2),
+        ("mute", "failed", "the measuring process closed its pipe and lived on", 2),
+    ],
+)
+def test_a_fault_in_a_row_is_that_row(
+    faulty: MakeShard, tmp_path: Path, fault: str, status: str, reason: str, processes: int
+) -> None:
+    shard = faulty(timeout_s=WAITED_FOR.get(fault, 20.0), fault=fault, at="launch")
+    rows = run(shard, tmp_path / "j")
+    assert list(not_ok(rows)) == [MARKED]
+    found, said = not_ok(rows)[MARKED]
+    assert found == status
+    assert said.startswith(reason)
+    assert "\n" not in said
+    assert len(pids(shard)) == processes
+
+
+@pytest.mark.parametrize(
+    "fault", ["killed", "crashed", "half a row, dead", "nonsense, dead", "mute", "asleep"]
+)
+def test_a_fault_between_two_rows_is_no_row_s_fault(
+    faulty: MakeShard, tmp_path: Path, fault: str
+) -> None:
+    shard = faulty(timeout_s=WAITED_FOR.get(fault, 20.0), fault=fault, at="row")
+    rows = run(shard, tmp_path / "j")
+    assert not_ok(rows) == {}
+    assert len(pids(shard)) == 2
+
+
+def test_a_process_that_dies_again_and_again_is_followed_as_long_as_it_measures(
+    faulty: MakeShard, tmp_path: Path
+) -> None:
+    shard = faulty(fault="killed", at="every", every=3)
+    rows = run(shard, tmp_path / "j")
+    assert not_ok(rows) == {}
+    assert len(pids(shard)) >= len(rows) // 3 > PATIENCE
+
+
+def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(
+    faulty: MakeShard, tmp_path: Path
+) -> None:
+    # Rows of 30 floats: 648 024 B with the reference, 676 824 B when they are padded.
+    problem = {**PROBLEM, "n": 30}
+    shard = faulty(problems=[PROBLEM, problem], device_bytes=660_000)
+    rows = run(shard, tmp_path / "j")
+    lacking = [row for row in rows if row["status"] != "ok"]
+    padded = [row for row in rows if row["n"] == 30 and row["row_padding"]]
+    assert lacking == padded != []
+    assert {row["status"] for row in lacking} == {"out_of_memory"}
+    assert all("216000 B asked" in row["reason"] for row in lacking)
+    assert len(pids(shard)) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("killed", "the measuring process died of SIGKILL"),
+        ("python", "ZeroDivisionError: division by zero"),
+        ("asleep", "nothing came for 1 s"),
+    ],
+)
+def test_a_process_that_never_gets_ready_is_tried_three_times(
+    faulty: MakeShard, tmp_path: Path, fault: str, reason: str
+) -> None:
+    path = tmp_path / "j"
+    run(faulty(), path)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:5]))
+    kept = row_lines(path)
+    before = len(pids(faulty()))
+    shard = faulty(timeout_s=1.0 if fault == "asleep" else 20.0, fault=fault, at="open")
+    assert ending(shard, path) == (1, f"sweep: cpu: cannot measure: {reason}")
+    assert len(pids(shard)) - before == PATIENCE == 3
+    assert row_lines(path) == kept
+    # Once the machine is mended, the same command goes on.
+    assert not_ok(run(faulty(), path)) == {}
+    assert row_lines(path)[: len(kept)] == kept
+
+
+def test_a_process_that_never_reads_what_to_do_is_given_up(
+    make_shard: MakeShard, tmp_path: Path
+) -> None:
+    script = tmp_path / "deaf.py"
+    script.write_text("import signal\nsignal.pause()\n")
+    # More work than a pipe holds: whoever writes all of it first waits for ever.
+    problems = [{**PROBLEM, "n": n} for n in range(20, 80)]
+    method = Method.model_validate({"timeout_s": 1.0})
+    shard = make_shard(problems, script=script, method=method)
+    said = "sweep: cpu: cannot measure: nothing came for 1 s"
+    assert ending(shard, tmp_path / "j") == (1, said)

@@ -1,0 +1,204 @@
+"""A measuring process that goes wrong where and how its job says; the CPU is its device.
+
+``fault`` is one of :data:`FAULTS`, ``at`` the place where it happens: ``launch`` of the marked
+configuration (omp_tile, tx = 2, ty = tz = 1), ``row`` right after its row was said, ``every`` so
+many rows, ``open`` while the device is opened. With ``once`` (a file) only the first process has
+it. Every start adds the process id to the file that $STARTS names.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    # First of all: a process that is killed while it still imports has started, too.
+    with open(os.environ["STARTS"], "a") as started:
+        started.write(f"{os.getpid()}\n")
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from host_device import HostDevice
+
+from launchwise.cuda import child
+from launchwise.measure import LaunchFailed, OutOfMemory
+from launchwise.spec import load_spec
+from launchwise.workload import Launch
+
+PIPE = os.dup(1)
+"""The pipe that events go to: ``run`` puts another file in its place."""
+
+TILE = {"variant": "omp_tile", "tx": 2, "ty": 1, "tz": 1}
+
+
+def die_of(number: signal.Signals) -> None:
+    """End at once, as the kernel or the system would end this process."""
+    os.kill(os.getpid(), number)
+
+
+def be_refused() -> None:
+    """What a launch with too many threads does: the context lives on."""
+    raise LaunchFailed("cuLaunchKernel failed: too many resources requested", fatal=False)
+
+
+def find_no_memory() -> None:
+    """What a buffer of one configuration does on a full card."""
+    raise OutOfMemory("0.07 GB cannot be allocated")
+
+
+def divide_by_zero() -> None:
+    """A mistake in a workload's own Python."""
+    1 / 0  # noqa: B018
+
+
+def talk_nonsense() -> None:
+    """Say what is no JSON and go on as if nothing were wrong."""
+    os.write(PIPE, b"\x00\xffwarning: cosmic ray\n")
+
+
+def talk_nonsense_and_die() -> None:
+    """Say what is no JSON and die before anybody looks."""
+    talk_nonsense()
+    die_of(signal.SIGKILL)
+
+
+def say_half_a_row_and_die() -> None:
+    """Be killed in the middle of a line."""
+    os.write(PIPE, b'{"event":"row","n":20,"dtype":"float32","order":2,"varia')
+    die_of(signal.SIGKILL)
+
+
+def fall_mute() -> None:
+    """Close the pipe and live on."""
+    pipe = os.fstat(PIPE)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        try:
+            same = os.path.samestat(os.fstat(number), pipe)
+        except OSError:  # The folder's own handle, closed by now.
+            continue
+        if same:
+            os.close(number)
+    sleep_for_ever()
+
+
+def sleep_for_ever() -> None:
+    """Do nothing, whatever signal comes."""
+    while True:
+        signal.pause()
+
+
+def complain_in_bytes_and_die() -> None:
+    """Die with last words that are no text."""
+    os.write(2, b"\xff\xfe\x80 no text\n")
+    os._exit(9)
+
+
+def ask_to_stop(*signals: signal.Signals) -> Callable[[], None]:
+    """Send ``signals`` to the supervisor while the row is in hand."""
+
+    def send() -> None:
+        for number in signals:
+            os.kill(os.getppid(), number)
+
+    return send
+
+
+def stop_all() -> None:
+    """SIGTERM to supervisor and measuring process alike, as Slurm sends it to a whole job step."""
+    ask_to_stop(signal.SIGTERM)()
+    die_of(signal.SIGTERM)
+
+
+def ask_to_stop_and_sleep() -> None:
+    """SIGTERM to the supervisor while a configuration never ends."""
+    ask_to_stop(signal.SIGTERM)()
+    sleep_for_ever()
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "killed": lambda: die_of(signal.SIGKILL),
+    "crashed": lambda: die_of(signal.SIGSEGV),
+    "refused": be_refused,
+    "memory": find_no_memory,
+    "python": divide_by_zero,
+    "nonsense": talk_nonsense,
+    "nonsense, dead": talk_nonsense_and_die,
+    "half a row, dead": say_half_a_row_and_die,
+    "mute": fall_mute,
+    "asleep": sleep_for_ever,
+    "bytes, dead": complain_in_bytes_and_die,
+    "SIGTERM": ask_to_stop(signal.SIGTERM),
+    "SIGINT": ask_to_stop(signal.SIGINT),
+    "SIGTERM twice": ask_to_stop(signal.SIGTERM, signal.SIGTERM),
+    "SIGTERM, SIGINT": ask_to_stop(signal.SIGTERM, signal.SIGINT),
+    "SIGTERM to all": stop_all,
+    "SIGTERM, asleep": ask_to_stop_and_sleep,
+}
+
+
+class FaultyDevice(HostDevice):
+    """A host device whose marked configuration does what ``fault`` does when it is launched."""
+
+    fault: Callable[[], None] | None = None
+
+    def launch(self, launch: Launch) -> None:
+        """See HostDevice."""
+        marked = [TILE["tx"], TILE["ty"], TILE["tz"]]
+        shape = [int(one) for one in launch.arguments[6:]] if launch.kernel == "omp_tile" else []
+        if self.fault is not None and shape == marked:
+            self.fault()
+        super().launch(launch)
+
+
+def open_device(job: dict[str, Any]) -> HostDevice:
+    """A faulty device for the job's workload."""
+    folder = Path(job["folder"])
+    device = FaultyDevice(
+        folder,
+        load_spec(folder).headers,
+        memory_bytes=job.get("device_bytes", 1 << 30),
+        cache=Path(job["cache"]),
+    )
+    if "fault" not in job or ("once" in job and Path(job["once"]).exists()):
+        return device
+
+    def fault() -> None:
+        if "once" in job:
+            Path(job["once"]).touch()
+        FAULTS[job["fault"]]()
+
+    if job["at"] == "open":
+        fault()
+    elif job["at"] == "launch":
+        device.fault = fault
+    else:
+        _after_rows(fault, job.get("every"))
+    return device
+
+
+def _after_rows(fault: Callable[[], None], every: int | None) -> None:
+    """Let ``fault`` happen between two rows: after the marked one, or after ``every`` so many."""
+    serve = child.serve
+
+    def faulty_serve(*arguments: Any) -> None:
+        *before, say = arguments
+        count = 0
+
+        def faulty_say(event: dict[str, Any]) -> None:
+            nonlocal count
+            say(event)
+            if event["event"] == "row":
+                count += 1
+                marked = all(event[name] == value for name, value in TILE.items())
+                if marked if every is None else count % every == 0:
+                    fault()
+
+        serve(*before, faulty_say)
+
+    child.serve = faulty_serve  # type: ignore[assignment]
+
+
+if __name__ == "__main__":
+    sys.exit(child.run(open_device))
