@@ -86,6 +86,8 @@ def measure_shard(shard: Shard, journal: Journal) -> None:
         _note_what_does_not_fit(shard, journal)
         barren = 0
         while tasks := remaining(shard, journal):
+            if stop:
+                raise _interrupted(stop, journal)
             before = len(journal.rows)
             reason = _run_child(shard, journal, tasks, stop)
             barren = 0 if len(journal.rows) > before else barren + 1
@@ -276,7 +278,7 @@ class _Listener:
 
     def _maybe_stop(self) -> None:
         if self.stop and self.in_hand is None:
-            raise Interrupted(f"signal {self.stop[0]}: {len(self.journal.rows)} rows are kept")
+            raise _interrupted(self.stop, self.journal)
 
     def blame(self, code: int) -> None:
         """After the end of the process: a row for the configuration that it died in."""
@@ -288,6 +290,10 @@ class _Listener:
             reason = self.fatal or _death(code)
             found = {"status": "failed", "reason": reason}
         self.journal.append(_row(self.shard, self.in_hand, found))
+
+
+def _interrupted(stop: list[int], journal: Journal) -> Interrupted:
+    return Interrupted(f"signal {stop[0]}: {len(journal.rows)} rows are kept")
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
