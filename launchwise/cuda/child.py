@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import select
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +19,25 @@ from launchwise.settings import Method
 from launchwise.spec import load_spec
 from launchwise.workload import load_workload
 
+PR_SET_PDEATHSIG = 1
+
+
+def _obey_the_supervisor_alone() -> None:
+    """Never outlive the supervisor, and leave it to the supervisor when to stop.
+
+    Slurm sends SIGTERM to every process of a job step; this one must finish its row.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    if sys.platform == "linux":
+        # A kernel that never ends would otherwise hold the card for ever, with nobody to see it.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    listener = select.poll()
+    listener.register(sys.stdout, 0)
+    if listener.poll(0):
+        # Nobody is at the other end of the pipe: the supervisor died before that.
+        os._exit(3)
+
 
 def run(open_device: Callable[[dict[str, Any]], TimingDevice]) -> int:
     """Serve one job; exit code 0 when all of it is measured, 3 when the context is lost.
@@ -23,6 +45,7 @@ def run(open_device: Callable[[dict[str, Any]], TimingDevice]) -> int:
     The job is one JSON object: folder, method, seed, tasks, and what ``open_device`` needs.
     Anything else that prints goes to standard error, so that only events are on the pipe.
     """
+    _obey_the_supervisor_alone()
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
