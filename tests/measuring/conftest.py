@@ -100,3 +100,21 @@ def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
         )
 
     return make
+
+
+@pytest.fixture
+def faulty(
+    make_shard: Callable[..., Shard], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Shard]:
+    """Shards of one problem with a fault."""
+    monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
+
+    def make(timeout_s: float = 20.0, **job: Any) -> Shard:
+        options = {
+            "problems": [{"n": 20, "dtype": "float32", "order": 2}],
+            "script": SUPPORT / "faulty_child.py",
+            "method": QUICK.model_copy(update={"timeout_s": timeout_s}),
+        }
+        return make_shard(**options | job)
+
+    return make

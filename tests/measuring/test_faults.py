@@ -18,28 +18,10 @@ FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
 PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
 MARKED = (2, 1, 1)
 WAITED_FOR = {"asleep": 3.0, "mute": 3.0}
-"""Seconds of silence: a good deal more than a measuring process needs to start on a busy machine."""
+"""Seconds of silence that are waited for: much more than a start takes on a busy machine."""
 
 MakeShard = Callable[..., Shard]
 """Makes a shard whose measuring process is ``faulty_child.py``; options go to its job."""
-
-
-@pytest.fixture
-def faulty(make_shard: MakeShard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeShard:
-    """Shards of one problem with a fault."""
-    monkeypatch.setenv("STARTS", str(tmp_path / "starts"))
-
-    def make(timeout_s: float = 20.0, **job: Any) -> Shard:
-        repeats = {"minimum": 2, "maximum": 3, "budget_ms": 5.0, "few": 2}
-        how = {"repeats": repeats, "slow_factor": 1e9, "timeout_s": timeout_s}
-        options = {
-            "problems": [PROBLEM],
-            "script": FAULTY,
-            "method": Method.model_validate(how),
-        }
-        return make_shard(**options | job)
-
-    return make
 
 
 def run(shard: Shard, path: Path) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ it. Every start adds the process id to the file that $STARTS names.
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,26 +96,10 @@ def complain_in_bytes_and_die() -> None:
     os._exit(9)
 
 
-def ask_to_stop(*signals: signal.Signals) -> Callable[[], None]:
-    """Send ``signals`` to the supervisor while the row is in hand."""
-
-    def send() -> None:
-        for number in signals:
-            os.kill(os.getppid(), number)
-
-    return send
-
-
-def stop_all() -> None:
-    """SIGTERM to supervisor and measuring process alike, as Slurm sends it to a whole job step."""
-    ask_to_stop(signal.SIGTERM)()
-    die_of(signal.SIGTERM)
-
-
-def ask_to_stop_and_sleep() -> None:
-    """SIGTERM to the supervisor while a configuration never ends."""
-    ask_to_stop(signal.SIGTERM)()
-    sleep_for_ever()
+def wait_to_be_told() -> None:
+    """Wait for the file $STARTS.go, then be as good as any other."""
+    while not Path(os.environ["STARTS"] + ".go").exists():
+        time.sleep(0.005)
 
 
 FAULTS: dict[str, Callable[[], None]] = {
@@ -129,12 +114,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "mute": fall_mute,
     "asleep": sleep_for_ever,
     "bytes, dead": complain_in_bytes_and_die,
-    "SIGTERM": ask_to_stop(signal.SIGTERM),
-    "SIGINT": ask_to_stop(signal.SIGINT),
-    "SIGTERM twice": ask_to_stop(signal.SIGTERM, signal.SIGTERM),
-    "SIGTERM, SIGINT": ask_to_stop(signal.SIGTERM, signal.SIGINT),
-    "SIGTERM to all": stop_all,
-    "SIGTERM, asleep": ask_to_stop_and_sleep,
+    "waiting": wait_to_be_told,
 }
 
 

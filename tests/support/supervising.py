@@ -82,6 +82,12 @@ class Supervisor:
         if self.code is None:
             os.kill(self.pid, number)
 
+    def has_noticed(self) -> bool:
+        """Whether every signal that was sent has been delivered."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        pending = [line.split()[1] for line in lines if line.startswith(("SigPnd", "ShdPnd"))]
+        return not any(int(mask, 16) for mask in pending)
+
     def child(self) -> int | None:
         """Process id of its measuring process, once that runs its own program."""
         try:
@@ -157,7 +163,9 @@ def expected_keys(shard: Shard) -> list[tuple[Any, ...]]:
     )
 
 
-def finished(shard: Shard, path: Path, kept: list[bytes] | None = None) -> list[dict[str, Any]]:
+def finished(
+    shard: Shard, path: Path, kept: list[bytes] | None = None, fingerprint: str = FINGERPRINT
+) -> list[dict[str, Any]]:
     """Rows of a sweep that is said to be finished.
 
     Every row is there once, those of ``kept`` (lines of an earlier look) come first and are the
@@ -165,7 +173,7 @@ def finished(shard: Shard, path: Path, kept: list[bytes] | None = None) -> list[
     """
     lines = row_lines(path)
     assert lines[: len(kept or [])] == (kept or [])
-    sweep(dataclasses.replace(shard, command=["/no/such/program"]), path)
+    sweep(dataclasses.replace(shard, command=["/no/such/program"]), path, fingerprint)
     assert row_lines(path) == lines
     rows = rows_of(path)
     assert sorted(names(row, shard) for row in rows) == expected_keys(shard)

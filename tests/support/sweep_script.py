@@ -1,0 +1,115 @@
+"""``scripts/sweep.py`` as Snakemake runs it, on a made-up card whose measuring process is ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import runpy
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from samples import ROOT, profile
+from supervising import Supervisor, finished
+
+import launchwise.cards
+import launchwise.sweep
+from launchwise.bundle import write_bundle
+from launchwise.cards import Card
+from launchwise.gpu import write_profile
+from launchwise.journal import read_journal
+from launchwise.sweep import Shard
+from launchwise.tables import measurement_schema, read_table
+
+CARD = Card(index=0, uuid="GPU-none", device_name="Made-up GPU", arch="sm_90", driver="none")
+
+
+def sweep_script(shard: Shard, journal: Path, output: Path) -> Callable[[], int]:
+    """What runs the script for ``shard``; returns its exit code. Its log is ``output`` + .log.
+
+    To be called in a process of its own: it changes what the script imports.
+    """
+
+    def run() -> int:
+        folder = journal.parent
+        bundle = folder / "bundle.cubins"
+        index = {"arch": CARD.arch, "toolkit": "none", "fingerprint": "none"}
+        write_bundle(bundle, {**index, "cubins": [], "builds": {}}, {})
+        write_profile(folder / "profile.json", profile(shard.labels["gpu"], sms=2))
+        launchwise.cards.cards = lambda: [CARD]
+        launchwise.sweep.Shard = _ours(shard)  # type: ignore[assignment, misc]
+        # Locks of made-up cards are no business of other processes.
+        tempfile.tempdir = str(folder)
+        logging.getLogger("launchwise").handlers.clear()
+        snakemake = SimpleNamespace(
+            input=SimpleNamespace(bundle=str(bundle), profile=str(folder / "profile.json")),
+            output=[str(output)],
+            log=[str(journal.with_suffix(".log"))],
+            wildcards=SimpleNamespace(gpu=shard.labels["gpu"]),
+            params=SimpleNamespace(
+                folder=str(shard.folder),
+                slice_sms=None,
+                problems=shard.problems,
+                method=shard.method.model_dump(mode="json"),
+                seed=shard.seed,
+                journal=str(journal),
+            ),
+        )
+        try:
+            runpy.run_path(
+                str(ROOT / "scripts" / "sweep.py"),
+                init_globals={"snakemake": snakemake},
+                run_name="__main__",
+            )
+        except SystemExit as end:
+            return int(end.code or 0)
+        return 0
+
+    return run
+
+
+def _ours(shard: Shard) -> Callable[..., Shard]:
+    """The script's shard with the measuring process, and what it needs, of ``shard``."""
+
+    def make(**fields: Any) -> Shard:
+        return dataclasses.replace(
+            Shard(**fields),
+            command=shard.command,
+            environment=shard.environment,
+            job={**fields["job"], **shard.job},
+            gpu_facts=shard.gpu_facts,
+        )
+
+    return make
+
+
+def stage(shard: Shard, folder: Path, output: Path | None = None) -> Supervisor:
+    """The stage's script; its journal is ``folder/j``, its log ``folder/j.log``."""
+    target = output or folder / "sweep.parquet"
+    return Supervisor(sweep_script(shard, folder / "j", target), folder / "said")
+
+
+def last_words(folder: Path) -> str:
+    """The last line of the stage's log; it must not have ended with a traceback."""
+    assert not (folder / "said").exists(), (folder / "said").read_text()
+    return (folder / "j.log").read_text().splitlines()[-1]
+
+
+def finished_stage(shard: Shard, folder: Path, kept: list[bytes]) -> list[dict[str, Any]]:
+    """Rows of a stage that has run to its end, its table held against its journal."""
+    rows = finished(shard, folder / "j", kept, fingerprint_of(folder / "j"))
+    schema = measurement_schema(shard.spec)
+    table = read_table(folder / "sweep.parquet", schema)
+    columns = [*shard.spec.key_columns, "status", "measured_at"]
+    found = sorted(table[columns].itertuples(index=False, name=None))
+    assert found == sorted(tuple(row[name] for name in columns) for row in rows)
+    return rows
+
+
+def fingerprint_of(path: Path) -> str:
+    """What the first line of a journal says."""
+    header, _ = read_journal(path)
+    assert header is not None
+    return str(header["fingerprint"])
