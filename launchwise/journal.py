@@ -1,8 +1,8 @@
 """The journal of a shard: one JSON line a measurement, written before the next one begins.
 
 The first line carries the fingerprint of what was measured. A journal with another fingerprint is
-put aside and a new one begins; a line cut short by a kill or a full disk is dropped; of two lines
-with the same key the first counts.
+put aside and a new one begins; of two lines with the same key the first counts. Each line ends with
+a checksum: one that was cut short by a kill or a full disk, or damaged later, is dropped.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import socket
+import zlib
 from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
@@ -22,6 +23,9 @@ from filelock import FileLock, Timeout
 
 from launchwise.errors import UserError
 from launchwise.storage import write_bytes
+
+CHECK = "crc32"
+"""Last key of a line: checksum of the line without it."""
 
 SYNC_EVERY = 64
 """Rows between two forced writes to disk: a killed process loses nothing, a dead machine few."""
@@ -144,7 +148,12 @@ class Journal:
 
 
 def _line(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    text = _dense(entry)
+    return f'{text[:-1]},"{CHECK}":{zlib.crc32(text.encode())}}}\n'.encode()
+
+
+def _dense(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, separators=(",", ":"), allow_nan=False)
 
 
 def _unused(name: str) -> str:
@@ -161,22 +170,28 @@ def _read_holder(path: Path) -> str:
 
 
 def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Header and rows of a journal, torn lines left out; (None, []) when there is none."""
+    """Header and rows of a journal, damaged lines left out; (None, []) when there is none."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return None, []
     entries = list(_whole_lines(lines))
-    if not entries or "fingerprint" not in entries[0]:
+    if not entries or "fingerprint" not in entries[0][0]:
         return None, []
-    return entries[0], entries[1:]
+    (header, checked), *rows = entries
+    # Journals of the first version have no checksums at all.
+    return header, [row for row, has_check in rows if has_check or not checked]
 
 
-def _whole_lines(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
+def _whole_lines(lines: Iterable[str]) -> Iterable[tuple[dict[str, Any], bool]]:
+    """Entries with whether they have a checksum; those with a wrong one are left out."""
     for line in lines:
         try:
             entry = json.loads(line)
+            if not isinstance(entry, dict):
+                continue
+            check = entry.pop(CHECK, None)
+            if check is None or check == zlib.crc32(_dense(entry).encode()):
+                yield entry, check is not None
         except ValueError:
             continue
-        if isinstance(entry, dict):
-            yield entry

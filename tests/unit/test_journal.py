@@ -59,8 +59,9 @@ def test_of_two_rows_with_one_key_the_first_counts(tmp_path: Path) -> None:
     path = tmp_path / "j"
     fill(path, [row(1), row(1, time_ms=9.0), row(2)])
     assert read_journal(path)[1] == [row(1), row(2)]
-    with open(path, "a") as file:  # Two machines wrote the same shard; somebody put both together.
-        file.write(json.dumps(row(2, time_ms=9.0)) + "\n" + json.dumps(row(3)) + "\n")
+    fill(tmp_path / "other", [row(2, time_ms=9.0), row(3)])
+    with open(path, "ab") as file:  # Two machines wrote the same shard; somebody put both together.
+        file.write((tmp_path / "other").read_bytes())
     with Journal(path, "f", KEYS) as journal:
         assert journal.rows == [row(1), row(2), row(3)]
     assert read_journal(path)[1] == [row(1), row(2), row(3)]
@@ -82,9 +83,33 @@ def test_what_is_no_row_is_left_out(tmp_path: Path) -> None:
     fill(path, [row(1)])
     with open(path, "ab") as file:
         file.write(b'[1, 2]\n3\n"text"\n{"n": 4}\n{"fingerprint": "f"}\n\xff\xfe\n\n')
-        file.write(json.dumps(row(2)).encode() + b"\n")
+    fill(tmp_path / "other", [row(2)])
+    with open(path, "ab") as file:
+        file.write((tmp_path / "other").read_bytes())
     with Journal(path, "f", KEYS) as journal:
         assert journal.rows == [row(1), row(2)]
+
+
+@pytest.mark.parametrize("old", [b"1.5", b'"time_m', b'"n":2', b'"crc3', b"h20"])
+def test_one_wrong_byte_costs_its_line(tmp_path: Path, old: bytes) -> None:
+    """The last byte of ``old`` changes by one bit: the line still is JSON."""
+    path = tmp_path / "j"
+    fill(path, [row(1), row(2, time_ms=1.5), row(3)])
+    lines = path.read_bytes().splitlines(keepends=True)
+    spot = lines[2].index(old) + len(old) - 1
+    lines[2] = lines[2][:spot] + bytes([lines[2][spot] ^ 1]) + lines[2][spot + 1 :]
+    json.loads(lines[2])
+    path.write_bytes(b"".join(lines))
+    assert read_journal(path)[1] == [row(1), row(3)]
+
+
+def test_a_journal_from_before_there_were_checksums_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    entries = [{"fingerprint": "f"}, row(1), row(2)]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    fill(path, [row(1, time_ms=9.0), row(3)])
+    assert read_journal(path)[1] == [row(1), row(2), row(3)]
+    assert path.read_text().count("crc32") == 4
 
 
 def test_a_journal_of_something_else_is_put_aside_and_not_lost(tmp_path: Path) -> None:
