@@ -37,11 +37,13 @@ def held(faulty: MakeShard, tmp_path: Path) -> Iterator[tuple[Shard, Supervisor,
     try:
         until((tmp_path / "once").exists, "the marked row")
         (child,) = pids(shard)
-        yield shard, supervisor, child
+        try:
+            yield shard, supervisor, child
+        finally:
+            if not has_ended(child, 0):
+                os.kill(child, KILL)
     finally:
         supervisor.end()
-        if not has_ended(child, 0):
-            os.kill(child, KILL)
 
 
 def go(folder: Path) -> None:
@@ -121,9 +123,9 @@ def test_a_killed_supervisor_takes_its_measuring_process_along(
     held: tuple[Shard, Supervisor, int], tmp_path: Path
 ) -> None:
     shard, supervisor, child = held
-    kept = row_lines(tmp_path / "j")
     supervisor.send(KILL)
     assert supervisor.wait() == -KILL
+    kept = row_lines(tmp_path / "j")
     # The row in hand never ends: a process that waited for its end would measure on alone.
     assert has_ended(child, 10)
     assert row_lines(tmp_path / "j") == kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import select
 import signal
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.errors import UserError
-from launchwise.journal import Journal
+from launchwise.journal import Journal, read_journal
 from launchwise.space import configurations
 from launchwise.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard
 
@@ -56,6 +55,7 @@ class Supervisor:
 
     def __init__(self, work: Callable[[], int], said: Path) -> None:
         self.code: int | None = None
+        self.said = said
         said.unlink(missing_ok=True)
         self.pid = os.fork()
         if self.pid:
@@ -114,28 +114,32 @@ def sweep(shard: Shard, path: Path, fingerprint: str = FINGERPRINT) -> None:
         measure_shard(shard, journal)
 
 
-def supervise(shard: Shard, path: Path) -> Supervisor:
-    """:func:`sweep` in a process of its own, with the exit codes of the stage's script."""
+def supervise(shard: Shard, path: Path, first: Callable[[], None] = lambda: None) -> Supervisor:
+    """:func:`sweep` in a process of its own, with the exit codes of the stage's script.
+
+    ``first`` is called there before anything else.
+    """
 
     def work() -> int:
+        first()
         try:
             sweep(shard, path)
         except Interrupted:
             return EXIT_RESUMABLE
         return 0
 
-    return Supervisor(work, path.with_suffix(".said"))
+    # Not beside the journal: that disk may be full.
+    return Supervisor(work, shard.folder.parent / "said")
 
 
-def ending(shard: Shard, path: Path, seconds: float = PATIENCE_S) -> tuple[int, str]:
+def ending(shard: Shard, path: Path, first: Callable[[], None] = lambda: None) -> tuple[int, str]:
     """Exit code of a whole sweep in a process of its own, and what it said of its end."""
-    supervisor = supervise(shard, path)
+    supervisor = supervise(shard, path, first)
     try:
-        code = supervisor.wait(seconds)
+        code = supervisor.wait()
     finally:
         supervisor.end()
-    said = path.with_suffix(".said")
-    return code, said.read_text() if said.exists() else ""
+    return code, supervisor.said.read_text() if supervisor.said.exists() else ""
 
 
 def row_lines(path: Path) -> list[bytes]:
@@ -145,7 +149,7 @@ def row_lines(path: Path) -> list[bytes]:
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
     """The rows of a journal, doubled ones too."""
-    return [json.loads(line) for line in row_lines(path)]
+    return [row for row in read_journal(path)[1] if "status" in row]
 
 
 def names(row: dict[str, Any], shard: Shard) -> tuple[Any, ...]:

@@ -97,11 +97,13 @@ def last_words(folder: Path) -> str:
     return (folder / "j.log").read_text().splitlines()[-1]
 
 
-def finished_stage(shard: Shard, folder: Path, kept: list[bytes]) -> list[dict[str, Any]]:
+def finished_stage(
+    shard: Shard, folder: Path, kept: list[bytes], output: Path | None = None
+) -> list[dict[str, Any]]:
     """Rows of a stage that has run to its end, its table held against its journal."""
     rows = finished(shard, folder / "j", kept, fingerprint_of(folder / "j"))
     schema = measurement_schema(shard.spec)
-    table = read_table(folder / "sweep.parquet", schema)
+    table = read_table(output or folder / "sweep.parquet", schema)
     columns = [*shard.spec.key_columns, "status", "measured_at"]
     found = sorted(table[columns].itertuples(index=False, name=None))
     assert found == sorted(tuple(row[name] for name in columns) for row in rows)

@@ -1,0 +1,219 @@
+"""Full disks, damaged or foreign journals, two writers, a jumping clock: no row lost or changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from supervising import (
+    FINGERPRINT,
+    ending,
+    finished,
+    has_ended,
+    pids,
+    row_lines,
+    rows_of,
+    supervise,
+    sweep,
+    until,
+)
+from sweep_script import finished_stage, last_words, stage
+
+from launchwise.journal import Journal
+from launchwise.sweep import Shard
+
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+PAGE = 4096
+
+MakeShard = Callable[..., Shard]
+
+
+def leave(pages: int, disk: Path) -> Path:
+    """A file that fills the small disk but for so many pages."""
+    free = os.statvfs(disk)
+    ballast = disk / "ballast"
+    ballast.write_bytes(bytes(free.f_bavail * free.f_frsize - pages * PAGE))
+    return ballast
+
+
+def all_ok(rows: list[dict[str, Any]]) -> bool:
+    """Whether every row was measured."""
+    return {row["status"] for row in rows} == {"ok"}
+
+
+def test_a_disk_that_fills_up_costs_the_row_in_hand_and_no_other(
+    faulty: MakeShard, small_disk: Path
+) -> None:
+    shard, path = faulty(), small_disk / "j"
+    ballast = leave(3, small_disk)
+    said = f"{path}: cannot be written: No space left on device"
+    assert ending(shard, path) == (1, said)
+    kept = row_lines(path)
+    assert len(kept) > 5
+    assert path.read_bytes().endswith(b"}\n")
+    assert all(has_ended(pid, 0) for pid in pids(shard))
+    # Without room not even the journal can be opened, and that is said, too.
+    assert ending(shard, path) == (1, said)
+    assert row_lines(path) == kept
+    assert len(pids(shard)) == 1
+    ballast.unlink()
+    assert ending(shard, path) == (0, "")
+    assert all_ok(finished(shard, path, kept))
+
+
+def test_a_file_that_may_not_grow_costs_the_row_in_hand_and_no_other(
+    faulty: MakeShard, tmp_path: Path
+) -> None:
+    shard, path = faulty(), tmp_path / "j"
+    # Kernels are compiled first: their files must not meet the limit.
+    assert ending(shard, tmp_path / "other") == (0, "")
+    limit = len((tmp_path / "other").read_bytes()) // 2
+
+    def first() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    assert ending(shard, path, first) == (1, f"{path}: cannot be written: File too large")
+    kept = row_lines(path)
+    assert len(kept) > 5
+    assert path.read_bytes().endswith(b"}\n")
+    assert ending(shard, path) == (0, "")
+    assert all_ok(finished(shard, path, kept))
+
+
+def test_a_disk_too_full_for_the_table_costs_no_measurement(
+    faulty: MakeShard, small_disk: Path, tmp_path: Path
+) -> None:
+    shard, table = faulty(), small_disk / "sweep.parquet"
+    ballast = leave(2, small_disk)
+    assert stage(shard, tmp_path, table).wait() == 1
+    said = last_words(tmp_path)
+    assert said.startswith(f"E launchwise: {table}: cannot be written: ")
+    assert "No space left on device" in said
+    assert os.listdir(small_disk) == ["ballast"]
+    kept = row_lines(tmp_path / "j")
+    ballast.unlink()
+    assert stage(shard, tmp_path, table).wait() == 0
+    assert all_ok(finished_stage(shard, tmp_path, kept, table))
+    assert row_lines(tmp_path / "j") == kept
+    assert len(pids(shard)) == 1
+
+
+def test_a_row_that_was_damaged_is_measured_again(faulty: MakeShard, tmp_path: Path) -> None:
+    shard, path = faulty(), tmp_path / "j"
+    sweep(shard, path)
+    *kept, nulls, name, time = path.read_bytes().splitlines(keepends=True)
+    # What a machine leaves that lost its power, and bits that fell over in a name and in a time.
+    damaged = [
+        b"\0" * (len(nulls) - 1) + b"\n",
+        name.replace(b'"tx":', b'"tx":5', 1),
+        time.replace(b'"time_ms":0', b'"time_ms":7', 1),
+    ]
+    assert damaged[1:] != [name, time]
+    path.write_bytes(b"".join([*kept, *damaged]))
+    assert ending(shard, path) == (0, "")
+    rows = finished(shard, path, [line.rstrip() for line in kept[1:]])
+    assert all_ok(rows)
+    assert json.loads(damaged[2])["time_ms"] not in [row["time_ms"] for row in rows]
+    assert len(pids(shard)) == 2
+
+
+def test_whatever_happens_to_the_tail_of_a_journal_every_row_is_whole_or_gone(
+    faulty: MakeShard, tmp_path: Path
+) -> None:
+    shard, path = faulty(), tmp_path / "j"
+    sweep(shard, path)
+    content, lines, rows = path.read_bytes(), row_lines(path), rows_of(path)
+    columns = shard.spec.key_columns
+
+    @settings(max_examples=300, deadline=None)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        hurt = data.draw(st.integers(1, 3), "lines of the tail")
+        tail = bytearray(b"".join(line + b"\n" for line in lines[-hurt:]))
+        spots = st.tuples(
+            st.integers(0, len(tail) - 1),
+            st.sampled_from(b'0123456789"{}[]:,-+eEntf\n\0 ') | st.integers(0, 255),
+        )
+        for spot, byte in data.draw(st.lists(spots, max_size=4), "bytes"):
+            tail[spot] = byte
+        cut = data.draw(st.integers(0, len(tail)), "cut")
+        more = data.draw(st.binary(max_size=20), "more")
+        path.write_bytes(content[: -len(tail)] + bytes(tail[:cut]) + more)
+        with Journal(path, FINGERPRINT, columns) as journal:
+            assert journal.rows[: len(rows) - hurt] == rows[:-hurt]
+            assert all(row in rows[-hurt:] for row in journal.rows[len(rows) - hurt :])
+            for row in rows:
+                journal.append(row)
+        assert sorted(row_lines(path)) == sorted(lines)
+
+    check()
+
+
+def test_a_journal_of_something_else_is_put_aside_and_measured_anew(
+    faulty: MakeShard, tmp_path: Path
+) -> None:
+    shard, path = faulty(), tmp_path / "j"
+    sweep(shard, path, "one")
+    one = path.read_bytes()
+    sweep(shard, path, "two")
+    assert all_ok(finished(shard, path, fingerprint="two"))
+    assert (tmp_path / "j.one").read_bytes() == one
+    assert not set(row_lines(path)) & set(row_lines(tmp_path / "j.one"))
+    assert len(pids(shard)) == 2
+
+
+def test_a_second_supervisor_is_told_of_the_first_and_changes_nothing(
+    faulty: MakeShard, tmp_path: Path
+) -> None:
+    path = tmp_path / "j"
+    shard = faulty(fault="waiting", at="launch", once=str(tmp_path / "once"))
+    supervisor = supervise(shard, path)
+    try:
+        until((tmp_path / "once").exists, "the marked row")
+        kept = row_lines(path)
+        holder = f"process {supervisor.pid} on {socket.gethostname()}"
+        code, said = ending(shard, path)
+        assert (code, said) == (1, f"{path}: is being written by {holder}")
+        (tmp_path / "starts.go").touch()
+        assert supervisor.wait() == 0
+    finally:
+        supervisor.end()
+    assert all_ok(finished(shard, path, kept))
+    assert len(pids(shard)) == 1
+
+
+def test_a_clock_that_jumps_ends_nothing_early_and_lets_nothing_hang(
+    faulty: MakeShard, tmp_path: Path
+) -> None:
+    library = tmp_path / "clock.so"
+    source = SUPPORT / "jumping_clock.cpp"
+    compile_it = ["g++", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(compile_it, check=True)
+    shard, path = faulty(3.0, fault="asleep", at="launch"), tmp_path / "j"
+    shard.environment["LD_PRELOAD"] = str(library)  # type: ignore[index]
+    program = (
+        "import pathlib, pickle, sys; sys.path.insert(0, sys.argv[1]); import supervising;"
+        "supervising.sweep(pickle.load(sys.stdin.buffer), pathlib.Path(sys.argv[2]))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, str(SUPPORT), str(path)],
+        input=pickle.dumps(shard),
+        env=dict(shard.environment),
+        check=True,
+        timeout=60,
+    )
+    rows = finished(shard, path)
+    bad = [(row["status"], row["reason"], row["tx"]) for row in rows if row["status"] != "ok"]
+    assert bad == [("timeout", "nothing came for 3 s", 2)]
+    days = {row["measured_at"][:10] for row in rows}
+    assert len(days) > 2, "the clock did not jump"
