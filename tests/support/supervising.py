@@ -89,15 +89,12 @@ class Supervisor:
         return not any(int(mask, 16) for mask in pending)
 
     def child(self) -> int | None:
-        """Process id of its measuring process, once that runs its own program."""
+        """Process id of its measuring process, if it has one now."""
         try:
             children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-            for pid in children:
-                if b"_child.py" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    return int(pid)
-        except OSError:  # One of them has ended meanwhile.
-            pass
-        return None
+        except OSError:  # It has ended.
+            return None
+        return int(children[0]) if children else None
 
     def end(self) -> None:
         """Kill it and its measuring process, whatever they do."""
@@ -143,8 +140,9 @@ def ending(shard: Shard, path: Path, first: Callable[[], None] = lambda: None) -
 
 
 def row_lines(path: Path) -> list[bytes]:
-    """The lines of a journal that are rows, byte by byte, doubled ones too."""
-    return [line for line in path.read_bytes().split(b"\n") if b'"status":' in line]
+    """The whole lines of a journal that are rows, byte by byte, doubled ones too."""
+    *lines, _ = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    return [line for line in lines if b'"status":' in line]
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
