@@ -17,8 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
 PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
 MARKED = (2, 1, 1)
-WAITED_FOR = {"asleep": 3.0, "mute": 3.0}
-"""Seconds of silence that are waited for: much more than a start takes on a busy machine."""
+WAITED_FOR = {"asleep": 3.0, "mute": 3.0, "nonsense": 120.0}
+"""Seconds of silence that are waited for: much more than a start takes on a busy machine, or more
+than a test takes where nothing is to be waited for."""
 
 MakeShard = Callable[..., Shard]
 """Makes a shard whose measuring process is ``faulty_child.py``; options go to its job."""
@@ -149,7 +150,7 @@ def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(
 ) -> None:
     # Rows of 30 floats: 648 024 B with the reference, 676 824 B when they are padded.
     problem = {**PROBLEM, "n": 30}
-    shard = faulty(problems=[PROBLEM, problem], device_bytes=660_000)
+    shard = faulty(problems=[problem, PROBLEM], device_bytes=660_000)
     rows = run(shard, tmp_path / "j")
     lacking = [row for row in rows if row["status"] != "ok"]
     padded = [row for row in rows if row["n"] == 30 and row["row_padding"]]

@@ -54,15 +54,10 @@ def divide_by_zero() -> None:
     1 / 0  # noqa: B018
 
 
-def talk_nonsense() -> None:
-    """Say what is no JSON and go on as if nothing were wrong."""
+def talk_nonsense(then: Callable[[], None]) -> None:
+    """Say what is no JSON."""
     os.write(PIPE, b"\x00\xffwarning: cosmic ray\n")
-
-
-def talk_nonsense_and_die() -> None:
-    """Say what is no JSON and die before anybody looks."""
-    talk_nonsense()
-    die_of(signal.SIGKILL)
+    then()
 
 
 def say_half_a_row_and_die() -> None:
@@ -108,8 +103,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "refused": be_refused,
     "memory": find_no_memory,
     "python": divide_by_zero,
-    "nonsense": talk_nonsense,
-    "nonsense, dead": talk_nonsense_and_die,
+    "nonsense": lambda: talk_nonsense(sleep_for_ever),
+    "nonsense, dead": lambda: talk_nonsense(lambda: die_of(signal.SIGKILL)),
     "half a row, dead": say_half_a_row_and_die,
     "mute": fall_mute,
     "asleep": sleep_for_ever,
