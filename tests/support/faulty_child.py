@@ -155,7 +155,7 @@ def open_device(job: dict[str, Any]) -> HostDevice:
 
 def _after_rows(fault: Callable[[], None], every: int | None) -> None:
     """Let ``fault`` happen between two rows: after the marked one, or after ``every`` so many."""
-    serve = child.serve
+    serve: Callable[..., None] = child.serve
 
     def faulty_serve(*arguments: Any) -> None:
         *before, say = arguments
