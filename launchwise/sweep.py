@@ -204,9 +204,9 @@ def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop
                 code = child.wait()
                 lived_on = "the measuring process closed its pipe and lived on"
                 listener.fatal = listener.fatal or lived_on
-            listener.blame(code)
             errors.seek(0)
             said = errors.read().strip().splitlines()
+            listener.blame(code, said[-1] if said else "")
             return listener.fatal or listener.silence or (said[-1] if said else _death(code))
         finally:
             if child.poll() is None:
@@ -280,14 +280,16 @@ class _Listener:
         if self.stop and self.in_hand is None:
             raise _interrupted(self.stop, self.journal)
 
-    def blame(self, code: int) -> None:
+    def blame(self, code: int, last_words: str) -> None:
         """After the end of the process: a row for the configuration that it died in."""
         if self.in_hand is None:
             return
         if self.silence:
             found = {"status": "timeout", "reason": self.silence}
         else:
-            reason = self.fatal or _death(code)
+            # A process that ended by itself said why; one that was ended had no time to.
+            said = f": {last_words}" if last_words and code > 0 else ""
+            reason = self.fatal or _death(code) + said
             found = {"status": "failed", "reason": reason}
         self.journal.append(_row(self.shard, self.in_hand, found))
 
