@@ -37,7 +37,7 @@ class Journal:
     Parameters
     ----------
     path
-        The JSON-lines file; its folder is made.
+        The JSON-lines file; its folder is made when it is opened.
     fingerprint
         Hash of everything that must be the same for old rows to count.
     key_columns
@@ -53,7 +53,6 @@ class Journal:
         self.path = path
         self.fingerprint = fingerprint
         self.key_columns = key_columns
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(f"{path}.lock")
         self._file: FileIO | None = None
         self.rows: list[dict[str, Any]] = []
@@ -61,10 +60,13 @@ class Journal:
 
     def __enter__(self) -> Journal:
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
         except Timeout:
             holder = _read_holder(self.path)
             raise UserError(self.path, "", f"is being written by {holder}") from None
+        except OSError as error:
+            raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
         try:
             self._open()
         except OSError as error:

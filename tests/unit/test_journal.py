@@ -242,6 +242,14 @@ def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(
     assert read_journal(tmp_path / "j")[1] == [row(1), row(3)]
 
 
+@pytest.mark.parametrize("place", ["file/j", "file/deeper/j", "folder"])
+def test_a_journal_that_cannot_be_made_is_one_line(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.lock").mkdir()
+    with pytest.raises(UserError, match="cannot be written: "):
+        Journal(tmp_path / place, "f", KEYS).__enter__()
+
+
 def test_a_full_disk_is_one_line_and_costs_no_row(small_disk: Path) -> None:
     path = small_disk / "j"
     with pytest.raises(UserError) as caught:
