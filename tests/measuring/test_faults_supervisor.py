@@ -35,7 +35,7 @@ def held(faulty: MakeShard, tmp_path: Path) -> Iterator[tuple[Shard, Supervisor,
     shard = faulty(fault="waiting", at="launch", once=str(tmp_path / "once"))
     supervisor = stage(shard, tmp_path)
     try:
-        until((tmp_path / "once").exists, "the marked row")
+        wait_for_the_marked_row(supervisor, tmp_path)
         (child,) = pids(shard)
         try:
             yield shard, supervisor, child
@@ -44,6 +44,12 @@ def held(faulty: MakeShard, tmp_path: Path) -> Iterator[tuple[Shard, Supervisor,
                 os.kill(child, KILL)
     finally:
         supervisor.end()
+
+
+def wait_for_the_marked_row(supervisor: Supervisor, folder: Path) -> None:
+    """Wait until the supervisor, too, knows that it is in hand."""
+    until((folder / "once").exists, "the marked row")
+    until(supervisor.is_waiting, "the supervisor to hear of it")
 
 
 def go(folder: Path) -> None:
@@ -108,7 +114,7 @@ def test_a_request_to_stop_during_a_row_that_never_ends_waits_for_its_timeout_an
     shard = faulty(3.0, fault="asleep", at="launch", once=str(tmp_path / "once"))
     supervisor = stage(shard, tmp_path)
     try:
-        until((tmp_path / "once").exists, "the marked row")
+        wait_for_the_marked_row(supervisor, tmp_path)
         supervisor.send(TERM)
         assert supervisor.wait() == EXIT_RESUMABLE
     finally:

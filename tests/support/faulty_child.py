@@ -2,13 +2,17 @@
 
 ``fault`` is one of :data:`FAULTS`, ``at`` the place where it happens: ``launch`` of the marked
 configuration (omp_tile, tx = 2, ty = tz = 1), ``row`` right after its row was said, ``every`` so
-many rows, ``open`` while the device is opened. With ``once`` (a file) only the first process has
-it. Every start adds the process id to the file that $STARTS names.
+many rows, ``open`` while the device is opened. With ``once`` (a file, made when the supervisor has
+read all that was said before) only the first process has it. Every start adds the process id to the
+file that $STARTS names.
 """
 
+import array
+import fcntl
 import os
 import signal
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +36,14 @@ PIPE = os.dup(1)
 """The pipe that events go to: ``run`` puts another file in its place."""
 
 TILE = {"variant": "omp_tile", "tx": 2, "ty": 1, "tz": 1}
+
+
+def wait_until_heard() -> None:
+    """Wait until the supervisor has read all that was said."""
+    unread = array.array("i", [1])
+    while unread[0]:
+        fcntl.ioctl(PIPE, termios.FIONREAD, unread)
+        time.sleep(0.001)
 
 
 def die_of(number: signal.Signals) -> None:
@@ -141,6 +153,7 @@ def open_device(job: dict[str, Any]) -> HostDevice:
 
     def fault() -> None:
         if "once" in job:
+            wait_until_heard()
             Path(job["once"]).touch()
         FAULTS[job["fault"]]()
 

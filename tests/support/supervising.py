@@ -88,6 +88,11 @@ class Supervisor:
         pending = [line.split()[1] for line in lines if line.startswith(("SigPnd", "ShdPnd"))]
         return not any(int(mask, 16) for mask in pending)
 
+    def is_waiting(self) -> bool:
+        """Whether it sleeps: then it has done with all that it has read."""
+        stat = Path(f"/proc/{self.pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] == "S"
+
     def child(self) -> int | None:
         """Process id of its measuring process, if it has one now."""
         try:
