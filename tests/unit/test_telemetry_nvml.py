@@ -1,0 +1,139 @@
+"""Telemetry from NVML: the real nvidia-ml-py, with a driver that is made for the test."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchwise.telemetry import (
+    REASONS,
+    THROTTLED,
+    NoTelemetry,
+    Telemetry,
+    nvml_source,
+)
+
+
+def test_the_reasons_are_those_of_nvml() -> None:
+    pynvml = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    known = {
+        value: name.removeprefix("nvmlClocksThrottleReason").lower().replace("slowdown", "")
+        for name, value in vars(pynvml).items()
+        if name.startswith("nvmlClocksThrottleReason") and not name.endswith(("All", "None"))
+    }
+    known = {bit: name for bit, name in known.items() if bit not in (0x1, 0x2)}
+    assert known.keys() == REASONS.keys()
+    for bit, name in REASONS.items():
+        assert known[bit].startswith(name.replace("_", "").replace("slowdown", "")), name
+    assert set(REASONS.values()) > THROTTLED
+
+
+def test_a_card_that_is_not_there_is_no_telemetry_and_no_error() -> None:
+    source = nvml_source("GPU-00000000-0000-0000-0000-000000000000")
+    with pytest.raises(NoTelemetry, match=r"NVML|nvidia-ml-py"):
+        source()
+    with Telemetry(source) as telemetry:
+        assert telemetry.energy_j(0, 1, wait_s=20) is None
+        found = telemetry.during(0, time.monotonic())
+    assert set(found.values()) == {None}
+
+
+READER = """
+import dataclasses, json, sys, time
+from launchwise.telemetry import NoTelemetry, nvml_source
+source = nvml_source(sys.argv[1])
+assert "pynvml" not in sys.modules
+before = time.monotonic()
+try:
+    sample = dataclasses.asdict(source())
+except NoTelemetry as error:
+    sample = {"error": str(error)}
+else:
+    assert before <= sample.pop("at") <= time.monotonic()
+print(json.dumps(sample))
+"""
+
+Reader = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def read_stub(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Reads a card once through the real nvidia-ml-py, from a driver that is made for the test."""
+    pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    folders = {}
+    for old in (False, True):
+        folders[old] = tmp_path_factory.mktemp("driver")
+        command = [compiler, "-shared", "-fPIC", "-o", str(folders[old] / "libnvidia-ml.so.1")]
+        command += ["-DOLD_DRIVER"] if old else []
+        subprocess.run([*command, str(root / "tests/support/nvml_stub.c")], check=True)
+
+    def read(uuid: str = "GPU-stub", refused: str = "", old: bool = False) -> dict[str, Any]:
+        environment = {"LD_LIBRARY_PATH": str(folders[old]), "REFUSED": refused}
+        done = subprocess.run(
+            [sys.executable, "-c", READER, uuid],
+            env={**os.environ, "PYTHONPATH": str(root), **environment},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    return read
+
+
+STUB = {
+    "sm_clock_mhz": 1980.0,
+    "memory_clock_mhz": 3201.0,
+    "temperature_c": 41.0,
+    "power_w": 612.25,
+    "energy_j": 5000000.25,
+    "throttle": 0x44,
+}
+
+
+def test_nvml_is_read_in_our_units(read_stub: Reader) -> None:
+    assert read_stub() == STUB
+
+
+def test_an_older_driver_gives_what_it_has(read_stub: Reader) -> None:
+    assert read_stub(old=True) == {**STUB, "power_w": 300.5, "throttle": 0x21}
+
+
+@pytest.mark.parametrize(
+    ("refused", "changed"),
+    [
+        ("nvmlDeviceGetClockInfo", {"sm_clock_mhz": math.nan, "memory_clock_mhz": math.nan}),
+        ("nvmlDeviceGetTemperature", {"temperature_c": math.nan}),
+        ("nvmlDeviceGetTotalEnergyConsumption", {"energy_j": None}),
+        ("nvmlDeviceGetFieldValues", {"power_w": 300.5}),
+        ("nvmlDeviceGetFieldValues,nvmlDeviceGetPowerUsage", {"power_w": math.nan}),
+        ("nvmlDeviceGetCurrentClocksEventReasons", {"throttle": 0x21}),
+        (
+            "nvmlDeviceGetCurrentClocksEventReasons,nvmlDeviceGetCurrentClocksThrottleReasons",
+            {"throttle": None},
+        ),
+    ],
+)
+def test_what_nvml_refuses_is_missing_and_the_rest_is_not(
+    read_stub: Reader, refused: str, changed: dict[str, Any]
+) -> None:
+    assert read_stub(refused=refused) == pytest.approx({**STUB, **changed}, nan_ok=True)
+
+
+def test_a_driver_without_the_card_and_one_that_does_not_start(read_stub: Reader) -> None:
+    assert read_stub("GPU-other") == {"error": "NVML: Not Found"}
+    assert read_stub(refused="nvmlInitWithFlags") == {"error": "NVML: Not Supported"}
