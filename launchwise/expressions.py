@@ -103,8 +103,12 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
 
 
+REMEMBERED = 200_000
+"""Values that are kept, some 40 MB: a space too large to be listed must not fill the memory."""
+
+
 class Formulas:
-    """Expressions over raw names and over names derived from them, each value computed once.
+    """Expressions over raw names and over names derived from them, values remembered.
 
     A sweep asks the same few questions of thousands of rows, so values are remembered by the raw
     names that an expression really reads.
@@ -154,5 +158,7 @@ class Formulas:
             bound = {name: names[name] for name in raw}
             for step in steps:
                 bound[step] = evaluate(self._derived[step], bound)
+            if len(self._values) >= REMEMBERED:
+                self._values.clear()
             self._values[key] = evaluate(text, bound)
         return self._values[key]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launchwise import expressions
 from launchwise.expressions import FUNCTIONS, Formulas, ceil_div, evaluate, names_in, round_up
 
 UNSAFE = [
@@ -172,6 +175,20 @@ def test_remembered_values_are_those_of_a_direct_evaluation(
                 found = formulas.value(text, names)
                 assert found == directly(text, names)
                 assert type(found) is type(directly(text, names))
+
+
+def test_what_is_remembered_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Marked(float):
+        """A number that can be watched."""
+
+    monkeypatch.setattr(expressions, "REMEMBERED", 10)
+    formulas, alive = Formulas(DERIVED), weakref.WeakSet[Marked]()
+    for number in range(100):
+        marked = Marked(number)
+        alive.add(marked)
+        assert formulas.value("a + n", {"n": marked}) == 2 * number + 1
+    gc.collect()
+    assert len(alive) <= 11
 
 
 def test_names_that_an_expression_does_not_read_are_not_needed() -> None:
