@@ -57,9 +57,34 @@ class Repeats(Strict):
         return self
 
 
+class Guesses(Strict):
+    """What a fitted recommender thinks is best, measured before anything else but the baseline."""
+
+    model: str = Field(description="folder of a fitted model, such as results/models/<study>/knn")
+    count: int = Field(5, ge=1, le=1000, description="recommendations taken of each problem")
+
+
+class Strategy(Strict):
+    """Which configurations of a problem a sweep measures."""
+
+    kind: Literal["exhaustive", "random", "tpe"] = "exhaustive"
+    budget: int | None = Field(None, ge=1, description="rows of each problem, unless exhaustive")
+    guesses: Guesses | None = None
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Strategy:
+        if self.kind != "exhaustive":
+            if self.budget is None:
+                raise ValueError(f"{self.kind} needs a budget (rows of each problem)")
+        elif strange := [key for key in ("budget", "guesses") if getattr(self, key) is not None]:
+            raise ValueError(f"exhaustive measures everything: take {strange[0]} out")
+        return self
+
+
 class Method(Strict):
     """How a sweep measures."""
 
+    strategy: Strategy = Strategy()
     repeats: Repeats = Repeats()
     slow_factor: float = Field(3.0, gt=1, description="a first launch so far off ends it")
     timeout_s: float = Field(60.0, gt=0, description="longest silence of the measuring process")

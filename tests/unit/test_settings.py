@@ -14,7 +14,15 @@ from snakemake.utils import update_config
 
 from launchwise import workflow
 from launchwise.errors import UserError
-from launchwise.settings import COMMAND_LINE, Experiment, blamed, load_experiment
+from launchwise.settings import (
+    COMMAND_LINE,
+    Experiment,
+    Guesses,
+    Method,
+    Strategy,
+    blamed,
+    load_experiment,
+)
 
 STUDY = "studies.acoustic_tile"
 BASE: dict[str, Any] = {
@@ -179,6 +187,44 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "sweeps.acoustic.repeats: minimum 9 is above maximum 3",
         "",
     ),
+    "strategy that does not exist": (
+        nested("sweeps/acoustic/strategy", {"kind": "bayes", "budget": 5}),
+        "sweeps.acoustic.strategy.kind: must be 'exhaustive', 'random' or 'tpe' (got 'bayes')",
+        "",
+    ),
+    "strategy without a budget": (
+        nested("sweeps/acoustic/strategy", {"kind": "random"}),
+        "sweeps.acoustic.strategy: random needs a budget (rows of each problem)",
+        "",
+    ),
+    "strategy with nothing to spend": (
+        nested("sweeps/acoustic/strategy", {"kind": "tpe", "budget": 0}),
+        "sweeps.acoustic.strategy.budget: must be greater than or equal to 1 (got 0)",
+        "",
+    ),
+    "budget of everything": (
+        nested("sweeps/acoustic/strategy", {"budget": 5}),
+        "sweeps.acoustic.strategy: exhaustive measures everything: take budget out",
+        "",
+    ),
+    "guesses before everything": (
+        nested("sweeps/acoustic/strategy", {"guesses": {"model": "x"}}),
+        "sweeps.acoustic.strategy: exhaustive measures everything: take guesses out",
+        "",
+    ),
+    "guesses of no model": (
+        nested("sweeps/acoustic/strategy", {"kind": "tpe", "budget": 5, "guesses": {"count": 3}}),
+        "sweeps.acoustic.strategy.guesses.model: is missing",
+        "",
+    ),
+    "no guesses at all": (
+        nested(
+            "sweeps/acoustic/strategy",
+            {"kind": "tpe", "budget": 5, "guesses": {"model": "x", "count": 0}},
+        ),
+        "sweeps.acoustic.strategy.guesses.count: must be greater than or equal to 1 (got 0)",
+        "",
+    ),
     "nothing to measure": (nested("sweeps/acoustic/problems", []), "sweeps.acoustic.problems:", ""),
     "no value to measure": (
         nested("sweeps/acoustic/problems", [{"n": [], "dtype": ["float32"], "order": [2]}]),
@@ -286,6 +332,19 @@ def test_the_command_line_is_blamed_for_what_it_says(home: Path) -> None:
     assert line_of({"seed": -3}).startswith("overlay0.yaml: seed: must be")
     line = line_of(said=nested(f"{S}/workload", "x"))
     assert line.startswith(f"{COMMAND_LINE}: {STUDY}.workload: unknown workload")
+
+
+def test_a_sweep_measures_everything_unless_it_has_another_strategy(home: Path) -> None:
+    assert experiment().settings.sweeps["acoustic"].strategy == Strategy(kind="exhaustive")
+    said = {"kind": "tpe", "budget": 40, "guesses": {"model": "results/models/a/knn"}}
+    sweep = experiment(nested("sweeps/acoustic/strategy", said)).settings.sweeps["acoustic"]
+    assert sweep.strategy.budget == 40
+    assert sweep.strategy.guesses == Guesses(model="results/models/a/knn", count=5)
+    # What a job is given, which is also what a journal's fingerprint is made of.
+    given = sweep.model_dump(mode="json", exclude={"problems"})
+    assert Method.model_validate(given).strategy == sweep.strategy
+    plain = experiment().settings.sweeps["acoustic"]
+    assert given != plain.model_dump(mode="json", exclude={"problems"})
 
 
 def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
