@@ -1,0 +1,270 @@
+"""Which configuration to measure next where a space is too large to measure all of it.
+
+An explorer proposes one configuration at a time and is told how it went. The space is never listed
+(see :mod:`launchwise.draws`). What is proposed depends on the seed and on what was told before, in
+order, and on nothing else: a sweep that was killed and is told its journal goes on as if nothing
+had happened.
+
+This runs in the measuring process, hence the late import of Optuna.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from launchwise.draws import Draws, Key
+from launchwise.space import Configuration, Problem, baseline
+from launchwise.spec import Spec, Value
+
+Told = tuple[Configuration, float | None]
+"""A configuration and its time in ms, None where it has none (failed, wrong, timed out)."""
+
+STARTUP = 10
+"""Rows of a variant before a model of it is asked; the number that Optuna has by default."""
+
+ASKED = 3
+"""Proposals of a model that may be infeasible or known before a neighbour is taken instead.
+
+Asking takes milliseconds. A model that is sure of itself says the same again and again.
+"""
+
+GOOD_ROWS = 3
+GOOD_SHARE = 0.1
+"""The best rows, which variants are chosen by: this share, and this many at least."""
+
+
+class Explorer(Protocol):
+    """Chooses what is measured of one problem on one GPU, one configuration after another."""
+
+    def propose(self) -> Configuration | None:
+        """What to measure next; None when the budget is spent or nothing is left.
+
+        Asked again before anything was told, it says the same again.
+        """
+
+    def tell(self, configuration: Configuration, time_ms: float | None) -> None:
+        """Take note of an outcome: a time in ms, or None where there is none."""
+
+
+class RandomDraws:
+    """Configurations drawn at random, each feasible one as likely as any other.
+
+    The baseline is proposed first, then the guesses, then what was drawn.
+
+    Parameters
+    ----------
+    spec, problem
+        What is measured.
+    gpu_facts
+        Facts of the GPU (see :data:`launchwise.spec.GPU_NAMES`); a lenient guess when None.
+    budget
+        Rows of this problem in all, failed and ``known`` ones counted.
+    seed
+        The same seed and the same outcomes give the same proposals.
+    guesses
+        Configurations worth a measurement, best first. Those that the spec does not have or that
+        the constraints refuse are left out.
+    known
+        What was told before: the rows of a journal, in order.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        problem: Problem,
+        gpu_facts: Mapping[str, Any] | None,
+        budget: int,
+        seed: int,
+        guesses: Iterable[Configuration] = (),
+        known: Iterable[Told] = (),
+    ) -> None:
+        self._spec = spec
+        self._draws = Draws(spec, problem, gpu_facts, seed)
+        self._budget = budget
+        self._seed = seed
+        self._told: set[Key] = set()
+        self._pending: Configuration | None = None
+        self._first = [baseline(spec)]
+        self._first += [self._draws.whole(each) for each in guesses if self._draws.spans(each)]
+        for configuration, time_ms in known:
+            self.tell(configuration, time_ms)
+
+    def propose(self) -> Configuration | None:
+        """What to measure next; None when the budget is spent or nothing is left."""
+        if len(self._told) >= self._budget:
+            return None
+        if self._pending is None:
+            first = next((each for each in self._first if self._is_new(each)), None)
+            self._pending = first or self._drawn()
+        return None if self._pending is None else dict(self._pending)
+
+    def tell(self, configuration: Configuration, time_ms: float | None) -> None:
+        """Take note of an outcome; of two for one configuration the first counts."""
+        key = self._draws.key(configuration)
+        if key not in self._told:
+            self._told.add(key)
+            self._pending = None
+            self._learn(self._draws.whole(configuration), time_ms)
+
+    def _is_new(self, configuration: Configuration) -> bool:
+        known = self._draws.key(configuration) in self._told
+        return not known and self._draws.feasible(configuration)
+
+    def _dice(self, purpose: str = "") -> random.Random:
+        """Chance of the next proposal: it does not remember what was drawn before a kill."""
+        return random.Random(f"{self._seed} {len(self._told)} {purpose}")
+
+    def _drawn(self) -> Configuration | None:
+        return self._draws.draw(self._dice(), self._told)
+
+    def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
+        """Chance has nothing to learn."""
+
+
+class TreeParzen(RandomDraws):
+    """Tree-structured Parzen estimators (Bergstra et al., 2011), by Optuna.
+
+    The tree has two levels. The variant is drawn by its share of the best rows. Its tunables come
+    from the variant's own model, which takes them together (a block's threads count, not its bx
+    alone) and parts good from bad within the variant: what is good is not the same in another.
+    Parameters are those of :class:`RandomDraws`.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        problem: Problem,
+        gpu_facts: Mapping[str, Any] | None,
+        budget: int,
+        seed: int,
+        guesses: Iterable[Configuration] = (),
+        known: Iterable[Told] = (),
+    ) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._optuna = optuna
+        self._axes = {name: _Axis(tunable.values) for name, tunable in spec.tunables.items()}
+        self._models = {name: optuna.create_study() for name in spec.variants}
+        self._rows = dict.fromkeys(spec.variants, 0)
+        self._times: list[tuple[float, str]] = []
+        super().__init__(spec, problem, gpu_facts, budget, seed, guesses, known)
+
+    def _drawn(self) -> Configuration | None:
+        found = (self._drawn_of(variant) for variant in self._variants())
+        return next((each for each in found if each is not None), None)
+
+    def _variants(self) -> list[str]:
+        """Every variant: those never tried, then the others drawn by their share of the best rows.
+
+        As in the estimator's own density of what is good, chance counts as one row more. Half of
+        it goes to all variants alike, half by size: among thousands of configurations there are
+        more to be found, and yet a small variant must not be forgotten.
+        """
+        dice = self._dice()
+        best = sorted(self._times)[: max(GOOD_ROWS, round(GOOD_SHARE * len(self._times)))]
+        alike = 1 / len(self._models)
+        share = {name: (alike + self._draws.share(name)) / 2 for name in self._models}
+        for _, variant in best:
+            share[variant] += 1
+        # Efraimidis and Spirakis (2006): sorting by u ** (1 / weight) draws by weight.
+        drawn = {name: dice.random() ** (1 / weight) for name, weight in share.items()}
+        return sorted(share, key=lambda name: (self._rows[name] > 0, -drawn[name]))
+
+    def _drawn_of(self, variant: str) -> Configuration | None:
+        if self._draws.ended(variant):
+            return None
+        # Dice of its own: whether another variant was asked before, or is known to have ended, must
+        # make no difference.
+        dice = self._dice(variant)
+        if self._rows[variant] >= STARTUP:
+            for found in self._modelled(variant, dice):
+                if self._is_new(found):
+                    return found
+        return self._draws.draw(dice, self._told, variant)
+
+    def _modelled(self, variant: str, dice: random.Random) -> Iterator[Configuration]:
+        """What the model of a variant says, several times, then neighbours of the last."""
+        model = self._models[variant]
+        model.sampler = self._sampler()
+        used = self._draws.used(variant)
+        said: Configuration = {}
+        for _ in range(ASKED):
+            trial = model.ask({name: self._distribution(name) for name in used})
+            # A question is no trial: what is known comes from tell alone, now or out of a journal.
+            model.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+            values = {name: self._axes[name].value(trial.params[name]) for name in used}
+            said = self._draws.whole({"variant": variant, **values})
+            yield said
+        steps = [(name, value) for name in used for value in self._axes[name].near(said[name])]
+        dice.shuffle(steps)
+        yield from ({**said, name: value} for name, value in steps)
+
+    def _sampler(self) -> Any:
+        """A sampler for one proposal: its chance depends on how much was told, not on its past."""
+        with warnings.catch_warnings():
+            # Before version 5 Optuna calls joint densities an experiment.
+            warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
+            return self._optuna.samplers.TPESampler(
+                # NumPy's seeds have 32 bits.
+                seed=(self._seed + len(self._told)) % 2**32,
+                n_startup_trials=STARTUP,
+                multivariate=True,
+                constant_liar=False,
+            )
+
+    def _distribution(self, tunable: str) -> Any:
+        axis, distributions = self._axes[tunable], self._optuna.distributions
+        if axis.is_text:
+            return distributions.CategoricalDistribution(axis.values)
+        return distributions.IntDistribution(0, len(axis.values) - 1)
+
+    def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
+        if not self._draws.spans(configuration):
+            return  # A baseline may hold what none of its variant's tunables can be set to.
+        variant = str(configuration["variant"])
+        used = self._draws.used(variant)
+        self._rows[variant] += 1
+        if time_ms is not None:
+            self._times.append((time_ms, variant))
+        self._models[variant].add_trial(
+            self._optuna.trial.create_trial(
+                params={name: self._axes[name].place(configuration[name]) for name in used},
+                distributions={name: self._distribution(name) for name in used},
+                # The estimator only ranks: a failure is slower than everything else.
+                value=math.inf if time_ms is None else time_ms,
+            )
+        )
+
+
+class _Axis:
+    """Values of a tunable as the estimator sees them.
+
+    Numbers are seen as their places in increasing order. They are powers of two, mostly, or a few
+    that somebody picked: from one to the next is one step, as on a logarithmic axis. The
+    estimator's densities spread over neighbouring places, so that a good value speaks for those
+    beside it; categories would have to be learnt one by one. Text is a category.
+    """
+
+    def __init__(self, values: list[Value]) -> None:
+        self.is_text = isinstance(values[0], str)
+        self.values = values if self.is_text else sorted(values, key=int)
+
+    def place(self, value: Value) -> Value:
+        """What the estimator is told."""
+        return value if self.is_text else self.values.index(value)
+
+    def value(self, place: Value) -> Value:
+        """What the estimator meant."""
+        return place if self.is_text else self.values[int(place)]
+
+    def near(self, value: Value) -> list[Value]:
+        """Values one step away: the neighbours of a number, any other text."""
+        if self.is_text:
+            return [each for each in self.values if each != value]
+        place = self.values.index(value)
+        return [*self.values[max(0, place - 1) : place], *self.values[place + 1 : place + 2]]
