@@ -1,0 +1,136 @@
+"""What a fitted recommender would measure first: guesses for an explorer.
+
+This runs beside the measuring process, not inside it: it loads pandas and the model's library.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pandas as pd
+
+from launchwise.draws import LISTABLE, Draws
+from launchwise.errors import UserError, unknown
+from launchwise.features import Domain
+from launchwise.recommender import FACTS_FILE, Recommender
+from launchwise.recommenders import recommender_class
+from launchwise.space import Configuration, Problem, baseline, feasible, gpu_facts
+from launchwise.spec import Spec
+from launchwise.storage import read_json
+
+SUMMARY_FILE = "summary.json"
+"""Beside the folders of a model's splits: what kind it is, and what each fit learnt from."""
+
+SAMPLED = 10_000
+"""Candidates that are ranked where there are too many to be listed."""
+
+
+def recommended_guesses(
+    model_folder: Path, domain: Domain, gpu: str, problem: Problem, count: int
+) -> list[Configuration]:
+    """The first ``count`` feasible configurations that a fitted model recommends, best first.
+
+    In a space of more than :data:`launchwise.draws.LISTABLE` configurations the best of a random
+    sample, which is always the same.
+
+    Parameters
+    ----------
+    model_folder
+        One fitted model (``results/models/<study>/<model>/<split>/<fold>``), or all those of a
+        model (``results/models/<study>/<model>``): then the one that learnt from most rows.
+    domain
+        The workload, ``gpu``'s profile and what may be recommended.
+    gpu, problem
+        What is to be measured; the model need not have learnt from them.
+
+    Raises
+    ------
+    UserError
+        When the folder holds no model, or one of another workload; when the GPU or the problem is
+        unknown.
+    """
+    recommender = load_fitted(model_folder, domain)
+    if gpu not in domain.profiles:
+        raise UserError(model_folder, "gpu", unknown("GPU", gpu, domain.profiles))
+    facts = gpu_facts(domain.profiles[gpu].model_dump())
+    columns = domain.spec.tunable_columns
+    try:
+        if Draws(domain.spec, problem, facts, 0).size <= LISTABLE:
+            table = recommender.recommend(gpu, [problem])
+        else:
+            table = recommender.rank(_sample(domain, gpu, problem))
+    except KeyError as error:
+        message = f"learnt from features that {domain.spec.workload} does not have"
+        raise UserError(model_folder, "", message) from error
+    found: list[Configuration] = []
+    for values in table[columns].itertuples(index=False, name=None):
+        # Plain numbers, which JSON can hold.
+        named = {
+            name: value if isinstance(value, str) else int(value)
+            for name, value in zip(columns, values, strict=True)
+        }
+        # A recommendation may be the baseline whatever the constraints say; a guess may not.
+        if len(found) < count and feasible(domain.spec, problem, named, facts):
+            found.append(named)
+    return found
+
+
+def load_fitted(folder: Path, domain: Domain) -> Recommender:
+    """The recommender that :func:`launchwise.training.train_model` wrote to ``folder``.
+
+    Raises
+    ------
+    UserError
+        When there is none.
+    """
+    summaries = [each / SUMMARY_FILE for each in (folder, folder.parent, folder.parent.parent)]
+    summary = next((path for path in summaries if path.is_file()), None)
+    if summary is None:
+        message = f"holds no fitted model (no {SUMMARY_FILE} in it or up to two folders above)"
+        raise UserError(folder, "", message)
+    facts = read_json(summary)
+    if summary.parent == folder:
+        # Of equals the first, in the order of the settings.
+        most = max(facts["folds"], key=lambda fold: fold["rows"])
+        folder = folder / most["split"] / most["fold"]
+    if not (folder / FACTS_FILE).is_file():
+        raise UserError(folder, "", f"holds no fitted model (no {FACTS_FILE})")
+    return recommender_class(facts["kind"]).load(folder, domain)
+
+
+def _sample(domain: Domain, gpu: str, problem: Problem) -> pd.DataFrame:
+    """Feasible candidates drawn at random, the baseline first."""
+    if complaint := domain.spec.check_problem(problem):
+        raise UserError("recommend", "problem", complaint)
+    facts = gpu_facts(domain.profiles[gpu].model_dump())
+    draws = Draws(_narrowed(domain), problem, facts, 0)
+    first = baseline(domain.spec)
+    rest = [each for each in draws.sample(random.Random(0), SAMPLED) if each != first]
+    return pd.DataFrame([first, *rest]).assign(gpu=gpu, **problem)
+
+
+def _narrowed(domain: Domain) -> Spec:
+    """The spec with candidates alone: a few of them are not found by chance among all."""
+    spec = domain.spec
+    wanted = {
+        name: set(domain.candidates.get(name, spec.values_of(name)))
+        for name in spec.tunable_columns
+    }
+    tunables = {
+        name: tunable.model_copy(
+            update={"values": [v for v in tunable.values if v in wanted[name]]}
+        )
+        for name, tunable in spec.tunables.items()
+    }
+    variants = {
+        name: variant
+        for name, variant in spec.variants.items()
+        if name in wanted["variant"]
+        # A variant without a tunable has its neutral value, which may be no candidate either.
+        and all(
+            tunables[each].values if each in variant.tunables else tunable.neutral in wanted[each]
+            for each, tunable in spec.tunables.items()
+        )
+    }
+    return spec.model_copy(update={"tunables": tunables, "variants": variants})
