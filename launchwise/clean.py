@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 
 from launchwise.errors import UserError
+from launchwise.schemas import MEASURED
 from launchwise.settings import Fences
 from launchwise.spec import Spec
 from launchwise.splits import Case, Fold, among, case_codes, case_columns
-from launchwise.tables import MEASURED
 
 Scope = Literal["problem", "global"]
 SCOPES: tuple[Scope, ...] = ("problem", "global")

@@ -39,28 +39,65 @@ def compile_bundle(
     UserError
         When nvcc or PyCUDA is missing, or nvcc fails: its message is shown.
     """
-    release = nvcc_release()
+    compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
-    units = [translation_unit(group, spec.headers) for group in groups]
-    with warnings.catch_warnings(record=True) as said, ThreadPoolExecutor(threads) as pool:
-        # PyCUDA hands on what ptxas says as a warning; every message names its own kernels.
+    with compiler, ThreadPoolExecutor(threads) as pool:
+        compiled = list(pool.map(compiler.compile, groups))
+    compiler.write(path, groups, compiled)
+
+
+class Compiler:
+    """Compiles groups of builds of one workload for one architecture, each with one run of nvcc.
+
+    A context manager: PyCUDA hands on what ptxas says of registers as warnings, which are only
+    heard inside the ``with`` block. :meth:`compile` may be called from several threads.
+
+    Raises
+    ------
+    UserError
+        When nvcc is missing.
+    """
+
+    def __init__(self, folder: Path, spec: Spec, arch: str) -> None:
+        self.folder = folder
+        self.spec = spec
+        self.arch = arch
+        self.toolkit = nvcc_release()
+        self.fingerprint = fingerprint(folder, self.toolkit)
+        self._catching = warnings.catch_warnings(record=True)
+        self._said: list[warnings.WarningMessage] = []
+
+    def __enter__(self) -> Compiler:
+        heard = self._catching.__enter__()
+        assert heard is not None  # record=True
+        self._said = heard
         warnings.simplefilter("always")
-        cubins = list(pool.map(lambda unit: compile_unit(unit, folder, arch), units))
-    resources = parse_resources("\n".join(str(warning.message) for warning in said))
-    names = [f"{number}.cubin" for number in range(len(units))]
-    index = {
-        "arch": arch,
-        "toolkit": release,
-        "flags": FLAGS,
-        "fingerprint": fingerprint(folder, release),
-        "cubins": names,
-        "builds": {
-            build.key: _kernels(build, name, resources)
-            for group, name in zip(groups, names, strict=True)
-            for build in group
-        },
-    }
-    write_bundle(path, index, dict(zip(names, cubins, strict=True)))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._catching.__exit__(*error)
+
+    def compile(self, group: list[Build]) -> bytes:
+        """Cubin of a group of builds; UserError with what nvcc said."""
+        return compile_unit(translation_unit(group, self.spec.headers), self.folder, self.arch)
+
+    def write(self, path: Path, groups: list[list[Build]], cubins: list[bytes]) -> None:
+        """Write a bundle of ``groups`` and their ``cubins``."""
+        resources = parse_resources("\n".join(str(warning.message) for warning in self._said))
+        names = [f"{number}.cubin" for number in range(len(groups))]
+        index = {
+            "arch": self.arch,
+            "toolkit": self.toolkit,
+            "flags": FLAGS,
+            "fingerprint": self.fingerprint,
+            "cubins": names,
+            "builds": {
+                build.key: _kernels(build, name, resources)
+                for group, name in zip(groups, names, strict=True)
+                for build in group
+            },
+        }
+        write_bundle(path, index, dict(zip(names, cubins, strict=True)))
 
 
 def fingerprint(folder: Path, release: str) -> str:

@@ -17,8 +17,8 @@ from launchwise import metrics, space
 from launchwise.baselines import BASELINES
 from launchwise.errors import UserError
 from launchwise.features import Domain, configuration_codes
+from launchwise.schemas import MEASURED
 from launchwise.splits import Case, Fold, case_codes
-from launchwise.tables import MEASURED
 
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"
@@ -108,14 +108,14 @@ def evaluate(
     ----------
     recommendations
         Of models and baselines together (see
-        :func:`launchwise.tables.recommendation_schema`).
+        :func:`launchwise.schemas.recommendation_schema`).
     random_draws
         How many random measurements the random baselines may take.
 
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.evaluation_schema` declares it.
+        As :func:`launchwise.schemas.evaluation_schema` declares it.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from pydantic import Field
@@ -45,6 +46,13 @@ class Ceilings(Strict):
 
     copy_bandwidth_gbs: float = Field(gt=0, description="bytes read + written, 1e9 B/s")
     launch_overhead_us: float = Field(gt=0, description="one empty kernel, back to back")
+    float32_gflops: float | None = Field(None, gt=0, description="fused multiply-adds, 2 FLOP each")
+    float64_gflops: float | None = Field(None, gt=0, description="fused multiply-adds, 2 FLOP each")
+
+    def flop_gflops(self, precision: str) -> float:
+        """Ceiling of a type, 1e9 FLOP/s; NaN where it was not measured."""
+        found = {"float32": self.float32_gflops, "float64": self.float64_gflops}.get(precision)
+        return math.nan if found is None else found
 
 
 class GpuProfile(Strict):

@@ -1,8 +1,10 @@
 """The journal of a shard: one JSON line a measurement, written before the next one begins.
 
 The first line carries the fingerprint of what was measured. A journal with another fingerprint is
-put aside and a new one begins; of two lines with the same key the first counts. Each line ends with
-a checksum: one that was cut short by a kill or a full disk, or damaged later, is dropped.
+put aside and a new one begins; of two lines with the same key the first counts, unless the second
+is a later attempt. Each line ends with a checksum: one that was cut short by a kill or a full disk,
+or damaged later, is dropped. Lines with the key ``note`` are no rows: they say which rows are in
+doubt and where the time went.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from launchwise.storage import write_bytes
 
 CHECK = "crc32"
 """Last key of a line: checksum of the line without it."""
+
+NOTE = "note"
+"""Key of entries that are no rows: its value says what they are."""
 
 SYNC_EVERY = 64
 """Rows between two forced writes to disk: a killed process loses nothing, a dead machine few."""
@@ -56,7 +61,8 @@ class Journal:
         self._lock = FileLock(f"{path}.lock")
         self._file: FileIO | None = None
         self.rows: list[dict[str, Any]] = []
-        self._keys: set[tuple[Any, ...]] = set()
+        self.notes: list[dict[str, Any]] = []
+        self._places: dict[tuple[Any, ...], int] = {}
 
     def __enter__(self) -> Journal:
         try:
@@ -80,17 +86,19 @@ class Journal:
     def _open(self) -> None:
         holder = f"process {os.getpid()} on {socket.gethostname()}"
         Path(f"{self.path}.holder").write_text(holder, encoding="utf-8")
-        header, rows = read_journal(self.path)
+        header, entries = _read(self.path)
         found = "unreadable" if header is None else str(header["fingerprint"])
         if found != self.fingerprint:
-            rows = []
+            entries = []
             if self.path.exists() and self.path.stat().st_size:
                 os.replace(self.path, _unused(f"{self.path}.{found}"))
-        for row in rows:
-            if all(name in row for name in self.key_columns):
-                self._remember(row)
+        for entry in entries:
+            if NOTE in entry:
+                self.notes.append(entry)
+            elif all(name in entry for name in self.key_columns):
+                self._remember(entry)
         # What can be read is written anew, so that a torn line never sits between whole ones.
-        lines = [{"fingerprint": self.fingerprint}, *self.rows]
+        lines = [{"fingerprint": self.fingerprint}, *self.rows, *self.notes]
         write_bytes(self.path, b"".join(_line(entry) for entry in lines))
         self._file = FileIO(self.path, "a")
 
@@ -111,21 +119,37 @@ class Journal:
         self._lock.release()
 
     def __contains__(self, row: dict[str, Any]) -> bool:
-        return self._key(row) in self._keys
+        return self._key(row) in self._places
 
     def append(self, row: dict[str, Any]) -> None:
-        """Write one row; a row whose key is already there is ignored.
+        """Write one row; of two with one key, the one of the later attempt counts, or the first.
 
         Raises
         ------
         UserError
             When the disk is full: nothing before is lost.
         """
+        if not self._is_news(row):
+            return
+        self._write(row)
+        self._remember(row)
+
+    def note(self, kind: str, **facts: Any) -> None:
+        """Write something that is no row: which rows are in doubt, where the time went.
+
+        Raises
+        ------
+        UserError
+            When the disk is full: nothing before is lost.
+        """
+        entry = {NOTE: kind, **facts}
+        self._write(entry)
+        self.notes.append(entry)
+
+    def _write(self, entry: dict[str, Any]) -> None:
         if self._file is None:
             raise ValueError("the journal is not open")
-        if row in self:
-            return
-        line = _line(row)
+        line = _line(entry)
         end = os.fstat(self._file.fileno()).st_size
         try:
             written = 0
@@ -138,15 +162,25 @@ class Journal:
             with contextlib.suppress(OSError):
                 self._file.truncate(end)
             raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
-        self._remember(row)
+
+    def _is_news(self, row: dict[str, Any]) -> bool:
+        place = self._places.get(self._key(row))
+        return place is None or _attempt(row) > _attempt(self.rows[place])
 
     def _remember(self, row: dict[str, Any]) -> None:
-        if row not in self:
-            self._keys.add(self._key(row))
+        key = self._key(row)
+        if key not in self._places:
+            self._places[key] = len(self.rows)
             self.rows.append(row)
+        elif self._is_news(row):
+            self.rows[self._places[key]] = row
 
     def _key(self, row: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in self.key_columns)
+
+
+def _attempt(row: dict[str, Any]) -> int:
+    return int(row.get("attempt", 1))
 
 
 def _line(entry: dict[str, Any]) -> bytes:
@@ -172,7 +206,20 @@ def _read_holder(path: Path) -> str:
 
 
 def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Header and rows of a journal, damaged lines left out; (None, []) when there is none."""
+    """Header and rows of a journal as they were written, damaged lines and notes left out.
+
+    (None, []) when there is none.
+    """
+    header, entries = _read(path)
+    return header, [entry for entry in entries if NOTE not in entry]
+
+
+def read_notes(path: Path) -> list[dict[str, Any]]:
+    """What a journal holds beside rows."""
+    return [entry for entry in _read(path)[1] if NOTE in entry]
+
+
+def _read(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
@@ -180,9 +227,9 @@ def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]
     entries = list(_whole_lines(lines))
     if not entries or "fingerprint" not in entries[0][0]:
         return None, []
-    (header, checked), *rows = entries
+    (header, checked), *rest = entries
     # Journals of the first version have no checksums at all.
-    return header, [row for row, has_check in rows if has_check or not checked]
+    return header, [entry for entry, has_check in rest if has_check or not checked]
 
 
 def _whole_lines(lines: Iterable[str]) -> Iterable[tuple[dict[str, Any], bool]]:

@@ -1,25 +1,29 @@
-"""Measuring one configuration after another on an open device.
-
-This runs in the measuring process. It says what it does in JSON lines: ``start`` before a
-configuration is touched, ``row`` when it is done, ``problem`` when a problem's inputs are ready.
-Whoever reads them (:mod:`launchwise.sweep`) knows after a crash which configuration was to blame.
-"""
+"""How one configuration is measured on an open device: verified, timed, held to a control."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-import random
 import statistics
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from launchwise.settings import Method
 from launchwise.space import Configuration, Problem
-from launchwise.storage import digest
+from launchwise.timing import Repeated, outlier_repeats, relative_error, repeat, spread_ms
 from launchwise.workload import Device, Launch, Session, Workload
 
 Say = Callable[[dict[str, Any]], None]
+
+WARM_UP_MS = 20.0
+GRAPH_MS = 0.2
+"""Device time of one replayed graph: long enough for the events around it to weigh nothing."""
+
+MOST_IN_A_GRAPH = 200
+
+LONGEST_REST = 4.0
+"""Pauses are at most so many times as long as what is between them."""
 
 
 class LaunchFailed(Exception):
@@ -42,122 +46,251 @@ class TimingDevice(Device, Protocol):
     def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
         """Launch ``repeats`` times; milliseconds of each, L2 emptied before each if ``flush``."""
 
-    def resources(self, launch: Launch) -> dict[str, int]:
-        """Registers, spill_bytes and shared_bytes of the launched kernel."""
+    def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
+        """Replay a graph of ``launches`` launches ``repeats`` times; ms a launch, L2 warm."""
+
+    def sustain(self, launch: Launch, launches: int) -> None:
+        """Launch so often, back to back, and wait."""
+
+    def throttled(self) -> bool:
+        """Whether the card holds its clocks back just now; False where it does not tell."""
+
+    def resources(self, launch: Launch) -> dict[str, Any]:
+        """Registers, spill_bytes, shared_bytes and occupancy of the launched kernel."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """One problem and what is still to be measured of it.
+class Rest:
+    """Pauses between configurations, as long as the card needs them.
 
-    ``best_ms`` is the best time known so far (None at the beginning).
+    A card that is kept busy without a pause may reach its limit of power or heat, and then it
+    lowers its clocks: times grow by ten percent and more. While it says that it does, pauses grow
+    up to :data:`LONGEST_REST` times the busy time before them; afterwards they shrink again.
     """
 
-    problem: Problem
-    configurations: list[Configuration]
-    best_ms: float | None = None
+    def __init__(self, wanted: bool = True) -> None:
+        self._wanted = wanted
+        self.share = 0.0
+        """Length of a pause by the busy time before it."""
+        self._busy_since = time.monotonic()
+
+    def after(self, device: TimingDevice) -> None:
+        """Called between configurations, when nothing is timed."""
+        if not self._wanted:
+            return
+        if device.throttled():
+            self.share = min(LONGEST_REST, max(0.5, 1.5 * self.share))
+        else:
+            self.share = 0.0 if self.share < 0.05 else 0.95 * self.share
+        busy = time.monotonic() - self._busy_since
+        if self.share:
+            time.sleep(min(1.0, self.share * busy))
+        self._busy_since = time.monotonic()
 
 
-def relative_error(times_ms: list[float]) -> float:
-    """Relative standard error of the median of ``times_ms``; infinite for a single time.
+class ProblemContext:
+    """What all measurements of one problem have in common.
 
-    The spread comes from the median absolute deviation (times 1.4826, as for a normal law), so that
-    one disturbed repeat does not hide how steady the others are; the median's standard error is
-    1.2533 times the mean's.
+    Attributes
+    ----------
+    mark_ms
+        What hopeless configurations are held to: the best of the times so far, each with its first
+        launch in it.
+    seconds
+        Where the time went, by what was done.
+    after_row
+        Called with a configuration and its row once that is said.
     """
-    if len(times_ms) < 2:
-        return math.inf
-    median = statistics.median(times_ms)
-    spread = 1.4826 * statistics.median(abs(time - median) for time in times_ms)
-    return 1.2533 * spread / math.sqrt(len(times_ms)) / median
+
+    def __init__(
+        self,
+        device: TimingDevice,
+        workload: Workload,
+        method: Method,
+        problem: Problem,
+        attempt: int,
+        mark_ms: float | None,
+        seed: int,
+        say: Say,
+        rest: Rest,
+        after_row: Callable[[Configuration, dict[str, Any]], None] = lambda *row: None,
+    ) -> None:
+        self.device = device
+        self.workload = workload
+        self.method = method
+        self.problem = problem
+        self.attempt = attempt
+        self.mark_ms = math.inf if mark_ms is None else mark_ms
+        self.seed = seed
+        self.say = say
+        self.rest = rest
+        self.after_row = after_row
+        tasks = ("inputs", "warm_up", "verify", "time", "control", "energy", "rest")
+        self.seconds = dict.fromkeys(tasks, 0.0)
+
+    @contextlib.contextmanager
+    def spending(self, what: str) -> Iterator[None]:
+        """Count the seconds of the block under ``what``."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[what] += time.perf_counter() - began
+
+    def say_row(self, configuration: Configuration, row: dict[str, Any]) -> None:
+        """Say the row of a configuration."""
+        more = {"seed": self.seed, "attempt": self.attempt}
+        self.say({"event": "row", **self.problem, **configuration, **more, **row})
+
+    def time(self, session: Session, launch: Launch, first_ms: float) -> tuple[Repeated, str]:
+        """Repeats of one launch, and whether L2 was ``cold`` or ``warm`` before each.
+
+        A kernel as short as the events' own cost is timed as a replayed graph, whose launches
+        follow each other at once: L2 cannot be emptied between them.
+        """
+        device, repeats = self.device, self.method.repeats
+        limit_ms = self.method.graph_below_us / 1e3
+        # A first launch is slow; only one that is far too long for a graph is believed.
+        if first_ms < 10 * limit_ms:
+            shortest = min(device.timed(launch, 3, flush=False))
+            if shortest < limit_ms:
+                launches = min(MOST_IN_A_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
+                probe = device.replayed(launch, 1, launches)
+                times = repeat(
+                    lambda count: device.replayed(launch, count, launches).times_ms,
+                    repeats,
+                    shortest * launches,
+                )
+                return Repeated(times, probe.timer, launches), "warm"
+        flush = session.working_set_bytes <= device.l2_bytes
+        times = repeat(lambda count: device.timed(launch, count, flush), repeats, first_ms)
+        return Repeated(times, "events", 1), "cold" if flush else "warm"
 
 
-def problem_seed(seed: int, problem: Mapping[str, Any]) -> int:
-    """Seed of a problem's inputs and order: the same problem gets the same one in every run."""
-    return (seed + int(digest(dict(problem)), 16)) % 2**48
-
-
-def serve(
-    device: TimingDevice,
-    workload: Workload,
-    method: Method,
-    tasks: list[Task],
-    seed: int,
-    say: Say,
-) -> None:
-    """Measure every configuration of ``tasks`` in order and say a row for each.
+class LayoutRun:
+    """One layout of a problem's buffers, and what is measured in it.
 
     Raises
     ------
-    LaunchFailed
-        When the context is lost; the configuration at fault was announced by ``start``.
+    OutOfMemory
+        When the buffers cannot be had.
     """
-    for task in tasks:
-        inputs_seed = problem_seed(seed, task.problem)
-        if complaint := workload.self_check(device, task.problem, inputs_seed):
-            raise LaunchFailed(complaint, fatal=True)
-        _measure_problem(device, workload, method, task, inputs_seed, say)
 
+    def __init__(self, context: ProblemContext, layout: Any) -> None:
+        self._context = context
+        self.device = context.device
+        with context.spending("inputs"):
+            self.session = context.workload.open(
+                context.device, context.problem, layout, context.seed
+            )
+        self._warm = False
 
-def _measure_problem(
-    device: TimingDevice, workload: Workload, method: Method, task: Task, seed: int, say: Say
-) -> None:
-    best: float = task.best_ms if task.best_ms is not None else math.inf
-    for layout, configurations in _by_layout(workload, task.configurations, seed):
-        say({"event": "problem", "problem": task.problem})
+    def measure(self, configuration: Configuration) -> dict[str, Any]:
+        """Verify and time a configuration, say its row, and return it."""
+        context = self._context
+        context.say({"event": "start", **context.problem, **configuration})
+        if not self._warm:
+            # After its start: a process that dies in here must not leave nobody to blame.
+            self.warm_up(configuration)
+            self._warm = True
+        row = self._measure_one(configuration)
+        if row["status"] == "ok":
+            found = float(row["time_ms"])
+            # A first launch is held to first launches: of short kernels the repeats take far less.
+            context.mark_ms = min(context.mark_ms, max(found, float(row["first_ms"])))
+        context.say_row(configuration, row)
+        with context.spending("control"):
+            context.after_row(configuration, row)
+        with context.spending("rest"):
+            context.rest.after(context.device)
+        return row
+
+    def close(self) -> None:
+        """Give the buffers back."""
+        self.session.close()
+
+    def warm_up(self, configuration: Configuration) -> None:
+        """Bring clocks and caches to a working state, about 20 ms of launches.
+
+        A configuration that cannot be launched shows that in its own row, not here.
+        """
+        with self._context.spending("warm_up"), unless_fatal():
+            launch = self.session.launch(configuration)
+            once = self.device.timed(launch, 1, flush=False)[0]
+            count = max(1, min(200, int(WARM_UP_MS / max(once, 1e-3))))
+            self.device.timed(launch, count, flush=False)
+
+    def _measure_one(self, configuration: Configuration) -> dict[str, Any]:
+        """Verify and time one configuration.
+
+        Returns
+        -------
+        Columns of the measurement that do not name it: status, reason, times and resources, and
+        when it was timed (``began``, ``ended``: monotonic seconds).
+
+        Raises
+        ------
+        LaunchFailed
+            Only when the context is lost.
+        """
+        device = self.device
+        row: dict[str, Any] = {"status": "failed", "reason": "", "began": time.monotonic()}
         try:
-            session = workload.open(device, task.problem, layout, seed)
+            with self._context.spending("verify"):
+                launch = self.session.launch(configuration)
+                row |= device.resources(launch)
+                self.session.poison()
+                first = device.timed(launch, 1, flush=False)[0]
+                found = self.session.check()
+            # Neither the journal nor the table takes NaN or infinity; the reason says it.
+            finite = math.isfinite(found.max_error)
+            max_error = found.max_error if finite else None
+            row |= {"first_ms": first, "max_error": max_error, "tolerance": found.tolerance}
+            if found.wrong or not finite:
+                reason = found.wrong or f"the largest error is {found.max_error}"
+                return row | {"status": "wrong", "reason": reason}
+            if first > self._context.method.slow_factor * self._context.mark_ms:
+                reason = f"first launch {first / self._context.mark_ms:.1f} times the best so far"
+                once = Repeated([first], "events", 1)
+                return row | timed_row("slow", once, "warm") | {"reason": reason}
+            with self._context.spending("time"):
+                row["began"] = time.monotonic()
+                times, l2 = self._context.time(self.session, launch, first)
+                row["ended"] = time.monotonic()
+            return row | timed_row("ok", times, l2)
+        except LaunchFailed as error:
+            if error.fatal:
+                raise
+            return row | {"reason": str(error)}
         except OutOfMemory as error:
-            for configuration in configurations:
-                row = {"status": "out_of_memory", "reason": str(error)}
-                say(_said(task.problem, configuration, seed, row))
-            continue
-        try:
-            for number, configuration in enumerate(configurations):
-                say({"event": "start", **task.problem, **configuration})
-                if number == 0:
-                    # After its start: a process that dies in here must not leave nobody to blame.
-                    _warm_up(device, session, configuration)
-                row = measure(device, session, configuration, method, best)
-                if row["status"] == "ok":
-                    best = min(best, float(row["time_ms"]))
-                say(_said(task.problem, configuration, seed, row))
-        finally:
-            session.close()
+            return row | {"status": "out_of_memory", "reason": str(error)}
 
 
-def _said(
-    problem: Problem, configuration: Configuration, seed: int, row: dict[str, Any]
-) -> dict[str, Any]:
-    return {"event": "row", **problem, **configuration, "seed": seed, **row}
-
-
-def _by_layout(
-    workload: Workload, configurations: list[Configuration], seed: int
-) -> Iterator[tuple[Any, list[Configuration]]]:
-    """Configurations grouped by layout, in random order from ``seed``, the very first one first.
-
-    The first is the baseline in a fresh sweep: it sets the mark that hopeless ones are held to.
-    """
-    groups: dict[Any, list[Configuration]] = {}
-    for configuration in configurations:
-        groups.setdefault(workload.layout(configuration), []).append(configuration)
-    shuffle = random.Random(seed).shuffle
-    for layout, members in groups.items():
-        rest = members[1:]
-        shuffle(rest)
-        yield layout, [members[0], *rest]
-
-
-def _warm_up(device: TimingDevice, session: Session, configuration: Configuration) -> None:
-    """Bring clocks and caches to a working state, about 20 ms of launches.
-
-    A configuration that cannot be launched shows that in its own row, not here.
-    """
-    try:
+def measure_energy(context: ProblemContext, session: Session, configuration: Configuration) -> None:
+    """Run a configuration long enough for the card's energy counter, and say when."""
+    if not context.method.energy_ms:
+        return
+    with unless_fatal():
         launch = session.launch(configuration)
-        once = device.timed(launch, 1, flush=False)[0]
-        device.timed(launch, max(1, min(200, int(20.0 / max(once, 1e-3)))), flush=False)
+        once = statistics.median(context.device.timed(launch, 3, flush=False))
+        launches = max(1, math.ceil(context.method.energy_ms / max(once, 1e-3)))
+        began = time.monotonic()
+        context.device.sustain(launch, launches)
+        context.say(
+            {
+                "event": "energy",
+                "names": {**context.problem, **configuration},
+                "began": began,
+                "ended": time.monotonic(),
+                "launches": launches,
+            }
+        )
+
+
+@contextlib.contextmanager
+def unless_fatal() -> Iterator[None]:
+    """Let what is no row fail in peace: a configuration's troubles show in its own row."""
+    try:
+        yield
     except OutOfMemory:
         pass
     except LaunchFailed as error:
@@ -165,76 +298,18 @@ def _warm_up(device: TimingDevice, session: Session, configuration: Configuratio
             raise
 
 
-def measure(
-    device: TimingDevice,
-    session: Session,
-    configuration: Configuration,
-    method: Method,
-    best_ms: float,
-) -> dict[str, Any]:
-    """Verify and time one configuration.
-
-    Returns
-    -------
-    Columns of the measurement that do not name it: status, reason, times and resources.
-
-    Raises
-    ------
-    LaunchFailed
-        Only when the context is lost.
-    """
-    row: dict[str, Any] = {"status": "failed", "reason": ""}
-    try:
-        launch = session.launch(configuration)
-        row |= device.resources(launch)
-        session.poison()
-        first = device.timed(launch, 1, flush=False)[0]
-        found = session.check()
-        # Neither the journal nor the table takes NaN or infinity; the reason says it.
-        finite = math.isfinite(found.max_error)
-        max_error = found.max_error if finite else None
-        row |= {"first_ms": first, "max_error": max_error, "tolerance": found.tolerance}
-        if found.wrong or not finite:
-            reason = found.wrong or f"the largest error is {found.max_error}"
-            return row | {"status": "wrong", "reason": reason}
-        if first > method.slow_factor * best_ms:
-            reason = f"first launch {first / best_ms:.1f} times the best so far"
-            return row | _timed("slow", [first], "warm") | {"reason": reason}
-        flush = session.working_set_bytes <= device.l2_bytes
-        times = _repeat(device, launch, method, first, flush)
-        return row | _timed("ok", times, "cold" if flush else "warm")
-    except LaunchFailed as error:
-        if error.fatal:
-            raise
-        return row | {"reason": str(error)}
-    except OutOfMemory as error:
-        return row | {"status": "out_of_memory", "reason": str(error)}
-
-
-def _timed(status: str, times: list[float], l2: str) -> dict[str, Any]:
-    spread = relative_error(times)
+def timed_row(status: str, repeated: Repeated, l2: str) -> dict[str, Any]:
+    times = repeated.times_ms
+    error = relative_error(times)
     return {
         "status": status,
         "time_ms": statistics.median(times),
         "times_ms": times,
         "repeats": len(times),
-        "relative_error": spread if math.isfinite(spread) else None,
+        "spread_ms": spread_ms(times) if len(times) > 1 else None,
+        "relative_error": error if math.isfinite(error) else None,
+        "outlier_repeats": outlier_repeats(times),
+        "timer": repeated.timer,
+        "launches_per_repeat": repeated.launches,
         "l2": l2,
     }
-
-
-def _repeat(
-    device: TimingDevice, launch: Launch, method: Method, first: float, flush: bool
-) -> list[float]:
-    """Repeat until the median is known well enough or the budget of device time is spent."""
-    repeats = method.repeats
-    long = first * repeats.minimum > repeats.budget_ms
-    batch = min(repeats.few, repeats.minimum) if long else repeats.minimum
-    times = device.timed(launch, batch, flush)
-    while (
-        len(times) < repeats.maximum
-        and sum(times) < repeats.budget_ms
-        and relative_error(times) > repeats.precision
-    ):
-        times += device.timed(launch, min(batch, repeats.maximum - len(times)), flush)
-    return times

@@ -30,7 +30,7 @@ def recommend_model(
     Returns
     -------
     tuple
-        A table as :func:`launchwise.tables.recommendation_schema` declares it, and facts: seconds
+        A table as :func:`launchwise.schemas.recommendation_schema` declares it, and facts: seconds
         to train and to recommend.
 
     Raises

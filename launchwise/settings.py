@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from launchwise.errors import UserError, unknown
 from launchwise.space import Problem, check_space, problems
@@ -16,6 +16,10 @@ from launchwise.typed import Strict, read_yaml, validated
 Selection = dict[str, Annotated[list[Value], Field(min_length=1)]]
 GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.]*$")]
 StudyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+SHORTEST_ENERGY_MS = 200.0
+"""Energy counters of cards step every 20 to 100 ms."""
 
 
 class Slurm(Strict):
@@ -34,6 +38,10 @@ class Gpu(Strict):
     arch: str | None = Field(None, pattern=r"^sm_\d+[af]?$", description="such as sm_90")
     device: str | None = Field(None, description="part of the device's name, if kinds are mixed")
     shards: int = Field(1, ge=1, le=1000, description="jobs that a sweep is cut into")
+    compile: Literal["beforehand", "alongside"] = Field(
+        "beforehand",
+        description="by a rule of its own (also on hosts without a GPU), or while measuring",
+    )
     slice_sms: int | None = Field(None, ge=1, description="measure on about this many SMs only")
     problems: dict[str, list[Selection]] = Field(
         {}, description="workload -> problems to measure here instead of the common ones"
@@ -85,9 +93,28 @@ class Method(Strict):
     """How a sweep measures."""
 
     strategy: Strategy = Strategy()
+
     repeats: Repeats = Repeats()
     slow_factor: float = Field(3.0, gt=1, description="a first launch so far off ends it")
     timeout_s: float = Field(60.0, gt=0, description="longest silence of the measuring process")
+    graph_below_us: float = Field(
+        20.0, ge=0, description="shorter launches are timed as replayed graphs; 0 for none"
+    )
+    control_s: float = Field(
+        2.0, ge=0, description="between two measurements of the control; 0 for no control"
+    )
+    drift: float = Field(0.02, gt=0, lt=1, description="control off by more: measured again once")
+    rest: bool = Field(True, description="pause while the card is throttled")
+    energy_ms: float = Field(
+        300.0, ge=0, description="length of a loop whose energy is measured; 0 for none"
+    )
+
+    @field_validator("energy_ms")
+    @classmethod
+    def _long_enough(cls, value: float) -> float:
+        if 0 < value < SHORTEST_ENERGY_MS:
+            raise ValueError(f"{value:g} is too short for a card's counter, take 200 or more, or 0")
+        return value
 
 
 class Sweep(Method):

@@ -30,6 +30,10 @@ GPU_NAMES = ("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_bl
 MEASURED_COLUMNS = (
     *("gpu", "workload", "status", "reason", "time_ms", "times_ms", "repeats", "relative_error"),
     *("first_ms", "l2", "max_error", "tolerance", "registers", "spill_bytes", "shared_bytes"),
+    *("spread_ms", "outlier_repeats", "timer", "launches_per_repeat", "occupancy"),
+    *("bandwidth_gbs", "bandwidth_percent", "flop_rate_gflops", "flop_percent"),
+    *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "energy_j"),
+    *("throttle", "control_ratio", "attempt"),
     *("card", "driver", "toolkit", "backend", "commit", "seed", "measured_at"),
 )
 """Columns of a sweep beside problem and configuration: no parameter may have their names."""
@@ -99,6 +103,7 @@ class Work(Strict):
     bytes: str = Field(description="least bytes through device memory, as an expression")
     flop: str = Field(description="floating-point operations, as an expression")
     footprint_bytes: str = Field(description="device memory that measuring needs")
+    precision: str = Field("'float32'", description="type that the operations are done in")
 
 
 class Spec(Strict):

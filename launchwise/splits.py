@@ -17,11 +17,11 @@ import pandas as pd
 
 from launchwise.errors import UserError
 from launchwise.gpu import GpuProfile
+from launchwise.schemas import MEASURED
 from launchwise.settings import ProblemSplit, Selection, Split
 from launchwise.space import Problem, baseline
 from launchwise.spec import Spec
 from launchwise.storage import read_json
-from launchwise.tables import MEASURED
 
 ALL = "all"
 """Name of the only fold of a problem split."""
@@ -118,7 +118,7 @@ def make_splits(
     name, splits
         The study and its splits, from the settings.
     sweeps
-        GPU to its measurements (see :func:`launchwise.tables.measurement_schema`).
+        GPU to its measurements (see :func:`launchwise.schemas.measurement_schema`).
     where
         The settings' file, for messages.
 

@@ -1,48 +1,43 @@
 """The ``sweep`` stage: a supervisor that keeps a measuring process busy and a journal complete.
 
 The supervisor never touches CUDA. It knows which configuration is being measured, so a crash, a
-hang or a lost context becomes a row with a status and a reason, and a new process goes on.
+hang or a lost context becomes a row with a status and a reason, and a new process goes on. Rows
+measured while the card was throttled or its control had drifted are measured once more at the end.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import logging
-import os
-import selectors
 import signal
-import subprocess
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from launchwise.errors import UserError
 from launchwise.journal import Journal
-from launchwise.provenance import now
+from launchwise.listening import Interrupted, Listener, interrupted, run_child
+from launchwise.parts import Parts
+from launchwise.progress import Progress
+from launchwise.rows import make_row
 from launchwise.settings import Method
-from launchwise.space import Problem, configurations
+from launchwise.space import Configuration, Problem, baseline, configurations
 from launchwise.spec import Spec
-from launchwise.tables import MEASURED
+from launchwise.telemetry import THROTTLED, Telemetry
 
-log = logging.getLogger("launchwise")
+__all__ = ["EXIT_RESUMABLE", "Interrupted", "Shard", "measure_shard", "remaining"]
+
+CONTROL_SHARE = 1 / 32
+"""Part of the card's memory that the control may hold while everything else is measured."""
 
 PATIENCE = 3
 """Measuring processes that may die in a row without one new measurement."""
 
 EXIT_RESUMABLE = 75
 """Exit code after SIGTERM: what was measured is kept, run the same command again."""
-
-
-class Interrupted(Exception):
-    """SIGTERM or SIGINT arrived; the journal is whole and the sweep can go on later."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +53,10 @@ class Shard:
         commit.
     command, environment, job
         How to start the measuring process and what else it must know.
+    parts
+        Where its kernels come from.
+    guesses
+        What an explorer shall try first for a problem, best first; nothing when left out.
     """
 
     spec: Spec
@@ -69,35 +68,69 @@ class Shard:
     labels: Mapping[str, str]
     command: list[str]
     environment: Mapping[str, str]
+    parts: Parts
     job: Mapping[str, Any] = field(default_factory=dict)
+    guesses: Callable[[Problem], list[Configuration]] | None = None
+
+    def own(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Rows of this shard's problems: a journal may hold others, of an earlier list."""
+        wanted = {tuple(problem.values()) for problem in self.problems}
+        columns = self.spec.problem_columns
+        return [row for row in rows if tuple(row[name] for name in columns) in wanted]
+
+    def size(self) -> int:
+        """Rows that the finished shard has; of an explorer, at most."""
+        if (budget := self.method.strategy.budget) is not None:
+            return budget * len(self.problems)
+        feasible = (configurations(self.spec, each, self.gpu_facts) for each in self.problems)
+        return sum(len(found) for found in feasible)
 
 
-def measure_shard(shard: Shard, journal: Journal) -> None:
+def measure_shard(
+    shard: Shard,
+    journal: Journal,
+    telemetry: Telemetry | None = None,
+    progress: Progress | None = None,
+) -> None:
     """Measure whatever ``journal`` lacks of ``shard``; the journal must be open.
+
+    Parameters
+    ----------
+    telemetry
+        What the card does meanwhile, running; its figures stay empty without.
+    progress
+        Where to show how far the sweep is.
 
     Raises
     ------
     UserError
-        When measuring processes die again and again without a measurement.
+        When measuring processes die again and again without a measurement, or kernels cannot be
+        compiled.
     Interrupted
         After SIGTERM or SIGINT, once the row in hand is written.
     """
     with _stop_requests() as stop:
         _note_what_does_not_fit(shard, journal)
         barren = 0
-        while tasks := remaining(shard, journal):
+        while tasks := (
+            remaining(shard, journal)
+            or second_attempts(shard, journal)
+            or (energy_tasks(shard, journal) if telemetry else [])
+        ):
             if stop:
-                raise _interrupted(stop, journal)
-            before = len(journal.rows)
-            reason = _run_child(shard, journal, tasks, stop)
-            barren = 0 if len(journal.rows) > before else barren + 1
+                raise interrupted(stop, journal)
+            listener = Listener(shard, journal, stop, telemetry, progress)
+            reason = run_child(shard, tasks, control_of(shard, journal), listener)
+            barren = 0 if listener.rows or listener.done else barren + 1
             if barren >= PATIENCE:
                 raise UserError("sweep", str(shard.labels["gpu"]), f"cannot measure: {reason}")
 
 
 def remaining(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
-    """Tasks (see :class:`launchwise.measure.Task`) for everything that has no row yet."""
-    best = _best_times(shard.spec, journal.rows)
+    """Tasks (see :class:`launchwise.serving.Task`) for everything that has no row yet."""
+    if shard.method.strategy.kind != "exhaustive":
+        return _to_explore(shard, journal)
+    marks = _marks(shard.spec, journal.rows)
     tasks = []
     for problem in shard.problems:
         todo = [
@@ -106,18 +139,182 @@ def remaining(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
             if {"gpu": shard.labels["gpu"], **problem, **configuration} not in journal
         ]
         if todo:
-            known = best.get(tuple(problem.values()))
-            tasks.append({"problem": problem, "configurations": todo, "best_ms": known})
+            mark = marks.get(tuple(problem.values()))
+            tasks.append({"problem": problem, "configurations": todo, "mark_ms": mark})
+    # The control is measured first: until then there is nothing to hold the card to.
+    control = control_problem(shard)
+    return sorted(tasks, key=lambda task: task["problem"] != control)
+
+
+def _to_explore(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
+    """Tasks for problems whose budget is not spent and whose space has not come to an end."""
+    spec, strategy = shard.spec, shard.method.strategy
+    ended = [
+        note["problem"]
+        for note in journal.notes
+        if note["note"] == "explored" and note["budget"] >= (strategy.budget or 0)
+    ]
+    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in journal.rows:
+        rows.setdefault(tuple(row[name] for name in spec.problem_columns), []).append(row)
+    marks = _marks(spec, journal.rows)
+    tasks: list[dict[str, Any]] = []
+    for problem in shard.problems:
+        if problem in ended:
+            continue
+        key = tuple(problem.values())
+        known = [
+            [{name: row[name] for name in spec.tunable_columns}, row["time_ms"]]
+            for row in rows.get(key, [])
+        ]
+        explore = {
+            "kind": strategy.kind,
+            "budget": strategy.budget,
+            "guesses": shard.guesses(problem) if shard.guesses else [],
+            "known": known,
+            "gpu_facts": dict(shard.gpu_facts),
+        }
+        tasks.append(
+            {
+                "problem": problem,
+                "configurations": [],
+                "mark_ms": marks.get(key),
+                "explore": explore,
+            }
+        )
     return tasks
 
 
-def _best_times(spec: Spec, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:
-    best: dict[tuple[Any, ...], float] = {}
+def control_problem(shard: Shard) -> Problem | None:
+    """The largest problem that leaves the card to the others: a long kernel has a steady time."""
+    if not shard.method.control_s:
+        return None
+    spec, capacity = shard.spec, shard.gpu_facts["gpu_memory_bytes"]
+    small = [
+        problem
+        for problem in shard.problems
+        if spec.value(spec.work.footprint_bytes, problem) <= CONTROL_SHARE * capacity
+    ]
+    return max(small, key=lambda problem: spec.value(spec.work.bytes, problem), default=None)
+
+
+def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
+    """What :class:`launchwise.control.Watched` needs: the baseline of one problem.
+
+    None where none is wanted, or where it was measured and is not right. The first time that this
+    card took for it is the reference, also in a later visit; another card of the same model has a
+    reference of its own.
+    """
+    problem = control_problem(shard)
+    if problem is None:
+        return None
+    spec = shard.spec
+    configuration = baseline(spec)
+    names = {"gpu": shard.labels["gpu"], **problem, **configuration}
+    found = [
+        row for row in journal.rows if all(row[name] == names[name] for name in spec.key_columns)
+    ]
+    if found and found[0]["status"] != "ok":
+        return None
+    times = [
+        note["time_ms"]
+        for note in journal.notes
+        if note["note"] == "control"
+        and (note["card"], note["problem"]) == (shard.labels["card"], problem)
+    ]
+    return {
+        "problem": problem,
+        "configuration": configuration,
+        "known": bool(found),
+        "reference_ms": times[0] if times else None,
+    }
+
+
+def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
+    """Tasks for rows that were measured once, while something was not as it should be.
+
+    That is: the control was off its first time, or the card was throttled and its clock lower than
+    the highest of the sweep, by more than the method's ``drift``.
+    """
+    spec, gpu = shard.spec, shard.labels["gpu"]
+    fastest = max((row["sm_clock_mhz"] or 0.0 for row in journal.rows), default=0.0)
+    drifted = {
+        tuple(names)
+        for note in journal.notes
+        if note["note"] == "control" and abs(note["ratio"] - 1) > shard.method.drift
+        for names in note["rows"]
+    }
+    marks = _marks(spec, journal.rows)
+    doubtful: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in journal.rows:
+        key = tuple(row[name] for name in spec.key_columns)
+        held_back = (row["sm_clock_mhz"] or fastest) < (1 - shard.method.drift) * fastest
+        throttled = held_back and THROTTLED & set(row["throttle"].split("+"))
+        again = row["status"] == "ok" and row["attempt"] == 1 and row["gpu"] == gpu
+        if again and (throttled or key in drifted):
+            problem = tuple(row[name] for name in spec.problem_columns)
+            names = {name: row[name] for name in spec.tunable_columns}
+            doubtful.setdefault(problem, []).append(names)
+    wanted = {tuple(problem.values()): problem for problem in shard.problems}
+    return [
+        {"problem": wanted[key], "configurations": todo, "mark_ms": marks.get(key), "attempt": 2}
+        for key, todo in doubtful.items()
+        if key in wanted
+    ]
+
+
+def energy_tasks(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
+    """Tasks for the energy of each problem's best and baseline, the control's among them.
+
+    After everything else: loops this long heat the card.
+    """
+    if not shard.method.energy_ms:
+        return []
+    spec, default = shard.spec, baseline(shard.spec)
+    done = [note["problem"] for note in journal.notes if note["note"] == "energies"]
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in shard.own(journal.rows):
+        if row["status"] == "ok":
+            found.setdefault(tuple(row[name] for name in spec.problem_columns), []).append(row)
+    tasks: list[dict[str, Any]] = []
+    for problem in shard.problems:
+        rows = found.get(tuple(problem.values()), [])
+        if problem in done or not rows:
+            continue
+        best = min(rows, key=lambda row: row["time_ms"])
+        wanted = [{name: best[name] for name in spec.tunable_columns}]
+        if wanted[0] != default and any(
+            all(row[name] == value for name, value in default.items()) for row in rows
+        ):
+            wanted.append(default)
+        tasks.append({"problem": problem, "configurations": wanted, "energy": True})
+    return tasks
+
+
+def seconds_of(notes: list[dict[str, Any]]) -> dict[str, float]:
+    """Seconds that a sweep took by what was done, over every visit, from its journal's notes.
+
+    ``total`` is the supervisor's clock; ``start`` to open the device, ``inputs`` to make inputs and
+    references, ``verify``, ``warm_up``, ``time``, ``control`` and ``energy`` the measuring process;
+    ``compile`` nvcc, beside the rest; ``write`` the journal. What is left of the total is Python
+    and waiting.
+    """
+    seconds: dict[str, float] = {}
+    for note in notes:
+        if note["note"] == "seconds":
+            for name, value in {"total": note["total"], **note["spent"]}.items():
+                seconds[name] = seconds.get(name, 0.0) + value
+    return {name: round(value, 3) for name, value in seconds.items()}
+
+
+def _marks(spec: Spec, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:
+    """What hopeless configurations of a problem are held to (see ``measure.ProblemContext``)."""
+    marks: dict[tuple[Any, ...], float] = {}
     for row in rows:
         if row["status"] == "ok":
             key = tuple(row[name] for name in spec.problem_columns)
-            best[key] = min(best.get(key, np.inf), row["time_ms"])
-    return best
+            marks[key] = min(marks.get(key, np.inf), max(row["time_ms"], row["first_ms"]))
+    return marks
 
 
 def _note_what_does_not_fit(shard: Shard, journal: Journal) -> None:
@@ -127,29 +324,14 @@ def _note_what_does_not_fit(shard: Shard, journal: Journal) -> None:
         needed = shard.spec.value(shard.spec.work.footprint_bytes, task["problem"])
         if needed > capacity:
             reason = f"needs {needed / 1e9:.1f} GB, the card has {capacity / 1e9:.1f} GB"
-            for configuration in task["configurations"]:
+            found = {"status": "out_of_memory", "reason": reason}
+            if task.get("explore"):
+                budget = shard.method.strategy.budget
+                journal.note("explored", problem=task["problem"], budget=budget)
+            # An explorer's baseline stands for all that was not tried.
+            for configuration in task["configurations"] or [baseline(shard.spec)]:
                 names = {**task["problem"], **configuration}
-                journal.append(_row(shard, names, {"status": "out_of_memory", "reason": reason}))
-
-
-def _row(shard: Shard, names: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """One whole row: labels, names, and neutral values for what was not found."""
-    empty: dict[str, Any] = {
-        "time_ms": None,
-        "times_ms": [],
-        "repeats": 0,
-        "relative_error": None,
-        "first_ms": None,
-        "l2": "",
-        "max_error": None,
-        "tolerance": None,
-        "registers": 0,
-        "spill_bytes": 0,
-        "shared_bytes": 0,
-        "reason": "",
-        "seed": 0,
-    }
-    return {**shard.labels, **names, **empty, "measured_at": now(), **found}
+                journal.append(make_row(shard.labels, names, found))
 
 
 @contextlib.contextmanager
@@ -166,163 +348,3 @@ def _stop_requests() -> Iterator[list[int]]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
-
-
-def _run_child(shard: Shard, journal: Journal, tasks: list[dict[str, Any]], stop: list[int]) -> str:
-    """One measuring process, from start to end. Why it ended, or ''."""
-    job = {
-        "folder": str(shard.folder),
-        "method": shard.method.model_dump(mode="json"),
-        "seed": shard.seed,
-        "tasks": tasks,
-        **shard.job,
-    }
-    # A driver's last words need not be text.
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-        child = subprocess.Popen(
-            shard.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=dict(shard.environment),
-            # Its own group: a Ctrl-C reaches the supervisor alone, which lets the row finish.
-            start_new_session=True,
-        )
-        assert child.stdin is not None
-        assert child.stdout is not None
-        try:
-            # A thread of its own: a process that hangs before it reads would hold this one, too.
-            threading.Thread(target=_send, args=(child.stdin, job), daemon=True).start()
-            listener = _Listener(shard, journal, stop)
-            listener.listen(child.stdout)
-            if listener.silence or listener.fatal:
-                child.kill()
-            try:
-                code = child.wait(shard.method.timeout_s)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                code = child.wait()
-                lived_on = "the measuring process closed its pipe and lived on"
-                listener.fatal = listener.fatal or lived_on
-            errors.seek(0)
-            said = errors.read().strip().splitlines()
-            listener.blame(code, said[-1] if said else "")
-            return listener.fatal or listener.silence or (said[-1] if said else _death(code))
-        finally:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
-            child.stdout.close()
-
-
-def _send(pipe: IO[bytes], job: dict[str, Any]) -> None:
-    # A child that dies at once closes the pipe; its exit code says more than this would.
-    with contextlib.suppress(BrokenPipeError), pipe:
-        pipe.write(json.dumps(job).encode())
-
-
-class _Listener:
-    """Turns the events of one measuring process into journal rows."""
-
-    def __init__(self, shard: Shard, journal: Journal, stop: list[int]) -> None:
-        self.shard = shard
-        self.journal = journal
-        self.stop = stop
-        self.in_hand: dict[str, Any] | None = None
-        self.silence = ""
-        self.fatal = ""
-
-    def listen(self, pipe: IO[bytes]) -> None:
-        """Read events until the pipe closes or nothing came for too long."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(pipe, selectors.EVENT_READ)
-            pending = b""
-            waited = 0.0
-            while waited < self.shard.method.timeout_s:
-                if not selector.select(timeout=0.5):
-                    waited += 0.5
-                    self._maybe_stop()
-                    continue
-                waited = 0.0
-                chunk = os.read(pipe.fileno(), 1 << 16)
-                if not chunk:
-                    return
-                *lines, pending = (pending + chunk).split(b"\n")
-                for line in lines:
-                    event = _event(line)
-                    if event is None:
-                        # Whatever comes behind it cannot be trusted either.
-                        said = line[:80].decode(errors="replace")
-                        self.fatal = f"the measuring process said what is no event: {said!r}"
-                        return
-                    self._hear(event)
-        self.silence = f"nothing came for {self.shard.method.timeout_s:g} s"
-
-    def _hear(self, event: dict[str, Any]) -> None:
-        kind = event.pop("event")
-        if kind == "start":
-            self.in_hand = event
-        elif kind == "row":
-            self.journal.append(_row(self.shard, {}, event))
-            self.in_hand = None
-            self._maybe_stop()
-        elif kind == "fatal":
-            self.fatal = event["reason"]
-        elif kind == "problem":
-            log.info(
-                "%s: %s (%d rows)",
-                self.shard.labels["gpu"],
-                event["problem"],
-                len(self.journal.rows),
-            )
-
-    def _maybe_stop(self) -> None:
-        if self.stop and self.in_hand is None:
-            raise _interrupted(self.stop, self.journal)
-
-    def blame(self, code: int, last_words: str) -> None:
-        """After the end of the process: a row for the configuration that it died in."""
-        if self.in_hand is None:
-            return
-        if self.silence:
-            found = {"status": "timeout", "reason": self.silence}
-        else:
-            # A process that ended by itself said why; one that was ended had no time to.
-            said = f": {last_words}" if last_words and code > 0 else ""
-            reason = self.fatal or _death(code) + said
-            found = {"status": "failed", "reason": reason}
-        self.journal.append(_row(self.shard, self.in_hand, found))
-
-
-def _interrupted(stop: list[int], journal: Journal) -> Interrupted:
-    return Interrupted(f"signal {stop[0]}: {len(journal.rows)} rows are kept")
-
-
-def _event(line: bytes) -> dict[str, Any] | None:
-    """The event that a line holds; None when it holds none. NaN is no JSON and refused."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(constant)
-
-    try:
-        event = json.loads(line, parse_constant=refuse)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and "event" in event else None
-
-
-def _death(code: int) -> str:
-    if code < 0:
-        return f"the measuring process died of {signal.Signals(-code).name}"
-    return f"the measuring process ended with code {code}"
-
-
-def rows_to_table(rows: list[dict[str, Any]], spec: Spec, columns: list[str]) -> pd.DataFrame:
-    """Journal rows as a table: sorted by key, missing numbers as NaN, columns in order."""
-    table = pd.DataFrame(rows, columns=columns)
-    real = ["time_ms", "relative_error", "first_ms", "max_error", "tolerance"]
-    table[real] = table[real].astype(float)
-    table["times_ms"] = table["times_ms"].map(lambda times: np.asarray(times, dtype=float))
-    unmeasured = ~table["status"].isin(MEASURED)
-    table.loc[unmeasured, "time_ms"] = np.nan
-    return table.sort_values(spec.key_columns, ignore_index=True)

@@ -1,8 +1,8 @@
-"""Every table of the pipeline: its columns, types and units, declared once.
+"""Reading and writing the pipeline's tables.
 
-Tables are Parquet files. Each file carries its kind, the version of its schema and the unit of each
-of its columns in its metadata; :func:`read_table` checks all three and every value before it hands
-out a row.
+Tables are Parquet files; :mod:`launchwise.schemas` declares their columns. Each file carries its
+kind, the version of its schema and the unit of each of its columns in its metadata;
+:func:`read_table` checks all three and every value before it hands out a row.
 """
 
 from __future__ import annotations
@@ -12,28 +12,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow
 import pyarrow.parquet
 
 from launchwise.errors import UserError, unknown
-from launchwise.spec import Spec, Value
+from launchwise.schemas import SINCE_2
 from launchwise.storage import whole_file
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE = (1, SCHEMA_VERSION)
 METADATA_KEY = b"launchwise"
 
-MEASURED = ("ok", "slow")
-"""Statuses of rows whose ``time_ms`` can be believed; ``slow`` rows were launched once only."""
 
-STATUSES = (*MEASURED, "wrong", "failed", "timeout", "out_of_memory")
 UNITS = {
     "time_ms": "ms",
     "times_ms": "ms",
     "first_ms": "ms",
+    "spread_ms": "ms",
     "relative_error": "1",
+    "occupancy": "1",
+    "sm_clock_mhz": "MHz",
+    "memory_clock_mhz": "MHz",
+    "temperature_c": "degC",
+    "power_w": "W",
+    "energy_j": "J",
+    "control_ratio": "1",
+    "bandwidth_gbs": "GB/s",
+    "bandwidth_percent": "%",
+    "flop_rate_gflops": "GFLOP/s",
+    "flop_percent": "%",
     "max_error": "1",
     "tolerance": "1",
     "spill_bytes": "B",
@@ -42,204 +51,6 @@ UNITS = {
     "best_ms": "ms",
     "baseline_ms": "ms",
 }
-
-
-def _text(**options: Any) -> pa.Column:
-    return pa.Column(str, **options)
-
-
-def _real(*checks: pa.Check, nullable: bool = False) -> pa.Column:
-    # NaN says that there is no value; infinity says nothing.
-    finite = pa.Check(lambda column: ~np.isinf(column), error="must be finite")
-    return pa.Column(float, checks=[*checks, finite], nullable=nullable)
-
-
-def _are_times(row: Any) -> bool:
-    times = np.asarray(row, dtype=float)
-    return times.ndim == 1 and bool(np.all(np.isfinite(times) & (times > 0)))
-
-
-_EVERY_TIME = pa.Check(
-    lambda column: column.map(_are_times), error="must hold positive, finite numbers"
-)
-
-
-def _whole(minimum: int = 0) -> pa.Column:
-    return pa.Column("int64", checks=pa.Check.ge(minimum))
-
-
-def _value_column(values: list[Value]) -> pa.Column:
-    kind: Any = str if any(isinstance(value, str) for value in values) else "int64"
-    return pa.Column(kind, checks=pa.Check.isin(values))
-
-
-def problem_schema(spec: Spec) -> dict[str, pa.Column]:
-    """Columns that name a problem of ``spec``."""
-    columns = {}
-    for name, parameter in spec.problem.items():
-        if parameter.values is not None:
-            columns[name] = _value_column(parameter.values)
-        else:
-            checks = [
-                pa.Check.ge(parameter.minimum) if parameter.minimum is not None else None,
-                pa.Check.le(parameter.maximum) if parameter.maximum is not None else None,
-            ]
-            columns[name] = pa.Column("int64", checks=[check for check in checks if check])
-    return columns
-
-
-def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
-    """Columns that name a configuration of ``spec``."""
-    tunables = {
-        name: _value_column([tunable.neutral, *tunable.values])
-        for name, tunable in spec.tunables.items()
-    }
-    return {"variant": _value_column(list(spec.variants)), **tunables}
-
-
-def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of a sweep: one row a (GPU, problem, configuration).
-
-    ``time_ms`` is the median of ``times_ms`` (the first launch is never in it, except in a ``slow``
-    row, which has only that one); ``relative_error`` the relative standard error of that median;
-    ``max_error`` the largest deviation from the float64 reference, ``tolerance`` what is allowed.
-    """
-    positive = pa.Check.gt(0)
-    measured = pa.Check(
-        lambda table: table["time_ms"].notna() == table["status"].isin(MEASURED),
-        name="time_ms",
-        error="must be given exactly where status is ok or slow",
-    )
-    repeats = pa.Check(
-        lambda table: table["times_ms"].map(len) == table["repeats"],
-        name="repeats",
-        error="must be the number of times_ms",
-    )
-    return pa.DataFrameSchema(
-        {
-            "gpu": _text(),
-            "workload": _text(checks=pa.Check.eq(spec.workload)),
-            **problem_schema(spec),
-            **configuration_schema(spec),
-            "status": _text(checks=pa.Check.isin(STATUSES)),
-            "reason": _text(),
-            "time_ms": _real(positive, nullable=True),
-            "times_ms": pa.Column(object, checks=_EVERY_TIME),
-            "repeats": _whole(),
-            "relative_error": _real(pa.Check.ge(0), nullable=True),
-            "first_ms": _real(positive, nullable=True),
-            "l2": _text(checks=pa.Check.isin(["", "cold", "warm"])),
-            "max_error": _real(pa.Check.ge(0), nullable=True),
-            "tolerance": _real(positive, nullable=True),
-            "registers": _whole(),
-            "spill_bytes": _whole(),
-            "shared_bytes": _whole(),
-            "card": _text(),
-            "driver": _text(),
-            "toolkit": _text(),
-            "backend": _text(),
-            "commit": _text(),
-            "seed": _whole(),
-            "measured_at": _text(),
-        },
-        checks=[measured, repeats],
-        unique=spec.key_columns,
-        strict=True,
-        name="measurements",
-    )
-
-
-def removed_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of what the fences removed: keys, time, the fences (ms) and the scope they had."""
-    return pa.DataFrameSchema(
-        {
-            "split": _text(),
-            "fold": _text(),
-            "scope": _text(checks=pa.Check.isin(["problem", "global"])),
-            "gpu": _text(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
-            "time_ms": _real(pa.Check.gt(0)),
-            "lower_ms": _real(),
-            "upper_ms": _real(),
-        },
-        strict=True,
-        name="removed",
-    )
-
-
-def training_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of what models learn from: measured training rows inside the fences."""
-    return pa.DataFrameSchema(
-        {
-            "split": _text(),
-            "fold": _text(),
-            "gpu": _text(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
-            "time_ms": _real(pa.Check.gt(0)),
-        },
-        unique=["split", "fold", *spec.key_columns],
-        strict=True,
-        name="training",
-    )
-
-
-def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of recommendations: candidates of every test problem, rank 1 is what to use.
-
-    Models that predict times rank every candidate; others may stop after the first.
-    """
-    return pa.DataFrameSchema(
-        {
-            "study": _text(),
-            "model": _text(),
-            "split": _text(),
-            "fold": _text(),
-            "gpu": _text(),
-            **problem_schema(spec),
-            "rank": _whole(1),
-            **configuration_schema(spec),
-            "predicted_ms": _real(pa.Check.gt(0), nullable=True),
-        },
-        unique=["model", "split", "fold", "gpu", *spec.problem_columns, "rank"],
-        strict=True,
-        name="recommendations",
-    )
-
-
-def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of the evaluation: one row a (model, split, fold, GPU, test problem).
-
-    ``time_ms`` is the measured time of the recommended configuration (an expectation for random
-    draws); ``improvement`` is baseline over it, ``fraction`` is best over it. A recommendation that
-    no sweep measured has no time; ``status`` says why.
-    """
-    return pa.DataFrameSchema(
-        {
-            "study": _text(),
-            "model": _text(),
-            "role": _text(checks=pa.Check.isin(["model", "baseline", "oracle"])),
-            "split": _text(),
-            "fold": _text(),
-            "gpu": _text(),
-            **problem_schema(spec),
-            **configuration_schema(spec),
-            "status": _text(),
-            "predicted_ms": _real(pa.Check.gt(0), nullable=True),
-            "time_ms": _real(pa.Check.gt(0), nullable=True),
-            "baseline_ms": _real(pa.Check.gt(0), nullable=True),
-            "best_ms": _real(pa.Check.gt(0)),
-            "improvement": _real(nullable=True),
-            "fraction": _real(nullable=True),
-            "improved_runs": _real(pa.Check.ge(0), nullable=True),
-            "spearman": _real(nullable=True),
-            "absolute_percentage_error": _real(nullable=True),
-        },
-        unique=["model", "split", "fold", "gpu", *spec.problem_columns],
-        strict=True,
-        name="evaluation",
-    )
 
 
 def write_table(
@@ -294,6 +105,9 @@ def read_table(path: str | Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
         table = pd.read_parquet(path)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
+    if note["version"] == 1 and schema.name == "measurements":
+        table = table.assign(**{name: SINCE_2[name] for name in SINCE_2 if name not in table})
+        table = table[[name for name in schema.columns if name in table.columns]]
     return _checked(path, table, schema)
 
 
@@ -316,7 +130,7 @@ def _note(path: str | Path) -> dict[str, Any]:
         note["kind"], note["facts"]
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(path, "", "its metadata was not written by launchwise") from error
-    if note.get("version") != SCHEMA_VERSION:
+    if note.get("version") not in READABLE:
         message = f"has schema version {note.get('version')}, not {SCHEMA_VERSION}"
         raise UserError(path, "", message)
     return note

@@ -100,6 +100,29 @@ def nvml_source(uuid: str) -> Source:
     return source
 
 
+def clock_reasons(uuid: str) -> Callable[[], set[str]]:
+    """What gives a card's present reasons for low clocks (see :data:`REASONS`).
+
+    Asks NVML at once, so it is for moments in which nothing is timed; always empty without NVML.
+    """
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+    except Exception:  # Not installed, no driver, no such card: then there is nothing to rest for.
+        return set
+
+    def ask() -> set[str]:
+        try:
+            mask = int(pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
+        except pynvml.NVMLError:
+            return set()
+        return set(_named(mask).split("+")) - {""}
+
+    return ask
+
+
 def _open(uuid: str) -> Source:
     try:
         import pynvml

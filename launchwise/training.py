@@ -16,11 +16,12 @@ from launchwise.errors import UserError
 from launchwise.features import Domain
 from launchwise.recommender import Recommender
 from launchwise.recommenders import recommender_class
+from launchwise.schemas import training_schema
 from launchwise.search import held_out_regret, search
 from launchwise.settings import ModelEntry, Search
 from launchwise.splits import ALL, Case, case_codes
 from launchwise.storage import write_json
-from launchwise.tables import read_facts, read_table, training_schema
+from launchwise.tables import read_facts, read_table
 
 CROSS_VALIDATION_FOLDS = 10
 

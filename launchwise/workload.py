@@ -158,13 +158,13 @@ def load_workload(folder: Path, spec: Spec) -> Workload:
     return found[0](folder, spec)
 
 
-def builds_of(workload: Workload, problems: list[dict[str, Any]]) -> set[Build]:
-    """Every build that measuring ``problems`` needs."""
+def builds_in_order(workload: Workload, problems: list[dict[str, Any]]) -> list[Build]:
+    """Every build that measuring ``problems`` needs, once, in the order of need."""
     from launchwise.space import configurations
 
-    needed: set[Build] = set()
+    needed: dict[Build, None] = {}
     for problem in problems:
-        needed.update(workload.check_builds(problem))
+        needed |= dict.fromkeys(workload.check_builds(problem))
         for configuration in configurations(workload.spec, problem):
-            needed.add(workload.build(problem, configuration))
-    return needed
+            needed[workload.build(problem, configuration)] = None
+    return list(needed)

@@ -26,3 +26,15 @@ wildcard_constraints:
     split=r"[a-z][a-z0-9_]*",
     arch=r"sm_\d+[af]?",
     shard=r"\d+",
+
+
+def compiled_alongside(gpu):
+    """Whether the sweep's own job compiles, while it measures what is ready."""
+    return GPUS[gpu]["compile"] == "alongside"
+
+
+def bundle_of(gpu):
+    """What the sweep of a GPU takes its kernels from, where that is made beforehand."""
+    if compiled_alongside(gpu):
+        return []
+    return f"results/build/{{workload}}/{ARCHS[gpu]}.cubins"

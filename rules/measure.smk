@@ -63,17 +63,20 @@ rule sweep:
         code=code("scripts/sweep.py"),
         child=code("launchwise/cuda/child.py"),
         profile="results/gpus/{gpu}.json",
-        bundle=lambda wildcards: f"results/build/{{workload}}/{ARCHS[wildcards.gpu]}.cubins",
+        bundle=lambda wildcards: bundle_of(wildcards.gpu),
+        sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
     output:
         "results/sweeps/{gpu}/{workload}/{shard}.parquet",
     log:
         "results/logs/sweep/{gpu}.{workload}.{shard}.log",
     wildcard_constraints:
         gpu=pattern(LIVE),
+    threads: lambda wildcards: workflow.cores if compiled_alongside(wildcards.gpu) else 1
     resources:
         gpu=1,
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
+        alongside=lambda wildcards: compiled_alongside(wildcards.gpu),
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         problems=lambda wildcards: shard_of(experiment, **wildcards),
         method=lambda wildcards: METHODS[wildcards.workload],

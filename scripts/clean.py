@@ -4,17 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.clean import clean
+from launchwise.schemas import measurement_schema, removed_schema, training_schema
 from launchwise.scripting import log, running
 from launchwise.settings import Fences
 from launchwise.spec import load_spec
 from launchwise.splits import read_folds
-from launchwise.tables import (
-    measurement_schema,
-    read_table,
-    removed_schema,
-    training_schema,
-    write_table,
-)
+from launchwise.tables import read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from launchwise.compile import compile_bundle
 from launchwise.scripting import running
 from launchwise.spec import load_spec
-from launchwise.workload import builds_of, load_workload
+from launchwise.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -17,7 +17,7 @@ def main(
 ) -> None:
     """Write the cubin bundle of the workload in ``folder``."""
     spec = load_spec(folder)
-    builds = builds_of(load_workload(folder, spec), problems)
+    builds = builds_in_order(load_workload(folder, spec), problems)
     compile_bundle(folder, spec, builds, arch, output, threads)
 
 

@@ -6,18 +6,12 @@ from typing import TYPE_CHECKING, Any
 from launchwise.evaluate import Truth, evaluate, summarise
 from launchwise.features import Domain
 from launchwise.gpu import read_profile
+from launchwise.schemas import evaluation_schema, measurement_schema, recommendation_schema
 from launchwise.scripting import running
 from launchwise.spec import load_spec
 from launchwise.splits import read_folds
 from launchwise.storage import write_json
-from launchwise.tables import (
-    evaluation_schema,
-    measurement_schema,
-    read_facts,
-    read_table,
-    recommendation_schema,
-    write_table,
-)
+from launchwise.tables import read_facts, read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from launchwise.schemas import measurement_schema
 from launchwise.scripting import running
 from launchwise.spec import load_spec
-from launchwise.tables import measurement_schema, read_facts, read_table, write_table
+from launchwise.tables import read_facts, read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

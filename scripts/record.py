@@ -4,10 +4,11 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from launchwise.schemas import measurement_schema
 from launchwise.scripting import running
 from launchwise.spec import load_spec
 from launchwise.storage import write_json
-from launchwise.tables import measurement_schema, read_facts, read_table, write_table
+from launchwise.tables import read_facts, read_table, write_table
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

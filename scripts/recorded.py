@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launchwise.errors import UserError
+from launchwise.schemas import measurement_schema
 from launchwise.scripting import running
 from launchwise.spec import load_spec
 from launchwise.storage import whole_file
-from launchwise.tables import measurement_schema, read_table
+from launchwise.tables import read_table
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -1,22 +1,31 @@
 """Measure one shard of a sweep, going on where its journal ends."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.bundle import Bundle
 from launchwise.cards import Card, free_card
+from launchwise.compile import Compiler
 from launchwise.gpu import GpuProfile, read_profile
 from launchwise.journal import Journal
+from launchwise.parts import Alongside, Beforehand
+from launchwise.progress import Progress
 from launchwise.provenance import commit, versions
+from launchwise.rows import rows_to_table
+from launchwise.schemas import measurement_schema
 from launchwise.scripting import log, running
 from launchwise.settings import Method
-from launchwise.space import gpu_facts
-from launchwise.spec import load_spec
+from launchwise.space import Configuration, Problem, gpu_facts
+from launchwise.spec import Spec, load_spec
 from launchwise.storage import digest
-from launchwise.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard, rows_to_table
-from launchwise.tables import measurement_schema, write_table
+from launchwise.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard, seconds_of
+from launchwise.tables import write_table
+from launchwise.telemetry import Telemetry, nvml_source
+from launchwise.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -24,26 +33,39 @@ if TYPE_CHECKING:
 
 def main(
     folder: Path,
-    bundle_path: Path,
+    bundle_path: Path | None,
     profile: GpuProfile,
     slice_sms: int | None,
     problems: list[dict[str, Any]],
     method: Method,
     seed: int,
+    threads: int,
     journal_path: Path,
     output: Path,
 ) -> None:
-    """Measure ``problems`` on a free card of the profile's kind and write the shard's table."""
-    spec, bundle = load_spec(folder), Bundle(bundle_path)
-    schema = measurement_schema(spec)
-    # The list of problems is no part of it: problems added later must not throw rows away.
-    how = method.model_dump(mode="json")
-    fingerprint = digest([profile.name, profile.device_name, profile.sms, bundle.fingerprint, how])
+    """Measure ``problems`` on a free card of the profile's kind and write the shard's table.
 
-    def fits(card: Card) -> bool:
-        return (card.device_name, card.arch) == (profile.device_name, profile.arch)
+    Parameters
+    ----------
+    bundle_path
+        What the compile stage made; None to compile here, on ``threads`` cores, while measuring.
+    """
+    spec = load_spec(folder)
+    with contextlib.ExitStack() as stack:
+        parts: Beforehand | Alongside
+        made: Bundle | Compiler
+        if bundle_path is None:
+            builds = builds_in_order(load_workload(folder, spec), problems)
+            parts = stack.enter_context(Alongside(folder, spec, builds, profile.arch, threads))
+            made = parts.compiler
+        else:
+            parts, made = Beforehand(bundle_path), Bundle(bundle_path)
 
-    with free_card(profile.name, fits, f"{profile.device_name} ({profile.arch})") as card:
+        def fits(card: Card) -> bool:
+            return (card.device_name, card.arch) == (profile.device_name, profile.arch)
+
+        wanted = f"{profile.device_name} ({profile.arch})"
+        card = stack.enter_context(free_card(profile.name, fits, wanted))
         shard = Shard(
             spec=spec,
             folder=folder,
@@ -56,28 +78,56 @@ def main(
                 "workload": spec.workload,
                 "card": card.mark,
                 "driver": card.driver,
-                "toolkit": bundle.toolkit,
+                "toolkit": made.toolkit,
                 "backend": f"pycuda {versions().get('pycuda', '')}".strip(),
                 "commit": commit(),
             },
             command=[sys.executable, "-m", "launchwise.cuda.child"],
             environment={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
-            job={
-                "bundle": str(bundle_path),
-                "slice_sms": slice_sms,
-                "expected_sms": profile.sms,
-            },
+            parts=parts,
+            job={"slice_sms": slice_sms, "expected_sms": profile.sms},
+            guesses=guesses_of(method, spec, profile),
         )
-        with Journal(journal_path, fingerprint, spec.key_columns) as journal:
-            measure_shard(shard, journal)
-            wanted = {tuple(problem.values()) for problem in problems}
-            rows = [
-                row
-                for row in journal.rows
-                if tuple(row[name] for name in spec.problem_columns) in wanted
-            ]
-    table = rows_to_table(rows, spec, list(schema.columns))
-    write_table(output, table, schema, {"fingerprint": fingerprint, "versions": versions()})
+        fingerprint = fingerprint_of(shard, profile, made.fingerprint)
+        telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
+        journal = stack.enter_context(Journal(journal_path, fingerprint, spec.key_columns))
+        progress = stack.enter_context(Progress(shard.size(), profile.name))
+        progress.skip(len(shard.own(journal.rows)))
+        measure_shard(shard, journal, telemetry, progress)
+        rows, notes = shard.own(journal.rows), list(journal.notes)
+    table = rows_to_table(rows, notes, spec, profile.ceilings)
+    facts = {"fingerprint": fingerprint, "versions": versions(), "seconds": seconds_of(notes)}
+    write_table(output, table, measurement_schema(spec), facts)
+
+
+def guesses_of(
+    method: Method, spec: Spec, profile: GpuProfile
+) -> Callable[[Problem], list[Configuration]] | None:
+    """What an explorer tries first, by the model that the strategy names; None without one."""
+    wanted = method.strategy.guesses
+    if wanted is None:
+        return None
+    # Models bring large libraries with them, which other sweeps need not wait for.
+    from launchwise.features import Domain
+    from launchwise.guesses import recommended_guesses
+
+    domain = Domain(spec, {profile.name: profile})
+
+    def guess(problem: Problem) -> list[Configuration]:
+        return recommended_guesses(Path(wanted.model), domain, profile.name, problem, wanted.count)
+
+    return guess
+
+
+def fingerprint_of(shard: Shard, profile: GpuProfile, kernels: str) -> str:
+    """Hash of everything that must be the same for rows to stand in one sweep.
+
+    The list of problems is no part of it, nor is the strategy: more of them must not throw rows
+    away. Driver and backend are: another one shifts times by percents, and nobody would see it.
+    """
+    how = shard.method.model_dump(mode="json", exclude={"strategy"})
+    made_with = [shard.labels["driver"], shard.labels["backend"]]
+    return digest([profile.name, profile.device_name, profile.sms, kernels, how, made_with])
 
 
 if __name__ == "__main__":
@@ -85,12 +135,13 @@ if __name__ == "__main__":
         try:
             main(
                 Path(snakemake.params.folder),
-                Path(snakemake.input.bundle),
+                None if snakemake.params.alongside else Path(snakemake.input.bundle),
                 read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
                 snakemake.params.slice_sms,
                 snakemake.params.problems,
                 Method.model_validate(snakemake.params.method),
                 snakemake.params.seed,
+                snakemake.threads,
                 Path(snakemake.params.journal),
                 Path(snakemake.output[0]),
             )

@@ -1,4 +1,9 @@
-"""The measuring process: reads a job from standard input, says events on standard output."""
+"""The measuring process: reads lines from standard input, says events on standard output.
+
+The first line is the job; then come bundles of kernels and tasks, in the order in which they are
+ready, until the pipe is closed. The device is opened as soon as the job is known, so that a context
+is made while nvcc still runs.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,15 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from launchwise.bundle import Bundle
+from launchwise.control import Watched
 from launchwise.errors import UserError
-from launchwise.measure import LaunchFailed, Task, TimingDevice, serve
+from launchwise.measure import LaunchFailed, TimingDevice
+from launchwise.serving import Task, serve
 from launchwise.settings import Method
 from launchwise.spec import load_spec
 from launchwise.workload import load_workload
@@ -39,12 +46,21 @@ def _obey_the_supervisor_alone() -> None:
         os._exit(3)
 
 
-def run(open_device: Callable[[dict[str, Any]], TimingDevice]) -> int:
+class Served(TimingDevice, Protocol):
+    """A timing device that takes its kernels from bundles."""
+
+    def add_bundle(self, path: Path) -> None:
+        """Make the kernels of the bundle at ``path`` known."""
+
+
+def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
     """Serve one job; exit code 0 when all of it is measured, 3 when the context is lost.
 
-    The job is one JSON object: folder, method, seed, tasks, and what ``open_device`` needs.
-    Anything else that prints goes to standard error, so that only events are on the pipe.
+    The job is one JSON object: folder, method, seed, and what ``open_device`` needs; later lines
+    are ``{"bundle": path}`` or ``{"task": {...}}``. Anything else that prints goes to standard
+    error, so that only events are on the pipe.
     """
+    began = time.perf_counter()
     _obey_the_supervisor_alone()
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -53,27 +69,38 @@ def run(open_device: Callable[[dict[str, Any]], TimingDevice]) -> int:
         pipe.write(json.dumps(event, separators=(",", ":")) + "\n")
         pipe.flush()
 
-    job = json.loads(sys.stdin.read())
+    job = json.loads(sys.stdin.readline())
     try:
         folder = Path(job["folder"])
         workload = load_workload(folder, load_spec(folder))
-        tasks = [Task(**task) for task in job["tasks"]]
         device = open_device(job)
         if device.sms != job.get("expected_sms", device.sms):
             message = f"the device has {device.sms} SMs, its profile {job['expected_sms']}"
             raise UserError("sweep", "", message)
-        serve(device, workload, Method.model_validate(job["method"]), tasks, job["seed"], say)
+        say({"event": "ready", "seconds": time.perf_counter() - began})
+        method = Method.model_validate(job["method"])
+        watched = Watched(**job["control"]) if job.get("control") else None
+        serve(device, workload, method, _tasks(device), job["seed"], say, watched)
     except (LaunchFailed, UserError) as error:
         say({"event": "fatal", "reason": str(error)})
         return 3
     return 0
 
 
-def open_cuda(job: dict[str, Any]) -> TimingDevice:
-    """The first visible CUDA device with the job's bundle loaded."""
+def _tasks(device: Served) -> Iterator[Task]:
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "bundle" in message:
+            device.add_bundle(Path(message["bundle"]))
+        else:
+            yield Task(**message["task"])
+
+
+def open_cuda(job: dict[str, Any]) -> Served:
+    """The first visible CUDA device."""
     from launchwise.cuda.device import CudaDevice
 
-    return CudaDevice(Bundle(job["bundle"]), job["slice_sms"])
+    return CudaDevice(job["slice_sms"])
 
 
 if __name__ == "__main__":

@@ -24,6 +24,10 @@ COPY_BYTES = 1 << 32
 COPY_THREADS = 256
 COPY_REPEATS = 15
 LAUNCHES = 2000
+FLOP_THREADS = 256
+FLOP_BLOCKS_PER_SM = 32
+FLOP_A_THREAD = 2 * 8 * 1024
+"""Two a multiply-add; chains and steps as in describe.cu."""
 
 
 def describe(job: dict[str, Any]) -> GpuProfile:
@@ -71,6 +75,10 @@ def describe(job: dict[str, Any]) -> GpuProfile:
         ceilings=Ceilings(
             copy_bandwidth_gbs=copy_bandwidth_gbs(device, module.get_function("copy_words")),
             launch_overhead_us=launch_overhead_us(module.get_function("nothing")),
+            **{
+                f"{name}_gflops": flop_gflops(device, module, name)
+                for name in ("float32", "float64")
+            },
         ),
     )
 
@@ -108,6 +116,27 @@ def copy_bandwidth_gbs(device: CudaDevice, copy: Any) -> float:
     for buffer in (source, target):
         device.release(buffer)
     return 2 * size / (statistics.median(times[3:]) * 1e-3) / 1e9
+
+
+def flop_gflops(device: CudaDevice, module: Any, precision: str) -> float:
+    """Rate of a kernel that does nothing but multiply-adds, two operations each, 1e9 FLOP/s."""
+    kernel = module.get_function(f"multiply_add_{precision}")
+    kernel.prepare("P" + np.dtype(precision).char)
+    target = device.allocate(8)
+    blocks = FLOP_BLOCKS_PER_SM * device.sms
+    begin, end = cuda.Event(), cuda.Event()
+    times = []
+    for _ in range(COPY_REPEATS):
+        begin.record()
+        kernel.prepared_async_call(
+            (blocks, 1, 1), (FLOP_THREADS, 1, 1), None, target.allocation, 0.5
+        )
+        end.record()
+        end.synchronize()
+        times.append(end.time_since(begin))
+    device.release(target)
+    operations = FLOP_A_THREAD * FLOP_THREADS * blocks
+    return operations / (statistics.median(times[3:]) * 1e-3) / 1e9
 
 
 def launch_overhead_us(nothing: Any) -> float:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +15,13 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 
 import pycuda.driver as cuda
 
-from launchwise.bundle import Bundle
+from launchwise.bundle import Bundle, Kernel
+from launchwise.cuda.graphs import Graphs, GraphsMissing
+from launchwise.cuda.slices import enter_slice, resident_blocks
 from launchwise.errors import UserError
 from launchwise.measure import LaunchFailed, OutOfMemory
+from launchwise.telemetry import THROTTLED, clock_reasons
+from launchwise.timing import Repeated
 from launchwise.workload import Buffer, Launch
 
 FLUSH_FACTOR = 2
@@ -43,7 +50,7 @@ class CudaDevice:
         When there is no device, or it cannot be sliced.
     """
 
-    def __init__(self, bundle: Bundle | None = None, slice_sms: int | None = None) -> None:
+    def __init__(self, slice_sms: int | None = None) -> None:
         try:
             cuda.init()
             device = cuda.Device(0)
@@ -60,11 +67,27 @@ class CudaDevice:
         else:
             self.sms = enter_slice(slice_sms)
             self.context = cuda.Context.attach()
-        self.bundle = bundle
-        self._modules: dict[str, Any] = {}
+        attribute = cuda.device_attribute.MAX_THREADS_PER_MULTIPROCESSOR
+        self.threads_per_sm = int(attributes[attribute])
+        self._bundles: list[Bundle] = []
+        self._modules: dict[tuple[Path, str], Any] = {}
         self._functions: dict[str, Any] = {}
+        self._occupancy: dict[tuple[str, int], float | None] = {}
         self._events: list[Any] = []
         self._flush: CudaBuffer | None = None
+        self._graphs: Graphs | None = None
+        self._reasons: Callable[[], set[str]] | None = None
+
+    def add_bundle(self, path: Path) -> None:
+        """Make the kernels of the bundle at ``path`` known; UserError when it is none."""
+        self._bundles.append(Bundle(path))
+
+    def _kernel(self, launch: Launch) -> tuple[Bundle, Kernel]:
+        for bundle in self._bundles:
+            if launch.build.key in bundle.index["builds"]:
+                return bundle, bundle.kernel(launch.build, launch.kernel)
+        message = f"no bundle holds {launch.kernel} from {launch.build.source}"
+        raise UserError("CUDA", "", f"{message} with {dict(launch.build.defines)}")
 
     def close(self) -> None:
         """Leave the context. The process is expected to end soon after."""
@@ -104,13 +127,11 @@ class CudaDevice:
     def _function(self, launch: Launch) -> Any:
         symbol = launch.build.symbol(launch.kernel)
         if symbol not in self._functions:
-            if self.bundle is None:
-                raise UserError("CUDA", "", f"no bundle holds {launch.kernel}")
-            kernel = self.bundle.kernel(launch.build, launch.kernel)
-            if kernel.cubin not in self._modules:
-                cubin = self.bundle.cubin(kernel.cubin)
-                self._modules[kernel.cubin] = cuda.module_from_buffer(cubin)
-            function = self._modules[kernel.cubin].get_function(symbol)
+            bundle, kernel = self._kernel(launch)
+            place = (bundle.path, kernel.cubin)
+            if place not in self._modules:
+                self._modules[place] = cuda.module_from_buffer(bundle.cubin(kernel.cubin))
+            function = self._modules[place].get_function(symbol)
             kinds = [
                 "P" if hasattr(argument, "allocation") else np.dtype(type(argument)).char
                 for argument in launch.arguments
@@ -123,9 +144,11 @@ class CudaDevice:
         """See :class:`launchwise.workload.Device`; raises LaunchFailed when it is refused."""
         self._queue(self._function(launch), launch.grid, launch.block, _plain(launch.arguments))
 
-    def _queue(self, function: Any, grid: Any, block: Any, arguments: Any) -> None:
+    def _queue(
+        self, function: Any, grid: Any, block: Any, arguments: Any, stream: Any = None
+    ) -> None:
         try:
-            function.prepared_async_call(grid, block, None, *arguments)
+            function.prepared_async_call(grid, block, stream, *arguments)
         except cuda.Error as error:
             raise self._failed(error) from error
 
@@ -149,20 +172,70 @@ class CudaDevice:
         except cuda.Error as error:
             raise self._failed(error) from error
 
+    def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
+        """See :class:`launchwise.measure.TimingDevice`; without graphs, launches in a row."""
+        function, arguments = self._function(launch), _plain(launch.arguments)
+
+        def queue(stream: Any) -> None:
+            for _ in range(launches):
+                self._queue(function, launch.grid, launch.block, arguments, stream)
+
+        try:
+            if self._graphs is None:
+                self._graphs = Graphs()
+            times = self._graphs.replay(queue, repeats)
+        except GraphsMissing:
+            times = self._in_a_row(queue, repeats)
+            return Repeated([each / launches for each in times], "events", launches)
+        except cuda.Error as error:
+            raise self._failed(error) from error
+        return Repeated([each / launches for each in times], "graph", launches)
+
+    def _in_a_row(self, queue: Callable[[Any], None], repeats: int) -> list[float]:
+        begin, end = cuda.Event(), cuda.Event()
+        times = []
+        for _ in range(repeats):
+            begin.record()
+            queue(None)
+            end.record()
+            end.synchronize()
+            times.append(end.time_since(begin))
+        return times
+
+    def sustain(self, launch: Launch, launches: int) -> None:
+        """See :class:`launchwise.measure.TimingDevice`."""
+        function, arguments = self._function(launch), _plain(launch.arguments)
+        for _ in range(launches):
+            self._queue(function, launch.grid, launch.block, arguments)
+        try:
+            cuda.Context.synchronize()
+        except cuda.Error as error:
+            raise self._failed(error) from error
+
+    def throttled(self) -> bool:
+        """See :class:`launchwise.measure.TimingDevice`; NVML is asked, so never while timing."""
+        if self._reasons is None:
+            self._reasons = clock_reasons(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
+        return bool(THROTTLED & self._reasons())
+
     def _empty_l2(self) -> None:
         if self._flush is None:
             self._flush = self.allocate(FLUSH_FACTOR * self.l2_bytes)
         self.fill_bytes(self._flush, 0)
 
-    def resources(self, launch: Launch) -> dict[str, int]:
-        """See :class:`launchwise.measure.TimingDevice`: as ptxas reported them."""
-        if self.bundle is None:
-            return {}
-        kernel = self.bundle.kernel(launch.build, launch.kernel)
+    def resources(self, launch: Launch) -> dict[str, Any]:
+        """See :class:`launchwise.measure.TimingDevice`: from ptxas, and the driver's occupancy."""
+        bundle, kernel = self._kernel(launch)
+        key = (launch.build.symbol(launch.kernel), math.prod(launch.block))
+        if key not in self._occupancy:
+            cubin = bundle.cubin(kernel.cubin)
+            blocks = resident_blocks(cubin, (bundle.path, kernel.cubin), *key)
+            self._occupancy[key] = blocks and blocks * key[1] / self.threads_per_sm
         return {
             "registers": kernel.registers,
             "spill_bytes": kernel.spill_bytes,
             "shared_bytes": kernel.shared_bytes,
+            "occupancy": self._occupancy[key],
         }
 
     @staticmethod
@@ -178,32 +251,3 @@ class CudaDevice:
 
 def _plain(arguments: tuple[Any, ...]) -> list[Any]:
     return [getattr(argument, "allocation", argument) for argument in arguments]
-
-
-def enter_slice(sms: int) -> int:
-    """Make a green context of about ``sms`` SMs current; how many it really has.
-
-    Raises
-    ------
-    UserError
-        When driver or card cannot do that.
-    """
-    from cuda.bindings import driver
-
-    def ask(result: tuple[Any, ...], what: str) -> Any:
-        if int(result[0]) != 0:
-            raise UserError("CUDA", "slice_sms", f"{what} failed: {result[0].name}")
-        return result[1] if len(result) == 2 else result[1:]
-
-    device = ask(driver.cuDeviceGet(0), "cuDeviceGet")
-    kind = driver.CUdevResourceType.CU_DEV_RESOURCE_TYPE_SM
-    whole = ask(driver.cuDeviceGetDevResource(device, kind), "cuDeviceGetDevResource")
-    groups = ask(driver.cuDevSmResourceSplitByCount(1, whole, 0, sms), f"a split into {sms} SMs")[0]
-    description = ask(driver.cuDevResourceGenerateDesc([groups[0]], 1), "the description")
-    flags = driver.CUgreenCtxCreate_flags.CU_GREEN_CTX_DEFAULT_STREAM
-    green = ask(driver.cuGreenCtxCreate(description, device, flags), "cuGreenCtxCreate")
-    context = ask(driver.cuCtxFromGreenCtx(green), "cuCtxFromGreenCtx")
-    (status,) = driver.cuCtxSetCurrent(context)
-    if int(status) != 0:
-        raise UserError("CUDA", "slice_sms", f"cuCtxSetCurrent failed: {status.name}")
-    return int(groups[0].sm.smCount)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from launchwise.gpu import GpuProfile
 from launchwise.metrics import geometric_mean
-from launchwise.report import figures, models, wording
+from launchwise.report import figures, models, trust, wording
 from launchwise.report.blocks import (
     Block,
     Bullets,
@@ -25,7 +25,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.numbers import records, single_best, winners
 from launchwise.report.study import StudyData
-from launchwise.tables import STATUSES
+from launchwise.schemas import STATUSES
 
 
 @dataclass(frozen=True)
@@ -226,6 +226,13 @@ def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
     for workload in sorted({name for name, _ in swept}):
         own = {gpu: sweep for (name, gpu), sweep in swept.items() if name == workload}
         found.append(_sweeps_table(workload, own))
+        said = {
+            gpu: about
+            for study in studies
+            for gpu, about in study.sweep_facts.items()
+            if study.spec.workload == workload
+        }
+        found += trust.blocks(workload, own, said)
     packages = [[name, version] for name, version in sorted(run.packages.items())]
     found.append(
         Fold(

@@ -24,7 +24,7 @@ from launchwise.report.numbers import (
     transfer,
 )
 from launchwise.report.study import StudyData
-from launchwise.tables import STATUSES
+from launchwise.schemas import STATUSES
 
 STATUS_WORDS = {
     "ok": "rows, timed",

@@ -12,7 +12,7 @@ import pandas as pd
 import pandera.pandas as pa
 import pyarrow.parquet
 
-from launchwise import tables
+from launchwise import schemas, tables
 from launchwise.gpu import GpuProfile, read_profile
 from launchwise.settings import ModelEntry, Study
 from launchwise.spec import Spec, load_spec
@@ -41,6 +41,8 @@ class StudyData:
         predict times.
     models
         Model -> what its training said of itself.
+    sweep_facts
+        GPU -> what its sweep says of itself.
     facts
         The evaluation's summary: models and figures by split and GPU.
     """
@@ -56,6 +58,7 @@ class StudyData:
     evaluation: pd.DataFrame
     predictions: pd.DataFrame
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    sweep_facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -87,7 +90,7 @@ class StudyData:
     @cached_property
     def measured(self) -> pd.DataFrame:
         """The rows of :attr:`rows` that have a time."""
-        return self.rows[self.rows["status"].isin(tables.MEASURED)].reset_index(drop=True)
+        return self.rows[self.rows["status"].isin(schemas.MEASURED)].reset_index(drop=True)
 
     @property
     def problem_columns(self) -> list[str]:
@@ -184,7 +187,7 @@ def read_study(
         When a file is missing, truncated or does not fit its schema.
     """
     spec = load_spec(files.spec.parent)
-    measurements = tables.measurement_schema(spec)
+    measurements = schemas.measurement_schema(spec)
     first = next(iter(settings.splits))
 
     def of_first_split(path: Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
@@ -198,10 +201,11 @@ def read_study(
         entries={model: entries[model] for model in settings.models},
         profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
         sweeps={gpu: tables.read_table(path, measurements) for gpu, path in files.sweeps.items()},
-        training=of_first_split(files.training, tables.training_schema(spec)),
-        removed=of_first_split(files.removed, tables.removed_schema(spec)),
-        evaluation=tables.read_table(files.evaluation, tables.evaluation_schema(spec)),
+        training=of_first_split(files.training, schemas.training_schema(spec)),
+        removed=of_first_split(files.removed, schemas.removed_schema(spec)),
+        evaluation=tables.read_table(files.evaluation, schemas.evaluation_schema(spec)),
         predictions=read_predictions(spec, files.recommendations, settings),
+        sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
         models={model: read_json(path / "summary.json") for model, path in files.models.items()},
         facts=read_json(files.facts),
     )

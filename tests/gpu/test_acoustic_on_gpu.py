@@ -15,16 +15,17 @@ from typing import Any
 import pytest
 
 from launchwise import space
-from launchwise.bundle import Bundle
 from launchwise.cards import cards, free_card
-from launchwise.compile import compile_bundle
 from launchwise.gpu import GpuProfile
-from launchwise.journal import Journal, read_journal
+from launchwise.journal import Journal, read_notes
+from launchwise.parts import Alongside
+from launchwise.rows import rows_to_table
 from launchwise.settings import Method
 from launchwise.space import gpu_facts
 from launchwise.spec import load_spec
-from launchwise.sweep import Shard, measure_shard
-from launchwise.workload import builds_of, load_workload
+from launchwise.sweep import Shard, measure_shard, seconds_of
+from launchwise.telemetry import Telemetry, nvml_source
+from launchwise.workload import builds_in_order, load_workload
 
 pytestmark = pytest.mark.gpu
 
@@ -73,19 +74,26 @@ def measured(
     problems: list[dict[str, Any]],
     scratch: Path,
     slice_sms: int | None = None,
-    timeout_s: float = 60.0,
+    **method: Any,
 ) -> list[dict[str, Any]]:
-    """Rows of a real sweep of ``problems`` with the workload in ``folder``."""
+    """Rows of a real sweep of ``problems`` with the workload in ``folder``.
+
+    It compiles while it measures; that a bundle made beforehand does as well is shown by the rest
+    of the project.
+    """
     spec = load_spec(folder)
-    bundle = scratch / "bundle.cubins"
-    builds = builds_of(load_workload(folder, spec), problems)
-    compile_bundle(folder, spec, builds, profile.arch, bundle, os.cpu_count() or 1)
-    with free_card("test", lambda card: card.arch == profile.arch, profile.arch) as card:
+    builds = builds_in_order(load_workload(folder, spec), problems)
+    cores = os.cpu_count() or 1
+    usual = {"energy_ms": 0, "control_s": 0}
+    with (
+        free_card("test", lambda card: card.arch == profile.arch, profile.arch) as card,
+        Alongside(folder, spec, builds, profile.arch, cores) as parts,
+    ):
         shard = Shard(
             spec=spec,
             folder=folder,
             problems=problems,
-            method=Method(timeout_s=timeout_s),
+            method=Method(**{**usual, **method}),
             seed=3,
             gpu_facts=gpu_facts(profile.model_dump()),
             labels={
@@ -93,7 +101,7 @@ def measured(
                 "workload": "acoustic",
                 "card": card.mark,
                 "driver": card.driver,
-                "toolkit": Bundle(bundle).toolkit,
+                "toolkit": parts.compiler.toolkit,
                 "backend": "pycuda",
                 "commit": "test",
             },
@@ -103,15 +111,15 @@ def measured(
                 "CUDA_VISIBLE_DEVICES": card.uuid,
                 "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
             },
-            job={
-                "bundle": str(bundle),
-                "slice_sms": slice_sms,
-                "expected_sms": profile.sms,
-            },
+            parts=parts,
+            job={"slice_sms": slice_sms, "expected_sms": profile.sms},
         )
-        with Journal(scratch / "journal.jsonl", "test", spec.key_columns) as journal:
-            measure_shard(shard, journal)
-    return read_journal(scratch / "journal.jsonl")[1]
+        with (
+            Journal(scratch / "journal.jsonl", "test", spec.key_columns) as journal,
+            Telemetry(nvml_source(card.uuid)) as telemetry,
+        ):
+            measure_shard(shard, journal, telemetry)
+            return list(journal.rows)
 
 
 def test_every_configuration_is_right_on_odd_grids(profile: GpuProfile, tmp_path: Path) -> None:
@@ -239,8 +247,42 @@ def test_a_slice_has_fewer_sms_and_shows_it(profile: GpuProfile, tmp_path: Path)
     assert 0.4 * profile.sms / 16 < ratio < 1.15 * profile.sms / 16
 
 
+def test_a_row_says_how_it_was_timed_and_what_the_card_did(
+    profile: GpuProfile, tmp_path: Path
+) -> None:
+    problems = [{"n": n, "dtype": "float32", "order": 8} for n in (64, 256)]
+    rows = measured(ACOUSTIC, profile, problems, tmp_path, energy_ms=250, control_s=0.05)
+    notes = read_notes(tmp_path / "journal.jsonl")
+    table = rows_to_table(rows, notes, load_spec(ACOUSTIC), profile.ceilings)
+    ok = table[table["status"] == "ok"]
+    short, long = ok[ok["n"] == 64], ok[ok["n"] == 256]
+    # 64^3 takes a few microseconds: events around one launch would measure themselves.
+    assert (short["timer"] == "graph").mean() > 0.9
+    assert short["launches_per_repeat"].max() > 10
+    assert (long["timer"] == "events").all()
+    print("64^3", short["time_ms"].describe().to_dict())
+    assert short["time_ms"].min() > 5e-4
+    assert ok["occupancy"].between(0.1, 1).all()
+    assert set(ok["occupancy"].round(3)) > {1.0}
+    assert ok["sm_clock_mhz"].between(300, 1.01 * profile.clock_mhz).mean() > 0.9
+    assert ok["power_w"].between(40, 1200).mean() > 0.9
+    assert ok["control_ratio"].between(0.8, 1.25).mean() > 0.95
+    assert ok["flop_percent"].between(0.1, 100).all()
+    energies = table.dropna(subset="energy_j")
+    print("energy", energies[["n", "variant", "time_ms", "energy_j", "power_w"]])
+    # Best and baseline of two problems; one may be both, one loop may fall between counter steps.
+    assert len(energies) >= 2
+    watts = energies["energy_j"] / energies["time_ms"] * 1e3
+    assert watts.between(40, 1000).all()
+    print(seconds_of(notes), [note["ratio"] for note in notes if note["note"] == "control"])
+
+
 def test_describe_measures_sane_ceilings(profile: GpuProfile) -> None:
     print(profile.ceilings)
+    # Two operations a core and clock is the most there can be; float64 has half as many lanes here.
+    peak = 2 * profile.cores * profile.clock_mhz / 1e3
+    assert 0.7 * peak < (profile.ceilings.float32_gflops or 0) < 1.1 * peak
+    assert 0 < (profile.ceilings.float64_gflops or 0) < 0.6 * peak
     assert 0.5 < profile.ceilings.copy_bandwidth_gbs / profile.memory_bandwidth_gbs < 1.0
     assert 1 < profile.ceilings.launch_overhead_us < 50
 

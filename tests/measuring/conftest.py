@@ -19,13 +19,18 @@ from launchwise.workload import Workload, load_workload
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
 
+from host_device import HostParts  # noqa: E402 (its folder is on the path only now)
+
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = Method(
     repeats=Repeats(minimum=2, maximum=3, budget_ms=5.0, few=2),
     slow_factor=1e9,
     timeout_s=20.0,
+    graph_below_us=0,
+    energy_ms=0,
+    control_s=0,
 )
-"""Few repeats and no early end: a CPU's times say nothing of which configuration is hopeless."""
+"""Few repeats, no early end, no control: a CPU's times say nothing of a configuration or a card."""
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +101,7 @@ def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
             },
             command=[sys.executable, str(script)],
             environment={**os.environ, "PYTHONPATH": str(ROOT)},
+            parts=HostParts(),
             job={"cache": str(kernel_cache)} | job,
         )
 

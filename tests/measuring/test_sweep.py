@@ -17,9 +17,12 @@ import pytest
 
 from launchwise.errors import UserError
 from launchwise.journal import Journal, read_journal
+from launchwise.rows import rows_to_table
+from launchwise.schemas import measurement_schema
 from launchwise.space import configurations
-from launchwise.sweep import Interrupted, Shard, measure_shard, rows_to_table
-from launchwise.tables import measurement_schema, read_table, write_table
+from launchwise.sweep import Interrupted, Shard, measure_shard
+from launchwise.tables import read_table, write_table
+from tests.support.samples import profile
 
 PROBLEMS = [
     {"n": 20, "dtype": "float32", "order": 2},
@@ -57,7 +60,7 @@ def test_a_sweep_measures_every_configuration_once(
     assert keys(rows, shard) == expected_keys(shard)
     assert Counter(row["status"] for row in rows) == {"ok": len(rows)}
     schema = measurement_schema(shard.spec)
-    table = rows_to_table(rows, shard.spec, list(schema.columns))
+    table = rows_to_table(rows, [], shard.spec, profile().ceilings)
     write_table(tmp_path / "sweep.parquet", table, schema)
     assert read_table(tmp_path / "sweep.parquet", schema).equals(table)
     assert (table["max_error"] <= table["tolerance"]).all()
@@ -167,13 +170,14 @@ DRIVER = """
 import json, sys
 from pathlib import Path
 from launchwise.journal import Journal
+from launchwise.parts import Beforehand
 from launchwise.settings import Method
 from launchwise.spec import load_spec
 from launchwise.sweep import Interrupted, Shard, measure_shard
 job = json.loads(sys.argv[1])
 job["method"] = Method.model_validate(job["method"])
 job["folder"] = Path(job["folder"])
-shard = Shard(spec=load_spec(job["folder"]), **job)
+shard = Shard(spec=load_spec(job["folder"]), parts=Beforehand(Path("none")), **job)
 with Journal(Path(sys.argv[2]), "print", shard.spec.key_columns) as journal:
     try:
         measure_shard(shard, journal)

@@ -7,9 +7,11 @@ the measuring process, journals. Its times are a CPU's and mean nothing.
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,21 @@ import numpy as np
 
 from launchwise.builds import translation_unit
 from launchwise.measure import OutOfMemory
+from launchwise.parts import Part
+from launchwise.timing import Repeated
 from launchwise.workload import Buffer, Launch
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
+
+
+class HostParts:
+    """Nothing to wait for: the host device compiles what it launches."""
+
+    seconds = 0.0
+
+    def ready(self) -> Iterator[Part]:
+        """One part that holds every build; the host device does not read it."""
+        yield Part(Path(os.devnull), None)
 
 
 class HostBuffer:
@@ -107,9 +121,28 @@ class HostDevice:
             times.append((time.perf_counter() - begin) * 1e3)
         return times
 
-    def resources(self, launch: Launch) -> dict[str, int]:
+    def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
+        """A CPU has no graphs: launches in a row."""
+        times = []
+        for _ in range(repeats):
+            times.append(sum(self.timed(launch, launches, flush=False)) / launches)
+        return Repeated(times, "events", launches)
+
+    def sustain(self, launch: Launch, launches: int) -> None:
+        """Run so often."""
+        for _ in range(launches):
+            self.launch(launch)
+
+    def throttled(self) -> bool:
+        """Not that it would say."""
+        return False
+
+    def add_bundle(self, path: Path) -> None:
+        """Kernels are compiled from their sources here, when they are launched."""
+
+    def resources(self, launch: Launch) -> dict[str, Any]:
         """A CPU has none of these."""
-        return {"registers": 1, "spill_bytes": 0, "shared_bytes": 0}
+        return {"registers": 1, "spill_bytes": 0, "shared_bytes": 0, "occupancy": None}
 
     def _kernel(self, launch: Launch) -> Any:
         symbol = launch.build.symbol(launch.kernel)

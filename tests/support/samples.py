@@ -16,8 +16,9 @@ import yaml
 
 from launchwise import space
 from launchwise.gpu import Ceilings, GpuProfile, write_profile
+from launchwise.schemas import measurement_schema
 from launchwise.spec import Spec
-from launchwise.tables import measurement_schema, write_table
+from launchwise.tables import write_table
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
@@ -57,7 +58,11 @@ def measurements(
                     "time_ms": time_ms,
                     "times_ms": np.array([time_ms, 0.99 * time_ms, 1.01 * time_ms]),
                     "repeats": 3,
+                    "spread_ms": 0.005 * time_ms,
                     "relative_error": 0.003,
+                    "outlier_repeats": 0,
+                    "timer": "events",
+                    "launches_per_repeat": 1,
                     "first_ms": 1.2 * time_ms,
                     "l2": "cold",
                     "max_error": 1e-7,
@@ -65,6 +70,19 @@ def measurements(
                     "registers": 32,
                     "spill_bytes": 0,
                     "shared_bytes": 0,
+                    "occupancy": 0.75,
+                    "bandwidth_gbs": 100.0,
+                    "bandwidth_percent": 2.5,
+                    "flop_rate_gflops": 50.0,
+                    "flop_percent": 0.1,
+                    "sm_clock_mhz": 1980.0,
+                    "memory_clock_mhz": 3201.0,
+                    "temperature_c": 40.0,
+                    "power_w": 300.0,
+                    "energy_j": float("nan"),
+                    "throttle": "",
+                    "control_ratio": 1.001,
+                    "attempt": 1,
                     "card": "0" * 16,
                     "driver": "580.0",
                     "toolkit": "13.0",

@@ -20,8 +20,9 @@ from launchwise.bundle import write_bundle
 from launchwise.cards import Card
 from launchwise.gpu import write_profile
 from launchwise.journal import read_journal
+from launchwise.schemas import measurement_schema
 from launchwise.sweep import Shard
-from launchwise.tables import measurement_schema, read_table
+from launchwise.tables import read_table
 
 CARD = Card(index=0, uuid="GPU-none", device_name="Made-up GPU", arch="sm_90", driver="none")
 
@@ -47,9 +48,11 @@ def sweep_script(shard: Shard, journal: Path, output: Path) -> Callable[[], int]
             input=SimpleNamespace(bundle=str(bundle), profile=str(folder / "profile.json")),
             output=[str(output)],
             log=[str(journal.with_suffix(".log"))],
+            threads=1,
             wildcards=SimpleNamespace(gpu=shard.labels["gpu"]),
             params=SimpleNamespace(
                 folder=str(shard.folder),
+                alongside=False,
                 slice_sms=None,
                 problems=shard.problems,
                 method=shard.method.model_dump(mode="json"),

@@ -15,7 +15,7 @@ from launchwise.bundle import Bundle
 from launchwise.compile import compile_bundle, fingerprint, nvcc_release, parse_resources
 from launchwise.errors import UserError
 from launchwise.spec import Spec, load_spec
-from launchwise.workload import builds_of, load_workload
+from launchwise.workload import builds_in_order, load_workload
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
 REAL_PROBLEMS: list[dict[str, list[Any]]] = [
@@ -109,7 +109,7 @@ def test_the_fingerprint_follows_every_source_and_the_compiler(
 def acoustic_builds(acoustic_folder: Path, acoustic_spec: Spec) -> set[Build]:
     """Every build of a small and of a large problem, all orders and types."""
     workload = load_workload(acoustic_folder, acoustic_spec)
-    return builds_of(workload, space.problems(acoustic_spec, REAL_PROBLEMS))
+    return builds_in_order(workload, space.problems(acoustic_spec, REAL_PROBLEMS))
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
@@ -154,7 +154,7 @@ class TestOneArchitecture:
         self, tmp_path: Path, acoustic_folder: Path, acoustic_spec: Spec
     ) -> None:
         workload = load_workload(acoustic_folder, acoustic_spec)
-        builds = builds_of(workload, [{"n": 64, "dtype": "float32", "order": 2}])
+        builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
         for name in "ab":
             path = tmp_path / name
             compile_bundle(acoustic_folder, acoustic_spec, builds, "sm_90", path, 2)
@@ -176,7 +176,8 @@ class TestOneArchitecture:
         assert old in text
         (folder / file).write_text(text.replace(old, new, 1))
         spec = load_spec(folder)
-        builds = builds_of(load_workload(folder, spec), [{"n": 64, "dtype": "float32", "order": 2}])
+        problem = {"n": 64, "dtype": "float32", "order": 2}
+        builds = builds_in_order(load_workload(folder, spec), [problem])
         path = tmp_path / "out" / "x.cubins"
         with pytest.raises(UserError) as caught:
             compile_bundle(folder, spec, builds, "sm_90", path, 2)
@@ -191,7 +192,7 @@ class TestOneArchitecture:
         self, tmp_path: Path, acoustic_folder: Path, acoustic_spec: Spec
     ) -> None:
         workload = load_workload(acoustic_folder, acoustic_spec)
-        builds = builds_of(workload, [{"n": 64, "dtype": "float32", "order": 2}])
+        builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
         with pytest.raises(UserError, match=r"nvcc failed: .*sm_20") as caught:
             compile_bundle(acoustic_folder, acoustic_spec, builds, "sm_20", tmp_path / "x", 2)
         assert "\n" not in str(caught.value)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise.errors import UserError
-from launchwise.journal import Journal, read_journal
+from launchwise.journal import Journal, read_journal, read_notes
 
 KEYS = ["gpu", "n"]
 
@@ -264,3 +264,31 @@ def test_a_full_disk_is_one_line_and_costs_no_row(small_disk: Path) -> None:
         Journal(path, "f", KEYS).__enter__()
     assert read_journal(path)[1] == rows
     assert sorted(os.listdir(small_disk)) == ["j", "j.lock"]
+
+
+def test_a_later_attempt_replaces_a_row_and_an_equal_one_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path, "one", ["gpu", "n"]) as journal:
+        journal.append({**row(1), "attempt": 1, "time_ms": 1.0})
+        journal.append({**row(2), "attempt": 1, "time_ms": 2.0})
+        journal.append({**row(1), "attempt": 2, "time_ms": 3.0})
+        journal.append({**row(1), "attempt": 2, "time_ms": 4.0})
+        assert [each["time_ms"] for each in journal.rows] == [3.0, 2.0]
+    with Journal(path, "one", ["gpu", "n"]) as journal:
+        assert [each["time_ms"] for each in journal.rows] == [3.0, 2.0]
+    # What is written anew holds each key once.
+    assert [each["time_ms"] for each in read_journal(path)[1]] == [3.0, 2.0]
+
+
+def test_notes_are_kept_apart_from_rows_and_survive(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path, "one", ["gpu", "n"]) as journal:
+        journal.append(row(1))
+        journal.note("control", ratio=1.01)
+        journal.append(row(2))
+    for _ in range(2):
+        with Journal(path, "one", ["gpu", "n"]) as journal:
+            assert journal.notes == [{"note": "control", "ratio": 1.01}]
+            assert len(journal.rows) == 2
+    assert read_notes(path) == [{"note": "control", "ratio": 1.01}]
+    assert read_journal(path)[1] == [row(1), row(2)]

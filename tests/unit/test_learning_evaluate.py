@@ -19,16 +19,11 @@ from launchwise.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate, figures, 
 from launchwise.features import Domain
 from launchwise.recommenders import recommender_class
 from launchwise.recommending import recommend_baselines, recommend_model
+from launchwise.schemas import evaluation_schema, recommendation_schema, training_schema
 from launchwise.settings import Fences, ModelEntry, Search
 from launchwise.spec import Spec
 from launchwise.splits import ALL, Case, Fold
-from launchwise.tables import (
-    evaluation_schema,
-    read_table,
-    recommendation_schema,
-    training_schema,
-    write_table,
-)
+from launchwise.tables import read_table, write_table
 from launchwise.training import read_training, train_model
 from tests.support.samples import measurements, profile
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from launchwise.errors import UserError
+from launchwise.schemas import measurement_schema
 from launchwise.spec import MEASURED_COLUMNS, Spec, find_workloads, load_spec
-from launchwise.tables import measurement_schema
 
 Change = Callable[[dict[str, Any]], Any]
 

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 from samples import measurements
 
-from launchwise import tables
+from launchwise import schemas, tables
 from launchwise.errors import UserError
 from launchwise.spec import Spec
 
@@ -54,14 +54,14 @@ def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:
     whole = table.assign(**times)
     unknown = whole.assign(time_ms=np.nan, predicted_ms=np.nan, spearman=np.nan)
     return {
-        "measurements": (tables.measurement_schema(spec), measurements(spec, ONE)),
-        "removed": (tables.removed_schema(spec), whole),
-        "training": (tables.training_schema(spec), whole),
+        "measurements": (schemas.measurement_schema(spec), measurements(spec, ONE)),
+        "removed": (schemas.removed_schema(spec), whole),
+        "training": (schemas.training_schema(spec), whole),
         "recommendations": (
-            tables.recommendation_schema(spec),
+            schemas.recommendation_schema(spec),
             unknown.assign(rank=np.arange(1, len(table) + 1)),
         ),
-        "evaluation": (tables.evaluation_schema(spec), unknown.iloc[:1]),
+        "evaluation": (schemas.evaluation_schema(spec), unknown.iloc[:1]),
     }
 
 
@@ -97,7 +97,7 @@ def test_the_same_table_is_the_same_bytes(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table
 ) -> None:
     for name in "ab":
-        schema = tables.measurement_schema(acoustic_spec)
+        schema = schemas.measurement_schema(acoustic_spec)
         tables.write_table(tmp_path / name, sweep, schema, {"x": 1})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -133,7 +133,7 @@ BAD: dict[str, tuple[Break, str]] = {
     ),
     "unknown column": (
         lambda table: table.assign(colour="red"),
-        "colour: unknown column 'colour' (allowed: backend, bx,",
+        "colour: unknown column 'colour' (allowed: attempt, backend,",
     ),
     "duplicated rows": (
         lambda table: pd.concat([table, table.iloc[:2]], ignore_index=True),
@@ -210,7 +210,7 @@ def test_a_foreign_file_that_fits_is_read(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table
 ) -> None:
     foreign(tmp_path / "x.parquet", sweep, note())
-    schema = tables.measurement_schema(acoustic_spec)
+    schema = schemas.measurement_schema(acoustic_spec)
     assert len(tables.read_table(tmp_path / "x.parquet", schema)) == len(sweep)
 
 
@@ -222,7 +222,7 @@ def test_a_bad_table_is_one_line_at_reading(
     path = tmp_path / "x.parquet"
     foreign(path, change(sweep), note())
     with pytest.raises(UserError) as caught:
-        tables.read_table(path, tables.measurement_schema(acoustic_spec))
+        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
     line = str(caught.value)
     assert line.startswith(f"{path}: {said}")
     assert "\n" not in line
@@ -236,7 +236,7 @@ def test_a_bad_table_is_not_written(
     path = tmp_path / "x.parquet"
     path.write_text("old")
     with pytest.raises(UserError) as caught:
-        tables.write_table(path, change(sweep), tables.measurement_schema(acoustic_spec))
+        tables.write_table(path, change(sweep), schemas.measurement_schema(acoustic_spec))
     assert str(caught.value).startswith(f"{path}: {said.split(';')[0]}")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["x.parquet"]
@@ -259,7 +259,7 @@ def test_a_file_that_says_another_thing_of_itself_is_refused(
     path = tmp_path / "x.parquet"
     foreign(path, sweep, metadata)
     with pytest.raises(UserError) as caught:
-        tables.read_table(path, tables.measurement_schema(acoustic_spec))
+        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
     assert str(caught.value) == f"{path}: {said}"
 
 
@@ -269,11 +269,11 @@ def test_a_parquet_file_of_somebody_else_is_refused(
     path = tmp_path / "x.parquet"
     sweep.to_parquet(path)
     with pytest.raises(UserError, match="was not written by launchwise: its metadata is missing"):
-        tables.read_table(path, tables.measurement_schema(acoustic_spec))
+        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
 
 
 def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, acoustic_spec: Spec, sweep: Table) -> None:
-    path, schema = tmp_path / "x.parquet", tables.measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
     tables.write_table(path, sweep, schema)
     content = path.read_bytes()
     for length in {0, 3, 4, 11, *range(12, len(content), 997), len(content) - 1}:
@@ -287,7 +287,7 @@ def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, acoustic_spec: Spec, sw
 def test_a_file_damaged_in_the_middle_is_no_traceback(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table
 ) -> None:
-    path, schema = tmp_path / "x.parquet", tables.measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
     tables.write_table(path, sweep, schema)
     content = path.read_bytes()
     refused = []
@@ -303,10 +303,10 @@ def test_a_file_damaged_in_the_middle_is_no_traceback(
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, acoustic_spec: Spec) -> None:
     with pytest.raises(UserError, match=r"x\.parquet: is missing"):
-        tables.read_table(tmp_path / "x.parquet", tables.measurement_schema(acoustic_spec))
+        tables.read_table(tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec))
     (tmp_path / "text").write_text("gpu,n\n")
     with pytest.raises(UserError, match="is no whole Parquet file"):
-        tables.read_table(tmp_path / "text", tables.measurement_schema(acoustic_spec))
+        tables.read_table(tmp_path / "text", schemas.measurement_schema(acoustic_spec))
 
 
 def test_a_recommendation_has_one_row_a_rank(tmp_path: Path, acoustic_spec: Spec) -> None:

@@ -1,0 +1,71 @@
+"""What PyCUDA does not wrap, through cuda-bindings: slices of a card, and occupancy.
+
+Both libraries work on the same current context.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from launchwise.errors import UserError
+
+
+def enter_slice(sms: int) -> int:
+    """Make a green context of about ``sms`` SMs current; how many it really has.
+
+    Raises
+    ------
+    UserError
+        When driver or card cannot do that.
+    """
+    from cuda.bindings import driver
+
+    def ask(result: tuple[Any, ...], what: str) -> Any:
+        if int(result[0]) != 0:
+            raise UserError("CUDA", "slice_sms", f"{what} failed: {result[0].name}")
+        return result[1] if len(result) == 2 else result[1:]
+
+    device = ask(driver.cuDeviceGet(0), "cuDeviceGet")
+    kind = driver.CUdevResourceType.CU_DEV_RESOURCE_TYPE_SM
+    whole = ask(driver.cuDeviceGetDevResource(device, kind), "cuDeviceGetDevResource")
+    groups = ask(driver.cuDevSmResourceSplitByCount(1, whole, 0, sms), f"a split into {sms} SMs")[0]
+    description = ask(driver.cuDevResourceGenerateDesc([groups[0]], 1), "the description")
+    flags = driver.CUgreenCtxCreate_flags.CU_GREEN_CTX_DEFAULT_STREAM
+    green = ask(driver.cuGreenCtxCreate(description, device, flags), "cuGreenCtxCreate")
+    context = ask(driver.cuCtxFromGreenCtx(green), "cuCtxFromGreenCtx")
+    (status,) = driver.cuCtxSetCurrent(context)
+    if int(status) != 0:
+        raise UserError("CUDA", "slice_sms", f"cuCtxSetCurrent failed: {status.name}")
+    return int(groups[0].sm.smCount)
+
+
+_modules: dict[tuple[Path, str], Any] = {}
+
+
+def resident_blocks(cubin: bytes, place: tuple[Path, str], symbol: str, threads: int) -> int | None:
+    """Blocks of ``threads`` threads of a kernel that fit on one SM at a time.
+
+    From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
+    limits of the card; None where cuda-bindings are missing or the driver will not say.
+
+    Parameters
+    ----------
+    place
+        Names the cubin, which is loaded once.
+    """
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return None
+    if place not in _modules:
+        status, module = driver.cuModuleLoadData(cubin)
+        _modules[place] = module if int(status) == 0 else None
+    if _modules[place] is None:
+        return None
+    status, function = driver.cuModuleGetFunction(_modules[place], symbol.encode())
+    if int(status) != 0:
+        return None
+    ask = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
+    status, blocks = ask(function, threads, 0)
+    return int(blocks) if int(status) == 0 else None

@@ -1,0 +1,103 @@
+"""What a measuring process is told: its job, kernels as they are ready, what can be measured."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any
+
+from launchwise.errors import UserError
+from launchwise.workload import builds_in_order, load_workload
+
+if TYPE_CHECKING:
+    from launchwise.sweep import Shard
+
+
+class Feeder(threading.Thread):
+    """Hands a measuring process its job, then kernels as they are ready, then what can be measured.
+
+    Compiling and measuring overlap: a problem is sent as soon as its kernels are there.
+    """
+
+    def __init__(
+        self,
+        shard: Shard,
+        tasks: list[dict[str, Any]],
+        control: dict[str, Any] | None,
+        pipe: IO[bytes],
+    ) -> None:
+        super().__init__(daemon=True)
+        self._control = control
+        self._shard = shard
+        self._tasks = tasks
+        self._pipe = pipe
+        self._error: BaseException | None = None
+        self.sent = 0
+        """Tasks that the process has been given."""
+
+    def run(self) -> None:
+        """Feed until all is sent, or the process is gone."""
+        # A child that dies at once closes the pipe; its exit code says more than this would.
+        try:
+            with contextlib.suppress(BrokenPipeError), self._pipe:
+                self._feed()
+        except Exception as error:
+            self._error = error
+
+    def end(self) -> None:
+        """Wait for the thread; raise what stopped it, such as kernels that cannot be compiled."""
+        self.join()
+        if isinstance(self._error, UserError):
+            raise self._error
+        if self._error is not None:
+            raise RuntimeError("the measuring process could not be fed") from self._error
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        self._pipe.write(json.dumps(message).encode() + b"\n")
+        self._pipe.flush()
+
+    def _feed(self) -> None:
+        shard = self._shard
+        how = {"folder": str(shard.folder), "method": shard.method.model_dump(mode="json")}
+        self._send({**how, "seed": shard.seed, "control": self._control, **shard.job})
+        waiting = list(self._tasks)
+        needed: dict[int, set[str]] | None = None
+        for part in shard.parts.ready():
+            self._send({"bundle": str(part.path)})
+            if part.keys is None:
+                ready, waiting = waiting, []
+            else:
+                if needed is None:
+                    needed = self._needed(waiting)
+                for keys in needed.values():
+                    keys -= part.keys
+                ready = [task for task in waiting if not needed[id(task)]]
+                waiting = [task for task in waiting if needed[id(task)]]
+            for task in ready:
+                self.sent += 1
+                self._send({"task": task})
+
+    def _needed(self, tasks: list[dict[str, Any]]) -> dict[int, set[str]]:
+        """Builds that each task waits for, by the task's identity."""
+        workload = load_workload(self._shard.folder, self._shard.spec)
+        control = self._control
+        always: set[str] = set()
+        if control is not None and control["known"]:
+            names = control["problem"], control["configuration"]
+            always = {build.key for build in workload.check_builds(names[0])}
+            always.add(workload.build(*names).key)
+        every = {build.key for build in builds_in_order(workload, self._shard.problems)}
+        return {
+            # What an explorer will propose is not known: it waits for all.
+            id(task): every
+            if task.get("explore")
+            else always
+            | {build.key for build in workload.check_builds(task["problem"])}
+            | {
+                workload.build(task["problem"], configuration).key
+                for configuration in task["configurations"]
+            }
+            for task in tasks
+        }

@@ -1,0 +1,315 @@
+"""One measuring process from the supervisor's side: starting it, hearing it, blaming it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any
+
+from launchwise.errors import UserError
+from launchwise.feeding import Feeder
+from launchwise.journal import Journal
+from launchwise.progress import Progress
+from launchwise.rows import UNKNOWN, make_row
+from launchwise.space import label
+from launchwise.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from launchwise.sweep import Shard
+
+NOTICE_S = 0.5
+"""How often the supervisor looks for a request to stop while nothing is said."""
+
+ENERGY_KNOWN_S = 0.3
+"""A card's energy counter steps every 20 to 100 ms: after so long, an interval is covered."""
+
+
+class Interrupted(Exception):
+    """SIGTERM or SIGINT arrived; the journal is whole and the sweep can go on later."""
+
+
+def interrupted(stop: list[int], journal: Journal) -> Interrupted:
+    """What to raise after the signals in ``stop``."""
+    return Interrupted(f"signal {stop[0]}: {len(journal.rows)} rows are kept")
+
+
+def run_child(
+    shard: Shard,
+    tasks: list[dict[str, Any]],
+    control: dict[str, Any] | None,
+    listener: Listener,
+) -> str:
+    """One measuring process, from start to end. Why it ended, or ''."""
+    began = time.perf_counter()
+    # A driver's last words need not be text.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        child = subprocess.Popen(
+            shard.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=dict(shard.environment),
+            # Its own group: a Ctrl-C reaches the supervisor alone, which lets the row finish.
+            start_new_session=True,
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        feeder = Feeder(shard, tasks, control, child.stdin)
+        feeder.start()
+        try:
+            listener.listen(child.stdout, feeder)
+            if listener.silence or listener.fatal:
+                child.kill()
+            try:
+                code = child.wait(shard.method.timeout_s)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                code = child.wait()
+                lived_on = "the measuring process closed its pipe and lived on"
+                listener.fatal = listener.fatal or lived_on
+            errors.seek(0)
+            said = errors.read().strip().splitlines()
+            listener.blame(code, said[-1] if said else "")
+            return listener.fatal or listener.silence or (said[-1] if said else _death(code))
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+            child.stdout.close()
+            listener.note_seconds(time.perf_counter() - began, shard.parts.seconds)
+            feeder.end()
+
+
+class Listener:
+    """Turns the events of one measuring process into journal rows and notes."""
+
+    def __init__(
+        self,
+        shard: Shard,
+        journal: Journal,
+        stop: list[int],
+        telemetry: Telemetry | None,
+        progress: Progress | None,
+    ) -> None:
+        self.shard = shard
+        self.journal = journal
+        self.stop = stop
+        self.telemetry = telemetry
+        self.progress = progress
+        self.in_hand: dict[str, Any] | None = None
+        self.silence = ""
+        self.fatal = ""
+        self.rows = 0
+        """Rows that this process brought."""
+        self.done = 0
+        """Tasks that this process finished."""
+        self._attempt = 1
+        self._kind: dict[str, Any] = {}
+        self._since_control: list[list[Any]] = []
+        self._energies: list[dict[str, Any]] = []
+        self._seconds: dict[str, float] = {}
+
+    def listen(self, pipe: IO[bytes], feeder: Feeder) -> None:
+        """Read events until the pipe closes or nothing came for too long."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            pending = b""
+            waited = 0.0
+            while waited < self.shard.method.timeout_s:
+                if not selector.select(timeout=NOTICE_S):
+                    # Waiting for the compiler is no silence.
+                    starved = feeder.is_alive() and feeder.sent == self.done
+                    waited = 0.0 if starved else waited + NOTICE_S
+                    self._maybe_stop()
+                    continue
+                waited = 0.0
+                chunk = os.read(pipe.fileno(), 1 << 16)
+                if not chunk:
+                    return
+                *lines, pending = (pending + chunk).split(b"\n")
+                for line in lines:
+                    event = _event(line)
+                    if event is None:
+                        # Whatever comes behind it cannot be trusted either.
+                        said = line[:80].decode(errors="replace")
+                        self.fatal = f"the measuring process said what is no event: {said!r}"
+                        return
+                    self._hear(event)
+        self.silence = f"nothing came for {self.shard.method.timeout_s:g} s"
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        kind = event.pop("event")
+        if kind == "start":
+            self.in_hand = event
+        elif kind == "row":
+            self._hear_row(event)
+        elif kind == "control":
+            self._hear_control(event)
+        elif kind == "energy":
+            self._energies.append(event)
+        elif kind == "problem":
+            self._hear_problem(event)
+        elif kind == "done":
+            self.done += 1
+            self._add_seconds(event["seconds"])
+            self._note_what_is_done(event["problem"])
+        elif kind == "ready":
+            self._add_seconds({"start": event["seconds"]})
+        elif kind == "fatal":
+            self.fatal = event["reason"]
+
+    def _hear_problem(self, event: dict[str, Any]) -> None:
+        self._attempt = event["attempt"]
+        self._kind = event
+        self._note_energies()
+        if self.progress:
+            self.progress.problem(
+                " ".join(f"{name}={value}" for name, value in event["problem"].items())
+            )
+
+    def _note_what_is_done(self, problem: dict[str, Any]) -> None:
+        """Write down that a task which is not told by its rows alone was finished."""
+        if self._kind.get("explored"):
+            budget = self.shard.method.strategy.budget
+            self.journal.note("explored", problem=problem, budget=budget)
+        if self._kind.get("energy"):
+            self.journal.note("energies", problem=problem)
+
+    def _hear_row(self, event: dict[str, Any]) -> None:
+        began = event.pop("began", None)
+        ended = event.pop("ended", None)
+        if self.telemetry is not None and began is not None and ended is not None:
+            found = self.telemetry.during(began, ended)
+            event |= found
+            if event["throttle"] is None:
+                event["throttle"] = UNKNOWN
+        self._append(make_row(self.shard.labels, {}, event))
+        self.in_hand = None
+        self._note_energies()
+        self._maybe_stop()
+
+    def _append(self, row: dict[str, Any]) -> None:
+        with self._writing():
+            self.journal.append(row)
+        self.rows += 1
+        self._since_control.append([row[name] for name in self.shard.spec.key_columns])
+        if self.progress and row["attempt"] == 1:
+            spec = self.shard.spec
+            names = {name: row[name] for name in spec.tunable_columns}
+            self.progress.row(row["status"], row["time_ms"], label(names, spec))
+
+    def _hear_control(self, event: dict[str, Any]) -> None:
+        rows = [list(key) for key in self._since_control]
+        self._since_control.clear()
+        with self._writing():
+            self.journal.note(
+                "control",
+                problem=event["problem"],
+                configuration=event["configuration"],
+                card=self.shard.labels["card"],
+                time_ms=event["time_ms"],
+                ratio=event["ratio"],
+                attempt=self._attempt,
+                rows=rows,
+            )
+
+    def _note_energies(self, wait_s: float = 0.0) -> None:
+        """Write down the energies that telemetry knows by now; it may be a moment behind."""
+        waiting = []
+        for event in self._energies:
+            began, ended = event["began"], event["ended"]
+            spent = self.telemetry and self.telemetry.energy_j(began, ended, wait_s=wait_s)
+            if spent:
+                names = {"gpu": self.shard.labels["gpu"], **event["names"]}
+                self.journal.note("energy", names=names, energy_j=spent / event["launches"])
+            elif time.monotonic() - event["ended"] < ENERGY_KNOWN_S:
+                waiting.append(event)
+        self._energies = waiting
+
+    def _add_seconds(self, seconds: Mapping[str, float]) -> None:
+        for name, value in seconds.items():
+            self._seconds[name] = self._seconds.get(name, 0.0) + value
+
+    @contextlib.contextmanager
+    def _writing(self) -> Any:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._add_seconds({"write": time.perf_counter() - began})
+
+    def note_seconds(self, total: float, compiling: float) -> None:
+        """Write down where the time of the process went: seconds by what was done."""
+        with contextlib.suppress(UserError):
+            self._note_energies(ENERGY_KNOWN_S)
+            self.journal.note(
+                "seconds",
+                total=total,
+                spent={**self._seconds, "compile": compiling},
+                rows=self.rows,
+            )
+
+    def _maybe_stop(self) -> None:
+        if self.stop and self.in_hand is None:
+            raise interrupted(self.stop, self.journal)
+
+    def blame(self, code: int, last_words: str) -> None:
+        """After the end of the process: a row for the configuration that it died in."""
+        if self.in_hand is None or (self._killed_from_outside(code) and self._is_first_time()):
+            return
+        if self.silence:
+            found = {"status": "timeout", "reason": self.silence}
+        else:
+            # A process that ended by itself said why; one that was ended had no time to.
+            said = f": {last_words}" if last_words and code > 0 else ""
+            reason = self.fatal or _death(code) + said
+            found = {"status": "failed", "reason": reason}
+        row = make_row(self.shard.labels, self.in_hand, found)
+        if self._attempt > 1:
+            # What was measured in the first attempt stays; it is not tried a third time.
+            key = [row[name] for name in self.shard.spec.key_columns]
+            columns = self.shard.spec.key_columns
+            row = next(old for old in self.journal.rows if [old[name] for name in columns] == key)
+        self._append({**row, "attempt": self._attempt})
+
+    def _killed_from_outside(self, code: int) -> bool:
+        return code == -signal.SIGKILL and not self.silence and not self.fatal
+
+    def _is_first_time(self) -> bool:
+        """Whether the row in hand was not yet in hand of a killed process; notes that it is now.
+
+        Who sends SIGKILL (a short memory, an administrator) hardly means one configuration, so it
+        is tried once more before it is blamed.
+        """
+        assert self.in_hand is not None
+        names = dict(self.in_hand)
+        if any(note["note"] == "killed" and note["names"] == names for note in self.journal.notes):
+            return False
+        self.journal.note("killed", names=names)
+        return True
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    """The event that a line holds; None when it holds none. NaN is no JSON and refused."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        event = json.loads(line, parse_constant=refuse)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
+
+
+def _death(code: int) -> str:
+    if code < 0:
+        return f"the measuring process died of {signal.Signals(-code).name}"
+    return f"the measuring process ended with code {code}"

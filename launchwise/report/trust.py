@@ -1,0 +1,116 @@
+"""How far a sweep's times can be trusted, and where the time of measuring them went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from launchwise.report import wording
+from launchwise.report.blocks import MISSING, Block, Column, Fold, table
+from launchwise.telemetry import THROTTLED
+
+TASKS = {
+    "start": "opening the device",
+    "inputs": "inputs and references",
+    "verify": "verifying",
+    "warm_up": "warming up",
+    "time": "timing",
+    "control": "the control",
+    "rest": "pauses for a throttled card",
+    "energy": "energy loops",
+    "write": "writing the journal",
+}
+"""Keys of a sweep's ``seconds`` to words."""
+
+
+def blocks(
+    workload: str, sweeps: Mapping[str, pd.DataFrame], facts: Mapping[str, Any]
+) -> list[Block]:
+    """A fold for the sweeps of one workload.
+
+    Parameters
+    ----------
+    sweeps
+        GPU to its measurements.
+    facts
+        GPU to what its table says of itself (see :func:`launchwise.tables.read_facts`).
+    """
+    columns = [Column("", number=False), *(Column(gpu) for gpu in sweeps)]
+    rows = [
+        [what, *(of(sweep[sweep["status"] == "ok"]) for sweep in sweeps.values())]
+        for what, of in FIGURES.items()
+    ]
+    found: list[Block] = [table(f"Timed rows of {workload}", columns, rows)]
+    seconds = {gpu: spent_s(facts.get(gpu, {})) for gpu in sweeps}
+    if any(seconds.values()):
+        names = [Column("s", number=False), *(Column(gpu) for gpu in sweeps)]
+        spent = [["in all", *(_seconds(one, "total") for one in seconds.values())]]
+        spent += [
+            [words, *(_seconds(one, task) for one in seconds.values())]
+            for task, words in TASKS.items()
+        ]
+        found.append(table(f"Where the time of {workload} went", names, spent))
+    return [Fold(f"How far the times of {workload} can be trusted", found)]
+
+
+def spent_s(facts: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds by task over the shards of a sweep; empty where it does not tell."""
+    found: dict[str, float] = {}
+    for shard in facts.get("shards", [facts]):
+        for task, seconds in shard.get("seconds", {}).items():
+            found[task] = found.get(task, 0.0) + float(seconds)
+    return found
+
+
+def _seconds(spent: Mapping[str, float], task: str) -> str:
+    return f"{spent[task]:.1f}" if task in spent else MISSING
+
+
+def _percent(share: float) -> str:
+    return MISSING if pd.isna(share) else f"{100 * share:.2f}"
+
+
+def _quantile(column: str, quantile: float) -> Callable[[pd.DataFrame], str]:
+    return lambda rows: _percent(float(rows[column].quantile(quantile)))
+
+
+def _counted(
+    chosen: Callable[[pd.DataFrame], pd.Series], known: str
+) -> Callable[[pd.DataFrame], str]:
+    """How many rows are ``chosen``, where the sweep knew the column ``known`` at all."""
+
+    def counted(rows: pd.DataFrame) -> str:
+        unknown = rows[known].isna() | (rows[known] == "unknown")
+        return MISSING if unknown.all() else wording.count(int(chosen(rows).sum()))
+
+    return counted
+
+
+def _held_back(rows: pd.DataFrame) -> pd.Series:
+    return rows["throttle"].map(lambda reasons: bool(THROTTLED & set(reasons.split("+"))))
+
+
+def _largest_drift(rows: pd.DataFrame) -> str:
+    return _percent((rows["control_ratio"] - 1).abs().max())
+
+
+def _clocks(rows: pd.DataFrame) -> str:
+    clocks = rows["sm_clock_mhz"].dropna()
+    return f"{clocks.min():.0f} to {clocks.max():.0f}" if len(clocks) else MISSING
+
+
+FIGURES: dict[str, Callable[[pd.DataFrame], str]] = {
+    "relative error of the median, median (%)": _quantile("relative_error", 0.5),
+    "relative error of the median, 95th percentile (%)": _quantile("relative_error", 0.95),
+    "rows with a repeat outside Tukey's fences": _counted(
+        lambda rows: rows["outlier_repeats"] > 0, "spread_ms"
+    ),
+    "rows timed as replayed graphs": _counted(lambda rows: rows["timer"] == "graph", "spread_ms"),
+    "rows measured twice": _counted(lambda rows: rows["attempt"] > 1, "control_ratio"),
+    "rows on a throttled card": _counted(_held_back, "throttle"),
+    "control off its first time by at most (%)": _largest_drift,
+    "SM clock (MHz)": _clocks,
+}
+"""What is told of the timed rows of a sweep."""

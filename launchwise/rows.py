@@ -1,0 +1,135 @@
+"""From what a measuring process said to whole rows, and from rows to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.gpu import Ceilings
+from launchwise.provenance import now
+from launchwise.schemas import MEASURED, measurement_schema
+from launchwise.spec import Spec
+
+UNKNOWN = "unknown"
+"""Reasons for throttling where nobody could be asked."""
+
+NEUTRAL: dict[str, Any] = {
+    "time_ms": None,
+    "times_ms": [],
+    "repeats": 0,
+    "spread_ms": None,
+    "relative_error": None,
+    "outlier_repeats": 0,
+    "first_ms": None,
+    "timer": "",
+    "launches_per_repeat": 0,
+    "l2": "",
+    "max_error": None,
+    "tolerance": None,
+    "registers": 0,
+    "spill_bytes": 0,
+    "shared_bytes": 0,
+    "occupancy": None,
+    "sm_clock_mhz": None,
+    "memory_clock_mhz": None,
+    "temperature_c": None,
+    "power_w": None,
+    "throttle": UNKNOWN,
+    "attempt": 1,
+    "reason": "",
+    "seed": 0,
+}
+"""What a row holds of everything that was not found."""
+
+
+def make_row(
+    labels: Mapping[str, str], names: Mapping[str, Any], found: Mapping[str, Any]
+) -> dict[str, Any]:
+    """One whole row: labels, names, and neutral values for what was not found."""
+    return {**labels, **names, **NEUTRAL, "measured_at": now(), **found}
+
+
+def rows_to_table(
+    rows: list[dict[str, Any]],
+    notes: list[dict[str, Any]],
+    spec: Spec,
+    ceilings: Ceilings,
+) -> pd.DataFrame:
+    """Journal rows as a table of measurements.
+
+    Parameters
+    ----------
+    rows, notes
+        Of a journal. Of the notes, ``control`` says how far the control had drifted around a row,
+        ``energy`` what a launch took.
+    ceilings
+        What the GPU was measured to reach: rates are given as percent of it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`launchwise.schemas.measurement_schema` declares it, sorted by key.
+    """
+    columns = list(measurement_schema(spec).columns)
+    table = pd.DataFrame(rows, columns=columns)
+    real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
+    table[real] = table[real].astype(float)
+    table["times_ms"] = table["times_ms"].map(lambda times: np.asarray(times, dtype=float))
+    table.loc[~table["status"].isin(MEASURED), "time_ms"] = np.nan
+    keys = list(zip(*(table[name] for name in spec.key_columns), strict=True))
+    table["control_ratio"] = pd.Series(keys).map(_control_ratios(notes)).astype(float)
+    table["energy_j"] = pd.Series(keys).map(_energies(notes, spec)).astype(float)
+    return add_rates(table, spec, ceilings).sort_values(spec.key_columns, ignore_index=True)
+
+
+def _control_ratios(notes: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:
+    """Key of a row to what the control took after it, as a ratio to its first time."""
+    return {
+        tuple(names): float(note["ratio"])
+        for note in notes
+        if note["note"] == "control"
+        for names in note["rows"]
+    }
+
+
+def _energies(notes: list[dict[str, Any]], spec: Spec) -> dict[tuple[Any, ...], float]:
+    return {
+        tuple(note["names"][name] for name in spec.key_columns): float(note["energy_j"])
+        for note in notes
+        if note["note"] == "energy"
+    }
+
+
+def add_rates(table: pd.DataFrame, spec: Spec, ceilings: Ceilings) -> pd.DataFrame:
+    """Achieved bandwidth and FLOP rate of every timed row, and their percent of the ceilings.
+
+    Bytes and FLOP are the problem's own (``work`` in the spec), so a configuration that moves more
+    bytes than it must shows a lower bandwidth. Percent of the FLOP ceiling is left empty where that
+    ceiling was not measured.
+    """
+    seconds = table["time_ms"].to_numpy(dtype=float) / 1e3
+    problems = table[spec.problem_columns].drop_duplicates()
+    facts = [
+        {
+            **problem,
+            "_bytes": spec.value(spec.work.bytes, problem),
+            "_flop": spec.value(spec.work.flop, problem),
+            "_peak": ceilings.flop_gflops(str(spec.value(spec.work.precision, problem))),
+        }
+        for problem in (
+            {str(name): value for name, value in each.items()}
+            for each in problems.to_dict("records")
+        )
+    ]
+    of_row = table[spec.problem_columns].merge(pd.DataFrame(facts), how="left")
+    work = of_row[["_bytes", "_flop", "_peak"]].to_numpy(dtype=float).T
+    bandwidth, rate = work[0] / seconds / 1e9, work[1] / seconds / 1e9
+    return table.assign(
+        bandwidth_gbs=bandwidth,
+        bandwidth_percent=100 * bandwidth / ceilings.copy_bandwidth_gbs,
+        flop_rate_gflops=rate,
+        flop_percent=100 * rate / work[2],
+    )

@@ -1,0 +1,222 @@
+"""Serving the tasks of a measuring process.
+
+It says what it does in JSON lines: ``problem`` when one is taken in hand, ``start`` before a
+configuration is touched, ``row`` when it is done, ``control`` and ``energy`` when those were
+measured, ``done`` with the seconds that a problem took. Whoever reads them
+(:mod:`launchwise.listening`) knows after a crash which configuration was to blame.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from launchwise.control import Control, Watched
+from launchwise.explore import RandomDraws, TreeParzen
+from launchwise.measure import (
+    LaunchFailed,
+    LayoutRun,
+    OutOfMemory,
+    ProblemContext,
+    Rest,
+    Say,
+    TimingDevice,
+    measure_energy,
+    unless_fatal,
+)
+from launchwise.settings import Method
+from launchwise.space import Configuration, Problem
+from launchwise.storage import digest
+from launchwise.workload import Workload
+
+EXPLORERS: dict[str, Any] = {"random": RandomDraws, "tpe": TreeParzen}
+"""Strategies of the settings to what proposes configurations."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem and what is still to be measured of it.
+
+    ``mark_ms`` is what hopeless configurations are held to (None at the beginning); ``attempt`` is
+    2 for rows that are measured again. With ``explore`` (kind, budget, guesses, known, gpu_facts),
+    what is measured is chosen by an explorer, and ``configurations`` is empty. With ``energy``,
+    they are not timed but run in loops long enough for the card's counter.
+    """
+
+    problem: Problem
+    configurations: list[Configuration]
+    mark_ms: float | None = None
+    attempt: int = 1
+    explore: dict[str, Any] | None = None
+    energy: bool = False
+
+
+def problem_seed(seed: int, problem: Mapping[str, Any]) -> int:
+    """Seed of a problem's inputs and order: the same problem gets the same one in every run."""
+    return (seed + int(digest(dict(problem)), 16)) % 2**48
+
+
+def serve(
+    device: TimingDevice,
+    workload: Workload,
+    method: Method,
+    tasks: Iterable[Task],
+    seed: int,
+    say: Say,
+    watched: Watched | None = None,
+) -> None:
+    """Measure every configuration of ``tasks`` in order and say a row for each.
+
+    Parameters
+    ----------
+    watched
+        What is measured again every so often; nothing when left out.
+
+    Raises
+    ------
+    LaunchFailed
+        When the context is lost; the configuration at fault was announced by ``start``.
+    """
+
+    def context(problem: Problem, attempt: int = 1, mark_ms: float | None = None) -> ProblemContext:
+        own_seed = problem_seed(seed, problem)
+        return ProblemContext(
+            device, workload, method, problem, attempt, mark_ms, own_seed, say, rest
+        )
+
+    rest = Rest(method.rest)
+    control: Control | None = None
+    for task in tasks:
+        if watched is not None and control is None:
+            # Not before the first task: its kernels are there now.
+            control = Control(context(watched.problem), watched)
+        of_task = context(task.problem, task.attempt, task.mark_ms)
+        if control is not None:
+            of_task.after_row = partial(control.after, task.problem)
+        _measure_problem(of_task, task)
+    if control is not None:
+        control.close()
+
+
+def _measure_problem(context: ProblemContext, task: Task) -> None:
+    problem = task.problem
+    context.say(
+        {
+            "event": "problem",
+            "problem": problem,
+            "attempt": task.attempt,
+            "explored": task.explore is not None,
+            "energy": task.energy,
+        }
+    )
+    with context.spending("inputs"):
+        complaint = context.workload.self_check(context.device, problem, context.seed)
+    if complaint:
+        raise LaunchFailed(complaint, fatal=True)
+    if task.energy:
+        _measure_energies(context, task.configurations)
+    elif task.explore is None:
+        for layout, configurations in _by_layout(context, task.configurations):
+            _measure_layout(context, layout, configurations)
+    else:
+        _explore(context, task.explore)
+    context.say({"event": "done", "problem": problem, "seconds": context.seconds})
+
+
+def _measure_energies(context: ProblemContext, configurations: list[Configuration]) -> None:
+    for layout, members in _by_layout(context, configurations):
+        with unless_fatal():
+            run = LayoutRun(context, layout)
+            try:
+                for configuration in members:
+                    with context.spending("energy"):
+                        measure_energy(context, run.session, configuration)
+            finally:
+                run.close()
+
+
+def _by_layout(
+    context: ProblemContext, configurations: list[Configuration]
+) -> Iterator[tuple[Any, list[Configuration]]]:
+    """Configurations grouped by layout, in random order, the very first one first.
+
+    The first is the baseline in a fresh sweep: it sets the mark that hopeless ones are held to.
+    """
+    groups: dict[Any, list[Configuration]] = {}
+    for configuration in configurations:
+        groups.setdefault(context.workload.layout(configuration), []).append(configuration)
+    shuffle = random.Random(context.seed).shuffle
+    for layout, members in groups.items():
+        rest = members[1:]
+        shuffle(rest)
+        yield layout, [members[0], *rest]
+
+
+def _measure_layout(
+    context: ProblemContext, layout: Any, configurations: list[Configuration]
+) -> None:
+    try:
+        run = LayoutRun(context, layout)
+    except OutOfMemory as error:
+        for configuration in configurations:
+            context.say_row(configuration, {"status": "out_of_memory", "reason": str(error)})
+        return
+    try:
+        for configuration in configurations:
+            run.measure(configuration)
+    finally:
+        run.close()
+
+
+def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
+    """Measure what an explorer proposes, until its budget is spent or nothing is left."""
+    explorer = EXPLORERS[how["kind"]](
+        context.workload.spec,
+        context.problem,
+        how["gpu_facts"],
+        how["budget"],
+        context.seed,
+        how["guesses"],
+        [(configuration, time_ms) for configuration, time_ms in how["known"]],
+    )
+    runs = OpenLayouts(context)
+    try:
+        while (configuration := explorer.propose()) is not None:
+            try:
+                row = runs.of(configuration).measure(configuration)
+            except OutOfMemory as error:
+                row = {"status": "out_of_memory", "reason": str(error)}
+                context.say_row(configuration, row)
+            explorer.tell(configuration, row.get("time_ms"))
+    finally:
+        runs.close()
+
+
+class OpenLayouts:
+    """Layouts that an explorer came by, kept open while memory lasts."""
+
+    def __init__(self, context: ProblemContext) -> None:
+        self._context = context
+        self._open: dict[Any, LayoutRun] = {}
+
+    def of(self, configuration: Configuration) -> LayoutRun:
+        """The layout of a configuration; OutOfMemory when it does not fit even alone."""
+        layout = self._context.workload.layout(configuration)
+        if layout not in self._open:
+            try:
+                self._open[layout] = LayoutRun(self._context, layout)
+            except OutOfMemory:
+                if not self._open:
+                    raise
+                self.close()
+                self._open[layout] = LayoutRun(self._context, layout)
+        return self._open[layout]
+
+    def close(self) -> None:
+        """Give all buffers back."""
+        for run in self._open.values():
+            run.close()
+        self._open.clear()

@@ -1,0 +1,87 @@
+"""Repeats of one launch: how many, how steady, and when there are enough."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from launchwise.settings import Repeats
+
+TUKEY_FACTOR = 1.5
+FEWEST_FOR_FENCES = 4
+
+
+def spread_ms(times_ms: list[float]) -> float:
+    """Robust spread of repeats, ms: median absolute deviation times 1.4826.
+
+    For a normal law that is its standard deviation; one disturbed repeat does not change it.
+    """
+    median = statistics.median(times_ms)
+    return 1.4826 * statistics.median(abs(time - median) for time in times_ms)
+
+
+def relative_error(times_ms: list[float]) -> float:
+    """Relative standard error of the median of ``times_ms``; infinite for a single time.
+
+    The median's standard error is 1.2533 times the mean's (for a normal law), and the spread comes
+    from :func:`spread_ms`.
+    """
+    if len(times_ms) < 2:
+        return math.inf
+    error = 1.2533 * spread_ms(times_ms) / math.sqrt(len(times_ms))
+    return error / statistics.median(times_ms)
+
+
+def outlier_repeats(times_ms: list[float]) -> int:
+    """Repeats outside Tukey's fences (1.5 interquartile ranges): a flag, nothing is deleted."""
+    if len(times_ms) < FEWEST_FOR_FENCES:
+        return 0
+    first, third = np.quantile(times_ms, [0.25, 0.75])
+    reach = TUKEY_FACTOR * (third - first)
+    return sum(not first - reach <= time <= third + reach for time in times_ms)
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Times of the repeats of one configuration.
+
+    Parameters
+    ----------
+    times_ms
+        One a repeat, ms a launch.
+    timer
+        ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph
+        of several launches, for kernels so short that the events would be a part of them.
+    launches
+        Launches in one repeat.
+    """
+
+    times_ms: list[float]
+    timer: str
+    launches: int
+
+
+def repeat(timed: Callable[[int], list[float]], repeats: Repeats, first_ms: float) -> list[float]:
+    """Repeat until the median is known well enough or the budget of device time is spent.
+
+    Parameters
+    ----------
+    timed
+        Gives the times (ms) of so many repeats.
+    first_ms
+        What one repeat took before: a repeat that takes most of the budget is not made often.
+    """
+    long = first_ms * repeats.minimum > repeats.budget_ms
+    batch = min(repeats.few, repeats.minimum) if long else repeats.minimum
+    times = timed(batch)
+    while (
+        len(times) < repeats.maximum
+        and sum(times) < repeats.budget_ms
+        and relative_error(times) > repeats.precision
+    ):
+        times += timed(min(batch, repeats.maximum - len(times)))
+    return times

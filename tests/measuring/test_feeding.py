@@ -1,0 +1,113 @@
+"""Kernels that become ready while a sweep already measures."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from launchwise.bundle import Bundle
+from launchwise.errors import UserError
+from launchwise.journal import Journal, read_journal
+from launchwise.parts import Alongside, Part
+from launchwise.spec import load_spec
+from launchwise.sweep import Shard, measure_shard
+from launchwise.workload import builds_in_order, load_workload
+
+PROBLEMS = [{"n": 20, "dtype": dtype, "order": 2} for dtype in ("float32", "float64")]
+
+
+class Late:
+    """Parts that a test lets out: the builds of the last problem first."""
+
+    seconds = 0.0
+
+    def __init__(self, folder: Path, journal: Path) -> None:
+        workload = load_workload(folder, load_spec(folder))
+        self._keys = [
+            frozenset(build.key for build in builds_in_order(workload, [problem]))
+            for problem in PROBLEMS
+        ]
+        self._journal = journal
+        self.seen: list[set[str]] = []
+
+    def ready(self) -> Iterator[Part]:
+        """One problem's kernels, then, when it is measured, the other's."""
+        yield Part(Path("one"), self._keys[1])
+        done = threading.Event()
+        for _ in range(2000):
+            rows = read_journal(self._journal)[1]
+            if len([row for row in rows if row["dtype"] == "float64"]) >= 5:
+                break
+            done.wait(0.01)
+        self.seen.append({row["dtype"] for row in read_journal(self._journal)[1]})
+        yield Part(Path("two"), self._keys[0])
+
+
+def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(
+    make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path
+) -> None:
+    late = Late(acoustic_copy, tmp_path / "j")
+    shard = dataclasses.replace(make_shard(PROBLEMS), parts=late)
+    with Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal:
+        measure_shard(shard, journal)
+        rows = journal.rows
+    assert late.seen == [{"float64"}]
+    assert {row["dtype"] for row in rows} == {"float32", "float64"}
+    assert {row["status"] for row in rows} == {"ok"}
+
+
+class Broken:
+    """Parts of which the second cannot be compiled."""
+
+    seconds = 0.0
+
+    def ready(self) -> Iterator[Part]:
+        """Nothing, and then an error."""
+        raise UserError("kernels", "sm_90", "nvcc failed: expected a ';'")
+        yield Part(Path("never"), None)
+
+
+def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = dataclasses.replace(make_shard(PROBLEMS), parts=Broken())
+    with (
+        Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal,
+        pytest.raises(UserError, match="nvcc failed: expected a ';'"),
+    ):
+        measure_shard(shard, journal)
+
+
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@pytest.mark.skipif(
+    importlib.util.find_spec("pycuda") is None, reason="PyCUDA is not installed (make gpu)"
+)
+def test_what_is_compiled_alongside_is_what_a_bundle_holds(
+    acoustic_copy: Path, tmp_path: Path
+) -> None:
+    spec = load_spec(acoustic_copy)
+    workload = load_workload(acoustic_copy, spec)
+    builds = builds_in_order(workload, PROBLEMS[:1])
+    with Alongside(acoustic_copy, spec, builds, "sm_90", 2) as parts:
+        found = list(parts.ready())
+        bundles = [Bundle(part.path) for part in found]
+        again = list(parts.ready())
+    assert again
+    assert parts.seconds > 0
+    assert frozenset[str]().union(*(part.keys or set() for part in found)) == {
+        build.key for build in builds
+    }
+    for build in builds:
+        (holder,) = [bundle for bundle in bundles if build.key in bundle.index["builds"]]
+        kernels = holder.index["builds"][build.key]
+        assert kernels
+        assert all(kernel["registers"] > 0 for kernel in kernels.values())
+    # Its folder is gone: nothing is left behind.
+    assert not found[0].path.exists()

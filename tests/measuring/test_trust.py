@@ -1,0 +1,199 @@
+"""What makes a time believable: the control, the card's state, repeats, a second attempt."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchwise.journal import Journal, read_journal, read_notes
+from launchwise.settings import Method, Repeats
+from launchwise.sweep import Shard, measure_shard, remaining, second_attempts
+from launchwise.telemetry import Sample, Telemetry
+from tests.measuring.conftest import QUICK
+from tests.support.samples import profile
+
+PROBLEM = [{"n": 20, "dtype": "float32", "order": 2}]
+STAGED = Path(__file__).resolve().parents[1] / "support" / "staged_child.py"
+STEADY = Method(
+    repeats=Repeats(minimum=3, maximum=3, budget_ms=1e6),
+    slow_factor=1e9,
+    timeout_s=20.0,
+    graph_below_us=0,
+    energy_ms=0,
+    control_s=1e-6,
+    drift=0.02,
+)
+"""The control after every row: a staged device has the times that a test gives it."""
+
+
+def run(
+    shard: Shard, path: Path, telemetry: Telemetry | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows that count, and notes."""
+    with Journal(path, "print", shard.spec.key_columns) as journal:
+        measure_shard(shard, journal, telemetry)
+        assert not remaining(shard, journal)
+        assert not second_attempts(shard, journal)
+        return list(journal.rows), list(journal.notes)
+
+
+def test_a_steady_card_is_measured_once(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
+    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=10**9)
+    rows, notes = run(shard, tmp_path / "j")
+    assert {row["attempt"] for row in rows} == {1}
+    ratios = [note["ratio"] for note in notes if note["note"] == "control"]
+    assert len(ratios) >= len(rows) - 2
+    assert set(ratios) == {1.0}
+
+
+def test_rows_around_a_drift_are_measured_again_and_no_others(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    # From some launch on everything takes 5 % longer, as on a card that grew warm.
+    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=60)
+    rows, notes = run(shard, tmp_path / "j")
+    again = [row for row in rows if row["attempt"] == 2]
+    first = [row for row in rows if row["attempt"] == 1]
+    assert again
+    assert first
+    # Before the drift 1 ms, after it 1.05: no row of the slow time is left from the first attempt,
+    # but for the very one in which it began.
+    assert sum(row["time_ms"] == pytest.approx(1.05) for row in first) <= 1
+    assert {row["status"] for row in rows} == {"ok"}
+    ratios = [note["ratio"] for note in notes if note["note"] == "control"]
+    assert max(ratios) == pytest.approx(1.05)
+    # Nothing is measured a third time.
+    written = read_journal(tmp_path / "j")[1]
+    assert len(written) == len(rows) + len(again)
+
+
+def test_rows_measured_on_a_throttled_card_are_measured_again_once(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    began = time.monotonic()
+    hot_s = 1.5
+
+    def source() -> Sample:
+        now = time.monotonic()
+        hot = now - began < hot_s
+        if hot:
+            return Sample(now, 1500, 3200, 80, 400, throttle=0x20)
+        return Sample(now, 1980, 3200, 40, 400, throttle=0)
+
+    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, pause_s=0.02)
+    with Telemetry(source, 0.01) as telemetry:
+        rows, _ = run(shard, tmp_path / "j", telemetry)
+    written = read_journal(tmp_path / "j")[1]
+    hot_rows = [row for row in written if row["throttle"] == "sw_thermal"]
+    assert hot_rows, "the staged card was never measured while it was hot"
+    assert {row["attempt"] for row in hot_rows} == {1}
+    assert sum(row["attempt"] == 2 for row in rows) == len(hot_rows)
+    assert all(row["throttle"] == "" for row in rows)
+    assert {row["temperature_c"] for row in rows} <= {40.0}
+
+
+def test_a_card_that_stays_throttled_is_flagged_and_not_measured_for_ever(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    def source() -> Sample:
+        # As fast as it can until three rows are there, then slow for good.
+        fresh = len(read_journal(tmp_path / "j")[1]) < 3
+        if fresh:
+            return Sample(time.monotonic(), 1980, 3200, 40, 300, throttle=0)
+        return Sample(time.monotonic(), 900, 3200, 85, 700, throttle=0x4)
+
+    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, pause_s=0.02)
+    with Telemetry(source, 0.01) as telemetry:
+        rows, _ = run(shard, tmp_path / "j", telemetry)
+    held_back = [row for row in rows if row["throttle"] == "sw_power_cap"]
+    assert len(held_back) >= len(rows) - 4
+    assert {row["attempt"] for row in held_back} == {2}
+    assert len(read_journal(tmp_path / "j")[1]) == len(rows) + len(held_back)
+
+
+def test_a_card_that_never_was_faster_is_measured_once(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    def source() -> Sample:
+        return Sample(time.monotonic(), 900, 3200, 85, 700, throttle=0x4)
+
+    shard = make_shard(PROBLEM, script=STAGED, method=STEADY)
+    with Telemetry(source, 0.01) as telemetry:
+        rows, _ = run(shard, tmp_path / "j", telemetry)
+    assert {row["throttle"] for row in rows} == {"sw_power_cap"}
+    assert {row["attempt"] for row in rows} == {1}
+
+
+def test_energy_is_measured_for_the_best_and_the_control(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    watts = 350.0
+
+    def source() -> Sample:
+        now = time.monotonic()
+        return Sample(now, 1980, 3200, 50, watts, energy_j=watts * now)
+
+    method = STEADY.model_copy(update={"energy_ms": 200.0})
+    shard = make_shard(PROBLEM, script=STAGED, method=method, pause_s=0.001)
+    with Telemetry(source, 0.005) as telemetry:
+        _rows, notes = run(shard, tmp_path / "j", telemetry)
+    energies = [note for note in notes if note["note"] == "energy"]
+    assert 1 <= len(energies) <= 4
+    # A staged launch of 1 ms really takes 1 ms on the clock, at 350 W.
+    for note in energies:
+        assert note["energy_j"] == pytest.approx(watts * 1e-3, rel=0.5)
+
+
+def test_short_kernels_are_timed_many_at_a_time(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    method = STEADY.model_copy(update={"graph_below_us": 2000.0})
+    rows, _ = run(make_shard(PROBLEM, script=STAGED, method=method), tmp_path / "j")
+    assert {row["launches_per_repeat"] for row in rows} == {1}
+    long = STEADY.model_copy(update={"graph_below_us": 900.0})
+    rows, _ = run(make_shard(PROBLEM, script=STAGED, method=long), tmp_path / "k")
+    assert {row["timer"] for row in rows} == {"events"}
+    short = STEADY.model_copy(update={"graph_below_us": 20.0})
+    rows, _ = run(make_shard(PROBLEM, script=STAGED, method=short, time_ms=0.005), tmp_path / "l")
+    assert {row["launches_per_repeat"] for row in rows} == {40}
+    assert {row["l2"] for row in rows} == {"warm"}
+    assert statistics.median(row["time_ms"] for row in rows) == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize("kind", ["random", "tpe"])
+def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
+    make_shard: Callable[..., Shard], tmp_path: Path, kind: str
+) -> None:
+    def method(budget: int) -> Method:
+        strategy = {"kind": kind, "budget": budget}
+        return Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
+
+    guess = {"variant": "omp_tile", "row_padding": 0, "bx": 1, "by": 1, "bz": 1}
+    guess |= {"tx": 2, "ty": 2, "tz": 2}
+    shards = [make_shard(PROBLEM, method=method(budget)) for budget in (6, 9)]
+    for shard in shards:
+        object.__setattr__(shard, "guesses", lambda problem: [guess])
+    rows, _ = run(shards[0], tmp_path / "j")
+    assert len(rows) == 6
+    assert rows[0]["variant"] == "linear"
+    assert {name: rows[1][name] for name in guess} == guess
+    more, _ = run(shards[1], tmp_path / "j")
+    assert more[:6] == rows
+    assert len(more) == 9
+    # A space smaller than the budget comes to an end, and stays there.
+    whole = make_shard(PROBLEM, method=method(1000))
+    everything, _ = run(whole, tmp_path / "j")
+    exhaustive, _ = run(make_shard(PROBLEM), tmp_path / "k")
+    assert {json.dumps([row[name] for name in whole.spec.key_columns]) for row in everything} == {
+        json.dumps([row[name] for name in whole.spec.key_columns]) for row in exhaustive
+    }
+    again, _ = run(whole, tmp_path / "j")
+    assert again == everything
+    assert profile().ceilings  # The rates of such a table need them, as those of any other.
+    assert [note["budget"] for note in read_notes(tmp_path / "j") if note["note"] == "explored"]

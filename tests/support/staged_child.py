@@ -1,0 +1,60 @@
+"""A measuring process on a device whose times are those that the job says.
+
+Kernels do run (verification is real), but what a launch took is staged: ``time_ms`` (1 by default),
+5 % more from launch number ``slower_from`` on; ``pause_s`` is really waited in each timing.
+"""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from host_device import HostDevice
+
+from launchwise.cuda.child import run
+from launchwise.spec import load_spec
+from launchwise.timing import Repeated
+from launchwise.workload import Launch
+
+
+class StagedDevice(HostDevice):
+    """See the module."""
+
+    time_ms = 1.0
+    slower_from = 10**9
+    pause_s = 0.0
+    launches = 0
+
+    def _staged(self) -> float:
+        self.launches += 1
+        return self.time_ms * (1.05 if self.launches > self.slower_from else 1.0)
+
+    def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
+        """One real launch, staged times."""
+        self.launch(launch)
+        time.sleep(self.pause_s)
+        return [self._staged() for _ in range(repeats)]
+
+    def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
+        """Staged times of many launches."""
+        return Repeated([self._staged() for _ in range(repeats)], "graph", launches)
+
+    def sustain(self, launch: Launch, launches: int) -> None:
+        """As long as so many launches would take."""
+        time.sleep(launches * self.time_ms / 1e3)
+
+
+def open_device(job: dict[str, Any]) -> HostDevice:
+    """A staged device for the job's workload."""
+    folder = Path(job["folder"])
+    device = StagedDevice(folder, load_spec(folder).headers, cache=Path(job["cache"]))
+    for name in ("time_ms", "slower_from", "pause_s"):
+        if name in job:
+            setattr(device, name, job[name])
+    return device
+
+
+if __name__ == "__main__":
+    sys.exit(run(open_device))
