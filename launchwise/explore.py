@@ -166,7 +166,8 @@ class TreeParzen(RandomDraws):
         more to be found, and yet a small variant must not be forgotten.
         """
         dice = self._dice()
-        best = sorted(self._times)[: max(GOOD_ROWS, round(GOOD_SHARE * len(self._times)))]
+        count = max(GOOD_ROWS, round(GOOD_SHARE * len(self._times)))
+        best = sorted(self._times, key=lambda row: row[0])[:count]
         alike = 1 / len(self._models)
         share = {name: (alike + self._draws.share(name)) / 2 for name in self._models}
         for _, variant in best:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from launchwise.sweep import Shard
 
 
+GRACE_S = 1.0
+"""How long a thread may take to end after its process; a request to stop does not wait for nvcc."""
+
+
 class Feeder(threading.Thread):
     """Hands a measuring process its job, then kernels as they are ready, then what can be measured.
 
@@ -47,8 +51,11 @@ class Feeder(threading.Thread):
             self._error = error
 
     def end(self) -> None:
-        """Wait for the thread; raise what stopped it, such as kernels that cannot be compiled."""
-        self.join()
+        """Raise what stopped the thread, such as kernels that cannot be compiled.
+
+        One that still waits for nvcc is left alone: it ends when it finds nobody to feed.
+        """
+        self.join(GRACE_S)
         if isinstance(self._error, UserError):
             raise self._error
         if self._error is not None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
-from launchwise.space import Problem
+from launchwise.explore import RandomDraws
+from launchwise.space import Configuration, Problem
 from launchwise.spec import Spec
 
+Outcome = Callable[[Configuration], float | None]
 PROBLEM: Problem = {"m": 4}
 POWERS = [1, 2, 4, 8, 16, 32, 64, 128]
 LARGE = list("abcdefg")
@@ -17,11 +23,12 @@ def made(
     tunables: dict[str, Sequence[int | str]],
     variants: dict[str, tuple[Sequence[str], Sequence[str]]],
     constraints: Sequence[str] = (),
+    neutral: Mapping[str, int | str] = MappingProxyType({}),
     **baseline: int | str,
 ) -> Spec:
     """A spec of tunables with their values, and of variants with their tunables and constraints.
 
-    Values that a variant does not use sit at the first one.
+    What a variant does not use sits at its ``neutral`` value, the first one when left out.
     """
     common = {"source": "x.cu", "title": "x", "block": ["1", "1", "1"], "grid": ["1", "1", "1"]}
     return Spec.model_validate(
@@ -31,7 +38,12 @@ def made(
             "description": "x",
             "problem": {"m": {"type": "integer", "description": "x"}},
             "tunables": {
-                name: {"kind": "launch", "values": values, "neutral": values[0], "description": "x"}
+                name: {
+                    "kind": "launch",
+                    "values": values,
+                    "neutral": neutral.get(name, values[0]),
+                    "description": "x",
+                }
                 for name, values in tunables.items()
             },
             "variants": {
@@ -51,3 +63,30 @@ def large(constraints: Sequence[str] = (), variants: Sequence[str] = ("tiled",))
         dict.fromkeys(LARGE, POWERS),
         {"plain": ([], []), **{name: (LARGE, constraints) for name in variants}},
     )
+
+
+def key(configuration: Configuration) -> tuple[Any, ...]:
+    """What tells a configuration from others."""
+    return tuple(configuration.values())
+
+
+def steady(configuration: Configuration) -> float | None:
+    """A made-up time of any configuration; one in five has none."""
+    chance = random.Random(str(sorted(configuration.items()))).random()
+    return None if chance < 0.2 else chance
+
+
+def driven(
+    explorer: RandomDraws, outcome: Outcome = steady, most: int = 10_000
+) -> list[tuple[Configuration, float | None]]:
+    """What an explorer proposes, with the outcomes, until it ends or ``most`` were told."""
+    told: list[tuple[Configuration, float | None]] = []
+    while len(told) < most and (proposed := explorer.propose()) is not None:
+        told.append((proposed, outcome(proposed)))
+        explorer.tell(*told[-1])
+    return told
+
+
+def best(told: list[tuple[Configuration, float | None]]) -> float:
+    """The shortest time told, infinite when there is none."""
+    return min((time for _, time in told if time is not None), default=math.inf)

@@ -1,4 +1,4 @@
-"""Explorers: what they propose, held against lists of small spaces, and what they find."""
+"""Explorers: what they propose, held against lists of small spaces; budgets, ends, resuming."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import json
 import math
 import os
 import random
-import statistics
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,38 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise import space
+from launchwise.draws import Draws, Key
 from launchwise.explore import RandomDraws, TreeParzen
 from launchwise.space import Configuration
 from launchwise.spec import Spec
-from tests.support.spaces import LARGE, POWERS, PROBLEM, large, made
+from tests.support.spaces import LARGE, POWERS, PROBLEM, driven, key, large, made
 
 KINDS: list[Callable[..., RandomDraws]] = [RandomDraws, TreeParzen]
-Outcome = Callable[[Configuration], float | None]
-
-
-def key(configuration: Configuration) -> tuple[Any, ...]:
-    return tuple(configuration.values())
-
-
-def steady(configuration: Configuration) -> float | None:
-    """A made-up time of any configuration; one in five has none."""
-    chance = random.Random(str(sorted(configuration.items()))).random()
-    return None if chance < 0.2 else chance
-
-
-def driven(
-    explorer: RandomDraws, outcome: Outcome = steady, most: int = 10_000
-) -> list[tuple[Configuration, float | None]]:
-    """What an explorer proposes, with the outcomes, until it ends or ``most`` were told."""
-    told: list[tuple[Configuration, float | None]] = []
-    while len(told) < most and (proposed := explorer.propose()) is not None:
-        told.append((proposed, outcome(proposed)))
-        explorer.tell(*told[-1])
-    return told
-
-
-def best(told: list[tuple[Configuration, float | None]]) -> float:
-    return min((time for _, time in told if time is not None), default=math.inf)
 
 
 @st.composite
@@ -113,18 +88,17 @@ def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_process_proposes_the_same(kind: type[RandomDraws]) -> None:
+def test_another_process_proposes_the_same(kind: type[RandomDraws], root: Path) -> None:
     """Python's own hashes of text differ from process to process: nothing may hang on them."""
     script = (
-        "import json, test_explore as t\n"
+        "import json, tests.unit.test_explore as t\n"
         "spec = t.large(['a * b <= 256'], ['tiled', 'other'])\n"
         f"print(json.dumps(t.driven(t.{kind.__name__}(spec, t.PROBLEM, None, 40, 3))))"
     )
-    folders = [os.path.dirname(__file__), os.getcwd()]
     said = [
         subprocess.run(
             [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONHASHSEED": number, "PYTHONPATH": ":".join(folders)},
+            env={**os.environ, "PYTHONHASHSEED": number, "PYTHONPATH": str(root)},
             capture_output=True,
             check=True,
         ).stdout
@@ -219,9 +193,9 @@ def test_where_the_baseline_is_refused_the_others_are_proposed(
 def test_a_baseline_with_a_value_that_its_variant_cannot_be_set_to_is_well(
     kind: Callable[..., RandomDraws],
 ) -> None:
-    spec = made({"a": POWERS, "b": [0, 5]}, {"plain": (["a"], [])}, b=5)
+    spec = made({"a": POWERS, "b": [0, 5]}, {"plain": (["a"], [])}, neutral={"a": 0}, b=5)
     found = [each for each, _ in driven(kind(spec, PROBLEM, None, 50, 1))]
-    assert found[0] == {"variant": "plain", "a": 1, "b": 5}
+    assert found[0] == {"variant": "plain", "a": 0, "b": 5}
     assert {key(each) for each in found[1:]} == {("plain", a, 0) for a in POWERS}
 
 
@@ -246,6 +220,8 @@ def test_needles_in_a_space_that_nobody_could_list_are_all_found(
     found = [each for each, _ in driven(kind(spec, PROBLEM, None, 50, 1))]
     assert sorted(int(each["t0"]) for each in found[1:]) == POWERS
     assert {each["variant"] for each in found[1:]} == {"tiled"}
+    second = [driven(kind(spec, PROBLEM, None, 2, seed))[1][0]["t0"] for seed in range(6)]
+    assert len(set(second)) > 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -253,12 +229,26 @@ def test_a_constraint_is_not_asked_where_an_earlier_one_refuses(
     kind: Callable[..., RandomDraws],
 ) -> None:
     """Division by zero in the second, which the first forbids once ``g`` is known."""
-    constraints = ["a != 0 or g == 1", "variant == 'plain' or g != 1", "64 // a == b * c"]
+    rare = ["b == d", "d == e", "e == f"]
+    constraints = ["a != 0 or g == 1", "variant == 'plain' or g != 1", "64 // a == b * c", *rare]
     values: dict[str, Sequence[int | str]] = {"a": [0, *POWERS], **dict.fromkeys("bcdefg", POWERS)}
     spec = made(values, {"plain": ([], []), "tiled": (LARGE, constraints)})
     found = driven(kind(spec, PROBLEM, None, 60, 1))
     assert len(found) == 60
     assert all(64 // int(each["a"]) == int(each["b"]) * int(each["c"]) for each, _ in found[1:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_but_failures_stops_nothing(kind: Callable[..., RandomDraws]) -> None:
+    assert len(driven(kind(large(), PROBLEM, None, 40, 1), lambda _: None)) == 40
+
+
+def test_loading_the_module_does_not_load_optuna(root: Path) -> None:
+    """The measuring process starts often, and mostly needs none of it."""
+    script = "import sys, launchwise.explore; print('optuna' in sys.modules)"
+    command = [sys.executable, "-c", script]
+    found = subprocess.run(command, cwd=root, capture_output=True, check=True)
+    assert found.stdout.strip() == b"False"
 
 
 # Random draws
@@ -289,93 +279,36 @@ def test_every_feasible_configuration_is_as_likely_as_any_other(
     assert sum((count - mean) ** 2 / mean for count in drawn.values()) < 26
 
 
-# Tree of Parzen estimators
+# Draws by themselves
 
 
-BEST = {"a": 8, "b": 16, "c": 2, "d": 64, "e": 4, "f": 32, "g": 1}
-
-
-def smooth(configuration: Configuration) -> float:
-    """1 at :data:`BEST` and more with every step away from it; the other variant is worse."""
-    steps = [math.log2(int(configuration[name]) / BEST[name]) for name in LARGE]
-    slow = {"plain": 8.0, "other": 2.0, "tiled": 1.0}[str(configuration["variant"])]
-    return slow * (1 + sum(step * step for step in steps) / 6)
+@pytest.mark.parametrize(("variant", "left"), [("plain", 1), ("tiled", 2), ("large", 8)])
+def test_that_nothing_is_left_of_a_variant_is_known_once_it_was_asked_for(
+    variant: str, left: int
+) -> None:
+    same = [f"a == {name}" for name in LARGE]
+    spec = made(
+        dict.fromkeys(LARGE, POWERS),
+        {"plain": ([], []), "tiled": (["a"], ["a < 4"]), "large": (LARGE, same)},
+    )
+    draws, unwanted = Draws(spec, PROBLEM, None, 1), set[Key]()
+    while (found := draws.draw(random.Random(1), unwanted, variant)) is not None:
+        assert found["variant"] == variant
+        assert not draws.ended(variant)
+        unwanted.add(draws.key(found))
+    assert draws.ended(variant)
+    assert len(unwanted) == left
 
 
 @pytest.mark.parametrize(
-    ("constraints", "seeds"),
-    [((), 6), (("a * b * c <= 1024", "a * b >= 32", "a * d % 64 == 0", "g <= e"), 6)],
+    ("spec", "expected"),
+    [
+        (made({"a": POWERS}, {"plain": ([], []), "tiled": (["a"], ["a < 64"])}), 7),
+        (large(["a * b <= 256"]), 50),
+        (large([f"{name} == {LARGE[0]}" for name in LARGE[1:]]), 9),
+    ],
 )
-def test_the_model_finds_much_better_ones_than_chance_among_millions(
-    constraints: tuple[str, ...], seeds: int
-) -> None:
-    spec = large(constraints, ["other", "tiled"])
-    found = {
-        kind: statistics.median(
-            best(driven(kind(spec, PROBLEM, None, 100, 1000 * seed), smooth))
-            for seed in range(seeds)
-        )
-        for kind in (RandomDraws, TreeParzen)
-    }
-    # From the best there is, which takes 1: less than half as far.
-    assert found[TreeParzen] - 1 < 0.5 * (found[RandomDraws] - 1)
-
-
-def test_the_model_learns_which_text_and_which_variant_are_good() -> None:
-    modes = [f"mode{number}" for number in range(8)]
-    values: dict[str, Sequence[int | str]] = {"one": modes, "two": modes, "three": modes}
-    names = list(values)
-    spec = made(values, {"plain": ([], []), **dict.fromkeys(("bad", "good"), (names, []))})
-
-    def outcome(configuration: Configuration) -> float:
-        right = sum(configuration[name] == "mode5" for name in names)
-        return (4 - right) * (1.0 if configuration["variant"] == "good" else 3.0)
-
-    late = [driven(TreeParzen(spec, PROBLEM, None, 80, seed), outcome)[50:] for seed in range(4)]
-    shares = [sum(each["variant"] == "good" for each, _ in told) / len(told) for told in late]
-    assert statistics.median(shares) > 0.7  # Half of them by chance.
-    right = [sum(each[name] == "mode5" for each, _ in told for name in names) for told in late]
-    assert statistics.median(right) / (30 * 3) > 0.25  # One in eight by chance.
-
-
-def test_failures_are_avoided_and_stop_nothing() -> None:
-    """Half of the space fails, and the best that works lies beside it."""
-    spec = large()
-
-    def outcome(configuration: Configuration) -> float | None:
-        fails = configuration["variant"] == "tiled" and int(configuration["a"]) > BEST["a"]
-        return None if fails else smooth(configuration)
-
-    told = [driven(TreeParzen(spec, PROBLEM, None, 80, seed), outcome) for seed in range(4)]
-    assert all(len(each) == 80 for each in told)
-    late = [sum(time is None for _, time in each[40:]) / 40 for each in told]
-    assert statistics.median(late) < 0.3  # Half of them by chance.
-    by_chance = [driven(RandomDraws(spec, PROBLEM, None, 80, seed), outcome) for seed in range(4)]
-    assert statistics.median(map(best, told)) < statistics.median(map(best, by_chance))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_but_failures_stops_nothing(kind: Callable[..., RandomDraws]) -> None:
-    assert len(driven(kind(large(), PROBLEM, None, 40, 1), lambda _: None)) == 40
-
-
-def test_a_small_variant_is_tried_beside_a_large_one() -> None:
-    spec = made(
-        dict.fromkeys(LARGE, POWERS),
-        {"plain": ([], []), "large": (LARGE, []), "small": (["a", "b"], [])},
-    )
-
-    def outcome(configuration: Configuration) -> float:
-        slow = {"plain": 8.0, "large": 4.0, "small": 1.0}[str(configuration["variant"])]
-        return slow * (1 + abs(int(configuration["a"]) - 16))
-
-    told = driven(TreeParzen(spec, PROBLEM, None, 40, 3), outcome)
-    assert sum(each["variant"] == "small" for each, _ in told[20:]) > 10
-    assert best(told) == 1
-
-
-def test_loading_the_module_does_not_load_optuna() -> None:
-    """The measuring process starts often, and mostly needs none of it."""
-    script = "import sys, launchwise.explore; print('optuna' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert found.stdout.strip() == b"False"
+def test_a_sample_holds_different_feasible_configurations(spec: Spec, expected: int) -> None:
+    sampled = Draws(spec, PROBLEM, None, 1).sample(random.Random(1), 50)
+    assert len({key(each) for each in sampled}) == len(sampled) == expected
+    assert all(space.feasible(spec, PROBLEM, each) for each in sampled)
