@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from launchwise.errors import UserError
 from launchwise.gpu import Ceilings
 from launchwise.provenance import now
 from launchwise.schemas import MEASURED, measurement_schema
@@ -43,6 +45,26 @@ NEUTRAL: dict[str, Any] = {
     "seed": 0,
 }
 """What a row holds of everything that was not found."""
+
+
+def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
+    """Refuse a sweep whose rows were not all measured with one driver, toolkit and back-end.
+
+    Another one shifts times by two to three percent, which would pass for a difference between
+    configurations.
+
+    Raises
+    ------
+    UserError
+        Naming the column and what it holds.
+    """
+    for name in ("driver", "toolkit", "backend"):
+        values = sorted(set(table[name]))
+        if len(values) > 1:
+            message = (
+                f"differs between rows of one sweep ({', '.join(values)}): measure all with one"
+            )
+            raise UserError(where, name, message)
 
 
 def make_row(

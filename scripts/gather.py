@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from launchwise.rows import check_one_way
 from launchwise.schemas import measurement_schema
 from launchwise.scripting import running
 from launchwise.spec import load_spec
@@ -21,6 +22,7 @@ def main(folder: Path, shards: list[str], output: str) -> None:
     tables = [read_table(path, schema) for path in shards]
     rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
     rows = rows.sort_values(spec.key_columns, ignore_index=True)
+    check_one_way(rows, output)
     write_table(output, rows, schema, {"shards": [read_facts(path) for path in shards]})
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launchwise.errors import UserError
+from launchwise.rows import check_one_way
 from launchwise.schemas import measurement_schema
 from launchwise.scripting import running
 from launchwise.spec import load_spec
@@ -21,11 +22,12 @@ def main(folder: Path, gpu: str, sweep: str, output: str) -> None:
     Raises
     ------
     UserError
-        When it does not fit its schema or speaks of another GPU.
+        When it does not fit its schema, speaks of another GPU, or mixes drivers or toolkits.
     """
     table = read_table(sweep, measurement_schema(load_spec(folder)))
     if names := sorted(set(table["gpu"]) - {gpu}):
         raise UserError(sweep, "gpu", f"is {names[0]!r}, not {gpu!r}")
+    check_one_way(table, sweep)
     with whole_file(output) as scratch:
         shutil.copyfile(sweep, scratch)
 

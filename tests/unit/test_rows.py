@@ -12,8 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from launchwise import space
+from launchwise.errors import UserError
 from launchwise.gpu import Ceilings
-from launchwise.rows import make_row, rows_to_table
+from launchwise.rows import check_one_way, make_row, rows_to_table
 from launchwise.schemas import SINCE_2, measurement_schema
 from launchwise.spec import Spec
 from launchwise.sweep import seconds_of
@@ -85,6 +86,17 @@ def test_notes_reach_their_rows_and_no_others(acoustic_spec: Spec, tmp_path: Pat
     schema = measurement_schema(acoustic_spec)
     write_table(tmp_path / "t.parquet", table, schema)
     assert len(read_table(tmp_path / "t.parquet", schema)) == 3
+
+
+@pytest.mark.parametrize("column", ["driver", "toolkit", "backend"])
+def test_rows_of_two_drivers_or_toolkits_are_no_one_sweep(acoustic_spec: Spec, column: str) -> None:
+    table = rows_to_table(rows(acoustic_spec, TIMED, TIMED), [], acoustic_spec, CEILINGS)
+    check_one_way(table, "sweep.parquet")
+    table.loc[0, column] = "another"
+    with pytest.raises(UserError, match="differs between rows of one sweep") as caught:
+        check_one_way(table, "sweep.parquet")
+    assert caught.value.key == column
+    assert "another" in str(caught.value)
 
 
 def test_seconds_of_every_visit_are_added(acoustic_spec: Spec) -> None:
