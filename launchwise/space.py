@@ -7,6 +7,7 @@ order, and so that they can be sent to the measuring process as JSON.
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -94,6 +95,9 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
     ValueError
         When a constraint leaves nothing or refuses the baseline, or an expression has no value.
     """
+    # Drawn, not listed: a space may be far too large for that.
+    from launchwise.draws import Draws
+
     first = baseline(spec)
     idle = dict.fromkeys(spec.variants)
     for problem in listed:
@@ -101,15 +105,15 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
             spec.value(text, problem)
         if not feasible(spec, problem, first):
             named = ", ".join(f"{name}={value}" for name, value in problem.items())
-            if any(feasible(spec, problem, each) for each in _candidates(spec)):
+            if Draws(spec, problem, None, 0).draw(random.Random(0), ()):
                 raise ValueError(f"baseline: the constraints refuse it for {named}")
             raise ValueError(f"the constraints leave no configuration for {named}")
-        for configuration in _candidates(spec):
-            if not idle:
-                break
-            if configuration["variant"] in idle and feasible(spec, problem, configuration):
+        draws = Draws(spec, problem, None, 0) if idle else None
+        for variant in list(idle):
+            assert draws is not None
+            if configuration := draws.draw(random.Random(0), (), variant):
                 launch(spec, problem, configuration)
-                del idle[str(configuration["variant"])]
+                del idle[variant]
     if idle and every_variant:
         key = f"variants.{next(iter(idle))}.constraints"
         raise ValueError(f"{key}: they leave no configuration for any problem")

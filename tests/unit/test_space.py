@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from launchwise import space
 from launchwise.spec import Spec, load_spec
+from tests.support.spaces import made
 
 CONSTRAINTS: dict[str, Callable[..., bool]] = {
     "a * b <= 8": lambda a, b, m, mode: a * b <= 8,
@@ -268,6 +269,17 @@ def test_a_variant_may_rest_where_only_some_problems_are_asked_for(
     space.check_space(spec, PROBLEMS[:1], every_variant=False)
     with pytest.raises(ValueError, match=r"variants\.omp_tile\.constraints"):
         space.check_space(spec, PROBLEMS[:1])
+
+
+def test_a_space_that_no_list_could_hold_is_checked_all_the_same() -> None:
+    # 8^30 configurations of each variant: going through them would never end.
+    names = [f"t{number}" for number in range(30)]
+    values = dict.fromkeys(names, (1, 2, 4, 8, 16, 32, 64, 128))
+    shapes = {"plain": ([], []), "one": (names, []), "other": (names, ["t0 > 64"])}
+    space.check_space(made(values, shapes), [{"m": 3}])
+    shapes["never"] = (names, ["t0 > 128"])
+    with pytest.raises(ValueError, match=r"variants\.never\.constraints"):
+        space.check_space(made(values, shapes), [{"m": 3}])
 
 
 def test_labels_name_what_a_variant_uses_and_no_more(acoustic_spec: Spec) -> None:
