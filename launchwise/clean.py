@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.errors import UserError
+from launchwise.fences import FEWEST, quartile_fences
 from launchwise.schemas import MEASURED
 from launchwise.settings import Fences
 from launchwise.spec import Spec
@@ -30,8 +31,6 @@ from launchwise.splits import Case, Fold, among, case_codes, case_columns
 
 Scope = Literal["problem", "global"]
 SCOPES: tuple[Scope, ...] = ("problem", "global")
-FEWEST = 4
-"""Rows below which quartiles say nothing: such a group is left as it is."""
 
 
 def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]:
@@ -52,11 +51,8 @@ def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]
     """
     if len(values) < FEWEST:
         return -np.inf, np.inf
-    first, third = np.quantile(values, [0.25, 0.75])
-    spread = third - first
-    if not spread > 0:
-        return -np.inf, np.inf
-    return float(first - factor * spread), float(third + factor * spread)
+    low, high = quartile_fences(values, factor)
+    return (low, high) if high > low else (-np.inf, np.inf)
 
 
 def fences_ms(

@@ -17,7 +17,8 @@ from launchwise.errors import UserError
 from launchwise.feeding import Feeder
 from launchwise.journal import Journal
 from launchwise.progress import Progress
-from launchwise.rows import UNKNOWN, make_row
+from launchwise.rows import make_row
+from launchwise.schemas import UNKNOWN
 from launchwise.space import label
 from launchwise.telemetry import Telemetry
 
@@ -186,8 +187,7 @@ class Listener:
         began = event.pop("began", None)
         ended = event.pop("ended", None)
         if self.telemetry is not None and began is not None and ended is not None:
-            found = self.telemetry.during(began, ended)
-            event |= found
+            event |= self.telemetry.during(began, ended)
             if event["throttle"] is None:
                 event["throttle"] = UNKNOWN
         self._append(make_row(self.shard.labels, {}, event))

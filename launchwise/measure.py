@@ -154,13 +154,14 @@ class ProblemContext:
             shortest = min(device.timed(launch, 3, flush=False))
             if shortest < limit_ms:
                 launches = min(MOST_IN_A_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
-                probe = device.replayed(launch, 1, launches)
-                times = repeat(
-                    lambda count: device.replayed(launch, count, launches).times_ms,
-                    repeats,
-                    shortest * launches,
-                )
-                return Repeated(times, probe.timer, launches), "warm"
+                made: list[Repeated] = []
+
+                def replayed(count: int) -> list[float]:
+                    made.append(device.replayed(launch, count, launches))
+                    return made[-1].times_ms
+
+                times = repeat(replayed, repeats, shortest * launches)
+                return Repeated(times, made[0].timer, launches), "warm"
         flush = session.working_set_bytes <= device.l2_bytes
         times = repeat(lambda count: device.timed(launch, count, flush), repeats, first_ms)
         return Repeated(times, "events", 1), "cold" if flush else "warm"

@@ -12,11 +12,8 @@ import pandas as pd
 from launchwise.errors import UserError
 from launchwise.gpu import Ceilings
 from launchwise.provenance import now
-from launchwise.schemas import MEASURED, measurement_schema
+from launchwise.schemas import MEASURED, UNKNOWN, measurement_schema
 from launchwise.spec import Spec
-
-UNKNOWN = "unknown"
-"""Reasons for throttling where nobody could be asked."""
 
 NEUTRAL: dict[str, Any] = {
     "time_ms": None,

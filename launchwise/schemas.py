@@ -14,6 +14,9 @@ MEASURED = ("ok", "slow")
 
 STATUSES = (*MEASURED, "wrong", "failed", "timeout", "out_of_memory")
 
+UNKNOWN = "unknown"
+"""Reasons for throttling where nobody could be asked."""
+
 SINCE_2: dict[str, Any] = {
     "spread_ms": np.nan,
     "outlier_repeats": 0,
@@ -29,7 +32,7 @@ SINCE_2: dict[str, Any] = {
     "temperature_c": np.nan,
     "power_w": np.nan,
     "energy_j": np.nan,
-    "throttle": "unknown",
+    "throttle": UNKNOWN,
     "control_ratio": np.nan,
     "attempt": 1,
 }

@@ -108,12 +108,12 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
             if Draws(spec, problem, None, 0).draw(random.Random(0), ()):
                 raise ValueError(f"baseline: the constraints refuse it for {named}")
             raise ValueError(f"the constraints leave no configuration for {named}")
-        draws = Draws(spec, problem, None, 0) if idle else None
-        for variant in list(idle):
-            assert draws is not None
-            if configuration := draws.draw(random.Random(0), (), variant):
-                launch(spec, problem, configuration)
-                del idle[variant]
+        if idle:
+            draws = Draws(spec, problem, None, 0)
+            for variant in list(idle):
+                if configuration := draws.draw(random.Random(0), (), variant):
+                    launch(spec, problem, configuration)
+                    del idle[variant]
     if idle and every_variant:
         key = f"variants.{next(iter(idle))}.constraints"
         raise ValueError(f"{key}: they leave no configuration for any problem")

@@ -15,8 +15,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import numpy as np
-
 from launchwise.errors import UserError
 from launchwise.journal import Journal
 from launchwise.listening import Interrupted, Listener, interrupted, run_child
@@ -154,9 +152,7 @@ def _to_explore(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
         for note in journal.notes
         if note["note"] == "explored" and note["budget"] >= (strategy.budget or 0)
     ]
-    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in journal.rows:
-        rows.setdefault(tuple(row[name] for name in spec.problem_columns), []).append(row)
+    rows = _by_problem(spec, journal.rows)
     marks = _marks(spec, journal.rows)
     tasks: list[dict[str, Any]] = []
     for problem in shard.problems:
@@ -272,10 +268,7 @@ def energy_tasks(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
         return []
     spec, default = shard.spec, baseline(shard.spec)
     done = [note["problem"] for note in journal.notes if note["note"] == "energies"]
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in shard.own(journal.rows):
-        if row["status"] == "ok":
-            found.setdefault(tuple(row[name] for name in spec.problem_columns), []).append(row)
+    found = _by_problem(spec, [row for row in journal.rows if row["status"] == "ok"])
     tasks: list[dict[str, Any]] = []
     for problem in shard.problems:
         rows = found.get(tuple(problem.values()), [])
@@ -309,12 +302,21 @@ def seconds_of(notes: list[dict[str, Any]]) -> dict[str, float]:
 
 def _marks(spec: Spec, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:
     """What hopeless configurations of a problem are held to (see ``measure.ProblemContext``)."""
-    marks: dict[tuple[Any, ...], float] = {}
+    ok = _by_problem(spec, [row for row in rows if row["status"] == "ok"])
+    return {
+        key: min(max(row["time_ms"], row["first_ms"]) for row in members)
+        for key, members in ok.items()
+    }
+
+
+def _by_problem(
+    spec: Spec, rows: list[dict[str, Any]]
+) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Values of a problem to its rows, in order."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        if row["status"] == "ok":
-            key = tuple(row[name] for name in spec.problem_columns)
-            marks[key] = min(marks.get(key, np.inf), max(row["time_ms"], row["first_ms"]))
-    return marks
+        found.setdefault(tuple(row[name] for name in spec.problem_columns), []).append(row)
+    return found
 
 
 def _note_what_does_not_fit(shard: Shard, journal: Journal) -> None:

@@ -24,8 +24,6 @@ from launchwise.storage import whole_file
 SCHEMA_VERSION = 2
 READABLE = (1, SCHEMA_VERSION)
 METADATA_KEY = b"launchwise"
-
-
 UNITS = {
     "time_ms": "ms",
     "times_ms": "ms",

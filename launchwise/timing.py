@@ -7,12 +7,8 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
+from launchwise.fences import FEWEST, quartile_fences
 from launchwise.settings import Repeats
-
-TUKEY_FACTOR = 1.5
-FEWEST_FOR_FENCES = 4
 
 
 def spread_ms(times_ms: list[float]) -> float:
@@ -38,11 +34,10 @@ def relative_error(times_ms: list[float]) -> float:
 
 def outlier_repeats(times_ms: list[float]) -> int:
     """Repeats outside Tukey's fences (1.5 interquartile ranges): a flag, nothing is deleted."""
-    if len(times_ms) < FEWEST_FOR_FENCES:
+    if len(times_ms) < FEWEST:
         return 0
-    first, third = np.quantile(times_ms, [0.25, 0.75])
-    reach = TUKEY_FACTOR * (third - first)
-    return sum(not first - reach <= time <= third + reach for time in times_ms)
+    low, high = quartile_fences(times_ms)
+    return sum(not low <= time <= high for time in times_ms)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, table
+from launchwise.schemas import UNKNOWN
 from launchwise.telemetry import THROTTLED
 
 TASKS = {
@@ -82,7 +83,7 @@ def _counted(
     """How many rows are ``chosen``, where the sweep knew the column ``known`` at all."""
 
     def counted(rows: pd.DataFrame) -> str:
-        unknown = rows[known].isna() | (rows[known] == "unknown")
+        unknown = rows[known].isna() | (rows[known] == UNKNOWN)
         return MISSING if unknown.all() else wording.count(int(chosen(rows).sum()))
 
     return counted
