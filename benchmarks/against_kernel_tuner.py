@@ -1,7 +1,6 @@
 """Configurations a second against Kernel Tuner, on one GPU, in one run.
 
-Both tune the same kernel text over the same block shapes with the same number of repeats, in three
-kinds of space:
+Both tune the same kernel text over the same block shapes in three kinds of space:
 
 ``launch``
     Block shapes are launch arguments: what launchwise compiles once, Kernel Tuner compiles anew
@@ -10,6 +9,11 @@ kinds of space:
     Block shapes are macros: each is a build for both.
 ``mixed``
     The block size along x is a macro, the others are launch arguments.
+
+Kernel Tuner measures every shape seven times, its default. Of launchwise there are two sides: one
+with its default method, which repeats where it decides something and gives up what is hopeless,
+and one with seven repeats of everything. Each side's best shape is looked up among the other's
+times (``regret``): a tool is not faster that finds something worse.
 
 Kernel Tuner's clock runs over ``tune_kernel`` alone; ours over everything from sources to a
 complete journal: nvcc, the start of the measuring process, inputs, a float64 verification of every
@@ -50,19 +54,44 @@ from launchwise.workload import builds_in_order, load_workload
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 7
-BACKENDS = ("CUPY", "NVCUDA")
-"""Kernel Tuner's with NVRTC. Its PyCUDA back-end runs nvcc for every configuration, which takes
-about 200 ms: it is no rival here."""
+SEVEN = "launchwise, seven repeats"
+METHODS = {
+    "launchwise": Method(),
+    SEVEN: Method(
+        repeats=Repeats(minimum=REPEATS, maximum=REPEATS, few=REPEATS, budget_ms=1e6),
+        slow_factor=1e9,
+        graph_below_us=0,
+    ),
+}
+# What Kernel Tuner does not do either.
+APART = {"energy_ms": 0.0, "control_s": 0.0, "rest": False}
+
+NVRTC = ("NVCUDA", "CUPY")
+"""Kernel Tuner's back-ends with NVRTC. CuPy's took three to four times as long as the other in
+every space, so it runs on the small one alone. PyCUDA's runs nvcc for every configuration, which
+takes about 200 ms: it is no rival here."""
+
 SHAPE = ("bx", "by", "bz")
+COARSE: dict[str, Any] = {}
+FINE = {
+    "bx": [16, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256],
+    "by": [1, 2, 3, 4, 5, 6, 8, 10, 12, 16],
+    "bz": [1, 2, 3, 4, 6, 8],
+}
 Side = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Space:
-    """What is tuned: the block sizes that are macros, and the problems."""
+    """What is tuned: the block sizes that are macros, the problems, the sizes on offer.
+
+    ``sizes`` left empty are those of the workload's own spec.
+    """
 
     macros: tuple[str, ...]
     problems: list[dict[str, Any]]
+    sizes: dict[str, Any]
+    backends: tuple[str, ...] = NVRTC[:1]
 
 
 def _six(n: int) -> list[dict[str, Any]]:
@@ -74,18 +103,19 @@ def _six(n: int) -> list[dict[str, Any]]:
 
 
 SPACES = {
-    "launch, one problem, 256^3": Space((), _six(256)[1:2]),
-    "launch, six problems, 256^3": Space((), _six(256)),
-    "launch, six problems, 160^3": Space((), _six(160)),
-    "build, six problems, 160^3": Space(SHAPE, _six(160)),
-    "mixed, six problems, 160^3": Space(("bx",), _six(160)),
+    "launch, one problem, 256^3": Space((), _six(256)[1:2], COARSE, NVRTC),
+    "launch, six problems, 256^3": Space((), _six(256), COARSE),
+    "launch, six problems, 160^3, fine": Space((), _six(160), FINE),
+    "build, six problems, 160^3": Space(SHAPE, _six(160), COARSE),
+    "mixed, six problems, 160^3, fine": Space(("bx",), _six(160), FINE),
 }
 
 
-def block_shapes_only(scratch: Path, macros: tuple[str, ...]) -> Path:
+def block_shapes_only(scratch: Path, space: Space) -> Path:
     """A copy of the acoustic workload whose only variant is ``block3d`` with unpadded rows.
 
-    Block sizes named in ``macros`` are build tunables there: the kernel reads them as macros.
+    Block sizes named in the space's macros are build tunables there: the kernel reads them as
+    macros.
     """
     folder = scratch / "acoustic"
     shutil.copytree(ROOT / "kernels" / "acoustic", folder)
@@ -94,7 +124,9 @@ def block_shapes_only(scratch: Path, macros: tuple[str, ...]) -> Path:
     spec["baseline"] = {"variant": "block3d", "bx": 128, "by": 1, "bz": 1}
     spec["features"] = {}
     kernel = (folder / "block3d.cu").read_text()
-    for name in macros:
+    for name, sizes in space.sizes.items():
+        spec["tunables"][name]["values"] = sizes
+    for name in space.macros:
         spec["tunables"][name]["kind"] = "build"
         kernel = kernel.replace(f"blockDim.{name[1]}", name)
     (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
@@ -103,22 +135,15 @@ def block_shapes_only(scratch: Path, macros: tuple[str, ...]) -> Path:
     python = (folder / "workload.py").read_text()
     last = "        return Build.of(self.spec.variants"
     assert last in python
-    more = f"        defines |= {{name: configuration[name] for name in {macros!r}}}\n"
+    more = f"        defines |= {{name: configuration[name] for name in {space.macros!r}}}\n"
     (folder / "workload.py").write_text(python.replace(last, more + last))
     return folder
 
 
-def ours(folder: Path, spec: Spec, problems: list[dict[str, Any]], scratch: Path) -> Side:
-    """Seconds and best times of a sweep from sources to journal."""
-    method = Method(
-        repeats=Repeats(minimum=REPEATS, maximum=REPEATS, budget_ms=1e6, precision=0.005),
-        slow_factor=1e9,
-        # What Kernel Tuner does not do either.
-        graph_below_us=0,
-        energy_ms=0,
-        control_s=0,
-        rest=False,
-    )
+def ours(
+    folder: Path, spec: Spec, problems: list[dict[str, Any]], scratch: Path, method: Method
+) -> Side:
+    """Seconds and times of a sweep from sources to journal."""
     path = scratch / "journal.jsonl"
     with ExitStack() as stack:
         card = stack.enter_context(free_card("benchmark", lambda card: True, "any card"))
@@ -130,7 +155,7 @@ def ours(folder: Path, spec: Spec, problems: list[dict[str, Any]], scratch: Path
             spec=spec,
             folder=folder,
             problems=problems,
-            method=method,
+            method=method.model_copy(update=APART),
             seed=1,
             gpu_facts={"gpu_memory_bytes": 1 << 40, "gpu_max_threads_per_block": 1024},
             labels={
@@ -155,20 +180,24 @@ def ours(folder: Path, spec: Spec, problems: list[dict[str, Any]], scratch: Path
     return {
         "configurations": len(rows),
         "statuses": sorted({row["status"] for row in rows}),
-        "repeats": sorted({row["repeats"] for row in rows}),
+        "launches": sum(1 + len(row["times_ms"]) for row in rows),
         "seconds": seconds,
         "builds": len(builds),
         "seconds_by_task": spent,
         "ms_a_configuration": 1e3 * seconds / len(rows),
-        "best": {
-            f"{problem['dtype']} order {problem['order']}": min(
-                (row["time_ms"], [row[name] for name in SHAPE])
+        "times": {
+            _name(problem): {
+                tuple(int(row[name]) for name in SHAPE): row["time_ms"]
                 for row in rows
-                if row["status"] == "ok" and problem.items() <= row.items()
-            )
+                if row["status"] in ("ok", "slow") and problem.items() <= row.items()
+            }
             for problem in problems
         },
     }
+
+
+def _name(problem: dict[str, Any]) -> str:
+    return f"{problem['dtype']} order {problem['order']}"
 
 
 def kernel_text(folder: Path, spec: Spec, problem: dict[str, Any]) -> str:
@@ -186,7 +215,7 @@ def kernel_tuner(folder: Path, spec: Spec, space: Space, backend: str) -> Side:
     """Seconds and best times of Kernel Tuner's brute force over the same shapes."""
     from kernel_tuner import tune_kernel
 
-    side: Side = {"configurations": 0, "timed": 0, "seconds": 0.0, "best": {}}
+    side: Side = {"configurations": 0, "timed": 0, "seconds": 0.0, "times": {}}
     for problem in space.problems:
         n, order, dtype = int(problem["n"]), int(problem["order"]), np.dtype(problem["dtype"])
         random = np.random.default_rng(1)
@@ -214,28 +243,28 @@ def kernel_tuner(folder: Path, spec: Spec, space: Space, backend: str) -> Side:
         )
         side["seconds"] += time.perf_counter() - begin
         timed = [entry for entry in results if isinstance(entry["time"], float)]
-        best = min(timed, key=lambda entry: statistics.median(entry["times"]))
         side["configurations"] += len(results)
         side["timed"] += len(timed)
-        side["best"][f"{problem['dtype']} order {order}"] = (
-            statistics.median(best["times"]),
-            [int(best[name]) for name in SHAPE],
-        )
+        side["times"][_name(problem)] = {
+            tuple(int(entry[name]) for name in SHAPE): statistics.median(entry["times"])
+            for entry in timed
+        }
     side["ms_a_configuration"] = 1e3 * side["seconds"] / side["configurations"]
     return side
 
 
 def compare(space: Space, name: str, scratch: Path) -> dict[str, Any]:
-    """Both sides of one space; ours before and after, so that a drift of the card shows."""
+    """All sides of one space; ours before and after, so that a drift of the card shows."""
     scratch.mkdir()
-    folder = block_shapes_only(scratch, space.macros)
+    folder = block_shapes_only(scratch, space)
     spec = load_spec(folder)
     sides: dict[str, Side] = {}
-    for run in ("launchwise", *BACKENDS, "launchwise again"):
+    for run in ("launchwise", *space.backends, SEVEN, "launchwise again"):
         place = scratch / run
         place.mkdir()
         if run.startswith("launchwise"):
-            sides[run] = ours(folder, spec, space.problems, place)
+            method = METHODS[run.removesuffix(" again")]
+            sides[run] = ours(folder, spec, space.problems, place, method)
         else:
             try:
                 sides[f"kernel_tuner {run}"] = kernel_tuner(folder, spec, space, run)
@@ -243,15 +272,41 @@ def compare(space: Space, name: str, scratch: Path) -> dict[str, Any]:
                 # Its CuPy back-end cannot read a card's UUID that has a zero byte in it.
                 print(name, run, error, flush=True)
                 continue
-        print(name, run, sides[list(sides)[-1]], flush=True)
-    times = {key: side["ms_a_configuration"] for key, side in sides.items()}
-    own = max(time for key, time in times.items() if "tuner" not in key)
+        print(name, run, sides[list(sides)[-1]]["ms_a_configuration"], flush=True)
+    each = {key: side["ms_a_configuration"] for key, side in sides.items()}
+    # The slower of the two runs before and after.
+    own = {"launchwise": max(each["launchwise"], each["launchwise again"]), SEVEN: each[SEVEN]}
+    peers = [key for key in sides if key.startswith("kernel_tuner")]
     return {
         "problems": space.problems,
         "macros": list(space.macros),
-        "sides": sides,
-        "times_faster": {key: time / own for key, time in times.items() if "tuner" in key},
+        "times_faster": {
+            mine: {peer: each[peer] / time for peer in peers} for mine, time in own.items()
+        },
+        "regret": {peer: regret(sides["launchwise"], sides[peer]) for peer in peers},
+        "sides": {key: _with_bests(side) for key, side in sides.items()},
     }
+
+
+def regret(mine: Side, theirs: Side) -> dict[str, dict[str, float]]:
+    """By problem: what each side's best shape loses against the best in the other's times."""
+    lost = {}
+    for problem, times in mine["times"].items():
+        others = theirs["times"][problem]
+        my_best, their_best = (min(found, key=found.get) for found in (times, others))
+        lost[problem] = {
+            "of_ours_in_theirs": others[my_best] / others[their_best] - 1,
+            "of_theirs_in_ours": times[their_best] / times[my_best] - 1,
+        }
+    return lost
+
+
+def _with_bests(side: Side) -> Side:
+    bests = {
+        problem: {"time_ms": min(times.values()), "shape": min(times, key=times.get)}
+        for problem, times in side["times"].items()
+    }
+    return {**{key: value for key, value in side.items() if key != "times"}, "best": bests}
 
 
 def main() -> None:
@@ -277,8 +332,9 @@ def main() -> None:
     }
     write_json(output, result)
     for name, entry in results.items():
-        faster = ", ".join(f"{peer} {times:.1f}" for peer, times in entry["times_faster"].items())
-        print(f"{name}: times as fast as {faster}")
+        for mine, peers in entry["times_faster"].items():
+            faster = ", ".join(f"{peer} {times:.1f}" for peer, times in peers.items())
+            print(f"{name}: {mine} is times as fast as {faster}")
 
 
 def _version(name: str) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from launchwise.settings import Method
-from launchwise.space import Configuration, Problem
-from launchwise.timing import Repeated, outlier_repeats, relative_error, repeat, spread_ms
+from launchwise.space import Configuration, Problem, baseline
+from launchwise.timing import Repeated, repeat
 from launchwise.workload import Device, Launch, Session, Workload
 
 Say = Callable[[dict[str, Any]], None]
@@ -92,9 +92,11 @@ class ProblemContext:
 
     Attributes
     ----------
+    best_ms
+        The best time so far (a median); infinite at the beginning.
     mark_ms
-        What hopeless configurations are held to: the best of the times so far, each with its first
-        launch in it.
+        What hopeless configurations are held to: as ``best_ms``, but each time no shorter than its
+        first launch, since it is first launches that are held to it.
     seconds
         Where the time went, by what was done.
     after_row
@@ -108,6 +110,7 @@ class ProblemContext:
         method: Method,
         problem: Problem,
         attempt: int,
+        best_ms: float | None,
         mark_ms: float | None,
         seed: int,
         say: Say,
@@ -119,7 +122,9 @@ class ProblemContext:
         self.method = method
         self.problem = problem
         self.attempt = attempt
+        self.best_ms = math.inf if best_ms is None else best_ms
         self.mark_ms = math.inf if mark_ms is None else mark_ms
+        self.baseline = baseline(workload.spec)
         self.seed = seed
         self.say = say
         self.rest = rest
@@ -141,17 +146,22 @@ class ProblemContext:
         more = {"seed": self.seed, "attempt": self.attempt}
         self.say({"event": "row", **self.problem, **configuration, **more, **row})
 
-    def time(self, session: Session, launch: Launch, first_ms: float) -> tuple[Repeated, str]:
+    def time(
+        self, session: Session, launch: Launch, first_ms: float, best_ms: float = math.inf
+    ) -> tuple[Repeated, str]:
         """Repeats of one launch, and whether L2 was ``cold`` or ``warm`` before each.
 
         A kernel as short as the events' own cost is timed as a replayed graph, whose launches
         follow each other at once: L2 cannot be emptied between them.
         """
         device, repeats = self.device, self.method.repeats
+        flush = session.working_set_bytes <= device.l2_bytes
+        begun: list[float] = []
         limit_ms = self.method.graph_below_us / 1e3
         # A first launch is slow; only one that is far too long for a graph is believed.
         if first_ms < 10 * limit_ms:
-            shortest = min(device.timed(launch, 3, flush=False))
+            begun = device.timed(launch, min(repeats.few, repeats.minimum), flush)
+            shortest = min(begun)
             if shortest < limit_ms:
                 launches = min(MOST_IN_A_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
                 made: list[Repeated] = []
@@ -160,10 +170,13 @@ class ProblemContext:
                     made.append(device.replayed(launch, count, launches))
                     return made[-1].times_ms
 
-                times = repeat(replayed, repeats, shortest * launches)
+                times = repeat(replayed, repeats, shortest * launches, best_ms)
                 return Repeated(times, made[0].timer, launches), "warm"
-        flush = session.working_set_bytes <= device.l2_bytes
-        times = repeat(lambda count: device.timed(launch, count, flush), repeats, first_ms)
+
+        def timed(count: int) -> list[float]:
+            return device.timed(launch, count, flush)
+
+        times = repeat(timed, repeats, first_ms, best_ms, begun)
         return Repeated(times, "events", 1), "cold" if flush else "warm"
 
 
@@ -196,6 +209,7 @@ class LayoutRun:
         row = self._measure_one(configuration)
         if row["status"] == "ok":
             found = float(row["time_ms"])
+            context.best_ms = min(context.best_ms, found)
             # A first launch is held to first launches: of short kernels the repeats take far less.
             context.mark_ms = min(context.mark_ms, max(found, float(row["first_ms"])))
         context.say_row(configuration, row)
@@ -233,10 +247,10 @@ class LayoutRun:
         LaunchFailed
             Only when the context is lost.
         """
-        device = self.device
+        context, device = self._context, self.device
         row: dict[str, Any] = {"status": "failed", "reason": "", "began": time.monotonic()}
         try:
-            with self._context.spending("verify"):
+            with context.spending("verify"):
                 launch = self.session.launch(configuration)
                 row |= device.resources(launch)
                 self.session.poison()
@@ -249,13 +263,15 @@ class LayoutRun:
             if found.wrong or not finite:
                 reason = found.wrong or f"the largest error is {found.max_error}"
                 return row | {"status": "wrong", "reason": reason}
-            if first > self._context.method.slow_factor * self._context.mark_ms:
-                reason = f"first launch {first / self._context.mark_ms:.1f} times the best so far"
+            if first > context.method.slow_factor * context.mark_ms:
+                reason = f"first launch {first / context.mark_ms:.1f} times the best so far"
                 once = Repeated([first], "events", 1)
                 return row | timed_row("slow", once, "warm") | {"reason": reason}
-            with self._context.spending("time"):
+            # The baseline is what everything is compared with: always known well.
+            best = math.inf if configuration == context.baseline else context.best_ms
+            with context.spending("time"):
                 row["began"] = time.monotonic()
-                times, l2 = self._context.time(self.session, launch, first)
+                times, l2 = context.time(self.session, launch, first, best)
                 row["ended"] = time.monotonic()
             return row | timed_row("ok", times, l2)
         except LaunchFailed as error:
@@ -300,16 +316,10 @@ def unless_fatal() -> Iterator[None]:
 
 
 def timed_row(status: str, repeated: Repeated, l2: str) -> dict[str, Any]:
-    times = repeated.times_ms
-    error = relative_error(times)
     return {
         "status": status,
-        "time_ms": statistics.median(times),
-        "times_ms": times,
-        "repeats": len(times),
-        "spread_ms": spread_ms(times) if len(times) > 1 else None,
-        "relative_error": error if math.isfinite(error) else None,
-        "outlier_repeats": outlier_repeats(times),
+        "time_ms": statistics.median(repeated.times_ms),
+        "times_ms": repeated.times_ms,
         "timer": repeated.timer,
         "launches_per_repeat": repeated.launches,
         "l2": l2,

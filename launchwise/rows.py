@@ -14,14 +14,11 @@ from launchwise.gpu import Ceilings
 from launchwise.provenance import now
 from launchwise.schemas import MEASURED, UNKNOWN, measurement_schema
 from launchwise.spec import Spec
+from launchwise.timing import repeat_columns
 
 NEUTRAL: dict[str, Any] = {
     "time_ms": None,
     "times_ms": [],
-    "repeats": 0,
-    "spread_ms": None,
-    "relative_error": None,
-    "outlier_repeats": 0,
     "first_ms": None,
     "timer": "",
     "launches_per_repeat": 0,
@@ -96,6 +93,10 @@ def rows_to_table(
     table = pd.DataFrame(rows, columns=columns)
     real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
     table[real] = table[real].astype(float)
+    derived = pd.DataFrame(
+        [repeat_columns(times) for times in table["times_ms"]], index=table.index
+    )
+    table[[str(name) for name in derived]] = derived
     table["times_ms"] = table["times_ms"].map(lambda times: np.asarray(times, dtype=float))
     table.loc[~table["status"].isin(MEASURED), "time_ms"] = np.nan
     keys = list(zip(*(table[name] for name in spec.key_columns), strict=True))

@@ -40,14 +40,16 @@ EXPLORERS: dict[str, Any] = {"random": RandomDraws, "tpe": TreeParzen}
 class Task:
     """One problem and what is still to be measured of it.
 
-    ``mark_ms`` is what hopeless configurations are held to (None at the beginning); ``attempt`` is
-    2 for rows that are measured again. With ``explore`` (kind, budget, guesses, known, gpu_facts),
-    what is measured is chosen by an explorer, and ``configurations`` is empty. With ``energy``,
-    they are not timed but run in loops long enough for the card's counter.
+    ``best_ms`` and ``mark_ms`` are what :class:`launchwise.measure.ProblemContext` knows already of
+    the problem (None at the beginning); ``attempt`` is 2 for rows that are measured again. With
+    ``explore`` (kind, budget, guesses, known, gpu_facts), what is measured is chosen by an
+    explorer, and ``configurations`` is empty. With ``energy``, they are not timed but run in loops
+    long enough for the card's counter.
     """
 
     problem: Problem
     configurations: list[Configuration]
+    best_ms: float | None = None
     mark_ms: float | None = None
     attempt: int = 1
     explore: dict[str, Any] | None = None
@@ -81,10 +83,13 @@ def serve(
         When the context is lost; the configuration at fault was announced by ``start``.
     """
 
-    def context(problem: Problem, attempt: int = 1, mark_ms: float | None = None) -> ProblemContext:
+    def context(problem: Problem, task: Task | None = None) -> ProblemContext:
+        attempt, best_ms, mark_ms = (
+            (task.attempt, task.best_ms, task.mark_ms) if task else (1, None, None)
+        )
         own_seed = problem_seed(seed, problem)
         return ProblemContext(
-            device, workload, method, problem, attempt, mark_ms, own_seed, say, rest
+            device, workload, method, problem, attempt, best_ms, mark_ms, own_seed, say, rest
         )
 
     rest = Rest(method.rest)
@@ -93,7 +98,7 @@ def serve(
         if watched is not None and control is None:
             # Not before the first task: its kernels are there now.
             control = Control(context(watched.problem), watched)
-        of_task = context(task.problem, task.attempt, task.mark_ms)
+        of_task = context(task.problem, task)
         if control is not None:
             of_task.after_row = partial(control.after, task.problem)
         _measure_problem(of_task, task)

@@ -56,7 +56,9 @@ class Repeats(Strict):
     maximum: int = Field(25, ge=1, le=10000)
     precision: float = Field(0.005, gt=0, lt=1, description="relative standard error of the median")
     budget_ms: float = Field(60.0, gt=0, description="device time spent on one configuration")
-    few: int = Field(3, ge=1, description="repeats when one launch takes the budget or more")
+    few: int = Field(3, ge=1, description="repeats of a launch that is long or far from the best")
+    near: float = Field(0.1, ge=0, description="how far above the best is still near it")
+    coarse: float = Field(0.02, gt=0, lt=1, description="precision of what is not near the best")
 
     @model_validator(mode="after")
     def _order(self) -> Repeats:

@@ -137,8 +137,8 @@ def remaining(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
             if {"gpu": shard.labels["gpu"], **problem, **configuration} not in journal
         ]
         if todo:
-            mark = marks.get(tuple(problem.values()))
-            tasks.append({"problem": problem, "configurations": todo, "mark_ms": mark})
+            known = marks.get(tuple(problem.values()), {})
+            tasks.append({"problem": problem, "configurations": todo, **known})
     # The control is measured first: until then there is nothing to hold the card to.
     control = control_problem(shard)
     return sorted(tasks, key=lambda task: task["problem"] != control)
@@ -174,8 +174,8 @@ def _to_explore(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
             {
                 "problem": problem,
                 "configurations": [],
-                "mark_ms": marks.get(key),
                 "explore": explore,
+                **marks.get(key, {}),
             }
         )
     return tasks
@@ -253,7 +253,7 @@ def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
             doubtful.setdefault(problem, []).append(names)
     wanted = {tuple(problem.values()): problem for problem in shard.problems}
     return [
-        {"problem": wanted[key], "configurations": todo, "mark_ms": marks.get(key), "attempt": 2}
+        {"problem": wanted[key], "configurations": todo, "attempt": 2, **marks.get(key, {})}
         for key, todo in doubtful.items()
         if key in wanted
     ]
@@ -300,11 +300,14 @@ def seconds_of(notes: list[dict[str, Any]]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in seconds.items()}
 
 
-def _marks(spec: Spec, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:
-    """What hopeless configurations of a problem are held to (see ``measure.ProblemContext``)."""
+def _marks(spec: Spec, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, float]]:
+    """``best_ms`` and ``mark_ms`` of problems (see :class:`launchwise.measure.ProblemContext`)."""
     ok = _by_problem(spec, [row for row in rows if row["status"] == "ok"])
     return {
-        key: min(max(row["time_ms"], row["first_ms"]) for row in members)
+        key: {
+            "best_ms": min(row["time_ms"] for row in members),
+            "mark_ms": min(max(row["time_ms"], row["first_ms"]) for row in members),
+        }
         for key, members in ok.items()
     }
 

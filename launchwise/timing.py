@@ -32,6 +32,20 @@ def relative_error(times_ms: list[float]) -> float:
     return error / statistics.median(times_ms)
 
 
+def repeat_columns(times_ms: list[float]) -> dict[str, float | int]:
+    """Columns of a row that follow from its repeats: their number, spread, error and outliers.
+
+    NaN where there are too few repeats to say anything.
+    """
+    error = relative_error(times_ms)
+    return {
+        "repeats": len(times_ms),
+        "spread_ms": spread_ms(times_ms) if len(times_ms) > 1 else math.nan,
+        "relative_error": error if math.isfinite(error) else math.nan,
+        "outlier_repeats": outlier_repeats(times_ms),
+    }
+
+
 def outlier_repeats(times_ms: list[float]) -> int:
     """Repeats outside Tukey's fences (1.5 interquartile ranges): a flag, nothing is deleted."""
     if len(times_ms) < FEWEST:
@@ -60,8 +74,18 @@ class Repeated:
     launches: int
 
 
-def repeat(timed: Callable[[int], list[float]], repeats: Repeats, first_ms: float) -> list[float]:
+def repeat(
+    timed: Callable[[int], list[float]],
+    repeats: Repeats,
+    first_ms: float,
+    best_ms: float = math.inf,
+    begun: list[float] | None = None,
+) -> list[float]:
     """Repeat until the median is known well enough or the budget of device time is spent.
+
+    Time is spent where it decides something: a configuration that is not near the best so far
+    needs ``few`` repeats and the precision ``coarse``, one that is needs ``minimum`` and
+    ``precision``.
 
     Parameters
     ----------
@@ -69,14 +93,21 @@ def repeat(timed: Callable[[int], list[float]], repeats: Repeats, first_ms: floa
         Gives the times (ms) of so many repeats.
     first_ms
         What one repeat took before: a repeat that takes most of the budget is not made often.
+    best_ms
+        The best median so far of the same problem; infinite for a configuration that is to be
+        known well wherever it lies.
+    begun
+        Repeats that were made already.
     """
+    few = min(repeats.few, repeats.minimum)
     long = first_ms * repeats.minimum > repeats.budget_ms
-    batch = min(repeats.few, repeats.minimum) if long else repeats.minimum
-    times = timed(batch)
-    while (
-        len(times) < repeats.maximum
-        and sum(times) < repeats.budget_ms
-        and relative_error(times) > repeats.precision
-    ):
-        times += timed(min(batch, repeats.maximum - len(times)))
+    times = list(begun or []) or timed(few)
+    while len(times) < repeats.maximum and sum(times) < repeats.budget_ms:
+        near = statistics.median(times) <= (1 + repeats.near) * best_ms
+        least = repeats.minimum if near and not long else few
+        precision = repeats.precision if near else max(repeats.precision, repeats.coarse)
+        if len(times) >= least and relative_error(times) <= precision:
+            break
+        missing = least - len(times) if len(times) < least else least
+        times += timed(min(missing, repeats.maximum - len(times)))
     return times

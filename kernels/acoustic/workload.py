@@ -6,6 +6,7 @@ scale = (dt / h)^2 and lap the sum of the three second differences times h^2.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -173,6 +174,7 @@ class Acoustic(Workload):
         return AcousticSession(self, device, problem, padding, seed, numpy_reference=small)
 
 
+@functools.cache
 def check_build(dtype: str) -> Build:
     """Build of fill, reference and compare for arrays of ``dtype``."""
     return Build.of("check.cu", {"REAL": "float" if dtype == "float32" else "double"})
@@ -201,6 +203,7 @@ class AcousticSession(Session):
         cells = self.pitch * self.n * self.n
         self.working_set_bytes = 4 * cells * self.dtype.itemsize
         self._buffers: list[Buffer] = []
+        self._builds: dict[tuple[str, int], Build] = {}
         try:
             self.u_new, self.u, self.u_old, self.velocity = (
                 self._allocate(cells * self.dtype.itemsize) for _ in range(4)
@@ -270,7 +273,10 @@ class AcousticSession(Session):
 
     def launch(self, configuration: Mapping[str, Any]) -> Launch:
         """See :meth:`launchwise.workload.Session.launch`."""
-        build = self.workload.build(self.problem, configuration)
+        kind = str(configuration["variant"]), int(configuration["row_padding"])
+        if kind not in self._builds:
+            self._builds[kind] = self.workload.build(self.problem, configuration)
+        build = self._builds[kind]
         block, grid = launch_shape(self.workload.spec, self.problem, configuration)
         index = np.int32 if dict(build.defines)["INDEX"] == "int" else np.int64
         arguments: tuple[Any, ...] = (

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from launchwise.control import Watched
 from launchwise.errors import UserError
-from launchwise.measure import LaunchFailed, TimingDevice
+from launchwise.measure import LaunchFailed, OutOfMemory, TimingDevice
 from launchwise.serving import Task, serve
 from launchwise.settings import Method
 from launchwise.spec import load_spec
@@ -81,7 +81,7 @@ def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
         method = Method.model_validate(job["method"])
         watched = Watched(**job["control"]) if job.get("control") else None
         serve(device, workload, method, _tasks(device), job["seed"], say, watched)
-    except (LaunchFailed, UserError) as error:
+    except (LaunchFailed, OutOfMemory, UserError) as error:
         say({"event": "fatal", "reason": str(error)})
         return 3
     return 0

@@ -130,7 +130,10 @@ class CudaDevice:
             bundle, kernel = self._kernel(launch)
             place = (bundle.path, kernel.cubin)
             if place not in self._modules:
-                self._modules[place] = cuda.module_from_buffer(bundle.cubin(kernel.cubin))
+                try:
+                    self._modules[place] = cuda.module_from_buffer(bundle.cubin(kernel.cubin))
+                except cuda.Error as error:
+                    raise self._failed(error) from error
             function = self._modules[place].get_function(symbol)
             kinds = [
                 "P" if hasattr(argument, "allocation") else np.dtype(type(argument)).char
@@ -239,9 +242,11 @@ class CudaDevice:
         }
 
     @staticmethod
-    def _failed(error: cuda.Error) -> LaunchFailed:
+    def _failed(error: cuda.Error) -> LaunchFailed | OutOfMemory:
         """Find out whether the context survived: only a new process mends a lost one."""
         reason = " ".join(str(error).split())
+        if isinstance(error, cuda.MemoryError):
+            return OutOfMemory(reason)
         try:
             cuda.Context.synchronize()
         except cuda.Error:

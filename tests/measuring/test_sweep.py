@@ -19,7 +19,8 @@ from launchwise.errors import UserError
 from launchwise.journal import Journal, read_journal
 from launchwise.rows import rows_to_table
 from launchwise.schemas import measurement_schema
-from launchwise.space import configurations
+from launchwise.settings import Method, Repeats
+from launchwise.space import baseline, configurations
 from launchwise.sweep import Interrupted, Shard, measure_shard
 from launchwise.tables import read_table, write_table
 from tests.support.samples import profile
@@ -64,6 +65,25 @@ def test_a_sweep_measures_every_configuration_once(
     write_table(tmp_path / "sweep.parquet", table, schema)
     assert read_table(tmp_path / "sweep.parquet", schema).equals(table)
     assert (table["max_error"] <= table["tolerance"]).all()
+
+
+def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    repeats = Repeats(minimum=5, maximum=5, few=2, near=0.0, precision=0.99, coarse=0.99)
+    method = Method(repeats=repeats, slow_factor=1e9, graph_below_us=0, control_s=0, rest=False)
+    rows = run(make_shard(PROBLEMS, method=method), tmp_path / "journal.jsonl")
+    default = baseline(make_shard(PROBLEMS).spec).items()
+    assert {len(row["times_ms"]) for row in rows if default <= row.items()} == {5}
+    best: dict[tuple[Any, ...], float] = {}
+    for row in rows:
+        problem = row["n"], row["dtype"]
+        if len(row["times_ms"]) < 5:
+            # Known to be no best from so few.
+            assert row["time_ms"] > best[problem]
+            assert len(row["times_ms"]) == 2
+        best[problem] = min(row["time_ms"], best.get(problem, row["time_ms"]))
+    assert {len(row["times_ms"]) for row in rows} == {2, 5}
 
 
 def test_a_second_run_measures_nothing(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
@@ -163,7 +183,6 @@ def test_a_hopeless_configuration_is_launched_once(
     slow = [row for row in rows if row["status"] == "slow"]
     assert [(row["variant"], row["tx"]) for row in slow] == [("omp_tile", 2)]
     assert slow[0]["times_ms"] == [slow[0]["first_ms"]]
-    assert slow[0]["repeats"] == 1
 
 
 DRIVER = """

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.settings import Repeats
-from launchwise.timing import outlier_repeats, relative_error, repeat, spread_ms
+from launchwise.timing import (
+    outlier_repeats,
+    relative_error,
+    repeat,
+    repeat_columns,
+    spread_ms,
+)
 
 times = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=50)
 
@@ -47,6 +53,17 @@ def test_three_repeats_are_too_few_for_fences() -> None:
     assert outlier_repeats([1.0, 1.0, 50.0]) == 0
 
 
+def test_columns_of_repeats_say_nothing_where_there_are_too_few() -> None:
+    found = repeat_columns([1.0, 1.02, 1.04, 1.03, 9.0])
+    assert (found["repeats"], found["outlier_repeats"]) == (5, 1)
+    assert found["relative_error"] == relative_error([1.0, 1.02, 1.04, 1.03, 9.0])
+    one = repeat_columns([1.0])
+    assert one["repeats"] == 1
+    assert math.isnan(one["spread_ms"])
+    assert math.isnan(one["relative_error"])
+    assert repeat_columns([])["repeats"] == 0
+
+
 class Stopwatch:
     """Gives planned times and counts how many were asked for."""
 
@@ -78,6 +95,31 @@ def test_the_budget_ends_it() -> None:
 def test_a_launch_as_long_as_the_budget_is_timed_a_few_times() -> None:
     watch = Stopwatch([100.0, 130.0])
     assert len(repeat(watch, Repeats(minimum=5, few=3, budget_ms=60), 100.0)) == 3
+
+
+def test_what_is_far_from_the_best_is_known_well_enough_sooner() -> None:
+    limits = Repeats(minimum=5, few=3, near=0.1, precision=0.005, coarse=0.02)
+    assert len(repeat(Stopwatch([1.2]), limits, 1.2, best_ms=1.0)) == 3
+    assert len(repeat(Stopwatch([1.05]), limits, 1.05, best_ms=1.0)) == 5
+    assert len(repeat(Stopwatch([0.9]), limits, 0.9, best_ms=1.0)) == 5
+    # A spread of 1 %: enough for the one, not for the other.
+    wavering = [1.0, 1.01, 0.99, 1.015, 0.985]
+    far = repeat(Stopwatch([2 * time for time in wavering]), limits, 2.0, best_ms=1.0)
+    assert len(far) == 3
+    assert relative_error(far) > limits.precision
+    near = repeat(Stopwatch(wavering), limits, 1.0, best_ms=1.0)
+    assert relative_error(near) <= limits.precision or len(near) == limits.maximum
+
+
+def test_a_far_one_that_wavers_is_repeated_all_the_same() -> None:
+    limits = Repeats(minimum=5, few=3, maximum=30, budget_ms=1e9)
+    assert len(repeat(Stopwatch([2.0, 2.5, 3.0]), limits, 2.0, best_ms=1.0)) == 30
+
+
+def test_repeats_that_were_made_already_count() -> None:
+    watch = Stopwatch([1.0])
+    assert repeat(watch, Repeats(minimum=5), 1.0, begun=[1.0, 1.0, 1.0]) == [1.0] * 5
+    assert watch.given == 2
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=9), st.integers(1, 9), st.integers(0, 20))
