@@ -41,15 +41,15 @@ from typing import Any
 import numpy as np
 import yaml
 
-from launchwise.cards import cards, free_card
-from launchwise.journal import Journal, read_journal
-from launchwise.parts import Alongside
+from launchwise.measuring.cards import cards, free_card
+from launchwise.measuring.journal import Journal, read_journal
+from launchwise.measuring.parts import Alongside
+from launchwise.measuring.sweep import Shard, measure_shard, seconds_of
 from launchwise.provenance import commit, now, versions
 from launchwise.settings import Method, Repeats
 from launchwise.space import configurations
 from launchwise.spec import Spec, load_spec
 from launchwise.storage import write_json
-from launchwise.sweep import Shard, measure_shard, seconds_of
 from launchwise.workload import builds_in_order, load_workload
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from launchwise.cards import cards
-from launchwise.compile import SOURCES
 from launchwise.errors import UserError, unknown
-from launchwise.recommenders import kinds
+from launchwise.learning.recommenders import kinds
+from launchwise.measuring.cards import cards
+from launchwise.measuring.compile import SOURCES
 from launchwise.settings import Experiment, Settings, load_experiment
 from launchwise.space import Problem, cut
 from launchwise.typed import read_yaml

@@ -1,7 +1,7 @@
 # What the rules of a study have in common: files of its GPUs, its workload and its splits.
 from pathlib import Path
 
-from launchwise.recommenders import source
+from launchwise.learning.recommenders import source
 
 
 def folder_of(study):

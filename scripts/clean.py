@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.clean import clean
+from launchwise.learning.clean import clean
+from launchwise.learning.splits import read_folds
 from launchwise.schemas import measurement_schema, removed_schema, training_schema
 from launchwise.scripting import log, running
 from launchwise.settings import Fences
 from launchwise.spec import load_spec
-from launchwise.splits import read_folds
 from launchwise.tables import read_table, write_table
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.compile import compile_bundle
+from launchwise.measuring.compile import compile_bundle
 from launchwise.scripting import running
 from launchwise.spec import load_spec
 from launchwise.workload import builds_in_order, load_workload

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from launchwise.cards import free_card, selects
 from launchwise.errors import UserError
 from launchwise.gpu import GpuProfile, write_profile
+from launchwise.measuring.cards import free_card, selects
 from launchwise.scripting import running
 from launchwise.settings import Gpu
 from launchwise.typed import validated

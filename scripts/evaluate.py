@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.evaluate import Truth, evaluate, summarise
-from launchwise.features import Domain
 from launchwise.gpu import read_profile
+from launchwise.learning.evaluate import Truth, evaluate, summarise
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import read_folds
 from launchwise.schemas import evaluation_schema, measurement_schema, recommendation_schema
 from launchwise.scripting import running
 from launchwise.spec import load_spec
-from launchwise.splits import read_folds
 from launchwise.storage import write_json
 from launchwise.tables import read_facts, read_table, write_table
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from launchwise.features import Domain
 from launchwise.gpu import read_profile
-from launchwise.recommending import recommend_baselines, recommend_model
+from launchwise.learning.features import Domain
+from launchwise.learning.recommending import recommend_baselines, recommend_model
+from launchwise.learning.splits import read_folds
 from launchwise.schemas import recommendation_schema
 from launchwise.scripting import log, running
 from launchwise.spec import load_spec
-from launchwise.splits import read_folds
 from launchwise.tables import write_table
 
 if TYPE_CHECKING:

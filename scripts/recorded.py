@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launchwise.errors import UserError
-from launchwise.rows import check_one_way
+from launchwise.measuring.rows import check_one_way
 from launchwise.schemas import measurement_schema
 from launchwise.scripting import running
 from launchwise.spec import load_spec

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from launchwise.gpu import read_profile
+from launchwise.learning.splits import make_splits
 from launchwise.schemas import measurement_schema
 from launchwise.scripting import running
 from launchwise.settings import Split
 from launchwise.spec import load_spec
-from launchwise.splits import make_splits
 from launchwise.storage import write_json
 from launchwise.tables import read_table
 

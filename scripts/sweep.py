@@ -7,24 +7,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.bundle import Bundle
-from launchwise.cards import Card, free_card
-from launchwise.compile import Compiler
 from launchwise.gpu import GpuProfile, read_profile
-from launchwise.journal import Journal
-from launchwise.parts import Alongside, Beforehand
-from launchwise.progress import Progress
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.cards import Card, free_card
+from launchwise.measuring.compile import Compiler
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.parts import Alongside, Beforehand
+from launchwise.measuring.progress import Progress
+from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard, seconds_of
+from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.provenance import commit, versions
-from launchwise.rows import rows_to_table
 from launchwise.schemas import measurement_schema
 from launchwise.scripting import log, running
 from launchwise.settings import Method
 from launchwise.space import Configuration, Problem, gpu_facts
 from launchwise.spec import Spec, load_spec
 from launchwise.storage import digest
-from launchwise.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard, seconds_of
 from launchwise.tables import write_table
-from launchwise.telemetry import Telemetry, nvml_source
 from launchwise.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def guesses_of(
     if wanted is None:
         return None
     # Models bring large libraries with them, which other sweeps need not wait for.
-    from launchwise.features import Domain
-    from launchwise.guesses import recommended_guesses
+    from launchwise.learning.features import Domain
+    from launchwise.learning.guesses import recommended_guesses
 
     domain = Domain(spec, {profile.name: profile})
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from launchwise.control import Watched
 from launchwise.errors import UserError
-from launchwise.measure import LaunchFailed, OutOfMemory, TimingDevice
-from launchwise.serving import Task, serve
+from launchwise.measuring.control import Watched
+from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
+from launchwise.measuring.serving import Task, serve
 from launchwise.settings import Method
 from launchwise.spec import load_spec
 from launchwise.workload import load_workload

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pycuda.driver as cuda
 
-from launchwise.compile import compile_unit, nvcc_release
 from launchwise.cuda.device import CudaDevice
 from launchwise.errors import UserError
 from launchwise.gpu import CORES_PER_SM, Ceilings, GpuProfile
+from launchwise.measuring.compile import compile_unit, nvcc_release
 from launchwise.provenance import commit, now
 
 COPY_BYTES = 1 << 32

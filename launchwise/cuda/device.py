@@ -15,13 +15,13 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 
 import pycuda.driver as cuda
 
-from launchwise.bundle import Bundle, Kernel
 from launchwise.cuda.graphs import Graphs, GraphsMissing
 from launchwise.cuda.slices import enter_slice, resident_blocks
 from launchwise.errors import UserError
-from launchwise.measure import LaunchFailed, OutOfMemory
-from launchwise.telemetry import THROTTLED, clock_reasons
-from launchwise.timing import Repeated
+from launchwise.measuring.bundle import Bundle, Kernel
+from launchwise.measuring.measure import LaunchFailed, OutOfMemory
+from launchwise.measuring.telemetry import THROTTLED, clock_reasons
+from launchwise.measuring.timing import Repeated
 from launchwise.workload import Buffer, Launch
 
 FLUSH_FACTOR = 2
@@ -41,8 +41,8 @@ class CudaBuffer:
 class CudaDevice:
     """The first visible CUDA device, or about ``slice_sms`` of its SMs.
 
-    Implements :class:`launchwise.measure.TimingDevice`. Everything runs on the context's default
-    stream, in order.
+    Implements :class:`launchwise.measuring.measure.TimingDevice`. Everything runs on the context's
+    default stream, in order.
 
     Raises
     ------
@@ -156,7 +156,7 @@ class CudaDevice:
             raise self._failed(error) from error
 
     def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
-        """See :class:`launchwise.measure.TimingDevice`: CUDA events around every launch."""
+        """See :class:`TimingDevice`: CUDA events around every launch."""
         while len(self._events) < 2 * repeats:
             self._events.append(cuda.Event())
         function, arguments = self._function(launch), _plain(launch.arguments)
@@ -176,7 +176,7 @@ class CudaDevice:
             raise self._failed(error) from error
 
     def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
-        """See :class:`launchwise.measure.TimingDevice`; without graphs, launches in a row."""
+        """See :class:`TimingDevice`; without graphs, launches in a row."""
         function, arguments = self._function(launch), _plain(launch.arguments)
 
         def queue(stream: Any) -> None:
@@ -206,7 +206,7 @@ class CudaDevice:
         return times
 
     def sustain(self, launch: Launch, launches: int) -> None:
-        """See :class:`launchwise.measure.TimingDevice`."""
+        """See :class:`TimingDevice`."""
         function, arguments = self._function(launch), _plain(launch.arguments)
         for _ in range(launches):
             self._queue(function, launch.grid, launch.block, arguments)
@@ -216,7 +216,7 @@ class CudaDevice:
             raise self._failed(error) from error
 
     def throttled(self) -> bool:
-        """See :class:`launchwise.measure.TimingDevice`; NVML is asked, so never while timing."""
+        """See :class:`TimingDevice`; NVML is asked, so never while timing."""
         if self._reasons is None:
             self._reasons = clock_reasons(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
         return bool(THROTTLED & self._reasons())
@@ -227,7 +227,7 @@ class CudaDevice:
         self.fill_bytes(self._flush, 0)
 
     def resources(self, launch: Launch) -> dict[str, Any]:
-        """See :class:`launchwise.measure.TimingDevice`: from ptxas, and the driver's occupancy."""
+        """See :class:`TimingDevice`: from ptxas, and the driver's occupancy."""
         bundle, kernel = self._kernel(launch)
         key = (launch.build.symbol(launch.kernel), math.prod(launch.block))
         if key not in self._occupancy:

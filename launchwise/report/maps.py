@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from launchwise.metrics import geometric_mean
+from launchwise.learning.metrics import geometric_mean
 from launchwise.report import theme
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.figures import size_axis

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.metrics import geometric_mean
+from launchwise.learning.metrics import geometric_mean
 from launchwise.report.study import StudyData, remembered
 from launchwise.space import baseline
 from launchwise.spec import Spec

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from launchwise.gpu import GpuProfile
-from launchwise.metrics import geometric_mean
+from launchwise.learning.metrics import geometric_mean
 from launchwise.report import figures, models, trust, wording
 from launchwise.report.blocks import (
     Block,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.measuring.telemetry import THROTTLED
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, table
 from launchwise.schemas import UNKNOWN
-from launchwise.telemetry import THROTTLED
 
 TASKS = {
     "start": "opening the device",

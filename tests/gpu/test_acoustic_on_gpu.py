@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from launchwise import space
-from launchwise.cards import cards, free_card
 from launchwise.gpu import GpuProfile
-from launchwise.journal import Journal, read_notes
-from launchwise.parts import Alongside
-from launchwise.rows import rows_to_table
+from launchwise.measuring.cards import cards, free_card
+from launchwise.measuring.journal import Journal, read_notes
+from launchwise.measuring.parts import Alongside
+from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.sweep import Shard, measure_shard, seconds_of
+from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.settings import Method
 from launchwise.space import gpu_facts
 from launchwise.spec import load_spec
-from launchwise.sweep import Shard, measure_shard, seconds_of
-from launchwise.telemetry import Telemetry, nvml_source
 from launchwise.workload import builds_in_order, load_workload
 
 pytestmark = pytest.mark.gpu

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from launchwise.measuring.sweep import Shard
 from launchwise.settings import Method, Repeats
 from launchwise.spec import Spec, load_spec
-from launchwise.sweep import Shard
 from launchwise.workload import Workload, load_workload
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"

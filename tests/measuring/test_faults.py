@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from supervising import ending, finished, pids, row_lines
 
+from launchwise.measuring.sweep import PATIENCE, Shard
 from launchwise.settings import Method
-from launchwise.sweep import PATIENCE, Shard
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"

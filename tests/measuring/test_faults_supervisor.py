@@ -21,7 +21,7 @@ from supervising import (
 )
 from sweep_script import finished_stage, last_words, stage
 
-from launchwise.sweep import EXIT_RESUMABLE, Shard
+from launchwise.measuring.sweep import EXIT_RESUMABLE, Shard
 
 MakeShard = Callable[..., Shard]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from launchwise.bundle import Bundle
 from launchwise.errors import UserError
-from launchwise.journal import Journal, read_journal
-from launchwise.parts import Alongside, Part
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.journal import Journal, read_journal
+from launchwise.measuring.parts import Alongside, Part
+from launchwise.measuring.sweep import Shard, measure_shard
 from launchwise.spec import load_spec
-from launchwise.sweep import Shard, measure_shard
 from launchwise.workload import builds_in_order, load_workload
 
 PROBLEMS = [{"n": 20, "dtype": dtype, "order": 2} for dtype in ("float32", "float64")]

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from launchwise.errors import UserError
-from launchwise.journal import Journal, read_journal
-from launchwise.rows import rows_to_table
+from launchwise.measuring.journal import Journal, read_journal
+from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.sweep import Interrupted, Shard, measure_shard
 from launchwise.schemas import measurement_schema
 from launchwise.settings import Method, Repeats
 from launchwise.space import baseline, configurations
-from launchwise.sweep import Interrupted, Shard, measure_shard
 from launchwise.tables import read_table, write_table
 from tests.support.samples import profile
 
@@ -188,11 +188,11 @@ def test_a_hopeless_configuration_is_launched_once(
 DRIVER = """
 import json, sys
 from pathlib import Path
-from launchwise.journal import Journal
-from launchwise.parts import Beforehand
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.parts import Beforehand
 from launchwise.settings import Method
 from launchwise.spec import load_spec
-from launchwise.sweep import Interrupted, Shard, measure_shard
+from launchwise.measuring.sweep import Interrupted, Shard, measure_shard
 job = json.loads(sys.argv[1])
 job["method"] = Method.model_validate(job["method"])
 job["folder"] = Path(job["folder"])

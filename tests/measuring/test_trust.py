@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from launchwise.journal import Journal, read_journal, read_notes
+from launchwise.measuring.journal import Journal, read_journal, read_notes
+from launchwise.measuring.sweep import Shard, measure_shard, remaining, second_attempts
+from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.settings import Method, Repeats
-from launchwise.sweep import Shard, measure_shard, remaining, second_attempts
-from launchwise.telemetry import Sample, Telemetry
 from tests.measuring.conftest import QUICK
 from tests.support.samples import profile
 

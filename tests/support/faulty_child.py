@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from host_device import HostDevice
 
 from launchwise.cuda import child
-from launchwise.measure import LaunchFailed, OutOfMemory
+from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 from launchwise.spec import load_spec
 from launchwise.workload import Launch
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from launchwise.builds import translation_unit
-from launchwise.measure import OutOfMemory
-from launchwise.parts import Part
-from launchwise.timing import Repeated
+from launchwise.measuring.measure import OutOfMemory
+from launchwise.measuring.parts import Part
+from launchwise.measuring.timing import Repeated
 from launchwise.workload import Buffer, Launch
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
@@ -46,7 +46,7 @@ class HostBuffer:
 
 
 class HostDevice:
-    """See :class:`launchwise.measure.TimingDevice`.
+    """See :class:`launchwise.measuring.measure.TimingDevice`.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from host_device import HostDevice
 
 from launchwise.cuda.child import run
-from launchwise.measure import LaunchFailed
+from launchwise.measuring.measure import LaunchFailed
 from launchwise.spec import load_spec
 from launchwise.workload import Launch
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.evaluate import summarise
 from launchwise.gpu import Ceilings, GpuProfile
+from launchwise.learning.evaluate import summarise
 from launchwise.report.study import StudyData
 from launchwise.settings import ModelEntry, Study
 from launchwise.space import baseline

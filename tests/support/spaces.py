@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from launchwise.explore import RandomDraws
+from launchwise.measuring.explore import RandomDraws
 from launchwise.space import Configuration, Problem
 from launchwise.spec import Spec
 

@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from host_device import HostDevice
 
 from launchwise.cuda.child import run
+from launchwise.measuring.timing import Repeated
 from launchwise.spec import load_spec
-from launchwise.timing import Repeated
 from launchwise.workload import Launch
 
 

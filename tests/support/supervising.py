@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.errors import UserError
-from launchwise.journal import Journal, read_journal
+from launchwise.measuring.journal import Journal, read_journal
+from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard
 from launchwise.space import configurations
-from launchwise.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard
 
 FINGERPRINT = "print"
 PATIENCE_S = 60.0

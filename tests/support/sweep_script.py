@@ -14,14 +14,14 @@ from typing import Any
 from samples import ROOT, profile
 from supervising import Supervisor, finished
 
-import launchwise.cards
-import launchwise.sweep
-from launchwise.bundle import write_bundle
-from launchwise.cards import Card
+import launchwise.measuring.cards
+import launchwise.measuring.sweep
 from launchwise.gpu import write_profile
-from launchwise.journal import read_journal
+from launchwise.measuring.bundle import write_bundle
+from launchwise.measuring.cards import Card
+from launchwise.measuring.journal import read_journal
+from launchwise.measuring.sweep import Shard
 from launchwise.schemas import measurement_schema
-from launchwise.sweep import Shard
 from launchwise.tables import read_table
 
 CARD = Card(index=0, uuid="GPU-none", device_name="Made-up GPU", arch="sm_90", driver="none")
@@ -39,8 +39,8 @@ def sweep_script(shard: Shard, journal: Path, output: Path) -> Callable[[], int]
         index = {"arch": CARD.arch, "toolkit": "none", "fingerprint": "none"}
         write_bundle(bundle, {**index, "cubins": [], "builds": {}}, {})
         write_profile(folder / "profile.json", profile(shard.labels["gpu"], sms=2))
-        launchwise.cards.cards = lambda: [CARD]
-        launchwise.sweep.Shard = _ours(shard)  # type: ignore[assignment, misc]
+        launchwise.measuring.cards.cards = lambda: [CARD]
+        launchwise.measuring.sweep.Shard = _ours(shard)  # type: ignore[assignment, misc]
         # Locks of made-up cards are no business of other processes.
         tempfile.tempdir = str(folder)
         logging.getLogger("launchwise").handlers.clear()

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise.builds import Build, spread, translation_unit
-from launchwise.bundle import INDEX, Bundle, Kernel, write_bundle
 from launchwise.errors import UserError
+from launchwise.measuring.bundle import INDEX, Bundle, Kernel, write_bundle
 from launchwise.space import configurations
 from launchwise.spec import Spec
 from launchwise.workload import builds_in_order, load_workload

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from launchwise import cards as module
-from launchwise.cards import Card, cards, free_card, selects, visible
 from launchwise.errors import UserError
+from launchwise.measuring import cards as module
+from launchwise.measuring.cards import Card, cards, free_card, selects, visible
 
 A = Card(0, "GPU-aaaa1111", "NVIDIA A100-SXM4-80GB", "sm_80", "580.0")
 B = Card(1, "GPU-bbbb2222", "NVIDIA H200", "sm_90", "580.0")
@@ -85,7 +85,7 @@ def test_a_card_that_is_not_there_is_one_line_that_names_the_gpu(
 WORKER = """
 import sys, time
 from pathlib import Path
-from launchwise import cards
+from launchwise.measuring import cards
 listing = [cards.Card(n, f"GPU-{n}", "made up", "sm_90", "1") for n in range(int(sys.argv[1]))]
 cards.cards = lambda: listing
 cards.POLL_S = 0.01

@@ -11,9 +11,9 @@ import pytest
 
 from launchwise import space
 from launchwise.builds import Build
-from launchwise.bundle import Bundle
-from launchwise.compile import compile_bundle, fingerprint, nvcc_release, parse_resources
 from launchwise.errors import UserError
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.compile import compile_bundle, fingerprint, nvcc_release, parse_resources
 from launchwise.spec import Spec, load_spec
 from launchwise.workload import builds_in_order, load_workload
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from launchwise import space
 from launchwise.draws import Draws, Key
-from launchwise.explore import RandomDraws, TreeParzen
+from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.space import Configuration
 from launchwise.spec import Spec
 from tests.support.spaces import LARGE, POWERS, PROBLEM, driven, key, large, made
@@ -245,7 +245,7 @@ def test_nothing_but_failures_stops_nothing(kind: Callable[..., RandomDraws]) ->
 
 def test_loading_the_module_does_not_load_optuna(root: Path) -> None:
     """The measuring process starts often, and mostly needs none of it."""
-    script = "import sys, launchwise.explore; print('optuna' in sys.modules)"
+    script = "import sys, launchwise.measuring.explore; print('optuna' in sys.modules)"
     command = [sys.executable, "-c", script]
     found = subprocess.run(command, cwd=root, capture_output=True, check=True)
     assert found.stdout.strip() == b"False"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from launchwise.explore import RandomDraws, TreeParzen
+from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.space import Configuration
 from tests.support.spaces import LARGE, POWERS, PROBLEM, best, driven, large, made
 

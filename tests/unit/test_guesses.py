@@ -16,18 +16,18 @@ import pytest
 from launchwise import space
 from launchwise.draws import Draws
 from launchwise.errors import UserError
-from launchwise.explore import RandomDraws
-from launchwise.features import Domain
-from launchwise.guesses import load_fitted, recommended_guesses
-from launchwise.recommenders import recommender_class
+from launchwise.learning.features import Domain
+from launchwise.learning.guesses import load_fitted, recommended_guesses
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import ALL
+from launchwise.learning.training import train_model
+from launchwise.measuring.explore import RandomDraws
 from launchwise.schemas import training_schema
 from launchwise.settings import ModelEntry, Search
 from launchwise.space import Configuration, Problem
 from launchwise.spec import Spec
-from launchwise.splits import ALL
 from launchwise.storage import write_json
 from launchwise.tables import write_table
-from launchwise.training import train_model
 from tests.support.samples import measurements, profile
 from tests.support.spaces import LARGE, PROBLEM, large, made
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise.errors import UserError
-from launchwise.journal import Journal, read_journal, read_notes
+from launchwise.measuring.journal import Journal, read_journal, read_notes
 
 KEYS = ["gpu", "n"]
 
@@ -168,7 +168,7 @@ def test_a_file_cut_at_any_byte_goes_on_to_the_full_set(
 HOLD = """
 import sys
 from pathlib import Path
-from launchwise.journal import Journal
+from launchwise.measuring.journal import Journal
 with Journal(Path(sys.argv[1]), "f", ["gpu", "n"]) as journal:
     journal.append({"gpu": "g", "n": 1})
     print("open", flush=True)

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise import space
-from launchwise.clean import Cleaned, Scope, check_training, clean, tukey_fences
 from launchwise.errors import UserError
+from launchwise.learning.clean import Cleaned, Scope, check_training, clean, tukey_fences
+from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.schemas import MEASURED, measurement_schema, removed_schema, training_schema
 from launchwise.settings import Fences
 from launchwise.spec import Spec
-from launchwise.splits import ALL, Case, Fold, among
 from launchwise.tables import read_table, write_table
 
 SCOPES = st.sampled_from(["problem", "global"])

@@ -12,19 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise import space
-from launchwise.baselines import BASELINES
-from launchwise.clean import clean
 from launchwise.errors import UserError
-from launchwise.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate, figures, summarise
-from launchwise.features import Domain
-from launchwise.recommenders import recommender_class
-from launchwise.recommending import recommend_baselines, recommend_model
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.clean import clean
+from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate, figures, summarise
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.recommending import recommend_baselines, recommend_model
+from launchwise.learning.splits import ALL, Case, Fold
+from launchwise.learning.training import read_training, train_model
 from launchwise.schemas import evaluation_schema, recommendation_schema, training_schema
 from launchwise.settings import Fences, ModelEntry, Search
 from launchwise.spec import Spec
-from launchwise.splits import ALL, Case, Fold
 from launchwise.tables import read_table, write_table
-from launchwise.training import read_training, train_model
 from tests.support.samples import measurements, profile
 
 GPU = "test"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise import metrics
+from launchwise.learning import metrics
 
 NAN = float("nan")
 times = st.lists(st.integers(1, 20).map(float), min_size=1, max_size=8)

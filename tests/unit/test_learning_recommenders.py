@@ -16,18 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise import space
-from launchwise.baselines import BASELINES
 from launchwise.errors import UserError
 from launchwise.expressions import Formulas
-from launchwise.features import Domain, configuration_codes, labels, regrets
 from launchwise.gpu import GpuProfile, read_profile
-from launchwise.recommender import Judgement, Recommender
-from launchwise.recommenders import kinds, recommender_class
-from launchwise.search import Found, choose, held_out_regret, mend, search, thinned
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.features import Domain, configuration_codes, labels, regrets
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommenders import kinds, recommender_class
+from launchwise.learning.search import Found, choose, held_out_regret, mend, search, thinned
+from launchwise.learning.splits import Case, among, case_codes
+from launchwise.learning.vectors import Columns, raw_names
 from launchwise.spec import GPU_NAMES, Spec
-from launchwise.splits import Case, among, case_codes
 from launchwise.storage import read_json
-from launchwise.vectors import Columns, raw_names
 from tests.support.samples import profile
 
 GPUS = ("h200.sm16", "h200.sm72")

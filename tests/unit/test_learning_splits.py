@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from launchwise import space
 from launchwise.errors import UserError
-from launchwise.search import grouped_folds
-from launchwise.settings import ProblemSplit, Split, TransferSplit
-from launchwise.spec import Spec
-from launchwise.splits import (
+from launchwise.learning.search import grouped_folds
+from launchwise.learning.splits import (
     ALL,
     Case,
     Fold,
@@ -27,6 +25,8 @@ from launchwise.splits import (
     make_splits,
     read_folds,
 )
+from launchwise.settings import ProblemSplit, Split, TransferSplit
+from launchwise.spec import Spec
 from launchwise.storage import write_json
 from tests.support.samples import profile
 

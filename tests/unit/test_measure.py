@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from launchwise.measure import LONGEST_REST, Rest
+from launchwise.measuring.measure import LONGEST_REST, Rest
 
 
 class Card:
@@ -16,7 +16,7 @@ class Card:
         self.is_throttled = throttled
 
     def throttled(self) -> bool:
-        """See :class:`launchwise.measure.TimingDevice`."""
+        """See :class:`launchwise.measuring.measure.TimingDevice`."""
         return self.is_throttled
 
 

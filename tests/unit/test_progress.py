@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.progress import Progress
+from launchwise.measuring.progress import Progress
 
 
 class Clock:

@@ -14,10 +14,10 @@ import pytest
 from launchwise import space
 from launchwise.errors import UserError
 from launchwise.gpu import Ceilings
-from launchwise.rows import check_one_way, make_row, rows_to_table
+from launchwise.measuring.rows import check_one_way, make_row, rows_to_table
+from launchwise.measuring.sweep import seconds_of
 from launchwise.schemas import SINCE_2, measurement_schema
 from launchwise.spec import Spec
-from launchwise.sweep import seconds_of
 from launchwise.tables import METADATA_KEY, read_table, write_table
 
 CEILINGS = Ceilings(copy_bandwidth_gbs=4000.0, launch_overhead_us=2.0, float32_gflops=60000.0)

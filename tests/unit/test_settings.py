@@ -522,7 +522,7 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
 def test_a_live_gpu_without_an_architecture_needs_a_card_here(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from launchwise.cards import Card
+    from launchwise.measuring.cards import Card
 
     mixed = [Card(0, "GPU-1", "NVIDIA A", "sm_80", "1"), Card(1, "GPU-2", "NVIDIA B", "sm_90", "1")]
     found = experiment({"gpus": {"local": {"source": "live"}}})

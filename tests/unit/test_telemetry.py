@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.telemetry import (
+from launchwise.measuring.telemetry import (
     KEEP_S,
     MEANS,
     REASONS,

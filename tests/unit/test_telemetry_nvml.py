@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.telemetry import (
+from launchwise.measuring.telemetry import (
     REASONS,
     THROTTLED,
     NoTelemetry,
@@ -50,7 +50,7 @@ def test_a_card_that_is_not_there_is_no_telemetry_and_no_error() -> None:
 
 READER = """
 import dataclasses, json, sys, time
-from launchwise.telemetry import NoTelemetry, nvml_source
+from launchwise.measuring.telemetry import NoTelemetry, nvml_source
 source = nvml_source(sys.argv[1])
 assert "pynvml" not in sys.modules
 before = time.monotonic()

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.settings import Repeats
-from launchwise.timing import (
+from launchwise.measuring.timing import (
     outlier_repeats,
     relative_error,
     repeat,
     repeat_columns,
     spread_ms,
 )
+from launchwise.settings import Repeats
 
 times = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=50)
 

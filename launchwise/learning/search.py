@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.features import Domain, regrets
-from launchwise.recommender import Recommender
-from launchwise.splits import case_codes
+from launchwise.learning.features import Domain, regrets
+from launchwise.learning.recommender import Recommender
+from launchwise.learning.splits import case_codes
 from launchwise.storage import digest
 
 REGRETS = "regrets"

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.errors import UserError, unknown
-from launchwise.features import Domain
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import Case, case_codes
 from launchwise.space import Problem
-from launchwise.splits import Case, case_codes
 from launchwise.storage import digest_files, read_json, write_json
 
 FACTS_FILE = "recommender.json"
@@ -50,8 +50,8 @@ class Judgement:
 class Recommender(ABC):
     """Recommends a configuration for a problem on a GPU.
 
-    To add one, put a subclass into ``launchwise/recommenders/<kind>.py`` and name that kind in the
-    settings: ``models: {mine: {kind: <kind>, title: …}}``.
+    To add one, put a subclass into ``learning/recommenders/<kind>.py`` and name that kind
+    in the settings: ``models: {mine: {kind: <kind>, title: …}}``.
 
     Parameters
     ----------

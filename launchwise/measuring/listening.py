@@ -14,16 +14,16 @@ from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any
 
 from launchwise.errors import UserError
-from launchwise.feeding import Feeder
-from launchwise.journal import Journal
-from launchwise.progress import Progress
-from launchwise.rows import make_row
+from launchwise.measuring.feeding import Feeder
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.progress import Progress
+from launchwise.measuring.rows import make_row
+from launchwise.measuring.telemetry import Telemetry
 from launchwise.schemas import UNKNOWN
 from launchwise.space import label
-from launchwise.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from launchwise.sweep import Shard
+    from launchwise.measuring.sweep import Shard
 
 NOTICE_S = 0.5
 """How often the supervisor looks for a request to stop while nothing is said."""

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.c45 import C45Tree
 from launchwise.errors import UserError
-from launchwise.features import configuration_codes, labels, regrets
-from launchwise.recommender import Judgement, Recommender
-from launchwise.splits import case_codes
+from launchwise.learning.c45 import C45Tree
+from launchwise.learning.features import configuration_codes, labels, regrets
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.splits import case_codes
 
 FEW = 3
 """Classes with fewer examples than this are named in the report."""

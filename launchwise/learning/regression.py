@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.errors import UserError
-from launchwise.features import Domain, configuration_codes, regrets
-from launchwise.recommender import Judgement, Recommender
-from launchwise.splits import case_codes
+from launchwise.learning.features import Domain, configuration_codes, regrets
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.splits import case_codes
 
 TARGETS = ("regret", "log_ratio", "time")
 RESOLUTION = 0.002
@@ -167,8 +167,8 @@ class Prior:
     columns
         Tunables that name a configuration.
     regrets
-        Number of a configuration (:func:`~launchwise.features.configuration_codes`), as text
-        because JSON's keys are, to its mean regret.
+        Number of a configuration (:func:`~launchwise.learning.features.configuration_codes`), as
+        text because JSON's keys are, to its mean regret.
     """
 
     def __init__(self, columns: list[str], regrets: dict[str, float]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from launchwise.errors import UserError
-from launchwise.regression import Scaling, TimeRegressor
+from launchwise.learning.regression import Scaling, TimeRegressor
 from launchwise.storage import whole_file
 
 WEIGHTS = ("uniform", "distance")

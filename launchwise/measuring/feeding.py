@@ -12,7 +12,7 @@ from launchwise.errors import UserError
 from launchwise.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
-    from launchwise.sweep import Shard
+    from launchwise.measuring.sweep import Shard
 
 
 GRACE_S = 1.0

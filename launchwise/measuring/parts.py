@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from launchwise.builds import Build
-from launchwise.compile import Compiler
+from launchwise.measuring.compile import Compiler
 from launchwise.spec import Spec
 
 LARGEST_GROUP = 16

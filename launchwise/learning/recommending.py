@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.baselines import BASELINES
 from launchwise.errors import UserError
-from launchwise.features import Domain
-from launchwise.recommenders import recommender_class
-from launchwise.splits import Fold
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import Fold
+from launchwise.learning.training import read_training
 from launchwise.storage import read_json
-from launchwise.training import read_training
 
 
 def recommend_model(
@@ -25,7 +25,7 @@ def recommend_model(
     Parameters
     ----------
     folder
-        What :func:`launchwise.training.train_model` wrote.
+        What :func:`launchwise.learning.training.train_model` wrote.
 
     Returns
     -------

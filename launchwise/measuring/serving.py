@@ -3,7 +3,7 @@
 It says what it does in JSON lines: ``problem`` when one is taken in hand, ``start`` before a
 configuration is touched, ``row`` when it is done, ``control`` and ``energy`` when those were
 measured, ``done`` with the seconds that a problem took. Whoever reads them
-(:mod:`launchwise.listening`) knows after a crash which configuration was to blame.
+(:mod:`launchwise.measuring.listening`) knows after a crash which configuration was to blame.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from launchwise.control import Control, Watched
-from launchwise.explore import RandomDraws, TreeParzen
-from launchwise.measure import (
+from launchwise.measuring.control import Control, Watched
+from launchwise.measuring.explore import RandomDraws, TreeParzen
+from launchwise.measuring.measure import (
     LaunchFailed,
     LayoutRun,
     OutOfMemory,
@@ -40,8 +40,8 @@ EXPLORERS: dict[str, Any] = {"random": RandomDraws, "tpe": TreeParzen}
 class Task:
     """One problem and what is still to be measured of it.
 
-    ``best_ms`` and ``mark_ms`` are what :class:`launchwise.measure.ProblemContext` knows already of
-    the problem (None at the beginning); ``attempt`` is 2 for rows that are measured again. With
+    ``best_ms`` and ``mark_ms`` are what :class:`ProblemContext` knows already of the problem (None
+    at the beginning); ``attempt`` is 2 for rows that are measured again. With
     ``explore`` (kind, budget, guesses, known, gpu_facts), what is measured is chosen by an
     explorer, and ``configurations`` is empty. With ``energy``, they are not timed but run in loops
     long enough for the card's counter.

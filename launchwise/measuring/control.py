@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from launchwise.measure import (
+from launchwise.measuring.measure import (
     LayoutRun,
     OutOfMemory,
     ProblemContext,

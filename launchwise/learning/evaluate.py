@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise import metrics, space
-from launchwise.baselines import BASELINES
+from launchwise import space
 from launchwise.errors import UserError
-from launchwise.features import Domain, configuration_codes
+from launchwise.learning import metrics
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.schemas import MEASURED
-from launchwise.splits import Case, Fold, case_codes
 
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.builds import Build, spread, translation_unit
-from launchwise.bundle import write_bundle
 from launchwise.errors import UserError
+from launchwise.measuring.bundle import write_bundle
 from launchwise.spec import Spec
 from launchwise.storage import digest, digest_files
 

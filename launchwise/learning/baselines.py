@@ -8,10 +8,10 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from launchwise.features import Domain, configuration_codes, regrets
-from launchwise.recommender import Judgement, Recommender
-from launchwise.regression import WORST, Prior, distances
-from launchwise.splits import case_codes
+from launchwise.learning.features import Domain, configuration_codes, regrets
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.regression import WORST, Prior, distances
+from launchwise.learning.splits import case_codes
 
 
 class Untiled(Recommender):

@@ -12,10 +12,10 @@ import pandas as pd
 
 from launchwise import space
 from launchwise.gpu import GpuProfile
+from launchwise.learning.splits import Case, case_codes
+from launchwise.learning.vectors import Columns, raw_names
 from launchwise.settings import Selection
 from launchwise.spec import Spec
-from launchwise.splits import Case, case_codes
-from launchwise.vectors import Columns, raw_names
 
 _KEPT = "feature:"
 

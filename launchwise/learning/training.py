@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 
 from launchwise import provenance
-from launchwise.clean import check_training
 from launchwise.errors import UserError
-from launchwise.features import Domain
-from launchwise.recommender import Recommender
-from launchwise.recommenders import recommender_class
+from launchwise.learning.clean import check_training
+from launchwise.learning.features import Domain
+from launchwise.learning.recommender import Recommender
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.search import held_out_regret, search
+from launchwise.learning.splits import ALL, Case, case_codes
 from launchwise.schemas import training_schema
-from launchwise.search import held_out_regret, search
 from launchwise.settings import ModelEntry, Search
-from launchwise.splits import ALL, Case, case_codes
 from launchwise.storage import write_json
 from launchwise.tables import read_facts, read_table
 

@@ -16,15 +16,15 @@ from types import FrameType
 from typing import Any
 
 from launchwise.errors import UserError
-from launchwise.journal import Journal
-from launchwise.listening import Interrupted, Listener, interrupted, run_child
-from launchwise.parts import Parts
-from launchwise.progress import Progress
-from launchwise.rows import make_row
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.listening import Interrupted, Listener, interrupted, run_child
+from launchwise.measuring.parts import Parts
+from launchwise.measuring.progress import Progress
+from launchwise.measuring.rows import make_row
+from launchwise.measuring.telemetry import THROTTLED, Telemetry
 from launchwise.settings import Method
 from launchwise.space import Configuration, Problem, baseline, configurations
 from launchwise.spec import Spec
-from launchwise.telemetry import THROTTLED, Telemetry
 
 __all__ = ["EXIT_RESUMABLE", "Interrupted", "Shard", "measure_shard", "remaining"]
 
@@ -125,7 +125,7 @@ def measure_shard(
 
 
 def remaining(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
-    """Tasks (see :class:`launchwise.serving.Task`) for everything that has no row yet."""
+    """Tasks (see :class:`launchwise.measuring.serving.Task`) for everything that has no row yet."""
     if shard.method.strategy.kind != "exhaustive":
         return _to_explore(shard, journal)
     marks = _marks(shard.spec, journal.rows)
@@ -195,7 +195,7 @@ def control_problem(shard: Shard) -> Problem | None:
 
 
 def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
-    """What :class:`launchwise.control.Watched` needs: the baseline of one problem.
+    """What :class:`launchwise.measuring.control.Watched` needs: the baseline of one problem.
 
     None where none is wanted, or where it was measured and is not right. The first time that this
     card took for it is the reference, also in a later visit; another card of the same model has a
@@ -301,7 +301,7 @@ def seconds_of(notes: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _marks(spec: Spec, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, float]]:
-    """``best_ms`` and ``mark_ms`` of problems (see :class:`launchwise.measure.ProblemContext`)."""
+    """``best_ms`` and ``mark_ms`` of problems (see :class:`.measure.ProblemContext`)."""
     ok = _by_problem(spec, [row for row in rows if row["status"] == "ok"])
     return {
         key: {

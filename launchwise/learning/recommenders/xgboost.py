@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from launchwise.errors import UserError
-from launchwise.regression import TimeRegressor
+from launchwise.learning.regression import TimeRegressor
 from launchwise.storage import whole_file
 
 

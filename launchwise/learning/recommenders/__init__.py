@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from launchwise.errors import UserError, unknown
 
 if TYPE_CHECKING:
-    from launchwise.recommender import Recommender
+    from launchwise.learning.recommender import Recommender
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -26,7 +26,7 @@ def kinds() -> list[str]:
 
 def source(kind: str) -> str:
     """Path of a kind's module from the root of the project: a rule's code depends on it."""
-    return f"launchwise/recommenders/{kind}.py"
+    return f"launchwise/learning/recommenders/{kind}.py"
 
 
 def recommender_class(kind: str, key: str = "models") -> type[Recommender]:
@@ -37,7 +37,7 @@ def recommender_class(kind: str, key: str = "models") -> type[Recommender]:
     UserError
         When there is no such kind.
     """
-    from launchwise.recommender import Recommender
+    from launchwise.learning.recommender import Recommender
 
     if kind not in kinds():
         raise UserError("config.yaml", f"{key}.kind", unknown("kind of model", kind, kinds()))

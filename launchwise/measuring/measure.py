@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from launchwise.measuring.timing import Repeated, repeat
 from launchwise.settings import Method
 from launchwise.space import Configuration, Problem, baseline
-from launchwise.timing import Repeated, repeat
 from launchwise.workload import Device, Launch, Session, Workload
 
 Say = Callable[[dict[str, Any]], None]

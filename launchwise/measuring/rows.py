@@ -11,10 +11,10 @@ import pandas as pd
 
 from launchwise.errors import UserError
 from launchwise.gpu import Ceilings
+from launchwise.measuring.timing import repeat_columns
 from launchwise.provenance import now
 from launchwise.schemas import MEASURED, UNKNOWN, measurement_schema
 from launchwise.spec import Spec
-from launchwise.timing import repeat_columns
 
 NEUTRAL: dict[str, Any] = {
     "time_ms": None,

@@ -12,9 +12,9 @@ import pandas as pd
 
 from launchwise.draws import LISTABLE, Draws
 from launchwise.errors import UserError, unknown
-from launchwise.features import Domain
-from launchwise.recommender import FACTS_FILE, Recommender
-from launchwise.recommenders import recommender_class
+from launchwise.learning.features import Domain
+from launchwise.learning.recommender import FACTS_FILE, Recommender
+from launchwise.learning.recommenders import recommender_class
 from launchwise.space import Configuration, Problem, baseline, feasible, gpu_facts
 from launchwise.spec import Spec
 from launchwise.storage import read_json
@@ -77,7 +77,7 @@ def recommended_guesses(
 
 
 def load_fitted(folder: Path, domain: Domain) -> Recommender:
-    """The recommender that :func:`launchwise.training.train_model` wrote to ``folder``.
+    """The recommender that :func:`launchwise.learning.training.train_model` wrote to ``folder``.
 
     Raises
     ------

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from launchwise.regression import TimeRegressor
-from launchwise.sklearn_files import load_estimator, save_estimator
+from launchwise.learning.regression import TimeRegressor
+from launchwise.learning.sklearn_files import load_estimator, save_estimator
 
 
 class TreeRecommender(TimeRegressor):

@@ -24,10 +24,10 @@ import pandas as pd
 
 from launchwise.errors import UserError
 from launchwise.fences import FEWEST, quartile_fences
+from launchwise.learning.splits import Case, Fold, among, case_codes, case_columns
 from launchwise.schemas import MEASURED
 from launchwise.settings import Fences
 from launchwise.spec import Spec
-from launchwise.splits import Case, Fold, among, case_codes, case_columns
 
 Scope = Literal["problem", "global"]
 SCOPES: tuple[Scope, ...] = ("problem", "global")

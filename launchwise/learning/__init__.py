@@ -1,0 +1,1 @@
+"""From rows to recommendations: cleaning, splits, features, models, searches, evaluation."""
