@@ -46,6 +46,7 @@ from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.parts import Alongside
 from launchwise.measuring.sweep import Shard, measure_shard, seconds_of
 from launchwise.provenance import commit, now, versions
+from launchwise.schemas import MEASURED
 from launchwise.settings import Method, Repeats
 from launchwise.space import configurations
 from launchwise.spec import Spec, load_spec
@@ -105,7 +106,7 @@ def _six(n: int) -> list[dict[str, Any]]:
 SPACES = {
     "launch, one problem, 256^3": Space((), _six(256)[1:2], COARSE, NVRTC),
     "launch, six problems, 256^3": Space((), _six(256), COARSE),
-    "launch, six problems, 160^3, fine": Space((), _six(160), FINE),
+    "launch, twelve problems, 160^3 and 192^3, fine": Space((), [*_six(160), *_six(192)], FINE),
     "build, six problems, 160^3": Space(SHAPE, _six(160), COARSE),
     "mixed, six problems, 160^3, fine": Space(("bx",), _six(160), FINE),
 }
@@ -177,9 +178,12 @@ def ours(
             spent = seconds_of(journal.notes)
         seconds = time.perf_counter() - begin
     rows = read_journal(path)[1]
+    bad = [row for row in rows if row["status"] not in MEASURED]
+    if bad:
+        sys.exit(f"{len(bad)} rows are {bad[0]['status']}: {bad[0]['reason']}")
     return {
         "configurations": len(rows),
-        "statuses": sorted({row["status"] for row in rows}),
+        "given_up": sum(row["status"] == "slow" for row in rows),
         "launches": sum(1 + len(row["times_ms"]) for row in rows),
         "seconds": seconds,
         "builds": len(builds),
@@ -189,7 +193,7 @@ def ours(
             _name(problem): {
                 tuple(int(row[name]) for name in SHAPE): row["time_ms"]
                 for row in rows
-                if row["status"] in ("ok", "slow") and problem.items() <= row.items()
+                if problem.items() <= row.items()
             }
             for problem in problems
         },
@@ -197,7 +201,7 @@ def ours(
 
 
 def _name(problem: dict[str, Any]) -> str:
-    return f"{problem['dtype']} order {problem['order']}"
+    return f"{problem['n']}^3 {problem['dtype']} order {problem['order']}"
 
 
 def kernel_text(folder: Path, spec: Spec, problem: dict[str, Any]) -> str:
@@ -272,7 +276,8 @@ def compare(space: Space, name: str, scratch: Path) -> dict[str, Any]:
                 # Its CuPy back-end cannot read a card's UUID that has a zero byte in it.
                 print(name, run, error, flush=True)
                 continue
-        print(name, run, sides[list(sides)[-1]]["ms_a_configuration"], flush=True)
+        side = {**sides[list(sides)[-1]], "times": None}
+        print(name, run, side, flush=True)
     each = {key: side["ms_a_configuration"] for key, side in sides.items()}
     # The slower of the two runs before and after.
     own = {"launchwise": max(each["launchwise"], each["launchwise again"]), SEVEN: each[SEVEN]}

@@ -139,6 +139,15 @@ class Spec(Strict):
         tunable = self.tunables[column]
         return list(dict.fromkeys([tunable.neutral, *tunable.values]))
 
+    def build_choice(self, configuration: Mapping[str, Any]) -> tuple[Value, ...]:
+        """What of a configuration its build may depend on: the variant and its build tunables.
+
+        Configurations that differ in launch tunables alone share a build: those cost no
+        compilation.
+        """
+        chosen = [name for name, tunable in self.tunables.items() if tunable.kind == "build"]
+        return tuple(configuration[name] for name in ("variant", *chosen))
+
     @property
     def key_columns(self) -> list[str]:
         """Columns whose values no two rows of a sweep share."""

@@ -203,7 +203,7 @@ class AcousticSession(Session):
         cells = self.pitch * self.n * self.n
         self.working_set_bytes = 4 * cells * self.dtype.itemsize
         self._buffers: list[Buffer] = []
-        self._builds: dict[tuple[str, int], Build] = {}
+        self._builds: dict[Hashable, Build] = {}
         try:
             self.u_new, self.u, self.u_old, self.velocity = (
                 self._allocate(cells * self.dtype.itemsize) for _ in range(4)
@@ -273,7 +273,7 @@ class AcousticSession(Session):
 
     def launch(self, configuration: Mapping[str, Any]) -> Launch:
         """See :meth:`launchwise.workload.Session.launch`."""
-        kind = str(configuration["variant"]), int(configuration["row_padding"])
+        kind = self.workload.spec.build_choice(configuration)
         if kind not in self._builds:
             self._builds[kind] = self.workload.build(self.problem, configuration)
         build = self._builds[kind]

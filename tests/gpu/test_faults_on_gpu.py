@@ -144,9 +144,9 @@ def test_a_killed_supervisor_takes_its_endless_kernel_along(
     (spoilt / "linear.cu").write_text(kernel.replace(spot, endless))
     # The host's side says when the kernel, the first to be launched, is on its way.
     host = (spoilt / "workload.py").read_text()
-    spot = "        build = self.workload.build(self.problem, configuration)\n"
+    spot = "        block, grid = launch_shape("
     assert spot in host
-    note = f'{spot}        (self.workload.folder / "launched").touch()\n'
+    note = f'        (self.workload.folder / "launched").touch()\n{spot}'
     (spoilt / "workload.py").write_text(host.replace(spot, note))
 
     def work() -> int:

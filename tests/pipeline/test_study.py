@@ -139,7 +139,7 @@ def test_changed_fences_clean_again_and_split_no_more(study: Project) -> None:
 
 def test_an_edited_library_module_reruns_its_stage_alone(study: Project) -> None:
     before = stamps(study)
-    module = study.folder / "launchwise" / "evaluate.py"
+    module = study.folder / "launchwise" / "learning" / "evaluate.py"
     module.write_text(module.read_text() + "\n# edited\n")
     done = study.snakemake("--cores", "2", "--quiet", "all")
     assert done.returncode == 0, done.stdout + done.stderr
