@@ -44,7 +44,8 @@ import yaml
 from launchwise.measuring.cards import cards, free_card
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.parts import Alongside
-from launchwise.measuring.sweep import Shard, measure_shard, seconds_of
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import measure_shard, seconds_of
 from launchwise.provenance import commit, now, versions
 from launchwise.schemas import MEASURED
 from launchwise.settings import Method, Repeats

@@ -14,11 +14,20 @@ import random
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from launchwise.space import UNKNOWN_GPU, Configuration, Problem, feasible
+from launchwise.space import (
+    MOST_LISTED,
+    UNKNOWN_GPU,
+    Configuration,
+    Growth,
+    Problem,
+    baseline,
+    feasible,
+)
 from launchwise.spec import Spec, Value
 
-LISTABLE = 200_000
-"""Spaces up to this size are gone through in a shuffled order, so that their end is known."""
+LISTABLE = MOST_LISTED
+"""Spaces up to this size, constraints aside, are gone through in a shuffled order, so that their
+end is known."""
 
 TRIES = 1_000
 """Draws from a larger space before constraints are used to find a feasible one."""
@@ -53,15 +62,12 @@ class Draws:
         self._problem = dict(problem)
         self._facts = {**UNKNOWN_GPU, **(gpu_facts or {})}
         self._neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
-        self._used = {
-            name: [tunable for tunable in spec.tunables if tunable in variant.tunables]
-            for name, variant in spec.variants.items()
-        }
+        self._growth = Growth(spec, {**self._facts, **self._problem})
+        self._used = self._growth.used
         self._sizes = {
             name: math.prod(len(spec.tunables[tunable].values) for tunable in used)
             for name, used in self._used.items()
         }
-        self._constraints = {name: self._by_depth(name) for name in spec.variants}
         self.size = sum(self._sizes.values())
         self._seed = seed
         self._orders: dict[str | None, list[int]] = {}
@@ -202,7 +208,7 @@ class Draws:
         variants = list(self._used) if variant is None else [variant]
         dice.shuffle(variants)
         for name in variants:
-            yield from self._below({"variant": name, **self._neutral}, 0, dice, steps)
+            yield from self._below(self._growth.start(name), 0, dice, steps)
 
     def _below(
         self, found: Configuration, depth: int, dice: random.Random, steps: Iterator[int]
@@ -210,7 +216,7 @@ class Draws:
         """Whatever can be made of ``found``, whose first ``depth`` tunables are set."""
         variant = str(found["variant"])
         used = self._used[variant]
-        if next(steps) >= STEPS or not self._promising(found, variant, depth):
+        if next(steps) >= STEPS or not self._growth.promising(found, depth):
             return
         if depth == len(used):
             if self.feasible(found):
@@ -221,24 +227,26 @@ class Draws:
         for value in values:
             yield from self._below({**found, used[depth]: value}, depth + 1, dice, steps)
 
-    def _by_depth(self, variant: str) -> list[list[str]]:
-        """Constraints by the number of tunables that must be set to ask them."""
-        used = self._used[variant]
-        found: list[list[str]] = [[] for _ in range(len(used) + 1)]
-        for text in (*self._spec.variants[variant].constraints, *self._spec.constraints):
-            read = self._spec.formulas.raw_names(text)
-            depth = max((used.index(name) + 1 for name in read if name in used), default=0)
-            found[depth].append(text)
-        return found
 
-    def _promising(self, found: Configuration, variant: str, depth: int) -> bool:
-        """Whether the constraints hold that the last of ``depth`` tunables completes."""
-        names = {**self._facts, **self._problem, **found}
-        for text in self._constraints[variant][depth]:
-            try:
-                if not self._spec.formulas.value(text, names):
-                    return False
-            except ValueError:
-                # A constraint that comes before it may keep it from being asked: see at the end.
-                continue
-        return True
+def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
+    """One configuration for every build that a feasible one may need, the baseline's first.
+
+    That is, for every choice of a variant and its build tunables; the GPU is a lenient guess.
+    Launch tunables are not gone through, however many there are. Where neither a feasible one was
+    found nor all were seen, the choice is taken to have one.
+    """
+    first = baseline(spec)
+    found = {spec.build_choice(first): first} if feasible(spec, problem, first) else {}
+    for name, variant in spec.variants.items():
+        chosen = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
+        for values in itertools.product(*(spec.tunables[each].values for each in chosen)):
+            fixed = dict(zip(chosen, values, strict=True))
+            allowed: dict[str, list[Value]] = {"variant": [name]}
+            allowed |= {each: [value] for each, value in fixed.items()}
+            draws = Draws(spec.narrowed(allowed), problem, None, 0)
+            one = draws.draw(random.Random(0), (), name)
+            if one is None and not draws.ended(name):
+                one = draws.whole({"variant": name, **fixed})
+            if one is not None:
+                found.setdefault(spec.build_choice(one), one)
+    return list(found.values())

@@ -54,6 +54,8 @@ def _are_times(row: Any) -> bool:
     return times.ndim == 1 and bool(np.all(np.isfinite(times) & (times > 0)))
 
 
+_POSITIVE = pa.Check.gt(0)
+
 _EVERY_TIME = pa.Check(
     lambda column: column.map(_are_times), error="must hold positive, finite numbers"
 )
@@ -108,7 +110,6 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
 
     Rates: bytes and FLOP of the problem by its time, and percent of the measured ceilings.
     """
-    positive = pa.Check.gt(0)
     measured = pa.Check(
         lambda table: table["time_ms"].notna() == table["status"].isin(MEASURED),
         name="time_ms",
@@ -127,47 +128,68 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             **configuration_schema(spec),
             "status": _text(checks=pa.Check.isin(STATUSES)),
             "reason": _text(),
-            "time_ms": _real(positive, nullable=True),
-            "times_ms": pa.Column(object, checks=_EVERY_TIME),
-            "repeats": _whole(),
-            "spread_ms": _real(pa.Check.ge(0), nullable=True),
-            "relative_error": _real(pa.Check.ge(0), nullable=True),
-            "outlier_repeats": _whole(),
-            "timer": _text(checks=pa.Check.isin(["", "events", "graph"])),
-            "launches_per_repeat": _whole(),
-            "first_ms": _real(positive, nullable=True),
-            "l2": _text(checks=pa.Check.isin(["", "cold", "warm"])),
-            "max_error": _real(pa.Check.ge(0), nullable=True),
-            "tolerance": _real(positive, nullable=True),
-            "registers": _whole(),
-            "spill_bytes": _whole(),
-            "shared_bytes": _whole(),
-            "occupancy": _real(pa.Check.in_range(0, 1), nullable=True),
-            "bandwidth_gbs": _real(positive, nullable=True),
-            "bandwidth_percent": _real(positive, nullable=True),
-            "flop_rate_gflops": _real(pa.Check.ge(0), nullable=True),
-            "flop_percent": _real(pa.Check.ge(0), nullable=True),
-            "sm_clock_mhz": _real(pa.Check.ge(0), nullable=True),
-            "memory_clock_mhz": _real(pa.Check.ge(0), nullable=True),
-            "temperature_c": _real(nullable=True),
-            "power_w": _real(pa.Check.ge(0), nullable=True),
-            "energy_j": _real(positive, nullable=True),
-            "throttle": _text(),
-            "control_ratio": _real(positive, nullable=True),
-            "attempt": _whole(1),
-            "card": _text(),
-            "driver": _text(),
-            "toolkit": _text(),
-            "backend": _text(),
-            "commit": _text(),
-            "seed": _whole(),
-            "measured_at": _text(),
+            **_time_columns(),
+            **_kernel_columns(),
+            **_card_columns(),
+            **_origin_columns(),
         },
         checks=[measured, repeats],
         unique=spec.key_columns,
         strict=True,
         name="measurements",
     )
+
+
+def _time_columns() -> dict[str, pa.Column]:
+    """How long it took, how well that is known, and whether the result was right."""
+    return {
+        "time_ms": _real(_POSITIVE, nullable=True),
+        "times_ms": pa.Column(object, checks=_EVERY_TIME),
+        "repeats": _whole(),
+        "spread_ms": _real(pa.Check.ge(0), nullable=True),
+        "relative_error": _real(pa.Check.ge(0), nullable=True),
+        "outlier_repeats": _whole(),
+        "timer": _text(checks=pa.Check.isin(["", "events", "graph"])),
+        "launches_per_repeat": _whole(),
+        "first_ms": _real(_POSITIVE, nullable=True),
+        "l2": _text(checks=pa.Check.isin(["", "cold", "warm"])),
+        "max_error": _real(pa.Check.ge(0), nullable=True),
+        "tolerance": _real(_POSITIVE, nullable=True),
+    }
+
+
+def _kernel_columns() -> dict[str, pa.Column]:
+    """What the kernel needs of the GPU, and how much of it it reaches."""
+    return {
+        "registers": _whole(),
+        "spill_bytes": _whole(),
+        "shared_bytes": _whole(),
+        "occupancy": _real(pa.Check.in_range(0, 1), nullable=True),
+        "bandwidth_gbs": _real(_POSITIVE, nullable=True),
+        "bandwidth_percent": _real(_POSITIVE, nullable=True),
+        "flop_rate_gflops": _real(pa.Check.ge(0), nullable=True),
+        "flop_percent": _real(pa.Check.ge(0), nullable=True),
+    }
+
+
+def _card_columns() -> dict[str, pa.Column]:
+    """What the card did meanwhile."""
+    return {
+        "sm_clock_mhz": _real(pa.Check.ge(0), nullable=True),
+        "memory_clock_mhz": _real(pa.Check.ge(0), nullable=True),
+        "temperature_c": _real(nullable=True),
+        "power_w": _real(pa.Check.ge(0), nullable=True),
+        "energy_j": _real(_POSITIVE, nullable=True),
+        "throttle": _text(),
+        "control_ratio": _real(_POSITIVE, nullable=True),
+        "attempt": _whole(1),
+    }
+
+
+def _origin_columns() -> dict[str, pa.Column]:
+    """Where the row comes from."""
+    texts = ("card", "driver", "toolkit", "backend", "commit")
+    return {**{name: _text() for name in texts}, "seed": _whole(), "measured_at": _text()}
 
 
 def removed_schema(spec: Spec) -> pa.DataFrameSchema:

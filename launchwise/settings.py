@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from launchwise.checks import check_space
 from launchwise.errors import UserError, unknown
-from launchwise.space import Problem, check_space, problems
+from launchwise.space import Problem, problems
 from launchwise.spec import SPEC_FILE, Spec, Value, find_workloads, load_spec
 from launchwise.typed import Strict, read_yaml, validated
 

@@ -7,11 +7,14 @@ order, and so that they can be sent to the measuring process as JSON.
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from launchwise.errors import UserError
 from launchwise.spec import GPU_NAMES, Spec, Value
+
+MOST_LISTED = 200_000
+"""Configurations of one problem that are ever listed; larger spaces are drawn from."""
 
 Problem = dict[str, Value]
 Configuration = dict[str, Value]
@@ -69,54 +72,89 @@ def configurations(
     ----------
     gpu
         Facts of the GPU (the names in :data:`spec.GPU_NAMES`); a lenient guess when left out.
-    """
-    facts = {**UNKNOWN_GPU, **(gpu or {})}
-    first = baseline(spec)
-    rest = [
-        configuration
-        for configuration in _candidates(spec)
-        if configuration != first and feasible(spec, problem, configuration, facts)
-    ]
-    return [first, *rest] if feasible(spec, problem, first, facts) else rest
-
-
-def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = True) -> None:
-    """Insist that every problem has its baseline and every variant a problem that it can do.
-
-    The GPU is a lenient guess: what a certain one refuses is another question.
-
-    Parameters
-    ----------
-    every_variant
-        Whether a variant that can do none of the problems is a mistake.
 
     Raises
     ------
-    ValueError
-        When a constraint leaves nothing or refuses the baseline, or an expression has no value.
+    UserError
+        When there are more than :data:`MOST_LISTED`.
     """
-    # Drawn, not listed: a space may be far too large for that.
-    from launchwise.draws import Draws
-
+    facts = {**UNKNOWN_GPU, **(gpu or {})}
     first = baseline(spec)
-    idle = dict.fromkeys(spec.variants)
-    for problem in listed:
-        for text in (spec.work.items, spec.work.bytes, spec.work.flop, spec.work.footprint_bytes):
-            spec.value(text, problem)
-        if not feasible(spec, problem, first):
-            named = ", ".join(f"{name}={value}" for name, value in problem.items())
-            if Draws(spec, problem, None, 0).draw(random.Random(0), ()):
-                raise ValueError(f"baseline: the constraints refuse it for {named}")
-            raise ValueError(f"the constraints leave no configuration for {named}")
-        if idle:
-            draws = Draws(spec, problem, None, 0)
-            for variant in list(idle):
-                if configuration := draws.draw(random.Random(0), (), variant):
-                    launch(spec, problem, configuration)
-                    del idle[variant]
-    if idle and every_variant:
-        key = f"variants.{next(iter(idle))}.constraints"
-        raise ValueError(f"{key}: they leave no configuration for any problem")
+    growth = Growth(spec, {**facts, **problem})
+    listed = (
+        configuration
+        for variant in spec.variants
+        for configuration in growth.below(growth.start(variant), 0)
+        if configuration != first and feasible(spec, problem, configuration, facts)
+    )
+    rest = list(itertools.islice(listed, MOST_LISTED))
+    if next(listed, None) is not None:
+        message = f"more than {MOST_LISTED:,} configurations of one problem: measure some of them"
+        raise UserError(f"sweeps.{spec.workload}", "strategy", f"{message} (random or tpe)")
+    return [first, *rest] if feasible(spec, problem, first, facts) else rest
+
+
+class Growth:
+    """Configurations put together tunable by tunable, in the order of the spec.
+
+    A constraint is asked as soon as all that it reads is known: where it says no, everything that
+    could be made of the tunables so far is left out at once. What is found may still be
+    infeasible, where a constraint could not be asked before the end.
+
+    Parameters
+    ----------
+    names
+        Values that constraints may read beside the configuration: the GPU's and the problem's.
+    """
+
+    def __init__(self, spec: Spec, names: Mapping[str, Any]) -> None:
+        self._spec = spec
+        self._names = dict(names)
+        self._neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+        # The order of spec.tunables, not of the variant's list, so that columns never move.
+        self.used = {
+            name: [tunable for tunable in spec.tunables if tunable in variant.tunables]
+            for name, variant in spec.variants.items()
+        }
+        self._constraints = {name: self._by_depth(name) for name in spec.variants}
+
+    def start(self, variant: str) -> Configuration:
+        """A variant with every tunable still neutral."""
+        return {"variant": variant, **self._neutral}
+
+    def below(self, found: Configuration, depth: int) -> Iterator[Configuration]:
+        """Whatever can be made of ``found``, whose first ``depth`` tunables are set, in order."""
+        variant = str(found["variant"])
+        if not self.promising(found, depth):
+            return
+        if depth == len(self.used[variant]):
+            yield found
+            return
+        name = self.used[variant][depth]
+        for value in self._spec.tunables[name].values:
+            yield from self.below({**found, name: value}, depth + 1)
+
+    def promising(self, found: Configuration, depth: int) -> bool:
+        """Whether the constraints hold that the last of ``depth`` tunables completes."""
+        names = {**self._names, **found}
+        for text in self._constraints[str(found["variant"])][depth]:
+            try:
+                if not self._spec.formulas.value(text, names):
+                    return False
+            except ValueError:
+                # A constraint that comes before it may keep it from being asked: see at the end.
+                continue
+        return True
+
+    def _by_depth(self, variant: str) -> list[list[str]]:
+        """Constraints by the number of tunables that must be set to ask them."""
+        used = self.used[variant]
+        found: list[list[str]] = [[] for _ in range(len(used) + 1)]
+        for text in (*self._spec.variants[variant].constraints, *self._spec.constraints):
+            read = self._spec.formulas.raw_names(text)
+            depth = max((used.index(name) + 1 for name in read if name in used), default=0)
+            found[depth].append(text)
+        return found
 
 
 def feasible(

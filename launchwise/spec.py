@@ -6,7 +6,8 @@ expression in them is read by :mod:`launchwise.expressions`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -147,6 +148,45 @@ class Spec(Strict):
         """
         chosen = [name for name, tunable in self.tunables.items() if tunable.kind == "build"]
         return tuple(configuration[name] for name in ("variant", *chosen))
+
+    @property
+    def size(self) -> int:
+        """Configurations that the tunables span, feasible or not."""
+        return sum(
+            math.prod(len(self.tunables[name].values) for name in variant.tunables)
+            for variant in self.variants.values()
+        )
+
+    def narrowed(self, allowed: Mapping[str, Collection[Value]]) -> Spec:
+        """The same workload with some values only of some columns of a configuration.
+
+        Parameters
+        ----------
+        allowed
+            ``variant`` or a tunable to what it may be; whatever is not named may be anything.
+        """
+        wanted = {
+            name: set(allowed.get(name, self.values_of(name))) for name in self.tunable_columns
+        }
+        tunables = {
+            name: tunable.model_copy(
+                update={"values": [each for each in tunable.values if each in wanted[name]]}
+            )
+            for name, tunable in self.tunables.items()
+        }
+        variants = {
+            name: variant
+            for name, variant in self.variants.items()
+            if name in wanted["variant"]
+            # A variant without a tunable has its neutral value, which may be left out too.
+            and all(
+                tunables[each].values
+                if each in variant.tunables
+                else tunable.neutral in wanted[each]
+                for each, tunable in self.tunables.items()
+            )
+        }
+        return self.model_copy(update={"tunables": tunables, "variants": variants})
 
     @property
     def key_columns(self) -> list[str]:

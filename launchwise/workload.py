@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from launchwise.builds import Build
+from launchwise.draws import build_choices
 from launchwise.errors import UserError
 from launchwise.spec import Spec
 
@@ -106,7 +107,11 @@ class Workload(ABC):
 
     @abstractmethod
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """Build that holds the configuration's kernel."""
+        """Build that holds the configuration's kernel.
+
+        Of the configuration it may depend on the variant and on build tunables alone (see
+        :meth:`launchwise.spec.Spec.build_choice`).
+        """
 
     @abstractmethod
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
@@ -160,11 +165,9 @@ def load_workload(folder: Path, spec: Spec) -> Workload:
 
 def builds_in_order(workload: Workload, problems: list[dict[str, Any]]) -> list[Build]:
     """Every build that measuring ``problems`` needs, once, in the order of need."""
-    from launchwise.space import configurations
-
     needed: dict[Build, None] = {}
     for problem in problems:
         needed |= dict.fromkeys(workload.check_builds(problem))
-        for configuration in configurations(workload.spec, problem):
+        for configuration in build_choices(workload.spec, problem):
             needed[workload.build(problem, configuration)] = None
     return list(needed)

@@ -15,7 +15,8 @@ from launchwise.measuring.journal import Journal
 from launchwise.measuring.parts import Alongside, Beforehand
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard, seconds_of
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.provenance import commit, versions
 from launchwise.schemas import measurement_schema
@@ -23,7 +24,6 @@ from launchwise.scripting import log, running
 from launchwise.settings import Method
 from launchwise.space import Configuration, Problem, gpu_facts
 from launchwise.spec import Spec, load_spec
-from launchwise.storage import digest
 from launchwise.tables import write_table
 from launchwise.workload import builds_in_order, load_workload
 
@@ -73,22 +73,14 @@ def main(
             method=method,
             seed=seed,
             gpu_facts=gpu_facts(profile.model_dump()),
-            labels={
-                "gpu": profile.name,
-                "workload": spec.workload,
-                "card": card.mark,
-                "driver": card.driver,
-                "toolkit": made.toolkit,
-                "backend": f"pycuda {versions().get('pycuda', '')}".strip(),
-                "commit": commit(),
-            },
+            labels=labels_of(spec, profile, card, made.toolkit),
             command=[sys.executable, "-m", "launchwise.cuda.child"],
             environment={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
             parts=parts,
             job={"slice_sms": slice_sms, "expected_sms": profile.sms},
             guesses=guesses_of(method, spec, profile),
         )
-        fingerprint = fingerprint_of(shard, profile, made.fingerprint)
+        fingerprint = shard.fingerprint(profile, made.fingerprint)
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         journal = stack.enter_context(Journal(journal_path, fingerprint, spec.key_columns))
         progress = stack.enter_context(Progress(shard.size(), profile.name))
@@ -98,6 +90,19 @@ def main(
     table = rows_to_table(rows, notes, spec, profile.ceilings)
     facts = {"fingerprint": fingerprint, "versions": versions(), "seconds": seconds_of(notes)}
     write_table(output, table, measurement_schema(spec), facts)
+
+
+def labels_of(spec: Spec, profile: GpuProfile, card: Card, toolkit: str) -> dict[str, str]:
+    """Columns that are the same in every row."""
+    return {
+        "gpu": profile.name,
+        "workload": spec.workload,
+        "card": card.mark,
+        "driver": card.driver,
+        "toolkit": toolkit,
+        "backend": f"pycuda {versions().get('pycuda', '')}".strip(),
+        "commit": commit(),
+    }
 
 
 def guesses_of(
@@ -117,17 +122,6 @@ def guesses_of(
         return recommended_guesses(Path(wanted.model), domain, profile.name, problem, wanted.count)
 
     return guess
-
-
-def fingerprint_of(shard: Shard, profile: GpuProfile, kernels: str) -> str:
-    """Hash of everything that must be the same for rows to stand in one sweep.
-
-    The list of problems is no part of it, nor is the strategy: more of them must not throw rows
-    away. Driver and backend are: another one shifts times by percents, and nobody would see it.
-    """
-    how = shard.method.model_dump(mode="json", exclude={"strategy"})
-    made_with = [shard.labels["driver"], shard.labels["backend"]]
-    return digest([profile.name, profile.device_name, profile.sms, kernels, how, made_with])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise import space
+from launchwise.errors import UserError
 from launchwise.gpu import GpuProfile
 from launchwise.learning.splits import Case, case_codes
 from launchwise.learning.vectors import Columns, raw_names
@@ -149,19 +150,23 @@ class Domain:
         return table[columns]
 
     @cached_property
+    def narrowed(self) -> Spec:
+        """The workload with candidates alone."""
+        return self.spec.narrowed(self.candidates)
+
+    @cached_property
     def _universe(self) -> pd.DataFrame:
-        """Every configuration that the tunables span, the baseline first."""
+        """Every candidate, feasible anywhere or not, the baseline first."""
+        if self.narrowed.size > space.MOST_LISTED:
+            message = f"of {self.narrowed.size:,} configurations models cannot list all: name"
+            raise UserError(self.spec.workload, "candidates", f"{message} candidates in the study")
         baseline = space.baseline(self.spec)
-        rest = [one for one in space.universe(self.spec) if one != baseline]
+        rest = [one for one in space.universe(self.narrowed) if one != baseline]
         return pd.DataFrame([baseline, *rest])
 
     @cached_property
     def _universe_arrays(self) -> dict[str, Any]:
         return _arrays(self._universe, self.spec, self.spec.tunable_columns)
-
-    @cached_property
-    def _allowed(self) -> np.ndarray:
-        return self.is_candidate(self._universe)
 
     @cached_property
     def _facts(self) -> dict[str, dict[str, Any]]:
@@ -180,7 +185,7 @@ class Domain:
         if key not in self._remembered:
             arrays = self._universe_arrays
             columns = Columns(self.spec.derived, {**arrays, **case.problem, **facts})
-            allowed = self._allowed.copy()
+            allowed = np.ones(len(self._universe), dtype=bool)
             for text in self.spec.constraints:
                 allowed &= columns.value(text).astype(bool)
             for name, variant in self.spec.variants.items():

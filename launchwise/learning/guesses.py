@@ -16,7 +16,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import FACTS_FILE, Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.space import Configuration, Problem, baseline, feasible, gpu_facts
-from launchwise.spec import Spec
 from launchwise.storage import read_json
 
 SUMMARY_FILE = "summary.json"
@@ -104,33 +103,7 @@ def _sample(domain: Domain, gpu: str, problem: Problem) -> pd.DataFrame:
     if complaint := domain.spec.check_problem(problem):
         raise UserError("recommend", "problem", complaint)
     facts = gpu_facts(domain.profiles[gpu].model_dump())
-    draws = Draws(_narrowed(domain), problem, facts, 0)
+    draws = Draws(domain.narrowed, problem, facts, 0)
     first = baseline(domain.spec)
     rest = [each for each in draws.sample(random.Random(0), SAMPLED) if each != first]
     return pd.DataFrame([first, *rest]).assign(gpu=gpu, **problem)
-
-
-def _narrowed(domain: Domain) -> Spec:
-    """The spec with candidates alone: a few of them are not found by chance among all."""
-    spec = domain.spec
-    wanted = {
-        name: set(domain.candidates.get(name, spec.values_of(name)))
-        for name in spec.tunable_columns
-    }
-    tunables = {
-        name: tunable.model_copy(
-            update={"values": [v for v in tunable.values if v in wanted[name]]}
-        )
-        for name, tunable in spec.tunables.items()
-    }
-    variants = {
-        name: variant
-        for name, variant in spec.variants.items()
-        if name in wanted["variant"]
-        # A variant without a tunable has its neutral value, which may be no candidate either.
-        and all(
-            tunables[each].values if each in variant.tunables else tunable.neutral in wanted[each]
-            for each, tunable in spec.tunables.items()
-        )
-    }
-    return spec.model_copy(update={"tunables": tunables, "variants": variants})

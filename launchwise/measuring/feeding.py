@@ -6,14 +6,11 @@ import contextlib
 import json
 import threading
 from collections.abc import Mapping
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from launchwise.errors import UserError
+from launchwise.measuring.shard import Shard
 from launchwise.workload import builds_in_order, load_workload
-
-if TYPE_CHECKING:
-    from launchwise.measuring.sweep import Shard
-
 
 GRACE_S = 1.0
 """How long a thread may take to end after its process; a request to stop does not wait for nvcc."""
@@ -104,7 +101,9 @@ class Feeder(threading.Thread):
             | {build.key for build in workload.check_builds(task["problem"])}
             | {
                 workload.build(task["problem"], configuration).key
-                for configuration in task["configurations"]
+                for configuration in {
+                    workload.spec.build_choice(each): each for each in task["configurations"]
+                }.values()
             }
             for task in tasks
         }

@@ -11,19 +11,17 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from launchwise.errors import UserError
 from launchwise.measuring.feeding import Feeder
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
+from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Telemetry
 from launchwise.schemas import UNKNOWN
 from launchwise.space import label
-
-if TYPE_CHECKING:
-    from launchwise.measuring.sweep import Shard
 
 NOTICE_S = 0.5
 """How often the supervisor looks for a request to stop while nothing is said."""

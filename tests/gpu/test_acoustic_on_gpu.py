@@ -20,7 +20,8 @@ from launchwise.measuring.cards import cards, free_card
 from launchwise.measuring.journal import Journal, read_notes
 from launchwise.measuring.parts import Alongside
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.sweep import Shard, measure_shard, seconds_of
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.settings import Method
 from launchwise.space import gpu_facts

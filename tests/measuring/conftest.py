@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.measuring.sweep import Shard
+from launchwise.measuring.shard import Shard
 from launchwise.settings import Method, Repeats
 from launchwise.spec import Spec, load_spec
 from launchwise.workload import Workload, load_workload

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from supervising import ending, finished, pids, row_lines
 
-from launchwise.measuring.sweep import PATIENCE, Shard
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import PATIENCE
 from launchwise.settings import Method
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -30,7 +30,7 @@ from supervising import (
 from sweep_script import finished_stage, last_words, stage
 
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.sweep import Shard
+from launchwise.measuring.shard import Shard
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 PAGE = 4096

@@ -21,7 +21,8 @@ from supervising import (
 )
 from sweep_script import finished_stage, last_words, stage
 
-from launchwise.measuring.sweep import EXIT_RESUMABLE, Shard
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import EXIT_RESUMABLE
 
 MakeShard = Callable[..., Shard]
 

@@ -15,7 +15,8 @@ from launchwise.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.parts import Alongside, Part
-from launchwise.measuring.sweep import Shard, measure_shard
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import measure_shard
 from launchwise.spec import load_spec
 from launchwise.workload import builds_in_order, load_workload
 

@@ -27,7 +27,7 @@ from supervising import (
 )
 
 from launchwise.cuda import child
-from launchwise.measuring.sweep import Shard
+from launchwise.measuring.shard import Shard
 
 KILLS = 100
 SEED = 20260101

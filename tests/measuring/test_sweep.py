@@ -18,7 +18,8 @@ import pytest
 from launchwise.errors import UserError
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
-from launchwise.measuring.sweep import Interrupted, Shard, measure_shard
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import Interrupted, measure_shard
 from launchwise.schemas import measurement_schema
 from launchwise.settings import Method, Repeats
 from launchwise.space import baseline, configurations
@@ -192,7 +193,8 @@ from launchwise.measuring.journal import Journal
 from launchwise.measuring.parts import Beforehand
 from launchwise.settings import Method
 from launchwise.spec import load_spec
-from launchwise.measuring.sweep import Interrupted, Shard, measure_shard
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import Interrupted, measure_shard
 job = json.loads(sys.argv[1])
 job["method"] = Method.model_validate(job["method"])
 job["folder"] = Path(job["folder"])

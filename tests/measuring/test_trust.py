@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from launchwise.measuring.journal import Journal, read_journal, read_notes
-from launchwise.measuring.sweep import Shard, measure_shard, remaining, second_attempts
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import measure_shard
+from launchwise.measuring.tasks import remaining, second_attempts
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.settings import Method, Repeats
 from tests.measuring.conftest import QUICK

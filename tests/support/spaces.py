@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -24,11 +24,13 @@ def made(
     variants: dict[str, tuple[Sequence[str], Sequence[str]]],
     constraints: Sequence[str] = (),
     neutral: Mapping[str, int | str] = MappingProxyType({}),
+    build: Collection[str] = (),
     **baseline: int | str,
 ) -> Spec:
     """A spec of tunables with their values, and of variants with their tunables and constraints.
 
-    What a variant does not use sits at its ``neutral`` value, the first one when left out.
+    What a variant does not use sits at its ``neutral`` value, the first one when left out. The
+    tunables in ``build`` need a compilation.
     """
     common = {"source": "x.cu", "title": "x", "block": ["1", "1", "1"], "grid": ["1", "1", "1"]}
     return Spec.model_validate(
@@ -39,7 +41,7 @@ def made(
             "problem": {"m": {"type": "integer", "description": "x"}},
             "tunables": {
                 name: {
-                    "kind": "launch",
+                    "kind": "build" if name in build else "launch",
                     "values": values,
                     "neutral": neutral.get(name, values[0]),
                     "description": "x",

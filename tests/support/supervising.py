@@ -14,7 +14,8 @@ from typing import Any
 
 from launchwise.errors import UserError
 from launchwise.measuring.journal import Journal, read_journal
-from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, Shard, measure_shard
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard
 from launchwise.space import configurations
 
 FINGERPRINT = "print"

@@ -15,12 +15,12 @@ from samples import ROOT, profile
 from supervising import Supervisor, finished
 
 import launchwise.measuring.cards
-import launchwise.measuring.sweep
+import launchwise.measuring.shard
 from launchwise.gpu import write_profile
 from launchwise.measuring.bundle import write_bundle
 from launchwise.measuring.cards import Card
 from launchwise.measuring.journal import read_journal
-from launchwise.measuring.sweep import Shard
+from launchwise.measuring.shard import Shard
 from launchwise.schemas import measurement_schema
 from launchwise.tables import read_table
 
@@ -40,7 +40,7 @@ def sweep_script(shard: Shard, journal: Path, output: Path) -> Callable[[], int]
         write_bundle(bundle, {**index, "cubins": [], "builds": {}}, {})
         write_profile(folder / "profile.json", profile(shard.labels["gpu"], sms=2))
         launchwise.measuring.cards.cards = lambda: [CARD]
-        launchwise.measuring.sweep.Shard = _ours(shard)  # type: ignore[assignment, misc]
+        launchwise.measuring.shard.Shard = _ours(shard)  # type: ignore[assignment, misc]
         # Locks of made-up cards are no business of other processes.
         tempfile.tempdir = str(folder)
         logging.getLogger("launchwise").handlers.clear()

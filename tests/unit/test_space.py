@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise import space
+from launchwise.checks import check_space
 from launchwise.spec import Spec, load_spec
 from tests.support.spaces import made
 
@@ -234,7 +235,7 @@ PROBLEMS: list[space.Problem] = [
 
 
 def test_a_good_space_passes(acoustic_spec: Spec) -> None:
-    space.check_space(acoustic_spec, PROBLEMS)
+    check_space(acoustic_spec, PROBLEMS)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_a_constraint_that_leaves_nothing_is_found_before_anything_runs(
 ) -> None:
     spec = changed(acoustic_folder, tmp_path, constraints=[constraint])
     with pytest.raises(ValueError, match=r"cannot|leave|refuse") as caught:
-        space.check_space(spec, PROBLEMS)
+        check_space(spec, PROBLEMS)
     assert str(caught.value).startswith(said)
 
 
@@ -265,10 +266,10 @@ def test_a_variant_may_rest_where_only_some_problems_are_asked_for(
 ) -> None:
     constraint = "variant != 'omp_tile' or n > 70"
     spec = changed(acoustic_folder, tmp_path, constraints=[constraint])
-    space.check_space(spec, PROBLEMS)
-    space.check_space(spec, PROBLEMS[:1], every_variant=False)
+    check_space(spec, PROBLEMS)
+    check_space(spec, PROBLEMS[:1], every_variant=False)
     with pytest.raises(ValueError, match=r"variants\.omp_tile\.constraints"):
-        space.check_space(spec, PROBLEMS[:1])
+        check_space(spec, PROBLEMS[:1])
 
 
 def test_a_space_that_no_list_could_hold_is_checked_all_the_same() -> None:
@@ -276,10 +277,10 @@ def test_a_space_that_no_list_could_hold_is_checked_all_the_same() -> None:
     names = [f"t{number}" for number in range(30)]
     values = dict.fromkeys(names, (1, 2, 4, 8, 16, 32, 64, 128))
     shapes = {"plain": ([], []), "one": (names, []), "other": (names, ["t0 > 64"])}
-    space.check_space(made(values, shapes), [{"m": 3}])
+    check_space(made(values, shapes), [{"m": 3}])
     shapes["never"] = (names, ["t0 > 128"])
     with pytest.raises(ValueError, match=r"variants\.never\.constraints"):
-        space.check_space(made(values, shapes), [{"m": 3}])
+        check_space(made(values, shapes), [{"m": 3}])
 
 
 def test_labels_name_what_a_variant_uses_and_no_more(acoustic_spec: Spec) -> None:

@@ -1,0 +1,76 @@
+"""A part of a sweep: what is measured of which problems, on which card, by which method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from launchwise.gpu import GpuProfile
+from launchwise.measuring.parts import Parts
+from launchwise.settings import Method
+from launchwise.space import Configuration, Problem, configurations
+from launchwise.spec import Spec
+from launchwise.storage import digest
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a sweep, ready to be measured.
+
+    Parameters
+    ----------
+    gpu_facts
+        Names for constraints (see :data:`launchwise.spec.GPU_NAMES`).
+    labels
+        Columns that are the same in every row: gpu, workload, card, driver, toolkit, backend,
+        commit.
+    command, environment, job
+        How to start the measuring process and what else it must know.
+    parts
+        Where its kernels come from.
+    guesses
+        What an explorer shall try first for a problem, best first; nothing when left out.
+    """
+
+    spec: Spec
+    folder: Path
+    problems: list[Problem]
+    method: Method
+    seed: int
+    gpu_facts: Mapping[str, Any]
+    labels: Mapping[str, str]
+    command: list[str]
+    environment: Mapping[str, str]
+    parts: Parts
+    job: Mapping[str, Any] = field(default_factory=dict)
+    guesses: Callable[[Problem], list[Configuration]] | None = None
+
+    def own(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Rows of this shard's problems: a journal may hold others, of an earlier list."""
+        wanted = {tuple(problem.values()) for problem in self.problems}
+        columns = self.spec.problem_columns
+        return [row for row in rows if tuple(row[name] for name in columns) in wanted]
+
+    def size(self) -> int:
+        """Rows that the finished shard has; of an explorer, at most."""
+        if (budget := self.method.strategy.budget) is not None:
+            return budget * len(self.problems)
+        feasible = (configurations(self.spec, each, self.gpu_facts) for each in self.problems)
+        return sum(len(found) for found in feasible)
+
+    def fingerprint(self, profile: GpuProfile, kernels: str) -> str:
+        """Hash of everything that must be the same for rows to stand in one sweep.
+
+        The list of problems is no part of it, nor is the strategy: more of them must not throw rows
+        away. Driver and backend are: another one shifts times by percents, and nobody would see it.
+
+        Parameters
+        ----------
+        kernels
+            Fingerprint of the compiled kernels.
+        """
+        how = self.method.model_dump(mode="json", exclude={"strategy"})
+        made_with = [self.labels["driver"], self.labels["backend"]]
+        return digest([profile.name, profile.device_name, profile.sms, kernels, how, made_with])

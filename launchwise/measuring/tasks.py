@@ -1,0 +1,199 @@
+"""What is left to do of a shard, by its journal: tasks for a measuring process.
+
+A task is the dictionary that :class:`launchwise.measuring.serving.Task` is made from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.telemetry import THROTTLED
+from launchwise.space import Problem, baseline, configurations
+from launchwise.spec import Spec
+
+CONTROL_SHARE = 1 / 32
+"""Part of the card's memory that the control may hold while everything else is measured."""
+
+
+def remaining(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
+    """Tasks (see :class:`launchwise.measuring.serving.Task`) for everything that has no row yet."""
+    if shard.method.strategy.kind != "exhaustive":
+        return _to_explore(shard, journal)
+    marks = _marks(shard.spec, journal.rows)
+    tasks = []
+    for problem in shard.problems:
+        todo = [
+            configuration
+            for configuration in configurations(shard.spec, problem, shard.gpu_facts)
+            if {"gpu": shard.labels["gpu"], **problem, **configuration} not in journal
+        ]
+        if todo:
+            known = marks.get(tuple(problem.values()), {})
+            tasks.append({"problem": problem, "configurations": todo, **known})
+    # The control is measured first: until then there is nothing to hold the card to.
+    control = control_problem(shard)
+    return sorted(tasks, key=lambda task: task["problem"] != control)
+
+
+def _to_explore(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
+    """Tasks for problems whose budget is not spent and whose space has not come to an end."""
+    spec, strategy = shard.spec, shard.method.strategy
+    ended = [
+        note["problem"]
+        for note in journal.notes
+        if note["note"] == "explored" and note["budget"] >= (strategy.budget or 0)
+    ]
+    rows = _by_problem(spec, journal.rows)
+    marks = _marks(spec, journal.rows)
+    tasks: list[dict[str, Any]] = []
+    for problem in shard.problems:
+        if problem in ended:
+            continue
+        key = tuple(problem.values())
+        known = [
+            [{name: row[name] for name in spec.tunable_columns}, row["time_ms"]]
+            for row in rows.get(key, [])
+        ]
+        explore = {
+            "kind": strategy.kind,
+            "budget": strategy.budget,
+            "guesses": shard.guesses(problem) if shard.guesses else [],
+            "known": known,
+            "gpu_facts": dict(shard.gpu_facts),
+        }
+        tasks.append(
+            {
+                "problem": problem,
+                "configurations": [],
+                "explore": explore,
+                **marks.get(key, {}),
+            }
+        )
+    return tasks
+
+
+def control_problem(shard: Shard) -> Problem | None:
+    """The largest problem that leaves the card to the others: a long kernel has a steady time."""
+    if not shard.method.control_s:
+        return None
+    spec, capacity = shard.spec, shard.gpu_facts["gpu_memory_bytes"]
+    small = [
+        problem
+        for problem in shard.problems
+        if spec.value(spec.work.footprint_bytes, problem) <= CONTROL_SHARE * capacity
+    ]
+    return max(small, key=lambda problem: spec.value(spec.work.bytes, problem), default=None)
+
+
+def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
+    """What :class:`launchwise.measuring.control.Watched` needs: the baseline of one problem.
+
+    None where none is wanted, or where it was measured and is not right. The first time that this
+    card took for it is the reference, also in a later visit; another card of the same model has a
+    reference of its own.
+    """
+    problem = control_problem(shard)
+    if problem is None:
+        return None
+    spec = shard.spec
+    configuration = baseline(spec)
+    names = {"gpu": shard.labels["gpu"], **problem, **configuration}
+    found = [
+        row for row in journal.rows if all(row[name] == names[name] for name in spec.key_columns)
+    ]
+    if found and found[0]["status"] != "ok":
+        return None
+    times = [
+        note["time_ms"]
+        for note in journal.notes
+        if note["note"] == "control"
+        and (note["card"], note["problem"]) == (shard.labels["card"], problem)
+    ]
+    return {
+        "problem": problem,
+        "configuration": configuration,
+        "known": bool(found),
+        "reference_ms": times[0] if times else None,
+    }
+
+
+def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
+    """Tasks for rows that were measured once, while something was not as it should be.
+
+    That is: the control was off its first time, or the card was throttled and its clock lower than
+    the highest of the sweep, by more than the method's ``drift``.
+    """
+    spec, gpu = shard.spec, shard.labels["gpu"]
+    fastest = max((row["sm_clock_mhz"] or 0.0 for row in journal.rows), default=0.0)
+    drifted = {
+        tuple(names)
+        for note in journal.notes
+        if note["note"] == "control" and abs(note["ratio"] - 1) > shard.method.drift
+        for names in note["rows"]
+    }
+    marks = _marks(spec, journal.rows)
+    doubtful: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in journal.rows:
+        key = tuple(row[name] for name in spec.key_columns)
+        held_back = (row["sm_clock_mhz"] or fastest) < (1 - shard.method.drift) * fastest
+        throttled = held_back and THROTTLED & set(row["throttle"].split("+"))
+        again = row["status"] == "ok" and row["attempt"] == 1 and row["gpu"] == gpu
+        if again and (throttled or key in drifted):
+            problem = tuple(row[name] for name in spec.problem_columns)
+            names = {name: row[name] for name in spec.tunable_columns}
+            doubtful.setdefault(problem, []).append(names)
+    wanted = {tuple(problem.values()): problem for problem in shard.problems}
+    return [
+        {"problem": wanted[key], "configurations": todo, "attempt": 2, **marks.get(key, {})}
+        for key, todo in doubtful.items()
+        if key in wanted
+    ]
+
+
+def energy_tasks(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
+    """Tasks for the energy of each problem's best and baseline, the control's among them.
+
+    After everything else: loops this long heat the card.
+    """
+    if not shard.method.energy_ms:
+        return []
+    spec, default = shard.spec, baseline(shard.spec)
+    done = [note["problem"] for note in journal.notes if note["note"] == "energies"]
+    found = _by_problem(spec, [row for row in journal.rows if row["status"] == "ok"])
+    tasks: list[dict[str, Any]] = []
+    for problem in shard.problems:
+        rows = found.get(tuple(problem.values()), [])
+        if problem in done or not rows:
+            continue
+        best = min(rows, key=lambda row: row["time_ms"])
+        wanted = [{name: best[name] for name in spec.tunable_columns}]
+        if wanted[0] != default and any(
+            all(row[name] == value for name, value in default.items()) for row in rows
+        ):
+            wanted.append(default)
+        tasks.append({"problem": problem, "configurations": wanted, "energy": True})
+    return tasks
+
+
+def _marks(spec: Spec, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, float]]:
+    """``best_ms`` and ``mark_ms`` of problems (see :class:`.measure.ProblemContext`)."""
+    ok = _by_problem(spec, [row for row in rows if row["status"] == "ok"])
+    return {
+        key: {
+            "best_ms": min(row["time_ms"] for row in members),
+            "mark_ms": min(max(row["time_ms"], row["first_ms"]) for row in members),
+        }
+        for key, members in ok.items()
+    }
+
+
+def _by_problem(
+    spec: Spec, rows: list[dict[str, Any]]
+) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Values of a problem to its rows, in order."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in spec.problem_columns), []).append(row)
+    return found
