@@ -22,8 +22,12 @@ GRAPH_MS = 0.2
 
 MOST_IN_A_GRAPH = 200
 
-LONGEST_REST = 4.0
-"""Pauses are at most so many times as long as what is between them."""
+LONGEST_REST = 1.5
+"""Pauses are at most so many times as long as what is between them.
+
+With pauses of up to 4 times the busy time, an H200 rested 70 % of a sweep of large grids, at 320 W
+on average where it may draw 700.
+"""
 
 
 class LaunchFailed(Exception):
@@ -78,9 +82,9 @@ class Rest:
         if not self._wanted:
             return
         if device.throttled():
-            self.share = min(LONGEST_REST, max(0.5, 1.5 * self.share))
+            self.share = min(LONGEST_REST, max(0.25, 1.5 * self.share))
         else:
-            self.share = 0.0 if self.share < 0.05 else 0.95 * self.share
+            self.share = 0.0 if self.share < 0.05 else 0.9 * self.share
         busy = time.monotonic() - self._busy_since
         if self.share:
             time.sleep(min(1.0, self.share * busy))

@@ -41,7 +41,7 @@ def test_pauses_grow_while_the_card_is_throttled_and_shrink_afterwards() -> None
         paused = pause(rest, hot, 0.005)
         assert paused >= 0.9 * rest.share * 0.005
         shares.append(rest.share)
-    assert shares[0] == 0.5
+    assert shares[0] == 0.25
     assert shares == sorted(shares)
     assert shares[-1] == LONGEST_REST
     pause(rest, cool, 0.001)
