@@ -207,15 +207,16 @@ def label(configuration: Mapping[str, Any], spec: Spec) -> str:
 
 
 def cut(problems: list[Problem], weights: list[float], shards: int) -> list[list[Problem]]:
-    """Cut ``problems`` into ``shards`` runs of neighbours with nearly equal sums of weights.
+    """Deal ``problems`` out to ``shards`` parts with nearly equal sums of weights.
 
-    The order is kept, so that what the settings name first is measured first. Fewer problems than
-    shards leave the last shards empty.
+    The heaviest first, each to the part that has least so far (Graham 1969: no part is more than a
+    third above what could be reached). Within a part the order is kept, so that what the settings
+    name first is measured first. Fewer problems than shards leave the last parts empty.
     """
-    total, passed = sum(weights), 0.0
-    parts: list[list[Problem]] = [[] for _ in range(shards)]
-    for problem, weight in zip(problems, weights, strict=True):
-        middle = passed + weight / 2
-        parts[min(shards - 1, int(shards * middle / total))].append(problem)
-        passed += weight
-    return parts
+    parts: list[list[int]] = [[] for _ in range(shards)]
+    sums = [0.0] * shards
+    for number in sorted(range(len(problems)), key=lambda number: -weights[number]):
+        least = min(range(shards), key=sums.__getitem__)
+        parts[least].append(number)
+        sums[least] += weights[number]
+    return [[problems[number] for number in sorted(part)] for part in parts]

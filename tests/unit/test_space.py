@@ -203,14 +203,20 @@ def test_a_cut_keeps_the_order_loses_nothing_and_balances(
     weights: list[float], shards: int
 ) -> None:
     problems: list[space.Problem] = [{"n": number} for number in range(len(weights))]
-    parts = space.cut(problems, weights, shards)
+    parts = [
+        [int(problem["n"]) for problem in part] for part in space.cut(problems, weights, shards)
+    ]
     assert len(parts) == shards
-    assert [problem for part in parts for problem in part] == problems
-    # A problem belongs where its middle lies, so half of it may hang over at each end.
+    assert all(part == sorted(part) for part in parts)
+    assert sorted(number for part in parts for number in part) == list(range(len(weights)))
+    sums = [sum(weights[number] for number in part) for part in parts]
+    # Whatever was dealt to a part, no other had more before: so no part can do with one less.
     ideal = sum(weights) / shards
-    for part in filter(None, parts):
-        costs = [weights[int(problem["n"])] for problem in part]
-        assert sum(costs) <= (ideal + (costs[0] + costs[-1]) / 2) * (1 + 1e-9)
+    for part, total in zip(parts, sums, strict=True):
+        if part:
+            lightest = min(weights[number] for number in part)
+            assert total - lightest <= min(sums) * (1 + 1e-9)
+            assert total <= (ideal + lightest * (1 - 1 / shards)) * (1 + 1e-9)
 
 
 def test_a_cut_of_equal_problems_is_even() -> None:
