@@ -67,11 +67,15 @@ class Control:
             if (problem, configuration) == mine:
                 self._measure()
 
+    def settle(self) -> None:
+        """Once more where there are rows without it: nothing heats the card before it is known."""
+        if self._run is not None and self._rows:
+            self._measure()
+
     def close(self) -> None:
-        """Once more, so that no row is without, and give the buffers back."""
+        """Give the buffers back."""
+        self.settle()
         if self._run is not None:
-            if self._rows:
-                self._measure()
             self._run.close()
             self._run = None
 

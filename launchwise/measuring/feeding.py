@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 import threading
 from collections.abc import Mapping
 from typing import IO, Any
@@ -35,8 +36,11 @@ class Feeder(threading.Thread):
         self._tasks = tasks
         self._pipe = pipe
         self._error: BaseException | None = None
+        self._later: queue.SimpleQueue[list[dict[str, Any]]] = queue.SimpleQueue()
+        self.given = len(tasks)
+        """Tasks that this feeder was given."""
         self.sent = 0
-        """Tasks that the process has been given."""
+        """Tasks that the process was given."""
 
     def run(self) -> None:
         """Feed until all is sent, or the process is gone."""
@@ -47,11 +51,17 @@ class Feeder(threading.Thread):
         except Exception as error:
             self._error = error
 
+    def more(self, tasks: list[dict[str, Any]]) -> None:
+        """Further tasks for the same kernels; none ends the process once it has done the others."""
+        self.given += len(tasks)
+        self._later.put(tasks)
+
     def end(self) -> None:
         """Raise what stopped the thread, such as kernels that cannot be compiled.
 
         One that still waits for nvcc is left alone: it ends when it finds nobody to feed.
         """
+        self.more([])
         self.join(GRACE_S)
         if isinstance(self._error, UserError):
             raise self._error
@@ -79,9 +89,14 @@ class Feeder(threading.Thread):
                     keys -= part.keys
                 ready = [task for task in waiting if not needed[id(task)]]
                 waiting = [task for task in waiting if needed[id(task)]]
-            for task in ready:
-                self.sent += 1
-                self._send({"task": task})
+            self._send_tasks(ready)
+        while tasks := self._later.get():
+            self._send_tasks(tasks)
+
+    def _send_tasks(self, tasks: list[dict[str, Any]]) -> None:
+        for task in tasks:
+            self.sent += 1
+            self._send({"task": task})
 
     def _needed(self, tasks: list[dict[str, Any]]) -> dict[int, set[str]]:
         """Builds that each task waits for, by the task's identity."""

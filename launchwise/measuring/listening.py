@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from launchwise.errors import UserError
@@ -87,7 +87,14 @@ def run_child(
 
 
 class Listener:
-    """Turns the events of one measuring process into journal rows and notes."""
+    """Turns the events of one measuring process into journal rows and notes.
+
+    Parameters
+    ----------
+    afterwards
+        What else is to be measured, asked whenever the process has done all it was given; its
+        start takes a second or more, so the same one goes on.
+    """
 
     def __init__(
         self,
@@ -96,12 +103,14 @@ class Listener:
         stop: list[int],
         telemetry: Telemetry | None,
         progress: Progress | None,
+        afterwards: Callable[[], list[dict[str, Any]]],
     ) -> None:
         self.shard = shard
         self.journal = journal
         self.stop = stop
         self.telemetry = telemetry
         self.progress = progress
+        self._afterwards = afterwards
         self.in_hand: dict[str, Any] | None = None
         self.silence = ""
         self.fatal = ""
@@ -140,11 +149,13 @@ class Listener:
                         said = line[:80].decode(errors="replace")
                         self.fatal = f"the measuring process said what is no event: {said!r}"
                         return
-                    self._hear(event)
+                    if self._hear(event) == "done" and self.done == feeder.given:
+                        feeder.more(self._afterwards())
         self.silence = f"nothing came for {self.shard.method.timeout_s:g} s"
 
-    def _hear(self, event: dict[str, Any]) -> None:
-        kind = event.pop("event")
+    def _hear(self, event: dict[str, Any]) -> str:
+        """Do what an event asks for; returns its kind."""
+        kind = str(event.pop("event"))
         if kind == "start":
             self.in_hand = event
         elif kind == "row":
@@ -163,6 +174,7 @@ class Listener:
             self._add_seconds({"start": event["seconds"]})
         elif kind == "fatal":
             self.fatal = event["reason"]
+        return kind
 
     def _hear_problem(self, event: dict[str, Any]) -> None:
         self._attempt = event["attempt"]

@@ -102,6 +102,11 @@ def serve(
         if control is not None:
             of_task.after_row = partial(control.after, task.problem)
         _measure_problem(of_task, task)
+        if control is not None:
+            # Whoever hears that it is done may ask at once which rows are in doubt.
+            with of_task.spending("control"):
+                control.settle()
+        say({"event": "done", "problem": task.problem, "seconds": of_task.seconds})
     if control is not None:
         control.close()
 
@@ -128,7 +133,6 @@ def _measure_problem(context: ProblemContext, task: Task) -> None:
             _measure_layout(context, layout, configurations)
     else:
         _explore(context, task.explore)
-    context.say({"event": "done", "problem": problem, "seconds": context.seconds})
 
 
 def _measure_energies(context: ProblemContext, configurations: list[Configuration]) -> None:

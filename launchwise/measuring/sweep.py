@@ -55,17 +55,19 @@ def measure_shard(
     Interrupted
         After SIGTERM or SIGINT, once the row in hand is written.
     """
+
+    def afterwards() -> list[dict[str, Any]]:
+        return second_attempts(shard, journal) or (
+            energy_tasks(shard, journal) if telemetry else []
+        )
+
     with _stop_requests() as stop:
         _note_what_does_not_fit(shard, journal)
         barren = 0
-        while tasks := (
-            remaining(shard, journal)
-            or second_attempts(shard, journal)
-            or (energy_tasks(shard, journal) if telemetry else [])
-        ):
+        while tasks := remaining(shard, journal) or afterwards():
             if stop:
                 raise interrupted(stop, journal)
-            listener = Listener(shard, journal, stop, telemetry, progress)
+            listener = Listener(shard, journal, stop, telemetry, progress, afterwards)
             reason = run_child(shard, tasks, control_of(shard, journal), listener)
             barren = 0 if listener.rows or listener.done else barren + 1
             if barren >= PATIENCE:

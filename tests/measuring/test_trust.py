@@ -70,9 +70,10 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(
     assert {row["status"] for row in rows} == {"ok"}
     ratios = [note["ratio"] for note in notes if note["note"] == "control"]
     assert max(ratios) == pytest.approx(1.05)
-    # Nothing is measured a third time.
+    # Nothing is measured a third time, and one process does it all.
     written = read_journal(tmp_path / "j")[1]
     assert len(written) == len(rows) + len(again)
+    assert sum(note["note"] == "seconds" for note in notes) == 1
 
 
 def test_rows_measured_on_a_throttled_card_are_measured_again_once(
