@@ -99,8 +99,9 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
 
     Time: ``time_ms`` is the median of ``times_ms`` (the first launch is never in it, except in a
     ``slow`` row, which has only that one), one a repeat of ``launches_per_repeat`` launches timed
-    by ``timer``; ``spread_ms`` is their robust spread, ``relative_error`` the relative standard
-    error of the median, ``outlier_repeats`` how many lie outside Tukey's fences (none is deleted).
+    by ``timer`` (``host``: the host's clock, for what it drives); ``spread_ms`` is their robust
+    spread, ``relative_error`` the relative standard error of the median, ``outlier_repeats`` how
+    many lie outside Tukey's fences (none is deleted); the workload's stages have columns too.
 
     Trust: ``max_error`` is the largest deviation from the float64 reference, ``tolerance`` what is
     allowed; ``control_ratio`` what the control configuration took after this row, by what it took
@@ -129,6 +130,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             "status": _text(checks=pa.Check.isin(STATUSES)),
             "reason": _text(),
             **_time_columns(),
+            **{name: _real(pa.Check.ge(0), nullable=True) for name in spec.stage_columns},
             **_kernel_columns(),
             **_card_columns(),
             **_origin_columns(),
@@ -149,7 +151,7 @@ def _time_columns() -> dict[str, pa.Column]:
         "spread_ms": _real(pa.Check.ge(0), nullable=True),
         "relative_error": _real(pa.Check.ge(0), nullable=True),
         "outlier_repeats": _whole(),
-        "timer": _text(checks=pa.Check.isin(["", "events", "graph"])),
+        "timer": _text(checks=pa.Check.isin(["", "events", "graph", "host"])),
         "launches_per_repeat": _whole(),
         "first_ms": _real(_POSITIVE, nullable=True),
         "l2": _text(checks=pa.Check.isin(["", "cold", "warm"])),

@@ -122,6 +122,7 @@ class Spec(Strict):
     work: Work
     features: dict[str, str] = Field({}, description="what models may learn from, as expressions")
     headers: list[str] = Field([], description="files that variants stand on, included once")
+    stages: dict[Name, str] = Field({}, description="parts of a run whose times are kept")
 
     @property
     def problem_columns(self) -> list[str]:
@@ -139,6 +140,11 @@ class Spec(Strict):
             return list(self.variants)
         tunable = self.tunables[column]
         return list(dict.fromkeys([tunable.neutral, *tunable.values]))
+
+    @property
+    def stage_columns(self) -> list[str]:
+        """Columns with the time of each stage, ms."""
+        return [f"{name}_ms" for name in self.stages]
 
     def build_choice(self, configuration: Mapping[str, Any]) -> tuple[Value, ...]:
         """What of a configuration its build may depend on: the variant and its build tunables.
@@ -230,6 +236,9 @@ class Spec(Strict):
                 if name in taken:
                     raise ValueError(f"{part}.{name}: {name} is already {taken[name]}")
                 taken[name] = f"in {part}"
+        for name, column in zip(self.stages, self.stage_columns, strict=True):
+            if column in taken:
+                raise ValueError(f"stages.{name}: {column} is already {taken[column]}")
 
     def _check_expressions(self) -> None:
         known = set(self.problem)

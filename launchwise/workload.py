@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Launch:
     """A kernel with everything that it is launched with.
 
     ``arguments`` are NumPy scalars and :class:`Buffer` objects, in the order of the kernel's
-    parameters.
+    parameters; ``shared_bytes`` is dynamic shared memory.
     """
 
     build: Build
@@ -34,6 +34,42 @@ class Launch:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     arguments: tuple[Any, ...]
+    shared_bytes: int = 0
+    main: ClassVar[int] = 0
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Itself, as a sequence has them."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Several launches, one after the other, timed as one: the one that counts most is ``main``."""
+
+    launches: tuple[Launch, ...]
+    main: int = 0
+
+
+class HostRun(ABC):
+    """Work that the host drives: copies, kernels on several streams, arithmetic of its own.
+
+    It is timed by the host's clock, from its call to its return.
+    """
+
+    launches: tuple[Launch, ...]
+    """Kernels that it uses."""
+
+    main: int = 0
+    """The one of them that counts most."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do all of it once, and wait for its end."""
+
+
+Runnable = Launch | Sequence | HostRun
+"""What a configuration does to solve its problem once."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +88,11 @@ class Buffer(Protocol):
 
 
 class Device(Protocol):
-    """A GPU as workloads see it. Every operation is queued in order; only download waits."""
+    """A GPU as workloads see it.
+
+    What is given no stream is queued in order, and only download waits. What is given a stream is
+    queued there, copies too: their arrays must be page-locked and live until the stream is done.
+    """
 
     sms: int
 
@@ -65,14 +105,32 @@ class Device(Protocol):
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
         """Set every byte."""
 
-    def upload(self, buffer: Buffer, array: np.ndarray) -> None:
+    def part(self, buffer: Buffer, offset: int, nbytes: int) -> Buffer:
+        """Some bytes of a buffer, as a buffer; given back with the whole."""
+
+    def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
         """Copy a contiguous array to the start of ``buffer``."""
 
-    def download(self, buffer: Buffer, array: np.ndarray) -> None:
-        """Wait for everything queued and fill a contiguous ``array`` from ``buffer``."""
+    def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """Fill a contiguous ``array`` from ``buffer``, after everything that is queued before."""
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, stream: Any = None) -> None:
         """Queue a kernel."""
+
+    def page_locked(self, nbytes: int) -> np.ndarray:
+        """Host memory that the device copies from and to without a detour: uint8, (nbytes,)."""
+
+    def stream(self) -> Any:
+        """A queue beside the others."""
+
+    def event(self, stream: Any = None) -> Any:
+        """A mark behind everything that is queued so far."""
+
+    def elapsed_ms(self, begin: Any, end: Any) -> float:
+        """Milliseconds between two marks; waits for the later one."""
+
+    def synchronize(self) -> None:
+        """Wait for everything on every stream."""
 
 
 class Session(ABC):
@@ -82,7 +140,7 @@ class Session(ABC):
     """Bytes that one launch reads or writes: decides whether L2 must be flushed."""
 
     @abstractmethod
-    def launch(self, configuration: Mapping[str, Any]) -> Launch:
+    def launch(self, configuration: Mapping[str, Any]) -> Runnable:
         """How to run ``configuration``."""
 
     @abstractmethod
@@ -92,6 +150,14 @@ class Session(ABC):
     @abstractmethod
     def check(self) -> Finding:
         """Compare the output with the float64 reference. Waits for the device."""
+
+    def stages(self, work: Runnable) -> dict[str, float]:
+        """Run ``work`` once more and take its stages apart: ms by the spec's names of stages.
+
+        Called after it was timed, so that marks between stages disturb no time; a workload whose
+        spec names stages has one.
+        """
+        return {}
 
     @abstractmethod
     def close(self) -> None:

@@ -16,15 +16,23 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 import pycuda.driver as cuda
 
 from launchwise.cuda.graphs import Graphs, GraphsMissing
-from launchwise.cuda.slices import enter_slice, resident_blocks
+from launchwise.cuda.slices import STATIC_LIMIT, enter_slice, resident_blocks
 from launchwise.errors import UserError
 from launchwise.measuring.bundle import Bundle, Kernel
-from launchwise.measuring.measure import LaunchFailed, OutOfMemory
+from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
 from launchwise.measuring.timing import Repeated
 from launchwise.workload import Buffer, Launch
 
 FLUSH_FACTOR = 2
+
+
+class CudaPart:
+    """Some bytes of a buffer."""
+
+    def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
+        self.allocation = int(whole.allocation) + offset  # type: ignore[attr-defined]
+        self.nbytes = nbytes
 
 
 class CudaBuffer:
@@ -72,7 +80,8 @@ class CudaDevice:
         self._bundles: list[Bundle] = []
         self._modules: dict[tuple[Path, str], Any] = {}
         self._functions: dict[str, Any] = {}
-        self._occupancy: dict[tuple[str, int], float | None] = {}
+        self._occupancy: dict[tuple[str, int, int], float | None] = {}
+        self._permitted: dict[str, int] = {}
         self._events: list[Any] = []
         self._flush: CudaBuffer | None = None
         self._graphs: Graphs | None = None
@@ -113,14 +122,53 @@ class CudaDevice:
         else:
             cuda.memset_d8_async(pointer, value, buffer.nbytes)
 
-    def upload(self, buffer: Buffer, array: np.ndarray) -> None:
+    def part(self, buffer: Buffer, offset: int, nbytes: int) -> CudaPart:
         """See :class:`launchwise.workload.Device`."""
-        cuda.memcpy_htod(buffer.allocation, np.ascontiguousarray(array))  # type: ignore[attr-defined]
+        return CudaPart(buffer, offset, nbytes)
 
-    def download(self, buffer: Buffer, array: np.ndarray) -> None:
+    def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """See :class:`launchwise.workload.Device`."""
+        to = buffer.allocation  # type: ignore[attr-defined]
+        if stream is None:
+            cuda.memcpy_htod(to, np.ascontiguousarray(array))
+        else:
+            cuda.memcpy_htod_async(to, array, stream)
+
+    def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """See :class:`launchwise.workload.Device`; raises LaunchFailed for what came before."""
+        source = buffer.allocation  # type: ignore[attr-defined]
+        try:
+            if stream is None:
+                cuda.memcpy_dtoh(array, source)
+            else:
+                cuda.memcpy_dtoh_async(array, source, stream)
+        except cuda.Error as error:
+            raise self._failed(error) from error
+
+    def page_locked(self, nbytes: int) -> np.ndarray:
+        """See :class:`launchwise.workload.Device`."""
+        return cuda.pagelocked_empty(nbytes, np.uint8)
+
+    def stream(self) -> Any:
+        """See :class:`launchwise.workload.Device`."""
+        return cuda.Stream()
+
+    def event(self, stream: Any = None) -> Any:
+        """See :class:`launchwise.workload.Device`."""
+        return cuda.Event().record(stream)
+
+    def elapsed_ms(self, begin: Any, end: Any) -> float:
         """See :class:`launchwise.workload.Device`; raises LaunchFailed for what came before."""
         try:
-            cuda.memcpy_dtoh(array, buffer.allocation)  # type: ignore[attr-defined]
+            end.synchronize()
+            return float(end.time_since(begin))
+        except cuda.Error as error:
+            raise self._failed(error) from error
+
+    def synchronize(self) -> None:
+        """See :class:`launchwise.workload.Device`; raises LaunchFailed for what came before."""
+        try:
+            cuda.Context.synchronize()
         except cuda.Error as error:
             raise self._failed(error) from error
 
@@ -143,28 +191,54 @@ class CudaDevice:
             self._functions[symbol] = function
         return self._functions[symbol]
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, stream: Any = None) -> None:
         """See :class:`launchwise.workload.Device`; raises LaunchFailed when it is refused."""
-        self._queue(self._function(launch), launch.grid, launch.block, _plain(launch.arguments))
+        self._ready(launch)(stream)
 
-    def _queue(
-        self, function: Any, grid: Any, block: Any, arguments: Any, stream: Any = None
-    ) -> None:
-        try:
-            function.prepared_async_call(grid, block, stream, *arguments)
-        except cuda.Error as error:
-            raise self._failed(error) from error
+    def _ready(self, work: OnDevice) -> Callable[[Any], None]:
+        """Everything looked up: what queues ``work`` on a stream with the least delay."""
+        calls = []
+        for launch in work.launches:
+            function = self._function(launch)
+            self._permit(launch, function)
+            calls.append((function, launch, _plain(launch.arguments)))
 
-    def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
+        def queue(stream: Any) -> None:
+            try:
+                for function, launch, arguments in calls:
+                    function.prepared_async_call(
+                        launch.grid,
+                        launch.block,
+                        stream,
+                        *arguments,
+                        shared_size=launch.shared_bytes,
+                    )
+            except cuda.Error as error:
+                raise self._failed(error) from error
+
+        return queue
+
+    def _permit(self, launch: Launch, function: Any) -> None:
+        """Much dynamic shared memory has to be asked for, once a function."""
+        symbol = launch.build.symbol(launch.kernel)
+        if launch.shared_bytes > max(STATIC_LIMIT, self._permitted.get(symbol, 0)):
+            attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            try:
+                function.set_attribute(attribute, launch.shared_bytes)
+            except cuda.Error as error:
+                raise self._failed(error) from error
+            self._permitted[symbol] = launch.shared_bytes
+
+    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """See :class:`TimingDevice`: CUDA events around every launch."""
         while len(self._events) < 2 * repeats:
             self._events.append(cuda.Event())
-        function, arguments = self._function(launch), _plain(launch.arguments)
+        queue = self._ready(work)
         for number in range(repeats):
             if flush:
                 self._empty_l2()
             self._events[2 * number].record()
-            self._queue(function, launch.grid, launch.block, arguments)
+            queue(None)
             self._events[2 * number + 1].record()
         try:
             self._events[2 * repeats - 1].synchronize()
@@ -175,13 +249,13 @@ class CudaDevice:
         except cuda.Error as error:
             raise self._failed(error) from error
 
-    def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
+    def replayed(self, work: OnDevice, repeats: int, launches: int) -> Repeated:
         """See :class:`TimingDevice`; without graphs, launches in a row."""
-        function, arguments = self._function(launch), _plain(launch.arguments)
+        once = self._ready(work)
 
         def queue(stream: Any) -> None:
             for _ in range(launches):
-                self._queue(function, launch.grid, launch.block, arguments, stream)
+                once(stream)
 
         try:
             if self._graphs is None:
@@ -205,15 +279,12 @@ class CudaDevice:
             times.append(end.time_since(begin))
         return times
 
-    def sustain(self, launch: Launch, launches: int) -> None:
+    def sustain(self, work: OnDevice, launches: int) -> None:
         """See :class:`TimingDevice`."""
-        function, arguments = self._function(launch), _plain(launch.arguments)
+        queue = self._ready(work)
         for _ in range(launches):
-            self._queue(function, launch.grid, launch.block, arguments)
-        try:
-            cuda.Context.synchronize()
-        except cuda.Error as error:
-            raise self._failed(error) from error
+            queue(None)
+        self.synchronize()
 
     def throttled(self) -> bool:
         """See :class:`TimingDevice`; NVML is asked, so never while timing."""
@@ -229,15 +300,16 @@ class CudaDevice:
     def resources(self, launch: Launch) -> dict[str, Any]:
         """See :class:`TimingDevice`: from ptxas, and the driver's occupancy."""
         bundle, kernel = self._kernel(launch)
-        key = (launch.build.symbol(launch.kernel), math.prod(launch.block))
+        threads = math.prod(launch.block)
+        key = (launch.build.symbol(launch.kernel), threads, launch.shared_bytes)
         if key not in self._occupancy:
             cubin = bundle.cubin(kernel.cubin)
             blocks = resident_blocks(cubin, (bundle.path, kernel.cubin), *key)
-            self._occupancy[key] = blocks and blocks * key[1] / self.threads_per_sm
+            self._occupancy[key] = blocks and blocks * threads / self.threads_per_sm
         return {
             "registers": kernel.registers,
             "spill_bytes": kernel.spill_bytes,
-            "shared_bytes": kernel.shared_bytes,
+            "shared_bytes": kernel.shared_bytes + launch.shared_bytes,
             "occupancy": self._occupancy[key],
         }
 

@@ -40,10 +40,15 @@ def enter_slice(sms: int) -> int:
     return int(groups[0].sm.smCount)
 
 
+STATIC_LIMIT = 48 * 1024
+"""Shared memory of a block that needs no permission."""
+
 _modules: dict[tuple[Path, str], Any] = {}
 
 
-def resident_blocks(cubin: bytes, place: tuple[Path, str], symbol: str, threads: int) -> int | None:
+def resident_blocks(
+    cubin: bytes, place: tuple[Path, str], symbol: str, threads: int, shared_bytes: int
+) -> int | None:
     """Blocks of ``threads`` threads of a kernel that fit on one SM at a time.
 
     From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
@@ -53,6 +58,8 @@ def resident_blocks(cubin: bytes, place: tuple[Path, str], symbol: str, threads:
     ----------
     place
         Names the cubin, which is loaded once.
+    shared_bytes
+        Dynamic shared memory of a block.
     """
     try:
         from cuda.bindings import driver
@@ -66,6 +73,9 @@ def resident_blocks(cubin: bytes, place: tuple[Path, str], symbol: str, threads:
     status, function = driver.cuModuleGetFunction(_modules[place], symbol.encode())
     if int(status) != 0:
         return None
+    if shared_bytes > STATIC_LIMIT:
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.cuFuncSetAttribute(function, attribute, shared_bytes)
     ask = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
-    status, blocks = ask(function, threads, 0)
+    status, blocks = ask(function, threads, shared_bytes)
     return int(blocks) if int(status) == 0 else None

@@ -15,6 +15,7 @@ from launchwise.measuring.measure import (
     LayoutRun,
     OutOfMemory,
     ProblemContext,
+    times_ms,
     unless_fatal,
 )
 from launchwise.space import Configuration, Problem
@@ -89,10 +90,10 @@ class Control:
             self._given_up = True
             return
         with unless_fatal():
-            launch = self._run.session.launch(configuration)
-            # Some launches unused: what was measured before has left its mark on the caches.
-            once = statistics.median(context.device.timed(launch, 3, flush=False))
-            times, _ = context.time(self._run.session, launch, once)
+            work = self._run.session.launch(configuration)
+            # Some runs unused: what was measured before has left its mark on the caches.
+            once = statistics.median(times_ms(context.device, work, 3))
+            times, _ = context.time(self._run.session, work, once)
             found = statistics.median(times.times_ms)
             if self._reference_ms is None:
                 self._reference_ms = found

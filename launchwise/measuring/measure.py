@@ -12,7 +12,18 @@ from typing import Any, Protocol
 from launchwise.measuring.timing import Repeated, repeat
 from launchwise.settings import Method
 from launchwise.space import Configuration, Problem, baseline
-from launchwise.workload import Device, Launch, Session, Workload
+from launchwise.workload import (
+    Device,
+    HostRun,
+    Launch,
+    Runnable,
+    Sequence,
+    Session,
+    Workload,
+)
+
+OnDevice = Launch | Sequence
+"""What the device does by itself, so that its own clock can time it."""
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -47,13 +58,13 @@ class TimingDevice(Device, Protocol):
 
     l2_bytes: int
 
-    def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
+    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """Launch ``repeats`` times; milliseconds of each, L2 emptied before each if ``flush``."""
 
-    def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
+    def replayed(self, work: OnDevice, repeats: int, launches: int) -> Repeated:
         """Replay a graph of ``launches`` launches ``repeats`` times; ms a launch, L2 warm."""
 
-    def sustain(self, launch: Launch, launches: int) -> None:
+    def sustain(self, work: OnDevice, launches: int) -> None:
         """Launch so often, back to back, and wait."""
 
     def throttled(self) -> bool:
@@ -61,6 +72,23 @@ class TimingDevice(Device, Protocol):
 
     def resources(self, launch: Launch) -> dict[str, Any]:
         """Registers, spill_bytes, shared_bytes and occupancy of the launched kernel."""
+
+
+def times_ms(
+    device: TimingDevice, work: Runnable, repeats: int, flush: bool = False
+) -> list[float]:
+    """Milliseconds of each of ``repeats`` runs, by the clock of who drives: device or host.
+
+    The host does not empty L2: what it drives comes from its own memory.
+    """
+    if not isinstance(work, HostRun):
+        return device.timed(work, repeats, flush)
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work.run()
+        times.append(1e3 * (time.perf_counter() - began))
+    return times
 
 
 class Rest:
@@ -151,34 +179,37 @@ class ProblemContext:
         self.say({"event": "row", **self.problem, **configuration, **more, **row})
 
     def time(
-        self, session: Session, launch: Launch, first_ms: float, best_ms: float = math.inf
+        self, session: Session, work: Runnable, first_ms: float, best_ms: float = math.inf
     ) -> tuple[Repeated, str]:
-        """Repeats of one launch, and whether L2 was ``cold`` or ``warm`` before each.
+        """Repeats of one run, and whether L2 was ``cold`` or ``warm`` before each.
 
         A kernel as short as the events' own cost is timed as a replayed graph, whose launches
         follow each other at once: L2 cannot be emptied between them.
         """
         device, repeats = self.device, self.method.repeats
+        if isinstance(work, HostRun):
+            times = repeat(lambda count: times_ms(device, work, count), repeats, first_ms, best_ms)
+            return Repeated(times, "host", 1), "warm"
         flush = session.working_set_bytes <= device.l2_bytes
         begun: list[float] = []
         limit_ms = self.method.graph_below_us / 1e3
         # A first launch is slow; only one that is far too long for a graph is believed.
         if first_ms < 10 * limit_ms:
-            begun = device.timed(launch, min(repeats.few, repeats.minimum), flush)
+            begun = device.timed(work, min(repeats.few, repeats.minimum), flush)
             shortest = min(begun)
             if shortest < limit_ms:
                 launches = min(MOST_IN_A_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
                 made: list[Repeated] = []
 
                 def replayed(count: int) -> list[float]:
-                    made.append(device.replayed(launch, count, launches))
+                    made.append(device.replayed(work, count, launches))
                     return made[-1].times_ms
 
                 times = repeat(replayed, repeats, shortest * launches, best_ms)
                 return Repeated(times, made[0].timer, launches), "warm"
 
         def timed(count: int) -> list[float]:
-            return device.timed(launch, count, flush)
+            return device.timed(work, count, flush)
 
         times = repeat(timed, repeats, first_ms, best_ms, begun)
         return Repeated(times, "events", 1), "cold" if flush else "warm"
@@ -233,10 +264,10 @@ class LayoutRun:
         A configuration that cannot be launched shows that in its own row, not here.
         """
         with self._context.spending("warm_up"), unless_fatal():
-            launch = self.session.launch(configuration)
-            once = self.device.timed(launch, 1, flush=False)[0]
+            work = self.session.launch(configuration)
+            once = times_ms(self.device, work, 1)[0]
             count = max(1, min(200, int(WARM_UP_MS / max(once, 1e-3))))
-            self.device.timed(launch, count, flush=False)
+            times_ms(self.device, work, count)
 
     def _measure_one(self, configuration: Configuration) -> dict[str, Any]:
         """Verify and time one configuration.
@@ -255,10 +286,10 @@ class LayoutRun:
         row: dict[str, Any] = {"status": "failed", "reason": "", "began": time.monotonic()}
         try:
             with context.spending("verify"):
-                launch = self.session.launch(configuration)
-                row |= device.resources(launch)
+                work = self.session.launch(configuration)
+                row |= device.resources(work.launches[work.main])
                 self.session.poison()
-                first = device.timed(launch, 1, flush=False)[0]
+                first = times_ms(device, work, 1)[0]
                 found = self.session.check()
             # Neither the journal nor the table takes NaN or infinity; the reason says it.
             finite = math.isfinite(found.max_error)
@@ -275,9 +306,10 @@ class LayoutRun:
             best = math.inf if configuration == context.baseline else context.best_ms
             with context.spending("time"):
                 row["began"] = time.monotonic()
-                times, l2 = context.time(self.session, launch, first, best)
+                times, l2 = context.time(self.session, work, first, best)
                 row["ended"] = time.monotonic()
-            return row | timed_row("ok", times, l2)
+                stages = self.session.stages(work)
+            return row | timed_row("ok", times, l2) | {f"{k}_ms": v for k, v in stages.items()}
         except LaunchFailed as error:
             if error.fatal:
                 raise
@@ -291,11 +323,14 @@ def measure_energy(context: ProblemContext, session: Session, configuration: Con
     if not context.method.energy_ms:
         return
     with unless_fatal():
-        launch = session.launch(configuration)
-        once = statistics.median(context.device.timed(launch, 3, flush=False))
+        work = session.launch(configuration)
+        once = statistics.median(times_ms(context.device, work, 3))
         launches = max(1, math.ceil(context.method.energy_ms / max(once, 1e-3)))
         began = time.monotonic()
-        context.device.sustain(launch, launches)
+        if isinstance(work, HostRun):
+            times_ms(context.device, work, launches)
+        else:
+            context.device.sustain(work, launches)
         context.say(
             {
                 "event": "energy",

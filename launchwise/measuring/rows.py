@@ -92,6 +92,7 @@ def rows_to_table(
     columns = list(measurement_schema(spec).columns)
     table = pd.DataFrame(rows, columns=columns)
     real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
+    real += spec.stage_columns
     table[real] = table[real].astype(float)
     derived = pd.DataFrame(
         [repeat_columns(times) for times in table["times_ms"]], index=table.index

@@ -64,9 +64,10 @@ class Repeated:
         One a repeat, ms a launch.
     timer
         ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph
-        of several launches, for kernels so short that the events would be a part of them.
+        of several launches, for kernels so short that the events would be a part of them;
+        ``host``: the host's clock around a run that the host drives.
     launches
-        Launches in one repeat.
+        Launches (runs of a sequence) in one repeat.
     """
 
     times_ms: list[float]

@@ -1,10 +1,17 @@
 // Enough of CUDA C++ to run a kernel's own source on the CPU, one thread after the other.
+//
+// With BARRIERS the threads of a block are fibers: each runs until it comes to a barrier or to its
+// end, and none goes on before all have come there.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <tuple>
 #include <utility>
+#include <vector>
+#ifdef BARRIERS
+#include <ucontext.h>
+#endif
 
 #define __global__
 #define __device__
@@ -56,17 +63,77 @@ static void call(void (*kernel)(Parameters...), void **arguments, std::index_seq
     kernel(*static_cast<std::remove_reference_t<Parameters> *>(arguments[Index])...);
 }
 
+static std::vector<double> shared_memory;
+#define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(shared_memory.data())
+
+#ifdef BARRIERS
+struct Fiber {
+    ucontext_t context;
+    std::vector<char> stack;
+    bool ended;
+};
+static std::vector<Fiber> fibers;
+static ucontext_t scheduler;
+static unsigned current;
+static void (*body)();
+
+static void __syncthreads() { swapcontext(&fibers[current].context, &scheduler); }
+
+static void enter() {
+    body();
+    fibers[current].ended = true;
+    swapcontext(&fibers[current].context, &scheduler);
+}
+
+// Every thread of a block up to its next barrier, until all have come to their end.
+template <typename Body>
+static void run_block(Body &&thread) {
+    static Body *now;
+    now = &thread;
+    body = [] { (*now)(); };
+    fibers.resize(blockDim.x);
+    for (auto &fiber : fibers) {
+        fiber.stack.resize(1 << 16);
+        fiber.ended = false;
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack.data();
+        fiber.context.uc_stack.ss_size = fiber.stack.size();
+        fiber.context.uc_link = nullptr;
+        makecontext(&fiber.context, enter, 0);
+    }
+    for (bool going = true; going;) {
+        going = false;
+        for (unsigned x = blockDim.x; x-- > 0;) {
+            if (fibers[x].ended) continue;
+            going = true;
+            current = threadIdx.x = x;
+            swapcontext(&scheduler, &fibers[x].context);
+        }
+    }
+}
+#else
+template <typename Body>
+static void run_block(Body &&thread) {
+    for (unsigned x = blockDim.x; x-- > 0;) {
+        threadIdx.x = x;
+        thread();
+    }
+}
+#endif
+
 template <typename... Parameters>
 static void run(void (*kernel)(Parameters...), void **arguments, const unsigned *shape) {
     gridDim = {shape[0], shape[1], shape[2]};
     blockDim = {shape[3], shape[4], shape[5]};
     for (blockIdx.z = 0; blockIdx.z < gridDim.z; ++blockIdx.z)
         for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
-            for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x)
+            for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) {
+                // What a block left in shared memory is nothing that the next may rely on.
+                shared_memory.assign(shape[6] / sizeof(double) + 1, std::nan(""));
                 for (threadIdx.z = 0; threadIdx.z < blockDim.z; ++threadIdx.z)
                     for (threadIdx.y = 0; threadIdx.y < blockDim.y; ++threadIdx.y)
-                        for (unsigned x = blockDim.x; x-- > 0;) {
-                            threadIdx.x = x;
+                        run_block([&] {
                             call(kernel, arguments, std::index_sequence_for<Parameters...>{});
-                        }
+                        });
+            }
 }

@@ -130,13 +130,13 @@ class FaultyDevice(HostDevice):
 
     fault: Callable[[], None] | None = None
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, stream: Any = None) -> None:
         """See HostDevice."""
         marked = [TILE["tx"], TILE["ty"], TILE["tz"]]
         shape = [int(one) for one in launch.arguments[6:]] if launch.kernel == "omp_tile" else []
         if self.fault is not None and shape == marked:
             self.fault()
-        super().launch(launch)
+        super().launch(launch, stream)
 
 
 def open_device(job: dict[str, Any]) -> HostDevice:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.builds import translation_unit
-from launchwise.measuring.measure import OutOfMemory
+from launchwise.measuring.measure import OnDevice, OutOfMemory
 from launchwise.measuring.parts import Part
 from launchwise.measuring.timing import Repeated
 from launchwise.workload import Buffer, Launch
@@ -43,6 +43,14 @@ class HostBuffer:
         self.nbytes = nbytes
         # Neither zeros nor poison: nothing may rely on what fresh memory holds.
         self.allocation = np.full(nbytes, 0x5A, np.uint8)
+
+
+class HostPart:
+    """Some bytes of a buffer."""
+
+    def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self.allocation = whole.allocation[offset : offset + nbytes]  # type: ignore[attr-defined]
 
 
 class HostDevice:
@@ -89,16 +97,39 @@ class HostDevice:
         """Set every byte."""
         buffer.allocation[:] = value
 
-    def upload(self, buffer: Buffer, array: np.ndarray) -> None:
+    def part(self, buffer: Buffer, offset: int, nbytes: int) -> HostPart:
+        """Some bytes of a buffer."""
+        return HostPart(buffer, offset, nbytes)
+
+    def page_locked(self, nbytes: int) -> np.ndarray:
+        """Memory as any other."""
+        return np.full(nbytes, 0x5A, np.uint8)
+
+    def stream(self) -> str:
+        """Everything is done at once, on every stream."""
+        return "stream"
+
+    def event(self, stream: Any = None) -> float:
+        """Now, in seconds."""
+        return time.perf_counter()
+
+    def elapsed_ms(self, begin: float, end: float) -> float:
+        """Milliseconds between two events."""
+        return 1e3 * (end - begin)
+
+    def synchronize(self) -> None:
+        """There is nothing to wait for."""
+
+    def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
         """Copy an array to the start of the buffer."""
         content = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
         buffer.allocation[: content.size] = content
 
-    def download(self, buffer: Buffer, array: np.ndarray) -> None:
+    def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
         """Fill an array from the start of the buffer."""
         array.reshape(-1).view(np.uint8)[:] = buffer.allocation[: array.nbytes]
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, stream: Any = None) -> None:
         """Run every thread of the launch, one after the other."""
         values = []
         for argument in launch.arguments:
@@ -109,29 +140,29 @@ class HostDevice:
                     (ctypes.c_char * argument.nbytes).from_buffer_copy(argument.tobytes())
                 )
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        shape = (ctypes.c_uint * 6)(*launch.grid, *launch.block)
+        shape = (ctypes.c_uint * 7)(*launch.grid, *launch.block, launch.shared_bytes)
         self._kernel(launch)(pointers, shape)
 
-    def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
+    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """Milliseconds of each run."""
         times = []
         for _ in range(repeats):
             begin = time.perf_counter()
-            self.launch(launch)
+            for launch in work.launches:
+                self.launch(launch)
             times.append((time.perf_counter() - begin) * 1e3)
         return times
 
-    def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
+    def replayed(self, work: OnDevice, repeats: int, launches: int) -> Repeated:
         """A CPU has no graphs: launches in a row."""
         times = []
         for _ in range(repeats):
-            times.append(sum(self.timed(launch, launches, flush=False)) / launches)
+            times.append(sum(self.timed(work, launches, flush=False)) / launches)
         return Repeated(times, "events", launches)
 
-    def sustain(self, launch: Launch, launches: int) -> None:
+    def sustain(self, work: OnDevice, launches: int) -> None:
         """Run so often."""
-        for _ in range(launches):
-            self.launch(launch)
+        self.timed(work, launches, flush=False)
 
     def throttled(self) -> bool:
         """Not that it would say."""
@@ -160,7 +191,11 @@ class HostDevice:
             f'extern "C" void run_{symbol}(void **arguments, const unsigned *shape) '
             f"{{ run(build_{launch.build.key}::{symbol}, arguments, shape); }}\n"
         )
-        source = f'#include "{HEADER}"\n' + translation_unit([launch.build], self.headers) + entry
+        # Fibers cost a microsecond a thread: only where threads wait for each other.
+        barriers = "__syncthreads" in (self.folder / launch.build.source).read_text()
+        first = "#define BARRIERS\n" if barriers else ""
+        source = f'{first}#include "{HEADER}"\n'
+        source += translation_unit([launch.build], self.headers) + entry
         scratch = library.with_suffix(".new")
         subprocess.run(
             [

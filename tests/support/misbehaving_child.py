@@ -12,9 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from host_device import HostDevice
 
 from launchwise.cuda.child import run
-from launchwise.measuring.measure import LaunchFailed
+from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.spec import load_spec
-from launchwise.workload import Launch
 
 
 class MisbehavingDevice(HostDevice):
@@ -23,14 +22,14 @@ class MisbehavingDevice(HostDevice):
     mischief = ""
     parent = 0
 
-    def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
+    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """See HostDevice; the bad configuration's arguments end in 2, 1, 1."""
-        tile = [int(value) for value in launch.arguments[6:]]
+        tile = [int(value) for value in work.launches[0].arguments[6:]]
         if self.mischief == "slowly":
             time.sleep(0.02)
         elif tile == [2, 1, 1]:
             self._misbehave()
-        times = super().timed(launch, repeats, flush)
+        times = super().timed(work, repeats, flush)
         if self.mischief == "dawdle":
             return [1000.0 if tile == [2, 1, 1] else 1.0] * repeats
         return times

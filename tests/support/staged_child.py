@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from host_device import HostDevice
 
 from launchwise.cuda.child import run
+from launchwise.measuring.measure import OnDevice
 from launchwise.measuring.timing import Repeated
 from launchwise.spec import load_spec
-from launchwise.workload import Launch
 
 
 class StagedDevice(HostDevice):
@@ -31,17 +31,18 @@ class StagedDevice(HostDevice):
         self.launches += 1
         return self.time_ms * (1.05 if self.launches > self.slower_from else 1.0)
 
-    def timed(self, launch: Launch, repeats: int, flush: bool) -> list[float]:
+    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """One real launch, staged times."""
-        self.launch(launch)
+        for launch in work.launches:
+            self.launch(launch)
         time.sleep(self.pause_s)
         return [self._staged() for _ in range(repeats)]
 
-    def replayed(self, launch: Launch, repeats: int, launches: int) -> Repeated:
+    def replayed(self, work: OnDevice, repeats: int, launches: int) -> Repeated:
         """Staged times of many launches."""
         return Repeated([self._staged() for _ in range(repeats)], "graph", launches)
 
-    def sustain(self, launch: Launch, launches: int) -> None:
+    def sustain(self, work: OnDevice, launches: int) -> None:
         """As long as so many launches would take."""
         time.sleep(launches * self.time_ms / 1e3)
 

@@ -1,0 +1,1 @@
+"""Tridiagonal systems on a GPU by the partition method (Austin, Berndt, Moulton 2004)."""

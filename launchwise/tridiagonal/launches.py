@@ -1,0 +1,183 @@
+"""The kernels of a solution on the device, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from launchwise.builds import Build
+from launchwise.tridiagonal.plan import ARRAYS, Level, extra_words, remaining_rows
+from launchwise.workload import Buffer, Device, Launch
+
+LAYOUTS = ("strided", "interleaved", "staged")
+
+MOST_FINISHING = 1024
+"""Threads of the block that solves the innermost system."""
+
+BUFFERED = 2
+"""Copies of the innermost system in shared memory: cyclic reduction reads one, writes the other."""
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """The four arrays of a system on the device: a (below), b (diagonal), c (above), d (right)."""
+
+    a: Buffer
+    b: Buffer
+    c: Buffer
+    d: Buffer
+
+    @property
+    def each(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+        """In the order of the kernels' parameters."""
+        return self.a, self.b, self.c, self.d
+
+
+def build(layout: str, dtype: np.dtype[Any]) -> Build:
+    """Build of a layout's kernels (``finish`` is one too) for float32 or float64."""
+    return Build.of(f"{layout}.cu", {"REAL": "float" if dtype.itemsize == 4 else "double"})
+
+
+def shared_bytes(layout: str, stage: str, m: int, threads: int, itemsize: int) -> int:
+    """Dynamic shared memory of a block.
+
+    Parameters
+    ----------
+    stage
+        ``reduce`` (stage 1) or ``substitute`` (stage 3).
+    """
+    if layout == "staged":
+        return ARRAYS * (threads + 1) * (m | 1) * itemsize
+    return (threads + 1) * m * itemsize if stage == "substitute" else 0
+
+
+def finish_bytes(rows: int, itemsize: int) -> int:
+    """Shared memory that solving the innermost system takes."""
+    return BUFFERED * ARRAYS * rows * itemsize
+
+
+class DeviceSolution:
+    """Everything that solving one system on the device needs, allocated once.
+
+    Parameters
+    ----------
+    cuts
+        From the outermost level inwards; the interface systems of inner levels lie in natural
+        order, so all but the first are ``strided`` where the first is ``interleaved``.
+
+    Raises
+    ------
+    OutOfMemory
+        When the interface systems cannot be had.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        dtype: np.dtype[Any],
+        rows: int,
+        cuts: Sequence[Level],
+        layout: str,
+        threads: int,
+    ) -> None:
+        self.device = device
+        self.dtype = dtype
+        self.rows = rows
+        self.cuts = list(cuts)
+        self.layout = layout
+        self.threads = threads
+        self._memory: list[Buffer] = []
+        self._interfaces: list[Arrays] = []
+        try:
+            for level in self.cuts:
+                nbytes = level.interface_rows * dtype.itemsize
+                each = [self._allocate(nbytes) for _ in range(ARRAYS)]
+                self._interfaces.append(Arrays(*each))
+        except BaseException:
+            self.close()
+            raise
+
+    def _allocate(self, nbytes: int) -> Buffer:
+        self._memory.append(self.device.allocate(nbytes))
+        return self._memory[-1]
+
+    @property
+    def extra_bytes(self) -> int:
+        """Device memory beside the system and its solution."""
+        return extra_words(self.cuts) * self.dtype.itemsize
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for buffer in self._memory:
+            self.device.release(buffer)
+        self._memory.clear()
+
+    def launches(self, system: Arrays, x: Buffer) -> list[Launch]:
+        """Stages 1 inwards, the innermost system, stages 3 outwards; ``x`` may be ``system.d``."""
+        systems = [system, *self._interfaces]
+        solutions = [x, *(interface.d for interface in self._interfaces)]
+        inwards = [
+            self.reduce(number, systems[number], systems[number + 1])
+            for number in range(len(self.cuts))
+        ]
+        outwards = [
+            self.substitute(number, systems[number], solutions[number + 1], solutions[number])
+            for number in reversed(range(len(self.cuts)))
+        ]
+        return [*inwards, self.finish(systems[-1], solutions[-1]), *outwards]
+
+    def reduce(self, number: int, system: Arrays, interface: Arrays) -> Launch:
+        """Stage 1 of a level."""
+        return self._stage("reduce", number, (*system.each, *interface.each))
+
+    def substitute(self, number: int, system: Arrays, interface_x: Buffer, x: Buffer) -> Launch:
+        """Stage 3 of a level."""
+        return self._stage("substitute", number, (*system.each, interface_x, x))
+
+    def finish(self, system: Arrays, x: Buffer) -> Launch:
+        """The innermost system in one block."""
+        rows = remaining_rows(self.rows, self.cuts)
+        block = min(MOST_FINISHING, max(32, -(-rows // 32) * 32))
+        shared = finish_bytes(rows, self.dtype.itemsize)
+        arguments = (*system.each, x, np.int32(rows))
+        kernels = build("finish", self.dtype)
+        return Launch(kernels, "finish", (1, 1, 1), (block, 1, 1), arguments, shared)
+
+    def _stage(self, stage: str, number: int, buffers: tuple[Buffer, ...]) -> Launch:
+        level = self.cuts[number]
+        layout = self.layout_of(number)
+        blocks = -(-level.subsystems // self.threads)
+        shared = shared_bytes(layout, stage, level.m, self.threads, self.dtype.itemsize)
+        arguments = (
+            *buffers,
+            np.int64(level.rows),
+            np.int32(level.m),
+            np.int64(level.subsystems),
+        )
+        kernels = build(layout, self.dtype)
+        return Launch(kernels, stage, (blocks, 1, 1), (self.threads, 1, 1), arguments, shared)
+
+    def layout_of(self, number: int) -> str:
+        """Layout of a level."""
+        return "strided" if number and self.layout == "interleaved" else self.layout
+
+
+def interleaved(values: np.ndarray, m: int) -> np.ndarray:
+    """Rows in the order of the ``interleaved`` layout: row k of every sub-system together.
+
+    Parameters
+    ----------
+    values
+        Shape (rows,), in natural order.
+    """
+    whole = len(values) // m * m
+    return np.concatenate([values[:whole].reshape(-1, m).T.reshape(-1), values[whole:]])
+
+
+def natural(values: np.ndarray, m: int) -> np.ndarray:
+    """The inverse of :func:`interleaved`."""
+    whole = len(values) // m * m
+    return np.concatenate([values[:whole].reshape(m, -1).T.reshape(-1), values[whole:]])

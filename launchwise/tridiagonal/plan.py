@@ -1,0 +1,78 @@
+"""How a tridiagonal system is cut: levels, their sub-systems, the memory that they need.
+
+A level cuts its rows into P = floor(rows / m) sub-systems of m rows, the last one with what is left
+over, and leaves an interface system of 2 P rows (Austin, Berndt, Moulton 2004), which is the next
+level's, until it is small enough to be solved as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SMALLEST_M = 3
+"""With sub-systems of 2 rows the interface system would be as large as the system."""
+
+ARRAYS = 4
+"""a, b, c and d of a system."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One cut: ``rows`` into sub-systems of ``m`` rows."""
+
+    rows: int
+    m: int
+
+    @property
+    def subsystems(self) -> int:
+        """Number of sub-systems."""
+        return self.rows // self.m
+
+    @property
+    def interface_rows(self) -> int:
+        """Rows of the interface system: two a sub-system."""
+        return 2 * self.subsystems
+
+    @property
+    def longest(self) -> int:
+        """Rows of the last sub-system, which takes what is left over."""
+        return self.m + self.rows % self.m
+
+
+def levels(rows: int, sizes: Sequence[int]) -> list[Level]:
+    """One level for each of ``sizes`` (m, from the outermost level inwards).
+
+    A level that has fewer rows than its m, or two sub-systems' worth of them at most, is left out
+    with all that would follow: there is nothing to gain.
+
+    Raises
+    ------
+    ValueError
+        When there are no rows or an m is below :data:`SMALLEST_M`.
+    """
+    if rows < 1:
+        raise ValueError(f"a system has one row at least, not {rows}")
+    found: list[Level] = []
+    for m in sizes:
+        if m < SMALLEST_M:
+            raise ValueError(f"m = {m} is below {SMALLEST_M}")
+        level = Level(rows, m)
+        if level.interface_rows >= rows or not level.subsystems:
+            break
+        found.append(level)
+        rows = level.interface_rows
+    return found
+
+
+def extra_words(cuts: Sequence[Level]) -> int:
+    """Words of device memory that the interface systems take, beside the system and its solution.
+
+    Each holds its four arrays; its solution takes the place of d.
+    """
+    return ARRAYS * sum(level.interface_rows for level in cuts)
+
+
+def remaining_rows(rows: int, cuts: Sequence[Level]) -> int:
+    """Rows of the system that is left to be solved as it is."""
+    return cuts[-1].interface_rows if cuts else rows
