@@ -1,6 +1,6 @@
 // One block solves a small system in shared memory by parallel cyclic reduction (Hockney and
 // Jesshope 1981): in every step each row gets rid of its neighbours, which then are twice as far.
-__global__ void KERNEL(finish)(
+extern "C" __global__ void KERNEL(finish)(
     const REAL *a, const REAL *b, const REAL *c, const REAL *d, REAL *x, int rows) {
     DYNAMIC_SHARED(REAL, shared);
     Row<REAL> *now = reinterpret_cast<Row<REAL> *>(shared), *next = now + rows;

@@ -55,7 +55,7 @@ struct Own {
     }
 };
 
-__global__ void KERNEL(reduce)(
+extern "C" __global__ void KERNEL(reduce)(
     const REAL *a, const REAL *b, const REAL *c, const REAL *d,
     REAL *up_a, REAL *up_b, REAL *up_c, REAL *up_d,
     long long rows, int m, long long subsystems) {
@@ -70,7 +70,7 @@ __global__ void KERNEL(reduce)(
     put_interface(up_a, up_b, up_c, up_d, number, up, down);
 }
 
-__global__ void KERNEL(substitute)(
+extern "C" __global__ void KERNEL(substitute)(
     const REAL *a, const REAL *b, const REAL *c, const REAL *d,
     const REAL *interface_x, REAL *x,
     long long rows, int m, long long subsystems) {

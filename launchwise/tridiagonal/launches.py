@@ -115,29 +115,46 @@ class DeviceSolution:
             self.device.release(buffer)
         self._memory.clear()
 
+    def interface(self, number: int) -> Arrays:
+        """Interface system that a level leaves; -1 is the innermost."""
+        return self._interfaces[number]
+
     def launches(self, system: Arrays, x: Buffer) -> list[Launch]:
         """Stages 1 inwards, the innermost system, stages 3 outwards; ``x`` may be ``system.d``."""
-        systems = [system, *self._interfaces]
-        solutions = [x, *(interface.d for interface in self._interfaces)]
-        inwards = [
-            self.reduce(number, systems[number], systems[number + 1])
-            for number in range(len(self.cuts))
+        if not self.cuts:
+            return [self._finish(system, x)]
+        first = self.stage("reduce", self.cuts[0], (*system.each, *self.interface(0).each))
+        last = self.stage("substitute", self.cuts[0], (*system.each, self.interface(0).d, x))
+        finish = self.finish()
+        return [first, *self.inwards(), finish, *self.outwards(), last]
+
+    def inwards(self) -> list[Launch]:
+        """Stages 1 of all levels but the outermost, in order."""
+        return [
+            self.stage(
+                "reduce",
+                level,
+                (*self.interface(number).each, *self.interface(number + 1).each),
+                inner=True,
+            )
+            for number, level in enumerate(self.cuts[1:])
         ]
-        outwards = [
-            self.substitute(number, systems[number], solutions[number + 1], solutions[number])
-            for number in reversed(range(len(self.cuts)))
-        ]
-        return [*inwards, self.finish(systems[-1], solutions[-1]), *outwards]
 
-    def reduce(self, number: int, system: Arrays, interface: Arrays) -> Launch:
-        """Stage 1 of a level."""
-        return self._stage("reduce", number, (*system.each, *interface.each))
+    def finish(self) -> Launch:
+        """The innermost interface system in one block."""
+        innermost = self.interface(-1)
+        return self._finish(innermost, innermost.d)
 
-    def substitute(self, number: int, system: Arrays, interface_x: Buffer, x: Buffer) -> Launch:
-        """Stage 3 of a level."""
-        return self._stage("substitute", number, (*system.each, interface_x, x))
+    def outwards(self) -> list[Launch]:
+        """Stages 3 of all levels but the outermost, in order."""
+        launches = []
+        for number in reversed(range(len(self.cuts) - 1)):
+            system, found = self.interface(number), self.interface(number + 1).d
+            buffers = (*system.each, found, system.d)
+            launches.append(self.stage("substitute", self.cuts[number + 1], buffers, inner=True))
+        return launches
 
-    def finish(self, system: Arrays, x: Buffer) -> Launch:
+    def _finish(self, system: Arrays, x: Buffer) -> Launch:
         """The innermost system in one block."""
         rows = remaining_rows(self.rows, self.cuts)
         block = min(MOST_FINISHING, max(32, -(-rows // 32) * 32))
@@ -146,9 +163,19 @@ class DeviceSolution:
         kernels = build("finish", self.dtype)
         return Launch(kernels, "finish", (1, 1, 1), (block, 1, 1), arguments, shared)
 
-    def _stage(self, stage: str, number: int, buffers: tuple[Buffer, ...]) -> Launch:
-        level = self.cuts[number]
-        layout = self.layout_of(number)
+    def stage(
+        self, stage: str, level: Level, buffers: tuple[Buffer, ...], inner: bool = False
+    ) -> Launch:
+        """Stage 1 (``reduce``) or stage 3 (``substitute``) of a level.
+
+        Parameters
+        ----------
+        buffers
+            The level's a, b, c, d, then the interface's, or the interface's solution and x.
+        inner
+            Not the outermost level.
+        """
+        layout = "strided" if inner and self.layout == "interleaved" else self.layout
         blocks = -(-level.subsystems // self.threads)
         shared = shared_bytes(layout, stage, level.m, self.threads, self.dtype.itemsize)
         arguments = (
@@ -159,10 +186,6 @@ class DeviceSolution:
         )
         kernels = build(layout, self.dtype)
         return Launch(kernels, stage, (blocks, 1, 1), (self.threads, 1, 1), arguments, shared)
-
-    def layout_of(self, number: int) -> str:
-        """Layout of a level."""
-        return "strided" if number and self.layout == "interleaved" else self.layout
 
 
 def interleaved(values: np.ndarray, m: int) -> np.ndarray:
