@@ -1,0 +1,259 @@
+"""The tridiagonal kernels' own sources on the CPU, held against SciPy's banded solver."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.linalg import solve_banded
+
+from launchwise.draws import Draws
+from launchwise.measuring.serving import Task, serve
+from launchwise.settings import Method, Repeats
+from launchwise.space import Configuration, Problem, baseline
+from launchwise.spec import Spec, load_spec
+from launchwise.tridiagonal.host import STAGES, HostArrays, HostSolution
+from launchwise.tridiagonal.launches import (
+    LAYOUTS,
+    Arrays,
+    DeviceSolution,
+    interleaved,
+    natural,
+)
+from launchwise.tridiagonal.plan import levels
+from launchwise.workload import load_workload
+from tests.support.host_device import HostDevice
+
+FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "tridiagonal"
+FACTS = {
+    "gpu_memory_bytes": 1 << 30,
+    "gpu_max_threads_per_block": 1024,
+    "gpu_shared_per_block_bytes": 232448,
+}
+METHOD = Method(
+    repeats=Repeats(minimum=1, maximum=1, few=1),
+    slow_factor=1e9,
+    graph_below_us=0,
+    control_s=0,
+    rest=False,
+    energy_ms=0,
+)
+SMALL: Problem = {"n": 333, "dtype": "float64", "memory": "device", "batch": 3}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled kernels of this module's tests."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    """The workload's."""
+    return load_spec(FOLDER)
+
+
+@pytest.fixture
+def device(cache: Path, spec: Spec) -> HostDevice:
+    """A device for the workload's own sources."""
+    return HostDevice(FOLDER, spec.headers, cache=cache)
+
+
+def system(rows: int, dtype: str, seed: int, empty: float = 0.0) -> list[np.ndarray]:
+    """A row-dominant system; a share ``empty`` of the couplings is zero.
+
+    What stands before the first row and behind the last is NaN: nobody may look at it.
+    """
+    dice = np.random.default_rng(seed)
+    a, c = dice.uniform(-1, 1, (2, rows)) * (dice.uniform(size=(2, rows)) >= empty)
+    b = (np.abs(a) + np.abs(c) + dice.uniform(0.05, 1, rows)) * dice.choice([-1, 1], rows)
+    a[0] = c[-1] = np.nan
+    return [each.astype(dtype) for each in (a, b, c, dice.uniform(-1, 1, rows))]
+
+
+def expected(arrays: list[np.ndarray]) -> np.ndarray:
+    """The solution by elimination with pivoting, in float64."""
+    a, b, c, d = (each.astype(float) for each in arrays)
+    if len(b) == 1:
+        return d / b
+    bands = np.zeros((3, len(b)))
+    bands[0, 1:], bands[1], bands[2, :-1] = c[:-1], b, a[1:]
+    return np.asarray(solve_banded((1, 1), bands, d))
+
+
+def error(found: np.ndarray, arrays: list[np.ndarray]) -> float:
+    """Largest error by the largest value."""
+    right = expected(arrays)
+    return float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
+
+
+def on_device(
+    device: HostDevice, arrays: list[np.ndarray], sizes: list[int], layout: str, threads: int
+) -> np.ndarray:
+    """What the kernels find, all levels on the device."""
+    dtype, rows = arrays[0].dtype, len(arrays[0])
+    cuts = levels(rows, sizes)
+    stored = layout == "interleaved" and bool(cuts)
+    solution = DeviceSolution(device, dtype, rows, cuts, layout, threads)
+    buffers = [device.allocate(each.nbytes) for each in arrays]
+    for buffer, each in zip(buffers, arrays, strict=True):
+        device.upload(buffer, interleaved(each, cuts[0].m) if stored else each)
+    x = device.allocate(arrays[0].nbytes)
+    for launch in solution.launches(Arrays(*buffers), x):
+        device.launch(launch)
+    found = np.empty(rows, dtype)
+    device.download(x, found)
+    return natural(found, cuts[0].m) if stored else found
+
+
+TOLERANCE = {"float64": 5e-14, "float32": 3e-5}
+"""Forward error: eps times the condition of these systems, which is at most some tens."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    rows=st.integers(1, 700),
+    sizes=st.lists(st.integers(3, 40), max_size=4),
+    threads=st.sampled_from([32, 64, 128]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    empty=st.sampled_from([0.0, 0.3, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_any_cut_of_any_system_is_solved(
+    device: HostDevice,
+    layout: str,
+    rows: int,
+    sizes: list[int],
+    threads: int,
+    dtype: str,
+    empty: float,
+    seed: int,
+) -> None:
+    arrays = system(rows, dtype, seed, empty)
+    assert error(on_device(device, arrays, sizes, layout, threads), arrays) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [
+        (5, [8]),  # fewer rows than one sub-system
+        (8, [8]),  # one sub-system
+        (15, [8]),  # one sub-system that takes 7 more
+        (16, [8]),
+        (9, [3]),
+        (64 * 7 + 6, [7]),  # a whole block, and rows left over
+        (64 * 7 + 7, [7]),  # a block with one sub-system
+        (6000, [33, 8, 4, 3]),
+    ],
+)
+def test_the_edges_of_a_cut(device: HostDevice, layout: str, rows: int, sizes: list[int]) -> None:
+    arrays = system(rows, "float64", rows)
+    assert error(on_device(device, arrays, sizes, layout, 64), arrays) < 1e-14
+
+
+@pytest.mark.parametrize("finish_on_host", [True, False])
+@pytest.mark.parametrize("streams", [1, 3, 32])
+@pytest.mark.parametrize("sizes", [[10], [10, 4], [7, 5, 3]])
+def test_the_host_takes_part(
+    device: HostDevice, sizes: list[int], streams: int, finish_on_host: bool
+) -> None:
+    arrays = system(1003, "float64", 5)
+    dtype, rows = arrays[0].dtype, len(arrays[0])
+    solution = DeviceSolution(device, dtype, rows, levels(rows, sizes), "strided", 32)
+    buffers = [device.allocate(each.nbytes) for each in arrays]
+    x = np.full(rows, np.nan)
+    host = HostArrays(*arrays, x)
+    place = device.allocate(x.nbytes)
+    work = HostSolution(solution, Arrays(*buffers), place, host, streams, finish_on_host)
+    for _ in range(2):
+        work.run()
+        assert error(x, arrays) < 1e-14
+        x[:] = np.nan
+    stages = work.staged()
+    assert error(x, arrays) < 1e-14
+    assert list(stages) == list(STAGES)
+    assert (stages["t2_h"] > 0) == finish_on_host
+    assert (stages["t2_d"] > 0) == (not finish_on_host or len(sizes) > 1)
+    assert all(stages[name] > 0 for name in ("t1_h2d", "t1_comp", "t3_comp", "t3_d2h"))
+
+
+def rows_of(
+    device: HostDevice, folder: Path, spec: Spec, problem: Problem, some: list[Configuration]
+) -> list[dict[str, Any]]:
+    """What a measuring process says of some configurations."""
+    events: list[dict[str, Any]] = []
+    workload = load_workload(folder, spec)
+    serve(device, workload, METHOD, [Task(problem, some)], 1, events.append)  # type: ignore[arg-type]
+    return [event for event in events if event["event"] == "row"]
+
+
+@pytest.mark.parametrize("memory", ["device", "pinned", "pageable"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_drawn_configurations_are_right_and_say_their_stages(
+    device: HostDevice, spec: Spec, memory: str, dtype: str
+) -> None:
+    problem = {**SMALL, "memory": memory, "dtype": dtype}
+    drawn = Draws(spec, problem, FACTS, 0).sample(random.Random(memory + dtype), 25)
+    rows = rows_of(device, FOLDER, spec, problem, [baseline(spec), *drawn])
+    assert [row["status"] for row in rows] == ["ok"] * len(rows), rows
+    eps = float(np.finfo(dtype).eps)
+    assert max(row["max_error"] for row in rows) < 10 * eps
+    assert {row["timer"] for row in rows} <= {"events", "host"}
+    for row in rows:
+        assert row["t1_comp_ms"] > 0
+        assert row["t3_comp_ms"] > 0
+        if memory != "device":
+            assert row["timer"] == "host"
+            assert row["t1_h2d_ms"] > 0
+
+
+MUTANTS = {
+    "up.d -= t * down.d": "up.d -= t * down.d * Real(1.001)",
+    "down.c = next.c": "down.c = 0",
+    "put(0, x_first)": "put(0, x_last)",
+    "for (int k = count - 2; k > 0; --k)": "for (int k = count - 2; k > 1; --k)",
+    "Real c = 0, d = x_first": "Real c = 0, d = 0",
+    "rows - first": "rows - first - 1",
+}
+
+
+@pytest.mark.parametrize("text", MUTANTS)
+def test_a_mistake_in_the_method_is_found(
+    tmp_path: Path, make_mutant: Callable[[str, str], Path], text: str
+) -> None:
+    folder = make_mutant(text, MUTANTS[text])
+    spec = load_spec(folder)
+    device = HostDevice(folder, spec.headers, cache=tmp_path)
+    problem = {**SMALL, "n": 335}
+    configuration = {**baseline(spec), "variant": "staged"}
+    found = rows_of(device, folder, spec, problem, [baseline(spec), configuration])
+    assert {row["status"] for row in found} == {"wrong"}, found
+
+
+@pytest.fixture
+def make_mutant(tmp_path: Path) -> Callable[[str, str], Path]:
+    """A copy of the workload with one text of its header replaced."""
+
+    def make(old: str, new: str) -> Path:
+        folder = tmp_path / "tridiagonal"
+        shutil.copytree(FOLDER, folder)
+        header = folder / "tridiagonal.cuh"
+        content = header.read_text()
+        assert content.count(old) == 1
+        header.write_text(content.replace(old, new))
+        return folder
+
+    return make
