@@ -10,11 +10,14 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from launchwise.checks import check_space
 from launchwise.errors import UserError, unknown
-from launchwise.space import Problem, problems
+from launchwise.space import ONLY, Problem, problems
 from launchwise.spec import SPEC_FILE, Spec, Value, find_workloads, load_spec
 from launchwise.typed import Strict, read_yaml, validated
 
 Selection = dict[str, Annotated[list[Value], Field(min_length=1)]]
+Block = dict[str, Annotated[list[Value], Field(min_length=1)] | Selection]
+"""Problem parameters to values; under ``only``, tunables to the values that are measured."""
+
 GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.]*$")]
 StudyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -44,7 +47,7 @@ class Gpu(Strict):
         description="by a rule of its own (also on hosts without a GPU), or while measuring",
     )
     slice_sms: int | None = Field(None, ge=1, description="measure on about this many SMs only")
-    problems: dict[str, list[Selection]] = Field(
+    problems: dict[str, list[Block]] = Field(
         {}, description="workload -> problems to measure here instead of the common ones"
     )
     slurm: Slurm | None = None
@@ -123,7 +126,7 @@ class Method(Strict):
 class Sweep(Method):
     """What is measured of one workload, and how."""
 
-    problems: list[Selection] = Field(min_length=1, description="measured in this order")
+    problems: list[Block] = Field(min_length=1, description="measured in this order")
 
 
 class Fences(Strict):
@@ -257,15 +260,18 @@ class Experiment:
                 if model not in self.settings.models:
                     self._fail(f"{key}.models", unknown("model", model, self.settings.models))
             spec = self.specs[study.workload]
-            for column, values in study.candidates.items():
-                if column not in spec.tunable_columns:
-                    message = unknown("tunable", column, spec.tunable_columns)
-                    self._fail(f"{key}.candidates", message)
-                allowed = spec.values_of(column)
-                for value in values:
-                    if value not in allowed:
-                        self._fail(f"{key}.candidates.{column}", unknown("value", value, allowed))
+            self._check_columns(spec, study.candidates, f"{key}.candidates")
             self._check_splits(key, study, spec)
+
+    def _check_columns(self, spec: Spec, chosen: Selection, key: str) -> None:
+        """Insist that a choice of configurations names tunables with values that they have."""
+        for column, values in chosen.items():
+            if column not in spec.tunable_columns:
+                self._fail(key, unknown("tunable", column, spec.tunable_columns))
+            allowed = spec.values_of(column)
+            for value in values:
+                if value not in allowed:
+                    self._fail(f"{key}.{column}", unknown("value", value, allowed))
 
     def _check_splits(self, key: str, study: Study, spec: Spec) -> None:
         for name, split in study.splits.items():
@@ -296,9 +302,11 @@ class Experiment:
                         self._fail("sweeps", f"{workload} is missing, but {name} measures it live")
 
     def _check_problems(
-        self, workload: str, blocks: list[Selection], key: str, every_variant: bool
+        self, workload: str, blocks: list[Block], key: str, every_variant: bool
     ) -> None:
         spec = self.specs[workload]
+        for block in blocks:
+            self._check_block(workload, block, key)
         try:
             listed = problems(spec, blocks)
         except ValueError as error:
@@ -308,6 +316,19 @@ class Experiment:
         except ValueError as error:
             where = self.folders[workload] / SPEC_FILE
             raise UserError(where, "", f"{error} (asked for by {key})") from error
+
+    def _check_block(self, workload: str, block: Block, key: str) -> None:
+        for name, values in block.items():
+            if isinstance(values, dict) != (name == ONLY):
+                kind = "tunables with their values" if name == ONLY else "a list of values"
+                self._fail(f"{key}.{name}", f"must be {kind}")
+        only = block.get(ONLY)
+        if isinstance(only, dict):
+            self._check_columns(self.specs[workload], only, f"{key}.{ONLY}")
+            sweep = self.settings.sweeps.get(workload)
+            if sweep is not None and sweep.strategy.kind != "exhaustive":
+                message = f"goes with an exhaustive sweep, not with {sweep.strategy.kind}"
+                self._fail(f"{key}.{ONLY}", message)
 
     def _load(self, workload: str, key: str) -> None:
         if workload not in self.folders:
@@ -331,9 +352,12 @@ class Experiment:
 
     def problems_of(self, gpu: str, workload: str) -> list[Problem]:
         """Problems that a live sweep measures, in order."""
+        return problems(self.specs[workload], self.blocks_of(gpu, workload))
+
+    def blocks_of(self, gpu: str, workload: str) -> list[Block]:
+        """Blocks of problems that a live sweep measures, as the settings have them."""
         own = self.settings.gpus[gpu].problems.get(workload)
-        blocks = self.settings.sweeps[workload].problems if own is None else own
-        return problems(self.specs[workload], blocks)
+        return self.settings.sweeps[workload].problems if own is None else own
 
 
 def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) -> Experiment:

@@ -27,7 +27,14 @@ UNKNOWN_GPU = {
 }
 
 
-def problems(spec: Spec, blocks: Iterable[Mapping[str, list[Value]]]) -> list[Problem]:
+ONLY = "only"
+"""Key of a block of problems that narrows what is measured of them."""
+
+Block = Mapping[str, Any]
+"""Problem parameters to the values to cross; under :data:`ONLY`, tunables to the values taken."""
+
+
+def problems(spec: Spec, blocks: Iterable[Block]) -> list[Problem]:
     """Every problem of ``blocks``, without repetition, in the order of the blocks.
 
     Parameters
@@ -45,7 +52,7 @@ def problems(spec: Spec, blocks: Iterable[Mapping[str, list[Value]]]) -> list[Pr
     found: dict[tuple[Value, ...], Problem] = {}
     for block in blocks:
         for name in block:
-            if name not in spec.problem:
+            if name not in spec.problem and name != ONLY:
                 raise ValueError(spec.check_problem({name: 0}) or "")
         if missing := [name for name in spec.problem if name not in block]:
             raise ValueError(f"{missing[0]} is missing")
@@ -57,6 +64,26 @@ def problems(spec: Spec, blocks: Iterable[Mapping[str, list[Value]]]) -> list[Pr
     return list(found.values())
 
 
+Narrowing = list[Mapping[str, list[Value]]]
+"""Parts of a space, each as :meth:`launchwise.spec.Spec.narrowed` takes it; empty for all of it."""
+
+
+def narrowings(spec: Spec, blocks: Iterable[Block]) -> dict[tuple[Value, ...], Narrowing]:
+    """What is measured of each problem (named by its values): the blocks' parts together.
+
+    A problem that also stands in a block without :data:`ONLY` is measured whole.
+    """
+    found: dict[tuple[Value, ...], Narrowing] = {}
+    for block in blocks:
+        for problem in problems(spec, [block]):
+            key = tuple(problem.values())
+            if ONLY not in block or found.get(key) == []:
+                found[key] = []
+            else:
+                found.setdefault(key, []).append(block[ONLY])
+    return found
+
+
 def baseline(spec: Spec) -> Configuration:
     """The baseline's configuration with every tunable in it."""
     neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
@@ -64,7 +91,10 @@ def baseline(spec: Spec) -> Configuration:
 
 
 def configurations(
-    spec: Spec, problem: Mapping[str, Any], gpu: Mapping[str, Any] | None = None
+    spec: Spec,
+    problem: Mapping[str, Any],
+    gpu: Mapping[str, Any] | None = None,
+    parts: Narrowing | None = None,
 ) -> list[Configuration]:
     """Every configuration that the constraints allow for ``problem``, the baseline first.
 
@@ -72,6 +102,8 @@ def configurations(
     ----------
     gpu
         Facts of the GPU (the names in :data:`spec.GPU_NAMES`); a lenient guess when left out.
+    parts
+        Parts of the space that are listed, beside the baseline; all of it when left out or empty.
 
     Raises
     ------
@@ -80,14 +112,19 @@ def configurations(
     """
     facts = {**UNKNOWN_GPU, **(gpu or {})}
     first = baseline(spec)
-    growth = Growth(spec, {**facts, **problem})
+    narrowed = [spec.narrowed(part) for part in parts or [{}]]
+    growths = [(each, Growth(each, {**facts, **problem})) for each in narrowed]
     listed = (
         configuration
-        for variant in spec.variants
+        for each, growth in growths
+        for variant in each.variants
         for configuration in growth.below(growth.start(variant), 0)
         if configuration != first and feasible(spec, problem, configuration, facts)
     )
     rest = list(itertools.islice(listed, MOST_LISTED))
+    if len(narrowed) > 1:
+        # What two parts have in common is listed once.
+        rest = list({tuple(each.values()): each for each in rest}.values())
     if next(listed, None) is not None:
         message = f"more than {MOST_LISTED:,} configurations of one problem: measure some of them"
         raise UserError(f"sweeps.{spec.workload}", "strategy", f"{message} (random or tpe)")

@@ -79,6 +79,7 @@ rule sweep:
         alongside=lambda wildcards: compiled_alongside(wildcards.gpu),
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         problems=lambda wildcards: shard_of(experiment, **wildcards),
+        blocks=lambda wildcards: experiment.blocks_of(wildcards.gpu, wildcards.workload),
         method=lambda wildcards: METHODS[wildcards.workload],
         seed=settings.seed,
         # No declared output: Snakemake deletes those when a job fails, and a journal must stay.

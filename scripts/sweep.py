@@ -22,7 +22,7 @@ from launchwise.provenance import commit, versions
 from launchwise.schemas import measurement_schema
 from launchwise.scripting import log, running
 from launchwise.settings import Method
-from launchwise.space import Configuration, Problem, gpu_facts
+from launchwise.space import Block, Configuration, Problem, gpu_facts, narrowings
 from launchwise.spec import Spec, load_spec
 from launchwise.tables import write_table
 from launchwise.workload import builds_in_order, load_workload
@@ -37,6 +37,7 @@ def main(
     profile: GpuProfile,
     slice_sms: int | None,
     problems: list[dict[str, Any]],
+    blocks: list[Block],
     method: Method,
     seed: int,
     threads: int,
@@ -47,6 +48,8 @@ def main(
 
     Parameters
     ----------
+    blocks
+        Where the problems stand in the settings: they may narrow what is measured of them.
     bundle_path
         What the compile stage made; None to compile here, on ``threads`` cores, while measuring.
     """
@@ -77,6 +80,7 @@ def main(
             command=[sys.executable, "-m", "launchwise.cuda.child"],
             environment={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
             parts=parts,
+            parts_of=narrowings(spec, blocks),
             job={"slice_sms": slice_sms, "expected_sms": profile.sms},
             guesses=guesses_of(method, spec, profile),
         )
@@ -133,6 +137,7 @@ if __name__ == "__main__":
                 read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
                 snakemake.params.slice_sms,
                 snakemake.params.problems,
+                snakemake.params.blocks,
                 Method.model_validate(snakemake.params.method),
                 snakemake.params.seed,
                 snakemake.threads,

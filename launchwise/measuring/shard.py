@@ -10,7 +10,7 @@ from typing import Any
 from launchwise.gpu import GpuProfile
 from launchwise.measuring.parts import Parts
 from launchwise.settings import Method
-from launchwise.space import Configuration, Problem, configurations
+from launchwise.space import Configuration, Narrowing, Problem, configurations
 from launchwise.spec import Spec
 from launchwise.storage import digest
 
@@ -30,6 +30,9 @@ class Shard:
         How to start the measuring process and what else it must know.
     parts
         Where its kernels come from.
+    parts_of
+        What is measured of problems by their values (see :func:`launchwise.space.narrowings`);
+        everything of those that it does not name.
     guesses
         What an explorer shall try first for a problem, best first; nothing when left out.
     """
@@ -45,6 +48,7 @@ class Shard:
     environment: Mapping[str, str]
     parts: Parts
     job: Mapping[str, Any] = field(default_factory=dict)
+    parts_of: Mapping[tuple[Any, ...], Narrowing] = field(default_factory=dict)
     guesses: Callable[[Problem], list[Configuration]] | None = None
 
     def own(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -57,8 +61,12 @@ class Shard:
         """Rows that the finished shard has; of an explorer, at most."""
         if (budget := self.method.strategy.budget) is not None:
             return budget * len(self.problems)
-        feasible = (configurations(self.spec, each, self.gpu_facts) for each in self.problems)
-        return sum(len(found) for found in feasible)
+        return sum(len(self.configurations(problem)) for problem in self.problems)
+
+    def configurations(self, problem: Problem) -> list[Configuration]:
+        """What an exhaustive sweep measures of a problem, the baseline first."""
+        narrowing = self.parts_of.get(tuple(problem.values()))
+        return configurations(self.spec, problem, self.gpu_facts, narrowing)
 
     def fingerprint(self, profile: GpuProfile, kernels: str) -> str:
         """Hash of everything that must be the same for rows to stand in one sweep.

@@ -10,7 +10,7 @@ from typing import Any
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import THROTTLED
-from launchwise.space import Problem, baseline, configurations
+from launchwise.space import Problem, baseline
 from launchwise.spec import Spec
 
 CONTROL_SHARE = 1 / 32
@@ -26,7 +26,7 @@ def remaining(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
     for problem in shard.problems:
         todo = [
             configuration
-            for configuration in configurations(shard.spec, problem, shard.gpu_facts)
+            for configuration in shard.configurations(problem)
             if {"gpu": shard.labels["gpu"], **problem, **configuration} not in journal
         ]
         if todo:

@@ -55,6 +55,7 @@ def sweep_script(shard: Shard, journal: Path, output: Path) -> Callable[[], int]
                 alongside=False,
                 slice_sms=None,
                 problems=shard.problems,
+                blocks=[],
                 method=shard.method.model_dump(mode="json"),
                 seed=shard.seed,
                 journal=str(journal),
