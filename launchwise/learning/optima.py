@@ -1,0 +1,299 @@
+"""The best choice for every size: observed, made monotone, learnt from neighbours, transferred.
+
+A *choice* is the value of one tunable (a sub-system size, a number of recursions, of streams); a
+*size* is the one number that describes the problem. The rows are those of one dtype, and of one
+GPU unless several are asked for. After M. Veneva, ML-Based Optimum Sub-system Size Heuristic for
+the GPU Implementation of the Tridiagonal Partition Method (arXiv:2510.27351), which corrects
+optima to follow a trend but gives no rule for it.
+
+Columns are named by parameters: ``size`` (a number > 0), ``choice`` (a number), ``time`` (ms, NaN
+where a measurement failed), ``gpu``. Rows that share a size and a choice count as the fastest of
+them. A loss is 100 (time / best time of the size - 1). Every function that reads times raises
+ValueError when there is none, or a time or size is not positive.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
+from sklearn.neighbors import KNeighborsClassifier
+
+from launchwise.learning.metrics import geometric_mean
+
+TIE = 1e-9
+"""Part of a time that leaving an observed optimum must gain, at least."""
+
+
+def observed_optima(
+    rows: pd.DataFrame, size: str = "n", choice: str = "m", time: str = "time_ms"
+) -> pd.DataFrame:
+    """The fastest choice for each size; of equally fast ones the smallest.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``size``, ``choice``, ``time`` (ms), by ascending size; sizes without a time are left out.
+    """
+    grid = _grid(rows, size, choice, time)
+    best = {choice: grid.idxmin(axis=1), time: grid.min(axis=1)}
+    return pd.DataFrame(best).rename_axis(index=size, columns=None).reset_index()
+
+
+def corrected_optima(
+    rows: pd.DataFrame, size: str = "n", choice: str = "m", time: str = "time_ms"
+) -> pd.DataFrame:
+    """Choices that never fall as the size grows, with the least sum of log(time / best time).
+
+    Only measured choices are taken, so each has its time. Where it costs nothing (less than
+    :data:`TIE`) the observed optimum stays; after that, smaller choices are preferred.
+
+    Returns
+    -------
+    pandas.DataFrame
+        By ascending size: ``size``, ``choice``, ``time`` (ms), ``rank`` (int, 1 is the fastest
+        choice of that size, equal times share a rank), ``loss_percent`` (>= 0),
+        ``observed_<choice>`` and ``observed_<time>`` (ms).
+
+    Raises
+    ------
+    ValueError
+        When no measured choices follow a trend.
+    """
+    grid = _grid(rows, size, choice, time)
+    observed = observed_optima(rows, size, choice, time)
+    times, best = grid.to_numpy(), observed[time].to_numpy()
+    costs = np.log(times / best[:, None])
+    costs += TIE * (grid.columns.to_numpy() != observed[choice].to_numpy()[:, None])
+    columns = _monotone_path(np.where(np.isnan(costs), np.inf, costs), list(grid.index))
+    taken = times[np.arange(len(times)), columns]
+    return pd.DataFrame(
+        {
+            size: grid.index,
+            choice: grid.columns.to_numpy()[columns],
+            time: taken,
+            "rank": 1 + (times < taken[:, None]).sum(axis=1),
+            "loss_percent": 100 * (taken / best - 1),
+            f"observed_{choice}": observed[choice],
+            f"observed_{time}": best,
+        }
+    )
+
+
+def corrections_by_rank(corrected: pd.DataFrame, choice: str = "m") -> pd.Series:
+    """How many :func:`corrected_optima` differ from the observed ones: int64, by ascending rank."""
+    changed = corrected[choice] != corrected[f"observed_{choice}"]
+    return corrected.loc[changed, "rank"].value_counts().sort_index()
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What nearest neighbours make of sizes that they have not seen.
+
+    ``neighbours`` vote; ``accuracy`` (0..1) is theirs, ``null_accuracy`` that of the most frequent
+    choice of the training sizes. ``loss_percent`` (geometric mean) and ``worst_loss_percent`` are
+    those of the predicted choices where they were measured, NaN if none was; ``unmeasured`` test
+    sizes have no such time. ``predictions`` has a row a test size: size, choice,
+    ``predicted_<choice>``, ``loss_percent``.
+    """
+
+    neighbours: int
+    accuracy: float
+    null_accuracy: float
+    loss_percent: float
+    worst_loss_percent: float
+    unmeasured: int
+    predictions: pd.DataFrame
+
+
+def classify_optima(
+    optima: pd.DataFrame,
+    rows: pd.DataFrame,
+    seed: int,
+    size: str = "n",
+    choice: str = "m",
+    time: str = "time_ms",
+) -> Classification:
+    """Learn the choice from log(size) by nearest neighbours, and test on a quarter of the sizes.
+
+    The number of neighbours is searched between 1 and the number of distinct choices (and of
+    training sizes but one), scored by leaving one training size out at a time. Unlike folds this
+    asks no least size of a class, and is not shuffled: the only training size of a choice is
+    missed by any number of neighbours. Of equal scores the smallest number wins.
+
+    Parameters
+    ----------
+    optima
+        One row a size, observed or corrected.
+    rows
+        Measurements, for the losses.
+    seed
+        Of the shuffle in :func:`split_keeping_classes`.
+
+    Raises
+    ------
+    ValueError
+        When fewer than 2 sizes are left to train on, or none to test.
+    """
+    optima = optima.sort_values(size, ignore_index=True)
+    choices, classes = np.unique(optima[choice].to_numpy(), return_inverse=True)
+    train, test = split_keeping_classes(classes, seed)
+    if len(train) < 2 or not len(test):
+        raise ValueError(f"{len(train)} sizes to train on and {len(test)} to test are too few")
+    features = np.log(optima[[size]].to_numpy())
+    candidates = {"n_neighbors": range(1, min(len(choices), len(train) - 1) + 1)}
+    search = GridSearchCV(KNeighborsClassifier(), candidates, cv=LeaveOneOut())
+    search.fit(features[train], classes[train])
+    predicted = search.predict(features[test])
+    tested = optima.loc[test, [size, choice]].reset_index(drop=True)
+    tested[f"predicted_{choice}"] = choices[predicted]
+    grid = _grid(rows, size, choice, time)
+    tested["loss_percent"] = _losses(grid, tested[size], choices[predicted])
+    losses = tested["loss_percent"].dropna()
+    return Classification(
+        neighbours=int(search.best_params_["n_neighbors"]),
+        accuracy=float((predicted == classes[test]).mean()),
+        null_accuracy=float((np.bincount(classes[train]).argmax() == classes[test]).mean()),
+        loss_percent=_mean_loss(losses),
+        worst_loss_percent=float(losses.max()),
+        unmeasured=len(tested) - len(losses),
+        predictions=tested,
+    )
+
+
+def split_keeping_classes(
+    classes: np.ndarray, seed: int, test_share: float = 0.25
+) -> tuple[np.ndarray, np.ndarray]:
+    """Shuffle and split; in that order, each row is tested unless it is the last of its class.
+
+    Returns
+    -------
+    train, test
+        int64, ascending places. The share to test is rounded up; less where classes are small.
+    """
+    codes = np.unique(classes, return_inverse=True)[1]
+    left = np.bincount(codes)
+    wanted = int(np.ceil(test_share * len(codes)))
+    tested = np.zeros(len(codes), dtype=bool)
+    for row in np.random.default_rng(seed).permutation(len(codes)):
+        if tested.sum() < wanted and left[codes[row]] > 1:
+            left[codes[row]] -= 1
+            tested[row] = True
+    return np.flatnonzero(~tested), np.flatnonzero(tested)
+
+
+def transfer_losses(
+    rows: pd.DataFrame,
+    optima: pd.DataFrame,
+    gpu: str = "gpu",
+    size: str = "n",
+    choice: str = "m",
+    time: str = "time_ms",
+) -> pd.DataFrame:
+    """What each GPU (target) loses, size by size, with the optima of each other GPU (source).
+
+    Where the source has no optimum for a size, that of its nearest size in log(size) is taken;
+    where the target did not measure the choice, the nearest choice that it measured at that size;
+    the smaller of two as near. ValueError when no two GPUs are given.
+
+    Parameters
+    ----------
+    rows
+        Measurements of all GPUs.
+    optima
+        ``gpu``, ``size``, ``choice``: one row a GPU and size.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a source, target and size of the target: ``source``, ``target``, ``size``,
+        ``source_<size>`` (whose optimum it is), ``source_<choice>``, ``taken_<choice>``,
+        ``loss_percent``.
+    """
+    parts = []
+    for source, target in itertools.product(optima[gpu].unique(), rows[gpu].unique()):
+        if source == target:
+            continue
+        grid = _grid(rows[rows[gpu] == target], size, choice, time)
+        known = optima[optima[gpu] == source].sort_values(size)
+        found = known.iloc[_nearest(np.log(known[size]), np.log(grid.index))]
+        wanted = found[choice].to_numpy()
+        distances = np.abs(grid.columns.to_numpy() - wanted[:, None])
+        nearest = np.where(grid.isna(), np.inf, distances).argmin(axis=1)
+        taken = grid.columns.to_numpy()[nearest]
+        part = {"source": source, "target": target, size: grid.index}
+        part |= {f"source_{size}": found[size].to_numpy(), f"source_{choice}": wanted}
+        part |= {f"taken_{choice}": taken, "loss_percent": _losses(grid, grid.index, taken)}
+        parts.append(pd.DataFrame(part))
+    if not parts:
+        raise ValueError("a transfer needs optima of one GPU and times of another")
+    return pd.concat(parts, ignore_index=True)
+
+
+def transfer_summary(losses: pd.DataFrame, size: str = "n", choice: str = "m") -> pd.DataFrame:
+    """:func:`transfer_losses` of each pair of GPUs in one row.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``source``, ``target``, ``sizes`` (how many), ``loss_percent`` (geometric mean),
+        ``worst_loss_percent``, ``nearest_sizes`` and ``nearest_choices`` (how often the source
+        did not have the size, the target not the choice).
+    """
+    marked = losses.assign(
+        nearest_size=losses[f"source_{size}"] != losses[size],
+        nearest_choice=losses[f"taken_{choice}"] != losses[f"source_{choice}"],
+    )
+    return marked.groupby(["source", "target"], as_index=False).agg(
+        sizes=(size, "size"),
+        loss_percent=("loss_percent", _mean_loss),
+        worst_loss_percent=("loss_percent", "max"),
+        nearest_sizes=("nearest_size", "sum"),
+        nearest_choices=("nearest_choice", "sum"),
+    )
+
+
+def _grid(rows: pd.DataFrame, size: str, choice: str, time: str) -> pd.DataFrame:
+    """Least time (float64, ms) of each size (index) and choice (columns), both ascending."""
+    measured = rows[rows[time].notna()]
+    if measured.empty or not (measured[[size, time]] > 0).all(axis=None):
+        raise ValueError(f"rows must hold times, and {size} and {time} must be positive")
+    return measured.groupby([size, choice])[time].min().astype(float).unstack().sort_index(axis=1)
+
+
+def _monotone_path(costs: np.ndarray, sizes: list[float]) -> np.ndarray:
+    """Column of each row, never falling, of least summed cost; infinite costs are forbidden."""
+    places = np.arange(costs.shape[1])
+    before = []
+    total = np.zeros(costs.shape[1])
+    for size, row in zip(sizes, costs, strict=True):
+        # The cheapest way that ends at or left of each column, and where it ends.
+        least = np.minimum.accumulate(total)
+        cheaper = np.concatenate([[True], total[1:] < least[:-1]])
+        before.append(np.maximum.accumulate(np.where(cheaper, places, 0)))
+        total = least + row
+        if np.isinf(total).all():
+            raise ValueError(f"no choice measured at size {size} is as large as those before it")
+    path = [total.argmin()]
+    for row in reversed(before[1:]):
+        path.append(row[path[-1]])
+    return np.array(path[::-1])
+
+
+def _losses(grid: pd.DataFrame, sizes: pd.Series | pd.Index, choices: np.ndarray) -> np.ndarray:
+    """Loss in percent of a choice for each size: float64, NaN where it was not measured."""
+    relative = grid.div(grid.min(axis=1), axis=0)
+    return 100 * (np.diag(relative.reindex(index=list(sizes), columns=list(choices))) - 1)
+
+
+def _mean_loss(losses: pd.Series) -> float:
+    return 100 * (geometric_mean(1 + losses.to_numpy() / 100) - 1)
+
+
+def _nearest(known: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Place of the nearest of ``known`` (ascending) for each of ``asked``; the first of a tie."""
+    # Without rounding, two sizes as near would differ by an error of the logarithm.
+    return np.abs(np.asarray(asked)[:, None] - np.asarray(known)).round(12).argmin(axis=1)

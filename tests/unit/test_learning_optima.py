@@ -1,0 +1,435 @@
+"""Optima by size: against brute force, numbers worked out by hand, and the published table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.learning import optima
+
+NAN = float("nan")
+PUBLISHED = Path(__file__).resolve().parents[2] / "data" / "published"
+Times = list[list[float]]
+
+
+def measured(times: Times, sizes: list[float], choices: list[int]) -> pd.DataFrame:
+    """Rows of a table of times, a line a size; what is NaN is left out."""
+    rows = [
+        {"n": size, "m": choice, "time_ms": time}
+        for size, line in zip(sizes, times, strict=True)
+        for choice, time in zip(choices, line, strict=True)
+        if not math.isnan(time)
+    ]
+    return pd.DataFrame(rows, columns=["n", "m", "time_ms"])
+
+
+# Observed and corrected
+
+
+def test_observed_optima_by_hand() -> None:
+    rows = measured([[3.0, 2.0, 2.0], [5.0, NAN, 4.0]], [100, 10], [4, 8, 16])
+    rows = pd.concat(
+        [
+            rows,
+            pd.DataFrame({"n": [10, 10, 1], "m": [4, 16, 4], "time_ms": [1.0, NAN, NAN]}),
+        ]
+    )
+    found = optima.observed_optima(rows)
+    # 10: the faster of two rows of m = 4. 100: the smaller of two as fast. 1: nothing succeeded.
+    expected = pd.DataFrame({"n": [10, 100], "m": [4, 8], "time_ms": [1.0, 2.0]})
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_columns_have_the_names_that_are_asked_for() -> None:
+    rows = measured([[2.0, 1.0], [1.0, 1.25]], [10, 100], [1, 2])
+    rows = rows.rename(columns={"n": "unknowns", "m": "streams", "time_ms": "ms"})
+    found = optima.corrected_optima(rows, "unknowns", "streams", "ms")
+    assert list(found.columns) == [
+        "unknowns",
+        "streams",
+        "ms",
+        "rank",
+        "loss_percent",
+        "observed_streams",
+        "observed_ms",
+    ]
+    assert optima.corrections_by_rank(found, "streams").to_dict() == {2: 1}
+
+
+def test_corrected_optima_by_hand() -> None:
+    # 16, 4, 32 breaks the trend. 4, 4 costs 30/20; 16, 16 costs 18/10, though 16 is nearer.
+    times = [[30.0, 25.0, 20.0, 40.0], [10.0, NAN, 18.0, 20.0], [9.0, 8.0, 7.0, 6.0]]
+    found = optima.corrected_optima(measured(times, [1, 2, 3], [4, 8, 16, 32]))
+    assert list(found["m"]) == [4, 4, 32]
+    assert list(found["time_ms"]) == [30.0, 10.0, 6.0]
+    assert list(found["rank"]) == [3, 1, 1]
+    assert list(found["loss_percent"]) == pytest.approx([50, 0, 0])
+    assert list(found["observed_m"]) == [16, 4, 32]
+    assert list(found["observed_time_ms"]) == [20.0, 10.0, 6.0]
+    assert optima.corrections_by_rank(found).to_dict() == {3: 1}
+
+
+def test_logarithms_are_summed_neither_times_nor_ratios() -> None:
+    # 8, 8, 4 is mended at 1.8 × 1.8 times or at 3 times: the sums would say 4.6 against 5.
+    times = [[1.8, 1.0], [1.8, 1.0], [1.0, 3.0]]
+    found = optima.corrected_optima(measured(times, [1, 2, 3], [4, 8]))
+    assert list(found["m"]) == [8, 8, 8]
+
+
+def test_a_trend_costs_nothing_where_the_optima_follow_one() -> None:
+    times = [[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [2.0, 1.0, 3.0], [2.0, 3.0, 1.0]]
+    rows = measured(times, [1, 2, 3, 4], [4, 8, 16])
+    found = optima.corrected_optima(rows)
+    pd.testing.assert_frame_equal(found[["n", "m", "time_ms"]], optima.observed_optima(rows))
+    assert optima.corrections_by_rank(found).empty
+
+
+def test_equal_sums_keep_as_many_observed_optima_as_possible() -> None:
+    # 8, 8, 4 is mended by two changes at twice the time or by one at four times.
+    times = [[2.0, 1.0], [2.0, 1.0], [1.0, 4.0]]
+    found = optima.corrected_optima(measured(times, [1, 2, 3], [4, 8]))
+    assert list(found["m"]) == [8, 8, 8]
+
+
+def test_equal_corrections_take_the_smaller_choice() -> None:
+    times = [[2.0, 2.0, 1.0], [5.0, 1.0, NAN]]
+    found = optima.corrected_optima(measured(times, [1, 2], [4, 8, 16]))
+    assert list(found["m"]) == [4, 8]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Times:
+    """Times of up to 5 sizes and 4 choices, with gaps, at least one a size."""
+    width = draw(st.integers(1, 4))
+    time = st.one_of(st.just(NAN), st.integers(1, 12).map(float))
+    line = st.lists(time, min_size=width, max_size=width).filter(
+        lambda values: not all(map(math.isnan, values))
+    )
+    return draw(st.lists(line, min_size=1, max_size=5))
+
+
+@settings(deadline=None, max_examples=300)
+@given(tables())
+def test_correction_is_the_best_of_all_monotone_choices(times: Times) -> None:
+    choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
+    best = [np.nanargmin(line) for line in times]
+    # Products of times have the order of the sums of logarithms, and are exact here.
+    paths = {
+        path: math.prod(int(line[place]) for line, place in zip(times, path, strict=True))
+        for path in itertools.combinations_with_replacement(range(len(choices)), len(times))
+        if not any(math.isnan(line[place]) for line, place in zip(times, path, strict=True))
+    }
+    rows = measured(times, sizes, choices)
+    if not paths:
+        with pytest.raises(ValueError, match="no choice measured at size"):
+            optima.corrected_optima(rows)
+        return
+    found = optima.corrected_optima(rows)
+    path = tuple(choices.index(choice) for choice in found["m"])
+    assert paths[path] == min(paths.values())
+    kept = [
+        sum(a == b for a, b in zip(other, best, strict=True))
+        for other, product in paths.items()
+        if product == paths[path]
+    ]
+    assert sum(a == b for a, b in zip(path, best, strict=True)) == max(kept)
+
+
+@settings(deadline=None)
+@given(tables())
+def test_a_correction_says_its_time_rank_and_loss(times: Times) -> None:
+    choices, sizes = [4, 8, 16, 20][: len(times[0])], list(range(1, len(times) + 1))
+    times[0] = [1.0] * len(choices)
+    for line in times:
+        line[-1] = 3.0  # so that there is a trend
+    found = optima.corrected_optima(measured(times, sizes, choices))
+    for line, row in zip(times, found.to_dict("records"), strict=True):
+        time = line[choices.index(row["m"])]
+        assert row["time_ms"] == time
+        assert row["rank"] == 1 + sum(other < time for other in line)
+        assert row["loss_percent"] == pytest.approx(100 * (time / np.nanmin(line) - 1))
+
+
+def test_correction_without_a_trend_among_the_measured_names_the_size() -> None:
+    rows = measured([[NAN, 1.0], [1.0, NAN]], [10, 20], [4, 8])
+    with pytest.raises(ValueError, match="no choice measured at size 20 "):
+        optima.corrected_optima(rows)
+
+
+@pytest.mark.parametrize(("size", "time"), [(10, NAN), (10, 0.0), (10, -1.0), (0, 1.0), (-5, 1.0)])
+def test_rows_without_times_or_with_impossible_ones_are_refused(size: float, time: float) -> None:
+    rows = pd.DataFrame({"n": [size], "m": [4], "time_ms": [time]})
+    for function in (optima.observed_optima, optima.corrected_optima):
+        with pytest.raises(ValueError, match="must be positive"):
+            function(rows)
+
+
+def published_rows() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The published table, and the times that it tells: one a size, two where it corrects.
+
+    Rows stand for sizes, most of which are lost; the order is all that a correction asks.
+    """
+    table = pd.read_csv(PUBLISHED / "tridiagonal_subsystem_optima_float64.csv")
+    first = table[["row", "m_observed", "time_observed_ms"]]
+    second = table[["row", "m_corrected", "time_corrected_ms"]].dropna()
+    names = ["n", "m", "time_ms"]
+    return table, pd.concat([first.set_axis(names, axis=1), second.set_axis(names, axis=1)])
+
+
+def test_published_corrections_are_the_only_trend_in_the_published_times() -> None:
+    table, rows = published_rows()
+    found = optima.corrected_optima(rows)
+    assert list(found["m"]) == list(table["m_corrected"])
+    assert list(found["observed_m"]) == list(table["m_observed"])
+    # The table tells two times of a size at most: every correction is a second best here, and no
+    # other trend is left. That the trend is the cheapest of all measured ones it cannot tell.
+    per_size = [sorted(part["m"]) for _, part in rows.groupby("n")]
+    trends: list[list[float]] = [[]]
+    for choices in per_size:
+        trends = [[*path, m] for path in trends for m in choices if not path or m >= path[-1]]
+    assert trends == [list(found["m"])]
+    assert optima.corrections_by_rank(found).to_dict() == {2: 8}
+    known = rows[rows["n"].isin(table.loc[table["n"].notna(), "row"])]
+    again = optima.corrected_optima(known)
+    assert list(again["m"]) == list(table.loc[table["n"].notna(), "m_corrected"])
+    assert found["loss_percent"].max() == pytest.approx(3.96, abs=0.005)
+
+
+# Classification
+
+
+def sweep(optimum: dict[float, int], choices: list[int], factor: float = 2.0) -> pd.DataFrame:
+    """Times that grow by ``factor`` for every place that a choice is away from the optimum."""
+    times = [
+        [factor ** abs(choices.index(best) - place) for place in range(len(choices))]
+        for best in optimum.values()
+    ]
+    return measured(times, list(optimum), choices)
+
+
+def steps(count: int, choices: list[int]) -> dict[float, int]:
+    """Optima that grow in equal steps over ``count`` sizes, two a decade."""
+    return {10.0 ** (1 + i / 2): choices[i * len(choices) // count] for i in range(count)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_split_keeps_every_class_in_training(seed: int) -> None:
+    classes = np.array([4] * 9 + [8] * 5 + [16] * 3 + [20] + [32] * 14 + [64] * 5)
+    train, test = optima.split_keeping_classes(classes, seed)
+    assert len(test) == 10
+    assert sorted([*train, *test]) == list(range(len(classes)))
+    assert set(classes[train]) == set(classes)
+    assert 17 in train
+    again = optima.split_keeping_classes(classes, seed)
+    assert all(np.array_equal(a, b) for a, b in zip((train, test), again, strict=True))
+    assert not np.array_equal(test, optima.split_keeping_classes(classes, seed + 1)[1])
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(0, 99))
+def test_split_tests_a_quarter_or_all_that_classes_can_spare(labels: list[int], seed: int) -> None:
+    classes = np.array(labels)
+    train, test = optima.split_keeping_classes(classes, seed)
+    assert set(classes[train]) == set(labels)
+    assert len(test) == min(math.ceil(len(labels) / 4), len(labels) - len(set(labels)))
+
+
+def test_neighbours_find_a_trend_again() -> None:
+    choices = [4, 8, 16]
+    rows = sweep(steps(24, choices), choices)
+    found = optima.classify_optima(optima.observed_optima(rows), rows, seed=1)
+    tested = found.predictions
+    assert len(tested) == 6
+    assert tested["n"].is_monotonic_increasing
+    assert 1 <= found.neighbours <= 3
+    right = tested["m"] == tested["predicted_m"]
+    assert found.accuracy == pytest.approx(right.mean())
+    assert found.accuracy >= 5 / 6
+    assert found.null_accuracy <= 0.5 < found.accuracy
+    assert list(tested["loss_percent"] == 0) == list(right)
+
+
+def test_losses_of_wrong_predictions_by_hand() -> None:
+    # With 2 choices in turns most neighbours are wrong, and each error doubles the time.
+    choices = [4, 8]
+    turns = {10.0**i: choices[i % 2] for i in range(12)}
+    rows = sweep(turns, choices)
+    found = optima.classify_optima(optima.observed_optima(rows), rows, seed=3)
+    wrong = found.predictions["m"] != found.predictions["predicted_m"]
+    assert wrong.any()
+    assert list(found.predictions["loss_percent"]) == pytest.approx(list(100.0 * wrong))
+    assert found.loss_percent == pytest.approx(100 * (2 ** wrong.mean() - 1))
+    assert found.worst_loss_percent == pytest.approx(100)
+    assert found.unmeasured == 0
+    best = rows.sort_values("time_ms").drop_duplicates("n")
+    without = optima.classify_optima(optima.observed_optima(rows), best, seed=3)
+    assert without.unmeasured == wrong.sum()
+    assert list(without.predictions["loss_percent"].isna()) == list(wrong)
+    assert without.accuracy == found.accuracy
+
+
+def test_null_accuracy_is_that_of_the_most_frequent_choice_in_training() -> None:
+    choices = [4, 8]
+    optimum = {10.0**i: 4 if i < 9 else 8 for i in range(12)}
+    rows = sweep(optimum, choices)
+    found = optima.classify_optima(optima.observed_optima(rows), rows, seed=0)
+    assert found.null_accuracy == pytest.approx((found.predictions["m"] == 4).mean())
+
+
+def test_neighbours_are_sought_in_the_logarithm() -> None:
+    # 100 is nearer to 10 than to 900, but not in log(size).
+    known = {1.0: 4, 10.0: 4, 900.0: 8, 9000.0: 8}
+    table = pd.DataFrame({"n": [*known, 100.0], "m": [*known.values(), 8]})
+    rows = sweep({**known, 100.0: 8}, [4, 8])
+    for seed in range(200):
+        found = optima.classify_optima(table, rows, seed=seed)
+        if set(found.predictions["n"]) == {100.0, 9000.0}:
+            break
+    else:
+        pytest.fail("no seed tests 100")
+    assert found.neighbours == 1
+    assert list(found.predictions["predicted_m"]) == [8, 8]
+
+
+@pytest.mark.parametrize("labels", [[4, 4, 4], [4, 8, 4, 16, 32], [4, 8, 8, 8]])
+def test_classes_of_one_member_are_no_obstacle(labels: list[int]) -> None:
+    table = pd.DataFrame({"n": [10.0**i for i in range(len(labels))], "m": labels})
+    rows = table.assign(time_ms=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = optima.classify_optima(table, rows, seed=0)
+    assert len(found.predictions) == 1
+    assert 0 <= found.accuracy <= 1
+
+
+@pytest.mark.parametrize("labels", [[4, 8, 16], [4, 4], [4]])
+def test_too_few_sizes_are_refused(labels: list[int]) -> None:
+    table = pd.DataFrame({"n": [10.0**i for i in range(len(labels))], "m": labels})
+    with pytest.raises(ValueError, match="too few"):
+        optima.classify_optima(table, table.assign(time_ms=1.0), seed=0)
+
+
+def left_out_hits(sizes: np.ndarray, labels: np.ndarray, neighbours: int) -> int:
+    """How many sizes their nearest others get right; of equal votes the smallest choice."""
+    hits = 0
+    for place in range(len(sizes)):
+        distance = np.abs(np.log(sizes / sizes[place]))
+        distance[place] = np.inf
+        voters = labels[np.argsort(distance)[:neighbours]]
+        hits += np.bincount(voters).argmax() == labels[place]
+    return hits
+
+
+def test_number_of_neighbours_is_the_smallest_of_those_that_hit_most() -> None:
+    random = np.random.default_rng(7)
+    found = set()
+    for seed in range(12):
+        sizes = np.unique(np.round(10 ** random.uniform(2, 8, 32)))
+        noise = random.random(len(sizes)) < 0.25
+        labels = np.where(sizes < 1e5, 4, 16) * np.where(noise, 2, 1)
+        table = pd.DataFrame({"n": sizes, "m": labels})
+        made = optima.classify_optima(table, table.assign(time_ms=1.0), seed)
+        train, _ = optima.split_keeping_classes(labels, seed)
+        candidates = range(1, len(set(labels)) + 1)
+        hits = [left_out_hits(sizes[train], labels[train], number) for number in candidates]
+        assert made.neighbours == 1 + hits.index(max(hits))
+        found.add(made.neighbours)
+    assert len(found) > 1
+
+
+# Transfer
+
+
+def on(gpu: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one GPU."""
+    return rows.assign(gpu=gpu)
+
+
+def best_on(rows: pd.DataFrame) -> pd.DataFrame:
+    """Observed optima of every GPU."""
+    return pd.concat(
+        [on(str(gpu), optima.observed_optima(part)) for gpu, part in rows.groupby("gpu")]
+    )
+
+
+def test_transfer_by_hand() -> None:
+    first = measured([[1.0, 2.0, 4.0], [2.0, 1.0, 3.0]], [100, 10000], [4, 8, 32])
+    # b did not measure 4 at 900: 5 is the nearest there.
+    second = measured(
+        [[1.0, NAN, 1.5], [NAN, 1.0, 2.0], [3.0, NAN, 2.0]], [10, 900, 20000], [4, 5, 8]
+    )
+    rows = pd.concat([on("a", first), on("b", second)])
+    losses = optima.transfer_losses(rows, best_on(rows))
+    there = losses[losses["source"] == "a"].reset_index(drop=True)
+    assert list(there["target"]) == ["b"] * 3
+    assert list(there["n"]) == [10, 900, 20000]
+    # log(900) lies nearer to log(100) = 4.6 than to log(10000) = 9.2.
+    assert list(there["source_n"]) == [100, 100, 10000]
+    assert list(there["source_m"]) == [4, 4, 8]
+    assert list(there["taken_m"]) == [4, 5, 8]
+    assert list(there["loss_percent"]) == pytest.approx([0, 0, 0])
+    back = losses[losses["source"] == "b"].reset_index(drop=True)
+    # log(100) = 4.6 lies nearer to log(900) = 6.8 than to log(10) = 2.3. a has no 5.
+    assert list(back["source_n"]) == [900, 20000]
+    assert list(back["source_m"]) == [5, 8]
+    assert list(back["taken_m"]) == [4, 8]
+    summary = optima.transfer_summary(losses)
+    assert list(summary["source"]) == ["a", "b"]
+    assert list(summary["sizes"]) == [3, 2]
+    assert list(summary["nearest_sizes"]) == [3, 2]
+    assert list(summary["nearest_choices"]) == [1, 1]
+
+
+def test_transfer_losses_are_those_of_the_times() -> None:
+    sizes, choices = [10, 100, 1000], [4, 8, 16]
+    first = measured([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [3.0, 2.0, 1.0]], sizes, choices)
+    second = measured([[2.0, 1.0, 9.0], [9.0, 4.0, 1.0], [9.0, 2.0, 2.0]], sizes, choices)
+    rows = pd.concat([on("a", first), on("b", second)])
+    summary = optima.transfer_summary(optima.transfer_losses(rows, best_on(rows)))
+    there = summary[summary["source"] == "a"].iloc[0]
+    # 4, 8, 16 on b: 2, 4 and 1 times its best.
+    assert there["loss_percent"] == pytest.approx(100 * (8 ** (1 / 3) - 1))
+    assert there["worst_loss_percent"] == pytest.approx(300)
+    assert there["sizes"] == 3
+    assert there["nearest_sizes"] == there["nearest_choices"] == 0
+
+
+def test_of_two_as_near_the_smaller_is_taken() -> None:
+    first = measured([[1.0, 2.0], [2.0, 1.0]], [10, 1000], [4, 8])
+    second = measured([[1.0, 2.0], [2.0, 1.0]], [100, 1000], [2, 6])
+    rows = pd.concat([on("a", first), on("b", second)])
+    losses = optima.transfer_losses(rows, best_on(rows)).query("source == 'a'")
+    assert list(losses["source_n"]) == [10, 1000]
+    assert list(losses["source_m"]) == [4, 8]
+    assert list(losses["taken_m"]) == [2, 6]
+
+
+def test_every_ordered_pair_of_gpus_is_there_and_none_with_itself() -> None:
+    rows = pd.concat([on(name, sweep({10.0: 4, 100.0: 8}, [4, 8])) for name in ("a", "b", "c")])
+    losses = optima.transfer_losses(rows, best_on(rows))
+    pairs = set(zip(losses["source"], losses["target"], strict=True))
+    assert pairs == set(itertools.permutations("abc", 2))
+    assert (losses["loss_percent"] == 0).all()
+
+
+def test_a_transfer_from_corrected_optima_takes_those() -> None:
+    rows = pd.concat([on("a", measured([[2.0, 1.0], [1.0, 3.0]], [10, 20], [4, 8]))] * 2)
+    rows["gpu"] = ["a"] * 4 + ["b"] * 4
+    mended = on("a", optima.corrected_optima(rows[rows["gpu"] == "a"]))
+    losses = optima.transfer_losses(rows, mended)
+    assert list(losses["source_m"]) == [4, 4]
+    assert list(losses["loss_percent"]) == pytest.approx([100, 0])
+
+
+def test_one_gpu_has_nothing_to_transfer_to() -> None:
+    rows = on("a", sweep({10.0: 4}, [4, 8]))
+    with pytest.raises(ValueError, match="another"):
+        optima.transfer_losses(rows, best_on(rows))
