@@ -231,6 +231,7 @@ class Spec(Strict):
         taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
         taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
         taken |= {name: "a function" for name in FUNCTIONS}
+        taken |= {"only": "a key of the settings"}
         for part in ("problem", "tunables", "derived"):
             for name in getattr(self, part):
                 if name in taken:

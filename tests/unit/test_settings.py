@@ -91,6 +91,9 @@ def nested(key: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+BLOCK = {"n": [64], "dtype": ["float32"], "order": [2]}
+
+
 def test_the_settings_of_the_project_are_good(root: Path) -> None:
     files = [root / "config.yaml"]
     found = load_experiment(yaml.safe_load(files[0].read_text()), files, root)
@@ -238,12 +241,12 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "unknown workload of a sweep": (
         nested("sweeps/stencil", {"problems": [{"n": [1]}]}),
-        "sweeps.stencil: unknown workload 'stencil' (allowed: acoustic)",
+        "sweeps.stencil: unknown workload 'stencil' (allowed: acoustic, tridiagonal)",
         "",
     ),
     "unknown workload of a GPU": (
         nested("gpus/h200.sm72/problems", {"stencil": [{"n": [64]}]}),
-        "gpus.h200.sm72.problems: unknown workload 'stencil' (allowed: acoustic)",
+        "gpus.h200.sm72.problems: unknown workload 'stencil' (allowed: acoustic, tridiagonal)",
         "",
     ),
     "unknown GPU of a study": (
@@ -294,6 +297,37 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "value of a sweep outside its range": (
         nested("sweeps/acoustic/problems", [{"n": [8], "dtype": ["float32"], "order": [2]}]),
         "sweeps.acoustic.problems: n: 8 is below the minimum 20",
+        "",
+    ),
+    "unknown tunable in a block": (
+        nested("sweeps/acoustic/problems", [{**BLOCK, "only": {"bw": [1]}}]),
+        "sweeps.acoustic.problems.only: unknown tunable 'bw'",
+        "variant",
+    ),
+    "value in a block that no tunable has": (
+        nested("sweeps/acoustic/problems", [{**BLOCK, "only": {"bx": [7]}}]),
+        "sweeps.acoustic.problems.only.bx: unknown value '7'",
+        "1024",
+    ),
+    "a block that narrows by a list": (
+        nested("sweeps/acoustic/problems", [{**BLOCK, "only": [1]}]),
+        "sweeps.acoustic.problems.only: must be tunables with their values",
+        "",
+    ),
+    "a block with a mapping of values": (
+        nested("sweeps/acoustic/problems", [{**BLOCK, "n": {"bx": [8]}}]),
+        "sweeps.acoustic.problems.n: must be a list of values",
+        "",
+    ),
+    "a narrowed block that is explored": (
+        nested(
+            "sweeps/acoustic",
+            {
+                "strategy": {"kind": "random", "budget": 5},
+                "problems": [{**BLOCK, "only": {"bx": [8]}}],
+            },
+        ),
+        "sweeps.acoustic.problems.only: goes with an exhaustive sweep, not with random",
         "",
     ),
     "problem parameter left out": (

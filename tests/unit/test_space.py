@@ -225,6 +225,46 @@ def test_a_cut_of_equal_problems_is_even() -> None:
     assert space.cut([], [], 3) == [[], [], []]
 
 
+BLOCK = {"n": [64, 65], "dtype": ["float32"], "order": [2]}
+
+
+def test_blocks_that_narrow_a_problem_add_up(acoustic_spec: Spec) -> None:
+    tiles = {**BLOCK, "only": {"variant": ["omp_tile"], "tx": [1]}}
+    rows = {**BLOCK, "n": [65, 66], "only": {"variant": ["omp_tile"], "tz": [1], "ty": [1, 2]}}
+    found = space.narrowings(acoustic_spec, [tiles, rows])
+    key = (65, "float32", 2)
+    assert found == {
+        (64, "float32", 2): [tiles["only"]],
+        key: [tiles["only"], rows["only"]],
+        (66, "float32", 2): [rows["only"]],
+    }
+    assert space.problems(acoustic_spec, [tiles, rows]) == [
+        {"n": n, "dtype": "float32", "order": 2} for n in (64, 65, 66)
+    ]
+    problem = {"n": 65, "dtype": "float32", "order": 2}
+    listed = space.configurations(acoustic_spec, problem, None, found[key])
+    whole = space.configurations(acoustic_spec, problem)
+    assert listed[0] == whole[0]
+    assert len({tuple(each.values()) for each in listed}) == len(listed)
+    wanted = [
+        each
+        for each in whole[1:]
+        if each["variant"] == "omp_tile"
+        and (each["tx"] == 1 or (each["tz"] == 1 and each["ty"] in (1, 2)))
+    ]
+    assert sorted(map(str, listed[1:])) == sorted(map(str, wanted))
+
+
+def test_a_problem_that_also_stands_alone_is_measured_whole(acoustic_spec: Spec) -> None:
+    narrow = {**BLOCK, "only": {"tx": [1]}}
+    for blocks in ([narrow, BLOCK], [BLOCK, narrow]):
+        assert set(map(str, space.narrowings(acoustic_spec, blocks).values())) == {"[]"}
+    problem = {"n": 65, "dtype": "float32", "order": 2}
+    assert space.configurations(acoustic_spec, problem, None, []) == space.configurations(
+        acoustic_spec, problem
+    )
+
+
 def changed(folder: Path, tmp_path: Path, **changes: Any) -> Spec:
     """The acoustic spec with top-level keys replaced."""
     copy = tmp_path / "acoustic"
