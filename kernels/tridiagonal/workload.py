@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.builds import Build
+from launchwise.tridiagonal.accuracy import backward_error
 from launchwise.tridiagonal.host import HostArrays, HostSolution
 from launchwise.tridiagonal.launches import Arrays, DeviceSolution, build
 from launchwise.tridiagonal.plan import levels
@@ -52,27 +53,6 @@ def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
     size = 1.1 * (np.abs(a.astype(float)) + np.abs(c.astype(float))) + 0.1
     b = np.where(uniform(rows, seed + 2) < 0, -size, size).astype(dtype)
     return a, b, c, uniform(rows, seed + 3).astype(dtype)
-
-
-def backward_error(system: tuple[np.ndarray, ...], x: np.ndarray) -> float:
-    """max |d - A x| / (|A| |x| + |d|) in the infinity norm, computed in float64.
-
-    Rigal and Gaches (1967): the smallest relative change of A and d that makes x exact.
-
-    Parameters
-    ----------
-    system
-        a, b, c and d, shape (rows,) each.
-    x
-        Shape (rows,).
-    """
-    a, b, c, d = (each.astype(float) for each in system)
-    x = x.astype(float)
-    rest = d - b * x
-    rest[1:] -= a[1:] * x[:-1]
-    rest[:-1] -= c[:-1] * x[1:]
-    norm = np.max(np.abs(a) + np.abs(b) + np.abs(c))
-    return float(np.max(np.abs(rest)) / (norm * np.max(np.abs(x)) + np.max(np.abs(d))))
 
 
 class Tridiagonal(Workload):

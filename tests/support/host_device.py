@@ -45,12 +45,20 @@ class HostBuffer:
         self.allocation = np.full(nbytes, 0x5A, np.uint8)
 
 
+def memory_of(buffer: Buffer, nbytes: int) -> np.ndarray:
+    """The first bytes of a buffer; somebody else's memory is known by its address."""
+    memory: Any = buffer.allocation  # type: ignore[attr-defined]
+    if isinstance(memory, int):
+        return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(memory))
+    return np.asarray(memory[:nbytes])
+
+
 class HostPart:
     """Some bytes of a buffer."""
 
     def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
         self.nbytes = nbytes
-        self.allocation = whole.allocation[offset : offset + nbytes]  # type: ignore[attr-defined]
+        self.allocation = memory_of(whole, offset + nbytes)[offset:]
 
 
 class HostDevice:
@@ -127,14 +135,15 @@ class HostDevice:
 
     def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
         """Fill an array from the start of the buffer."""
-        array.reshape(-1).view(np.uint8)[:] = buffer.allocation[: array.nbytes]
+        array.reshape(-1).view(np.uint8)[:] = memory_of(buffer, array.nbytes)
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """Run every thread of the launch, one after the other."""
         values = []
         for argument in launch.arguments:
             if hasattr(argument, "allocation"):
-                values.append(ctypes.c_void_p(argument.allocation.ctypes.data))
+                address = memory_of(argument, argument.nbytes).ctypes.data
+                values.append(ctypes.c_void_p(address))
             else:
                 values.append(
                     (ctypes.c_char * argument.nbytes).from_buffer_copy(argument.tobytes())

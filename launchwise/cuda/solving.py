@@ -1,0 +1,57 @@
+"""A solver of tridiagonal systems on the first visible CUDA device."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+import numpy as np
+import pycuda.driver as cuda
+
+from launchwise.cuda.device import CudaDevice
+from launchwise.gpu import read_profile
+from launchwise.measuring.compile import compile_bundle, fingerprint, nvcc_release
+from launchwise.spec import load_spec
+from launchwise.tridiagonal.launches import LAYOUTS, build
+from launchwise.tridiagonal.solver import Solver, recommended, usual_choice
+
+FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "tridiagonal"
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: the user's cache (XDG Base Directory Specification)."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "launchwise"
+
+
+def kernels(arch: str) -> Path:
+    """A bundle of the solver's kernels for an architecture, compiled when it is not there."""
+    mark = fingerprint(FOLDER, nvcc_release())
+    path = cache_folder() / f"tridiagonal-{arch}-{mark}.cubins"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        types = [np.dtype(name) for name in ("float32", "float64")]
+        builds = [build(layout, dtype) for layout in (*LAYOUTS, "finish") for dtype in types]
+        compile_bundle(FOLDER, load_spec(FOLDER), builds, arch, path, os.cpu_count() or 1)
+    return path
+
+
+@functools.cache
+def open_solver(model: Path | None = None, profile: Path | None = None) -> Solver:
+    """A solver on the first visible device, in its primary context, as other libraries use it.
+
+    Parameters
+    ----------
+    model, profile
+        A fitted recommender (``results/models/<study>/<model>``) and the GPU's description
+        (``results/gpus/<gpu>.json``); without them choices follow a rule of thumb.
+    """
+    device = CudaDevice()
+    capability = device.device.compute_capability()
+    device.add_bundle(kernels("sm_{}{}".format(*capability)))
+    facts = device.device.get_attributes()
+    limit = cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    if model is None or profile is None:
+        return Solver(device, usual_choice, int(facts[limit]))
+    choose = recommended(model, FOLDER, read_profile(profile, profile.stem))
+    return Solver(device, choose, int(facts[limit]))
