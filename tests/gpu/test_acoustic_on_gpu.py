@@ -99,7 +99,7 @@ def measured(
             gpu_facts=gpu_facts(profile.model_dump()),
             labels={
                 "gpu": profile.name,
-                "workload": "acoustic",
+                "workload": spec.workload,
                 "card": card.mark,
                 "driver": card.driver,
                 "toolkit": parts.compiler.toolkit,

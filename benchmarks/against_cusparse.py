@@ -1,0 +1,201 @@
+"""Tridiagonal systems on the device against cuSPARSE's gtsv2_nopivot, on one GPU, in one run.
+
+For every size and type both solve the same row-dominant system in device memory. cuSPARSE
+overwrites its right-hand side, which is restored outside the clock; its buffer is allocated before.
+Of launchwise every combination of layout, m and threads below is tried, inner levels at m = 16, and
+each solution is checked (backward error at most 10 eps) before it is timed. Times are medians of
+CUDA events around one solution; behind them stands what the fastest moves against the device's
+copy, and the extra memory by the input's.
+
+    python benchmarks/against_cusparse.py benchmarks/results/cusparse.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import itertools
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cupy
+import numpy as np
+
+from launchwise.cuda.solving import open_solver
+from launchwise.measuring.cards import cards
+from launchwise.provenance import commit, now, versions
+from launchwise.storage import write_json
+from launchwise.tridiagonal.accuracy import backward_error
+from launchwise.tridiagonal.launches import Arrays, DeviceSolution, finish_bytes, shared_bytes
+from launchwise.tridiagonal.plan import levels, remaining_rows
+from launchwise.tridiagonal.solver import DeviceArray
+from launchwise.workload import Sequence
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZES = [10**4, 10**5, 10**6, 10**7, 10**8]
+REPEATS = 9
+INNER = 16
+LAYOUTS = ("strided", "staged")
+M = (8, 10, 16, 20, 32, 40, 64)
+THREADS = (32, 64, 128, 256)
+LIBRARIES = ("libcusparse.so.12", "libcusparse.so.13", "libcusparse.so")
+CHECKED = 10**6
+"""Rows up to which every combination is checked on the host; above, the fastest alone."""
+
+
+def times_ms(run: Callable[[], None], before: Callable[[], None] = lambda: None) -> list[float]:
+    """Milliseconds of each run by CUDA events, the first two left out."""
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    times = []
+    for _ in range(REPEATS + 2):
+        before()
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        times.append(float(cupy.cuda.get_elapsed_time(begin, end)))
+    return times[2:]
+
+
+class Cusparse:
+    """gtsv2_nopivot of one size and type."""
+
+    def __init__(self, n: int, dtype: np.dtype[Any]) -> None:
+        for name in LIBRARIES:
+            try:
+                self.library = ctypes.CDLL(name)
+                break
+            except OSError:
+                continue
+        self.handle = ctypes.c_void_p()
+        self._ask("cusparseCreate", ctypes.byref(self.handle))
+        self.letter = "S" if dtype.itemsize == 4 else "D"
+        self.n = n
+
+    def _ask(self, name: str, *arguments: Any) -> None:
+        status = getattr(self.library, name)(*arguments)
+        if status:
+            raise RuntimeError(f"{name} said {status}")
+
+    def prepare(self, a: Any, b: Any, c: Any, x: Any) -> Callable[[], None]:
+        """Allocate its buffer; what then solves, x being right-hand side and solution."""
+        pointers = [ctypes.c_void_p(each.data.ptr) for each in (a, b, c, x)]
+        size = ctypes.c_size_t()
+        common = (self.handle, ctypes.c_int(self.n), ctypes.c_int(1), *pointers)
+        leading = ctypes.c_int(self.n)
+        name = f"cusparse{self.letter}gtsv2_nopivot"
+        self._ask(f"{name}_bufferSizeExt", *common, leading, ctypes.byref(size))
+        self.buffer = cupy.empty(size.value, cupy.uint8)
+        self.buffer_bytes = size.value
+        buffer = ctypes.c_void_p(self.buffer.data.ptr)
+        return lambda: self._ask(name, *common, leading, buffer)
+
+
+def system(n: int, dtype: np.dtype[Any]) -> list[Any]:
+    """A row-dominant system on the device."""
+    random = cupy.random.default_rng(n)
+    a, c, d = (random.uniform(-1, 1, n).astype(dtype) for _ in range(3))
+    a[0] = c[-1] = 0
+    b = 1.1 * (cupy.abs(a) + cupy.abs(c)) + dtype.type(0.1)
+    return [a, b * cupy.where(random.uniform(-1, 1, n) < 0, -1, 1).astype(dtype), c, d]
+
+
+def ours(solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any]) -> list[dict[str, Any]]:
+    """Every combination that fits the device: time, memory, error."""
+    device, limit = solver._device, solver._shared_limit
+    x = cupy.empty(n, dtype)
+    found = []
+    for layout, m, threads in itertools.product(LAYOUTS, M, THREADS):
+        sizes = [m]
+        while (left := remaining_rows(n, levels(n, sizes))) > 1024:
+            sizes.append(INNER)
+        cuts = levels(n, sizes)
+        shared = [
+            shared_bytes(layout, "substitute", level.m, threads, dtype.itemsize) for level in cuts
+        ]
+        if max(*shared, finish_bytes(left, dtype.itemsize)) > limit:
+            continue
+        solution = DeviceSolution(device, dtype, n, cuts, layout, threads)
+        try:
+            each = [DeviceArray(array) for array in (*arrays, x)]
+            work = Sequence(tuple(solution.launches(Arrays(*each[:4]), each[4])))
+            queue = device._ready(work)
+            x.fill(cupy.nan)
+            queue(None)
+            error = None
+            if n <= CHECKED:
+                error = backward_error([array.get() for array in arrays], x.get())
+                if not error <= 10 * np.finfo(dtype).eps:
+                    raise SystemExit(f"{layout} m={m} threads={threads} n={n}: error {error}")
+            times = times_ms(lambda queue=queue: queue(None))
+            found.append(
+                {
+                    **{"layout": layout, "sizes": sizes, "threads": threads},
+                    **{"time_ms": statistics.median(times), "backward_error": error},
+                    "extra_memory_percent": 100 * solution.extra_bytes / (4 * n * dtype.itemsize),
+                }
+            )
+        finally:
+            device.synchronize()
+            solution.close()
+    best = min(found, key=lambda row: row["time_ms"])
+    solver.solve(
+        *arrays, x, layout=best["layout"], sizes=tuple(best["sizes"]), threads=best["threads"]
+    )
+    best["backward_error"] = backward_error([array.get() for array in arrays], x.get())
+    if not best["backward_error"] <= 10 * np.finfo(dtype).eps:
+        raise SystemExit(f"n={n}: {best}")
+    return sorted(found, key=lambda row: row["time_ms"])
+
+
+def main() -> None:
+    """Run both and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", type=Path)
+    output = parser.parse_args().output
+    solver = open_solver()
+    results = []
+    for dtype, n in itertools.product(map(np.dtype, ("float64", "float32")), SIZES):
+        arrays = system(n, dtype)
+        peer = Cusparse(n, dtype)
+        x = cupy.empty(n, dtype)
+        run = peer.prepare(*arrays[:3], x)
+
+        def restore(x: Any = x, right: Any = arrays[3]) -> None:
+            x[...] = right
+
+        theirs = statistics.median(times_ms(run, restore))
+        rows = ours(solver, arrays, n, dtype)
+        best = rows[0]
+        small = [row for row in rows if row["extra_memory_percent"] < 10]
+        frugal = small[0] if small else None
+        results.append(
+            {
+                **{"n": n, "dtype": dtype.name, "cusparse_ms": theirs},
+                "cusparse_buffer_percent": 100 * peer.buffer_bytes / (4 * n * dtype.itemsize),
+                "times_faster": theirs / best["time_ms"],
+                "rows_per_ns": n / best["time_ms"] / 1e6,
+                "best": best,
+                "best_below_10_percent": frugal,
+                "all": rows,
+            }
+        )
+        line = f"{dtype.name} {n:.0e}: cuSPARSE {theirs:.4f} ms, {best['time_ms']:.4f} ms"
+        print(f"{line}, {theirs / best['time_ms']:.2f} times, {best}", flush=True)
+        if frugal:
+            print(f"    below 10 %: {theirs / frugal['time_ms']:.2f} times, {frugal}", flush=True)
+    card = cards()[0]
+    write_json(
+        output,
+        {
+            **{"repeats": REPEATS, "results": results, "device": card.device_name},
+            **{"driver": card.driver, "commit": commit(ROOT), "measured_at": now()},
+            "versions": {**versions(), "cupy": cupy.__version__},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

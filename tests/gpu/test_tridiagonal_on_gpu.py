@@ -1,0 +1,72 @@
+"""The tridiagonal workload and solver on a real GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_acoustic_on_gpu import described, measured
+
+from launchwise.gpu import GpuProfile
+from launchwise.space import Problem
+from tests.measuring.test_tridiagonal import FOLDER, error, system
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="session")
+def profile() -> GpuProfile:
+    """This machine's first GPU."""
+    return described()
+
+
+@pytest.mark.parametrize("memory", ["device", "pinned", "pageable"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "batch"), [(1003, 1), (777, 1300), (10**6 + 7, 1)])
+def test_drawn_configurations_are_right(
+    profile: GpuProfile, tmp_path: Path, n: int, batch: int, dtype: str, memory: str
+) -> None:
+    problem: Problem = {"n": n, "dtype": dtype, "memory": memory, "batch": batch}
+    strategy = {"kind": "random", "budget": 40}
+    rows = measured(FOLDER, profile, [problem], tmp_path, strategy=strategy)
+    assert len(rows) == 40
+    assert {row["status"] for row in rows} <= {"ok", "slow"}, [
+        (row["status"], row["reason"]) for row in rows if row["status"] not in ("ok", "slow")
+    ][:3]
+    eps = float(np.finfo(dtype).eps)
+    assert max(row["max_error"] for row in rows) <= 10 * eps
+    for row in rows:
+        if row["status"] == "ok":
+            assert row["t1_comp_ms"] > 0
+            assert row["t3_comp_ms"] > 0
+
+
+def arrays_of(library: str, arrays: list[np.ndarray]) -> list[Any]:
+    """The same arrays on the device."""
+    module = pytest.importorskip(library)
+    if library == "cupy":
+        return [module.asarray(each) for each in arrays]
+    return [module.as_tensor(each, device="cuda") for each in arrays]
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+@pytest.mark.parametrize("rows", [3, 1000, 10**6 + 1])
+def test_solve_takes_arrays_of_other_libraries(library: str, rows: int) -> None:
+    from launchwise.tridiagonal import solve
+
+    arrays = system(rows, "float64", 1)
+    found = solve(*arrays_of(library, arrays), check=True)
+    host = found.get() if library == "cupy" else found.cpu().numpy()
+    assert error(host, arrays) < 1e-14
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_solve_takes_host_arrays(dtype: str) -> None:
+    from launchwise.tridiagonal import solve
+
+    for rows in (1, 5, 1000, 10**6 + 1):
+        arrays = system(rows, dtype, rows)
+        found = solve(*arrays, check=True)
+        assert error(found, arrays) < {"float64": 1e-14, "float32": 1e-5}[dtype]
