@@ -40,6 +40,9 @@ INNER = 16
 LAYOUTS = ("strided", "staged")
 M = (8, 10, 16, 20, 32, 40, 64)
 THREADS = (32, 64, 128, 256)
+LAST_M = (0, 4, 8, 16)
+ALONE = 20_000
+"""Rows up to which one block may solve the system alone."""
 LIBRARIES = ("libcusparse.so.12", "libcusparse.so.13", "libcusparse.so")
 CHECKED = 10**6
 """Rows up to which every combination is checked on the host; above, the fastest alone."""
@@ -107,17 +110,19 @@ def ours(solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any]) -> list[d
     device, limit = solver._device, solver._shared_limit
     x = cupy.empty(n, dtype)
     found = []
-    for layout, m, threads in itertools.product(LAYOUTS, M, THREADS):
-        sizes = [m]
-        while (left := remaining_rows(n, levels(n, sizes))) > 1024:
+    for layout, m, threads, last_m in itertools.product(LAYOUTS, M, THREADS, LAST_M):
+        sizes = [m] if n > ALONE else []
+        while (left := remaining_rows(n, levels(n, sizes))) > (1024 * last_m or 2048):
             sizes.append(INNER)
         cuts = levels(n, sizes)
+        if not cuts and (m, threads, layout) != (M[0], THREADS[0], LAYOUTS[0]):
+            continue  # One block has none of these.
         shared = [
             shared_bytes(layout, "substitute", level.m, threads, dtype.itemsize) for level in cuts
         ]
-        if max(*shared, finish_bytes(left, dtype.itemsize)) > limit:
+        if max(0, *shared, finish_bytes(left, last_m, dtype.itemsize)) > limit:
             continue
-        solution = DeviceSolution(device, dtype, n, cuts, layout, threads)
+        solution = DeviceSolution(device, dtype, n, cuts, layout, threads, last_m)
         try:
             each = [DeviceArray(array) for array in (*arrays, x)]
             work = Sequence(tuple(solution.launches(Arrays(*each[:4]), each[4])))
@@ -132,7 +137,7 @@ def ours(solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any]) -> list[d
             times = times_ms(lambda queue=queue: queue(None))
             found.append(
                 {
-                    **{"layout": layout, "sizes": sizes, "threads": threads},
+                    **{"layout": layout, "sizes": sizes, "last_m": last_m, "threads": threads},
                     **{"time_ms": statistics.median(times), "backward_error": error},
                     "extra_memory_percent": 100 * solution.extra_bytes / (4 * n * dtype.itemsize),
                 }
@@ -141,9 +146,8 @@ def ours(solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any]) -> list[d
             device.synchronize()
             solution.close()
     best = min(found, key=lambda row: row["time_ms"])
-    solver.solve(
-        *arrays, x, layout=best["layout"], sizes=tuple(best["sizes"]), threads=best["threads"]
-    )
+    how = {name: best[name] for name in ("layout", "last_m", "threads")}
+    solver.solve(*arrays, x, sizes=tuple(best["sizes"]), **how)
     best["backward_error"] = backward_error([array.get() for array in arrays], x.get())
     if not best["backward_error"] <= 10 * np.finfo(dtype).eps:
         raise SystemExit(f"n={n}: {best}")

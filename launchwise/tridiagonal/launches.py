@@ -54,9 +54,22 @@ def shared_bytes(layout: str, stage: str, m: int, threads: int, itemsize: int) -
     return (threads + 1) * m * itemsize if stage == "substitute" else 0
 
 
-def finish_bytes(rows: int, itemsize: int) -> int:
-    """Shared memory that solving the innermost system takes."""
-    return BUFFERED * ARRAYS * rows * itemsize
+def finish_threads(rows: int, m: int) -> int:
+    """Threads of the block that solves the innermost system: whole warps, one a sub-system or row.
+
+    Parameters
+    ----------
+    m
+        Rows that each thread reduces first; 0 for none.
+    """
+    return min(MOST_FINISHING, 32 * -(-max(1, rows // m if m else rows) // 32))
+
+
+def finish_bytes(rows: int, m: int, itemsize: int) -> int:
+    """Shared memory that solving the innermost system in one block takes (see ``finish.cu``)."""
+    inner = 2 * (rows // m) if m else rows
+    kept = m * (finish_threads(rows, m) + 1)
+    return max(BUFFERED * ARRAYS * inner, kept) * itemsize
 
 
 class DeviceSolution:
@@ -67,6 +80,8 @@ class DeviceSolution:
     cuts
         From the outermost level inwards; the interface systems of inner levels lie in natural
         order, so all but the first are ``strided`` where the first is ``interleaved``.
+    last_m
+        Rows that each thread of the last block reduces before they finish together; 0 for none.
 
     Raises
     ------
@@ -82,6 +97,7 @@ class DeviceSolution:
         cuts: Sequence[Level],
         layout: str,
         threads: int,
+        last_m: int = 0,
     ) -> None:
         self.device = device
         self.dtype = dtype
@@ -89,6 +105,7 @@ class DeviceSolution:
         self.cuts = list(cuts)
         self.layout = layout
         self.threads = threads
+        self.last_m = last_m
         self._memory: list[Buffer] = []
         self._interfaces: list[Arrays] = []
         try:
@@ -157,9 +174,11 @@ class DeviceSolution:
     def _finish(self, system: Arrays, x: Buffer) -> Launch:
         """The innermost system in one block."""
         rows = remaining_rows(self.rows, self.cuts)
-        block = min(MOST_FINISHING, max(32, -(-rows // 32) * 32))
-        shared = finish_bytes(rows, self.dtype.itemsize)
-        arguments = (*system.each, x, np.int32(rows))
+        # A thread has nothing to reduce where there are fewer rows than that.
+        m = self.last_m if rows >= self.last_m else 0
+        block = finish_threads(rows, m)
+        shared = finish_bytes(rows, m, self.dtype.itemsize)
+        arguments = (*system.each, x, np.int32(rows), np.int32(m))
         kernels = build("finish", self.dtype)
         return Launch(kernels, "finish", (1, 1, 1), (block, 1, 1), arguments, shared)
 

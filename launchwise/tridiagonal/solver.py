@@ -23,6 +23,7 @@ from launchwise.tridiagonal.accuracy import InaccurateSolution, backward_error
 from launchwise.tridiagonal.host import HostArrays, HostSolution
 from launchwise.tridiagonal.launches import (
     LAYOUTS,
+    MOST_FINISHING,
     Arrays,
     DeviceSolution,
     finish_bytes,
@@ -34,8 +35,9 @@ from launchwise.workload import Buffer, Device
 ALLOWED_EPS = 10.0
 """Normwise backward error that a check lets pass, in units of the type's eps."""
 
-INNERMOST = 1024
-"""Rows that are left to one block, unless somebody knows better."""
+INNERMOST, LAST_M = 4096, 8
+"""Rows that are left to one block and rows that each of its threads reduces first, unless somebody
+knows better: that takes 64 KB of shared memory in float64."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Choice:
 
     layout: str = "staged"
     sizes: tuple[int, ...] = (16,)
+    last_m: int = 0
     threads: int = 64
     streams: int = 1
     finish_on_host: bool = False
@@ -58,6 +61,7 @@ class Choice:
         return cls(
             layout=str(configuration["variant"]),
             sizes=tuple(int(configuration[name]) for name in names if configuration[name]),
+            last_m=int(configuration["last_m"]),
             threads=int(configuration["threads"]),
             streams=int(configuration["streams"]),
             finish_on_host=configuration["stage2"] == "host",
@@ -74,7 +78,7 @@ def usual_choice(problem: Problem) -> Choice:
     while left > INNERMOST:
         sizes.append(16)
         left = 2 * (left // 16)
-    return Choice(sizes=tuple(sizes) or (16,), streams=1)
+    return Choice(sizes=tuple(sizes), last_m=LAST_M)
 
 
 def recommended(model: Path, folder: Path, profile: GpuProfile) -> Callable[[Problem], Choice]:
@@ -207,7 +211,7 @@ class Solver:
         dtype = np.dtype(problem["dtype"])
         rows = int(problem["n"]) * int(problem["batch"])
         cuts = levels(rows, choice.sizes)
-        key = (dtype.name, rows, choice.sizes, choice.layout, choice.threads)
+        key = (dtype.name, rows, choice)
         if self._kept is not None and self._kept[0] == key:
             return self._kept[1]
         needed = max(
@@ -217,13 +221,19 @@ class Solver:
             ),
             default=0,
         )
+        left = remaining_rows(rows, cuts)
+        m = choice.last_m if left >= choice.last_m else 0
         if not choice.finish_on_host or not cuts:
-            needed = max(needed, finish_bytes(remaining_rows(rows, cuts), dtype.itemsize))
+            needed = max(needed, finish_bytes(left, m, dtype.itemsize))
+            if m and left // m > MOST_FINISHING:
+                raise ValueError(f"{choice} leaves {left} rows to one block: take more sizes")
         if needed > self._shared_limit:
             message = f"needs {needed} bytes of shared memory a block, {self._shared_limit} are"
             raise ValueError(f"{choice} {message} there: take smaller or more sizes")
         self.close()
-        found = DeviceSolution(self._device, dtype, rows, cuts, choice.layout, choice.threads)
+        found = DeviceSolution(
+            self._device, dtype, rows, cuts, choice.layout, choice.threads, choice.last_m
+        )
         self._kept = key, found
         return found
 

@@ -38,7 +38,7 @@ def test_drawn_configurations_are_right(
     eps = float(np.finfo(dtype).eps)
     assert max(row["max_error"] for row in rows) <= 10 * eps
     for row in rows:
-        if row["status"] == "ok":
+        if row["status"] == "ok" and row["m"]:
             assert row["t1_comp_ms"] > 0
             assert row["t3_comp_ms"] > 0
 

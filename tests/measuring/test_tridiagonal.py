@@ -95,13 +95,18 @@ def error(found: np.ndarray, arrays: list[np.ndarray]) -> float:
 
 
 def on_device(
-    device: HostDevice, arrays: list[np.ndarray], sizes: list[int], layout: str, threads: int
+    device: HostDevice,
+    arrays: list[np.ndarray],
+    sizes: list[int],
+    layout: str,
+    threads: int,
+    last_m: int = 0,
 ) -> np.ndarray:
     """What the kernels find, all levels on the device."""
     dtype, rows = arrays[0].dtype, len(arrays[0])
     cuts = levels(rows, sizes)
     stored = layout == "interleaved" and bool(cuts)
-    solution = DeviceSolution(device, dtype, rows, cuts, layout, threads)
+    solution = DeviceSolution(device, dtype, rows, cuts, layout, threads, last_m)
     buffers = [device.allocate(each.nbytes) for each in arrays]
     for buffer, each in zip(buffers, arrays, strict=True):
         device.upload(buffer, interleaved(each, cuts[0].m) if stored else each)
@@ -127,6 +132,7 @@ TOLERANCE = {"float64": 5e-14, "float32": 3e-5}
     rows=st.integers(1, 700),
     sizes=st.lists(st.integers(3, 40), max_size=4),
     threads=st.sampled_from([32, 64, 128]),
+    last_m=st.sampled_from([0, 3, 4, 8]),
     dtype=st.sampled_from(["float32", "float64"]),
     empty=st.sampled_from([0.0, 0.3, 1.0]),
     seed=st.integers(0, 1000),
@@ -137,12 +143,14 @@ def test_any_cut_of_any_system_is_solved(
     rows: int,
     sizes: list[int],
     threads: int,
+    last_m: int,
     dtype: str,
     empty: float,
     seed: int,
 ) -> None:
     arrays = system(rows, dtype, seed, empty)
-    assert error(on_device(device, arrays, sizes, layout, threads), arrays) < TOLERANCE[dtype]
+    found = on_device(device, arrays, sizes, layout, threads, last_m)
+    assert error(found, arrays) < TOLERANCE[dtype]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -213,6 +221,9 @@ def test_drawn_configurations_are_right_and_say_their_stages(
     assert max(row["max_error"] for row in rows) < 10 * eps
     assert {row["timer"] for row in rows} <= {"events", "host"}
     for row in rows:
+        if row["m"] == 0:
+            assert row["t2_d_ms"] > 0
+            continue
         assert row["t1_comp_ms"] > 0
         assert row["t3_comp_ms"] > 0
         if memory != "device":

@@ -140,8 +140,12 @@ def test_what_no_block_can_hold_is_said_before_anything_runs(device: HostDevice)
     small = Solver(device, shared_limit=48 * 1024)
     arrays = system(3000, "float64", 1)
     with pytest.raises(ValueError, match="bytes of shared memory a block, 49152 are there"):
-        small.solve(*arrays, sizes=(4,))
-    assert error(small.solve(*arrays, sizes=(4, 4, 4)), arrays) < 1e-14
+        small.solve(*arrays, sizes=(4,), last_m=0)
+    assert error(small.solve(*arrays, sizes=(4, 4, 4), last_m=0), arrays) < 1e-14
+    with pytest.raises(ValueError, match="leaves 20000 rows to one block"):
+        Solver(device, shared_limit=1 << 20).solve(
+            *system(80000, "float64", 1), sizes=(8,), last_m=4
+        )
 
 
 def test_memory_is_given_back(device: HostDevice, solver: Solver) -> None:
@@ -158,15 +162,15 @@ def test_the_usual_choice_leaves_one_block_little(n: int) -> None:
     left = n
     for m in choice.sizes:
         left = 2 * (left // m) if left >= m else left
-    assert left <= 1024
+    assert left <= 4096
 
 
 def test_a_recommended_configuration_becomes_a_choice() -> None:
     configuration = {
-        **{"variant": "strided", "m": 32, "m1": 8, "m2": 0, "m3": 0, "m4": 0},
+        **{"variant": "strided", "m": 32, "m1": 8, "m2": 0, "m3": 0, "m4": 0, "last_m": 0},
         **{"threads": 256, "streams": 4, "stage2": "host"},
     }
-    assert Choice.of(configuration) == Choice("strided", (32, 8), 256, 4, True)
+    assert Choice.of(configuration) == Choice("strided", (32, 8), 0, 256, 4, True)
 
 
 def test_the_backward_error_sees_a_wrong_row() -> None:
