@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from launchwise.report import acoustic, goals, models, overview, sections, wording
+from launchwise.report import acoustic, goals, models, overview, sections, subsystem, wording
 from launchwise.report.blocks import Section
 from launchwise.report.numbers import single_best, winners
 from launchwise.report.page import render
@@ -22,7 +22,13 @@ def _acoustic(study: StudyData, published: dict[str, Path]) -> list[Section]:
     return [acoustic.paper(study, acoustic.read_published(published))]
 
 
-OWN_SECTIONS: dict[str, Own] = {"acoustic_tile": _acoustic}
+def _subsystem(study: StudyData, published: dict[str, Path]) -> list[Section]:
+    # Its own figures say something without the paper's, too.
+    known = {name: path for name, path in published.items() if name in subsystem.FILES}
+    return subsystem.subsystem(study, acoustic.read_published(known))
+
+
+OWN_SECTIONS: dict[str, Own] = {"acoustic_tile": _acoustic, "tridiagonal_subsystem": _subsystem}
 """Parts that one study has and others have not, shown after its headline figures."""
 
 

@@ -68,9 +68,17 @@ def log_axis(title: str, values: Iterable[float], **options: Any) -> dict[str, A
         type="log",
         range=[round(low - pad, 4), round(high + pad, 4)],
         tickvals=[float(f"{tick:.6g}") for tick in ticks],
-        ticktext=[f"{tick:.6g}" for tick in ticks],
+        ticktext=[_short(tick) for tick in ticks],
         **options,
     )
+
+
+def _short(tick: float) -> str:
+    """A label that stays short: 10k, 1M, 1G from ten thousand on."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if tick >= size:
+            return f"{tick / (1e3 if letter == 'k' else size):.6g}{letter}"
+    return f"{tick:.6g}"
 
 
 TICK_STEPS: tuple[tuple[float, ...], ...] = (

@@ -1,0 +1,319 @@
+"""What only the study of the sub-system size has: optima, their trend, and what transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from launchwise.learning.optima import (
+    Classification,
+    classify_optima,
+    corrected_optima,
+    corrections_by_rank,
+    observed_optima,
+    transfer_losses,
+    transfer_summary,
+)
+from launchwise.report import theme, wording
+from launchwise.report.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Figure,
+    Fold,
+    Key,
+    Panel,
+    Row,
+    Section,
+    Table,
+    Text,
+    table,
+)
+from launchwise.report.numbers import records
+from launchwise.report.study import StudyData
+
+FILES = ("optima_float64", "optima_float32", "facts")
+"""Published tables, ``data/published/tridiagonal_subsystem_<name>.csv``."""
+
+SIZE, CHOICE = "n", "m"
+FEWEST = 4
+"""Sizes below which there is no trend to speak of."""
+
+DRAWN = 6
+"""Sizes whose times are drawn against m."""
+
+SEED = 2026
+
+Records = list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything measured of one GPU and one kind of problem."""
+
+    gpu: str
+    kind: str
+    dtype: str
+    rows: pd.DataFrame
+    observed: pd.DataFrame
+    corrected: pd.DataFrame
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.gpu}, {self.kind}"
+
+
+def cases(study: StudyData) -> list[Case]:
+    """The cases of a study that were measured for enough sizes, with their optima."""
+    found = []
+    for (gpu, *values), rows in study.measured.groupby(["gpu", *study.kinds], sort=True):
+        whole = rows.groupby(SIZE)[CHOICE].nunique()
+        if (whole > 1).sum() < FEWEST:
+            continue
+        named = dict(zip(study.kinds, values, strict=True))
+        found.append(
+            Case(
+                gpu=str(gpu),
+                kind=wording.problem(named, study.kinds),
+                dtype=str(named.get("dtype", "")),
+                rows=rows,
+                observed=observed_optima(rows),
+                corrected=corrected_optima(rows),
+            )
+        )
+    return found
+
+
+def subsystem(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
+    """Sections of the study, in order; none where too little was measured."""
+    every = cases(study)
+    if not every:
+        return []
+    return [
+        Section(
+            f"{study.name}-optima",
+            "The best sub-system size",
+            [*_lead(every), _times(study, every), _trend(study, every, published), *_tables(every)],
+        ),
+        Section(f"{study.name}-heuristic", "A rule from it", list(_heuristic(every, published))),
+        *_transfer(study, every),
+    ]
+
+
+def _lead(every: list[Case]) -> Iterator[Block]:
+    found = []
+    for case in every:
+        ranks = corrections_by_rank(case.corrected)
+        moved = int(ranks.drop(1, errors="ignore").sum())
+        worst = case.corrected["loss_percent"].max()
+        small, large = case.corrected[CHOICE].iloc[0], case.corrected[CHOICE].iloc[-1]
+        text = (
+            f": the best {CHOICE} grows from {small} at the smallest system to {large} at the "
+            f"largest. {moved} of {len(case.corrected)} sizes leave that trend; to follow it costs "
+            f"at most {wording.fixed(worst, 2)} %."
+        )
+        found.append((case.title, text))
+    yield Bullets(found)
+
+
+def _times(study: StudyData, every: list[Case]) -> Figure:
+    """Time against m, by its best, for some sizes."""
+    panels = []
+    for case in every:
+        sizes = sorted(case.rows[SIZE].unique())
+        step = max(1, -(-len(sizes) // DRAWN))
+        traces = []
+        for place, size in enumerate(sizes[::-1][::step][::-1]):
+            own = case.rows[case.rows[SIZE] == size].groupby(CHOICE)["time_ms"].min()
+            traces.append(
+                theme.line(
+                    own.index,
+                    own / own.min(),
+                    name=f"{SIZE} = {wording.count(size)}",
+                    place=place,
+                    template=f"{CHOICE}=%{{x}}: %{{y:.3f}} times the best",
+                )
+            )
+        x = theme.log_axis(f"{CHOICE} (rows)", case.rows[CHOICE])
+        y = theme.log_axis("time by the best", [1.0, 4.0], autorange=False)
+        panels.append(Panel(case.title, traces, theme.layout(x, y)))
+    shown = [trace["name"] for trace in panels[0].data]
+    return Figure(
+        id=f"{study.name}-times",
+        caption=(
+            f"Time against {CHOICE}, each size by its own best: where a line is flat, the choice "
+            "hardly matters. Beyond 4 times the best it is cut off."
+        ),
+        alt=f"Lines: time by the best time against {CHOICE}, one line a size.",
+        panels=panels,
+        keys=[
+            Key(name, theme.colour(place), theme.dash(place)) for place, name in enumerate(shown)
+        ],
+    )
+
+
+def _trend(study: StudyData, every: list[Case], published: Mapping[str, Records]) -> Figure:
+    panels = []
+    for case in every:
+        lines = [("observed", case.observed), ("corrected", case.corrected)]
+        theirs = _published_trend(published, case.dtype)
+        if theirs is not None:
+            lines.append(("published, RTX 2080 Ti", theirs))
+        traces = []
+        for place, (name, optima) in enumerate(lines):
+            traces.append(
+                theme.line(
+                    optima[SIZE],
+                    optima[CHOICE],
+                    name=name,
+                    place=place,
+                    template=f"{SIZE}=%{{x}}: {CHOICE}=%{{y}}",
+                )
+            )
+        x = theme.log_axis(f"{SIZE} (rows)", case.rows[SIZE])
+        y = theme.log_axis(f"best {CHOICE} (rows)", case.rows[CHOICE])
+        panels.append(Panel(case.title, traces, theme.layout(x, y)))
+    names = ["observed", "corrected", "published, RTX 2080 Ti"]
+    return Figure(
+        id=f"{study.name}-trend",
+        caption=(
+            f"The best {CHOICE} for every size; corrected: the trend that never falls and loses "
+            "least in all. Published: the corrected optima whose size the table still has."
+        ),
+        alt=f"Lines: best {CHOICE} against {SIZE}, observed, corrected and published.",
+        panels=panels,
+        keys=[
+            Key(name, theme.colour(place), theme.dash(place)) for place, name in enumerate(names)
+        ],
+    )
+
+
+def _published_trend(published: Mapping[str, Records], dtype: str) -> pd.DataFrame | None:
+    known = [record for record in published.get(f"optima_{dtype}", []) if record.get("n")]
+    if not known:
+        return None
+    return pd.DataFrame(
+        {
+            SIZE: [float(record["n"]) for record in known],
+            CHOICE: [float(record["m_corrected"]) for record in known],
+        }
+    )
+
+
+def _tables(every: list[Case]) -> Iterator[Block]:
+    columns = [
+        Column(SIZE, "rows"),
+        Column(CHOICE, "rows", group="observed"),
+        Column("time", "ms", group="observed"),
+        Column(CHOICE, "rows", group="corrected"),
+        Column("time", "ms", group="corrected"),
+        Column("rank", group="corrected"),
+        Column("costs", "%", group="corrected"),
+    ]
+    for case in every:
+        rows = [
+            [
+                wording.count(record[SIZE]),
+                wording.count(record[f"observed_{CHOICE}"]),
+                wording.number(record["observed_time_ms"], 4),
+                wording.count(record[CHOICE]),
+                wording.number(record["time_ms"], 4),
+                wording.count(record["rank"]),
+                wording.fixed(record["loss_percent"], 2),
+            ]
+            for record in records(case.corrected)
+        ]
+        yield Fold(case.title, [table(f"Optima of {case.title}", columns, rows)])
+
+
+def _heuristic(every: list[Case], published: Mapping[str, Records]) -> Iterator[Block]:
+    facts = {record["fact"]: record["value"] for record in published.get("facts", [])}
+    columns = [
+        Column("GPU and problems", number=False),
+        Column("optima", number=False),
+        Column("neighbours"),
+        Column("accuracy", group="ours"),
+        Column("always the most frequent", group="ours"),
+        Column("time lost", "% (mean)", group="ours"),
+        Column("time lost", "% (worst)", group="ours"),
+        Column("accuracy", group="paper"),
+        Column("always the most frequent", group="paper"),
+    ]
+    rows = []
+    for case in every:
+        for name, optima in (("observed", case.observed), ("corrected", case.corrected)):
+            found = _classified(optima, case.rows)
+            theirs = [
+                facts.get(f"accuracy_{name}_{case.dtype}", "–"),
+                facts.get(f"null_accuracy_{case.dtype}", "–"),
+            ]
+            cells = [Cell(case.title), Cell(name)]
+            cells += [
+                Cell(text)
+                for text in (
+                    ["–"] * 5
+                    if found is None
+                    else [
+                        wording.count(found.neighbours),
+                        wording.fixed(found.accuracy, 2),
+                        wording.fixed(found.null_accuracy, 2),
+                        wording.fixed(found.loss_percent, 2),
+                        wording.fixed(found.worst_loss_percent, 2),
+                    ]
+                )
+            ]
+            rows.append(Row([*cells, *(Cell(text, role="theirs") for text in theirs)]))
+    yield Table(
+        f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from",
+        columns,
+        rows,
+    )
+    yield Text(
+        "Accuracy counts the very same choice; the time lost says what a miss is worth. With some "
+        "ten test sizes, one more or less of them moves the accuracy by .1.",
+        "note",
+    )
+
+
+def _classified(optima: pd.DataFrame, rows: pd.DataFrame) -> Classification | None:
+    """None where every size has the same optimum, so that there is nothing to tell apart."""
+    if optima[CHOICE].nunique() < 2:
+        return None
+    return classify_optima(optima, rows, SEED)
+
+
+def _transfer(study: StudyData, every: list[Case]) -> list[Section]:
+    """What each GPU loses with the optima of each other one, by kind of problem."""
+    blocks: list[Block] = []
+    columns = [
+        Column("optima of", number=False),
+        Column("used on", number=False),
+        Column("sizes"),
+        Column("time lost", "% (mean)"),
+        Column("time lost", "% (worst)"),
+    ]
+    for kind in dict.fromkeys(case.kind for case in every):
+        own = [case for case in every if case.kind == kind]
+        if len(own) < 2:
+            continue
+        rows = pd.concat([case.rows for case in own])
+        optima = pd.concat([case.corrected.assign(gpu=case.gpu) for case in own])
+        summary = transfer_summary(transfer_losses(rows, optima))
+        cells = [
+            [
+                record["source"],
+                record["target"],
+                wording.count(record["sizes"]),
+                wording.fixed(record["loss_percent"], 2),
+                wording.fixed(record["worst_loss_percent"], 2),
+            ]
+            for record in records(summary)
+        ]
+        blocks.append(table(f"Somebody else's optima, {kind}", columns, cells))
+    if not blocks:
+        return []
+    return [Section(f"{study.name}-transfer", "Optima of one GPU on another", blocks)]
