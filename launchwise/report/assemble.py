@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from launchwise.report import acoustic, goals, models, overview, sections, subsystem, wording
+from launchwise.report import (
+    acoustic,
+    goals,
+    models,
+    overview,
+    sections,
+    streams,
+    subsystem,
+    wording,
+)
 from launchwise.report.blocks import Section
 from launchwise.report.numbers import single_best, winners
 from launchwise.report.page import render
@@ -28,7 +37,16 @@ def _subsystem(study: StudyData, published: dict[str, Path]) -> list[Section]:
     return subsystem.subsystem(study, acoustic.read_published(known))
 
 
-OWN_SECTIONS: dict[str, Own] = {"acoustic_tile": _acoustic, "tridiagonal_subsystem": _subsystem}
+def _streams(study: StudyData, published: dict[str, Path]) -> list[Section]:
+    known = {name: path for name, path in published.items() if name in streams.FILES}
+    return streams.streams(study, acoustic.read_published(known))
+
+
+OWN_SECTIONS: dict[str, Own] = {
+    "acoustic_tile": _acoustic,
+    "tridiagonal_subsystem": _subsystem,
+    "tridiagonal_streams": _streams,
+}
 """Parts that one study has and others have not, shown after its headline figures."""
 
 

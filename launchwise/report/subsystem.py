@@ -112,11 +112,11 @@ def _lead(every: list[Case]) -> Iterator[Block]:
         worst = case.corrected["loss_percent"].max()
         small, large = case.corrected[CHOICE].iloc[0], case.corrected[CHOICE].iloc[-1]
         text = (
-            f": the best {CHOICE} grows from {small} at the smallest system to {large} at the "
+            f"the best {CHOICE} grows from {small} at the smallest system to {large} at the "
             f"largest. {moved} of {len(case.corrected)} sizes leave that trend; to follow it costs "
             f"at most {wording.fixed(worst, 2)} %."
         )
-        found.append((case.title, text))
+        found.append((f"{case.title}:", text))
     yield Bullets(found)
 
 

@@ -77,8 +77,8 @@ def test_the_sections_say_what_the_optima_are(
     optima, heuristic, transfer = subsystem(made, published)
     lead = next(block for block in optima.blocks if isinstance(block, Bullets))
     gpu, said = lead.items[0]
-    assert gpu == "one, float64, pinned, batch=1"
-    assert "grows from 4 at the smallest system to 64 at the largest" in said
+    assert gpu == "one, float64, pinned, batch=1:"
+    assert "the best m grows from 4 at the smallest system to 64 at the largest" in said
     assert "1 of 7 sizes leave that trend" in said
     trend = [block for block in optima.blocks if isinstance(block, Figure)][1]
     drawn = {trace["name"]: trace for trace in trend.panels[0].data}
