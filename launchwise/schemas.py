@@ -94,6 +94,11 @@ def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
     return {"variant": _value_column(list(spec.variants)), **tunables}
 
 
+def stage_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns with the time of each stage of ``spec``, ms; none where it has no stages."""
+    return {name: _real(pa.Check.ge(0), nullable=True) for name in spec.stage_columns}
+
+
 def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of a sweep: one row a (GPU, problem, configuration).
 
@@ -130,7 +135,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             "status": _text(checks=pa.Check.isin(STATUSES)),
             "reason": _text(),
             **_time_columns(),
-            **{name: _real(pa.Check.ge(0), nullable=True) for name in spec.stage_columns},
+            **stage_schema(spec),
             **_kernel_columns(),
             **_card_columns(),
             **_origin_columns(),
@@ -214,7 +219,10 @@ def removed_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def training_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of what models learn from: measured training rows inside the fences."""
+    """Schema of what models learn from: measured training rows inside the fences.
+
+    Stages keep their times here, of which models may learn.
+    """
     return pa.DataFrameSchema(
         {
             "split": _text(),
@@ -223,6 +231,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
             **problem_schema(spec),
             **configuration_schema(spec),
             "time_ms": _real(pa.Check.gt(0)),
+            **stage_schema(spec),
         },
         unique=["split", "fold", *spec.key_columns],
         strict=True,

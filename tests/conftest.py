@@ -38,6 +38,12 @@ def acoustic_spec(acoustic_folder: Path) -> Spec:
 
 
 @pytest.fixture(scope="session")
+def tridiagonal_spec() -> Spec:
+    """Spec of the tridiagonal workload, which has stages."""
+    return load_spec(ROOT / "kernels" / "tridiagonal")
+
+
+@pytest.fixture(scope="session")
 def make_measurements(acoustic_spec: Spec) -> Callable[..., pd.DataFrame]:
     """Sweeps (see ``samples.measurements``) of the acoustic workload."""
 

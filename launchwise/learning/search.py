@@ -135,6 +135,7 @@ def search(
     ----------
     kind
         Class of the recommender; its ``suggest`` is the search space, its defaults the first trial.
+        Without a ``suggest`` of its own there is nothing to search.
     rows
         Training rows of one fold.
     fixed
@@ -153,7 +154,7 @@ def search(
 
     started = time.perf_counter()
     few = thinned(rows, domain, max_rows, seed)
-    if not trials or len(case_codes(few, domain.spec)[1]) < 2:
+    if not trials or not _searched(kind) or len(case_codes(few, domain.spec)[1]) < 2:
         return Found({}, None, 0, time.perf_counter() - started)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     key = digest([REGRETS, name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])
@@ -234,6 +235,11 @@ def mend(path: Path) -> None:
     if whole < len(content):
         with open(path, "rb+") as file:
             file.truncate(whole)
+
+
+def _searched(kind: type[Recommender]) -> bool:
+    """Whether the kind has a search space: without one every trial would be the defaults."""
+    return next(one for one in kind.__mro__ if "suggest" in vars(one)) is not Recommender
 
 
 def _space(kind: type[Recommender]) -> str:

@@ -254,6 +254,14 @@ PUBLISHED_OVERHEAD = OverheadLaw(
 PUBLISHED_CREATION = CreationLaw(tau=0.004448)
 
 
+def predicted_gains(
+    n: float, sum_law: Law, overhead_law: Law, streams: Sequence[int] = STREAMS
+) -> np.ndarray:
+    """(s - 1) / s * sum - overhead of each s in ms, float64, of shape (streams,)."""
+    counts = np.asarray(streams)
+    return np.asarray((1 - 1 / counts) * sum_law.predict(n) - overhead_law.predict(n, counts))
+
+
 def predicted_streams(
     n: float, sum_law: Law, overhead_law: Law, streams: Sequence[int] = STREAMS
 ) -> int:
@@ -275,8 +283,7 @@ def predicted_streams(
     int
         The smallest of the best; 1 when no s has its overhead below what it saves.
     """
-    allowed = np.array(sorted(streams))
-    saved = (1 - 1 / allowed) * sum_law.predict(n)
-    gains = saved - overhead_law.predict(n, allowed)
+    allowed = sorted(streams)
+    gains = predicted_gains(n, sum_law, overhead_law, allowed)
     best = int(np.argmax(gains))
     return int(allowed[best]) if gains[best] > 0 else 1

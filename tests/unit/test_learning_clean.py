@@ -213,6 +213,39 @@ def test_rows_of_other_problems_are_refused_as_training_rows(
     check_training(rows[rows["n"] == 64], one.train, one.test, acoustic_spec, "rows.parquet")
 
 
+def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
+    acoustic_spec: Spec, tmp_path: Path
+) -> None:
+    staged = acoustic_spec.model_copy(update={"stages": {"copy": "in", "run": "on the GPU"}})
+    # Fences: 6 inliers and one outlier; test rows: a size that does not train.
+    rows = sweep(acoustic_spec, {64: [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 90.0], 70: [2.0]})
+    rows["copy_ms"] = 0.1 * rows["time_ms"]
+    rows["run_ms"] = np.where(rows["time_ms"] > 1.25, np.nan, 0.5)
+    found = cleaned(staged, rows, fold([64], [70]))
+    assert found.training["time_ms"].tolist() == [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+    assert found.training["copy_ms"].tolist() == (0.1 * found.training["time_ms"]).tolist()
+    assert found.training["run_ms"].isna().tolist() == [False] * 3 + [True] * 3
+    write_table(tmp_path / "training.parquet", found.training, training_schema(staged))
+    again = read_table(tmp_path / "training.parquet", training_schema(staged))
+    assert again["run_ms"].isna().tolist() == found.training["run_ms"].isna().tolist()
+    # What was removed is named, not kept.
+    assert set(found.removed.columns) == set(removed_schema(staged).columns)
+    assert set(removed_schema(staged).columns) == set(removed_schema(acoustic_spec).columns)
+    with pytest.raises(UserError, match="copy_ms"):
+        write_table(
+            tmp_path / "wrong.parquet",
+            found.training.assign(copy_ms=-1.0),
+            training_schema(staged),
+        )
+
+
+def test_without_stages_training_rows_hold_keys_and_times_alone(acoustic_spec: Spec) -> None:
+    rows = sweep(acoustic_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
+    found = cleaned(acoustic_spec, rows, fold([64], []))
+    expected = ["split", "fold", *acoustic_spec.key_columns, "time_ms"]
+    assert list(found.training.columns) == expected == list(training_schema(acoustic_spec).columns)
+
+
 def test_a_recorded_sweep_falls_apart_without_loss(
     acoustic_spec: Spec, root: Path, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import pickle
 import pickletools
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -26,12 +27,17 @@ from launchwise.learning.recommenders import kinds, recommender_class
 from launchwise.learning.search import Found, choose, held_out_regret, mend, search, thinned
 from launchwise.learning.splits import Case, among, case_codes
 from launchwise.learning.vectors import Columns, raw_names
+from launchwise.space import Problem
 from launchwise.spec import GPU_NAMES, Spec
 from launchwise.storage import read_json
 from tests.support.samples import profile
+from tests.support.streams import CANDIDATES, PROBLEM, SIZES, stream_sweep
 
 GPUS = ("h200.sm16", "h200.sm72")
 KINDS = kinds()
+WITHOUT_TIMES = ("c45", "nearest_optimum", "stream_law")
+"""Kinds that rank and predict no time."""
+NEEDS_STAGES = "stream_law"
 TRAINED, ASKED = (256, 300, 512), (500, 550)
 
 
@@ -57,9 +63,52 @@ def rows(domain: Domain, root: Path) -> pd.DataFrame:
     return pd.concat(pieces, ignore_index=True)
 
 
+@dataclass(frozen=True)
+class Ground:
+    """What one kind learns from and is asked: the acoustic workload, or one that has stages."""
+
+    kind: str
+    domain: Domain
+    rows: pd.DataFrame
+    trained: list[Case]
+    asked: list[Case]
+    far: list[Problem]
+    """Problems unlike any in training."""
+
+
+@pytest.fixture(scope="module")
+def staged(domain: Domain, tridiagonal_spec: Spec) -> tuple[Domain, pd.DataFrame]:
+    """The tridiagonal workload with made-up times of two configurations, one slower."""
+    parts = [
+        stream_sweep(tridiagonal_spec, gpu, slower=slower, threads=threads)
+        for gpu in GPUS
+        for threads, slower in ((256, 1.0), (128, 1.3))
+    ]
+    made = pd.concat(parts, ignore_index=True)
+    return Domain(tridiagonal_spec, domain.profiles, CANDIDATES), made
+
+
 @pytest.fixture(scope="module", params=KINDS)
-def fitted(request: pytest.FixtureRequest, domain: Domain, rows: pd.DataFrame) -> Recommender:
-    return recommender_class(request.param)(domain).fit(rows)
+def ground(
+    request: pytest.FixtureRequest,
+    domain: Domain,
+    rows: pd.DataFrame,
+    staged: tuple[Domain, pd.DataFrame],
+) -> Ground:
+    if request.param == NEEDS_STAGES:
+        trained, asked = (
+            [Case(gpu, {**PROBLEM, "n": n}) for gpu in GPUS for n in sizes]
+            for sizes in (SIZES, (20_000, 2_000_000))
+        )
+        far = [{**PROBLEM, "n": n, "dtype": "float32", "batch": 8} for n in (333, 640)]
+        return Ground(request.param, *staged, trained, asked, far)
+    far = [{"n": n, "dtype": "float64", "order": 16} for n in (333, 640)]
+    return Ground(request.param, domain, rows, cases(TRAINED), cases(ASKED), far)
+
+
+@pytest.fixture(scope="module")
+def fitted(ground: Ground) -> Recommender:
+    return recommender_class(ground.kind)(ground.domain).fit(ground.rows)
 
 
 def chosen(table: pd.DataFrame) -> pd.DataFrame:
@@ -216,7 +265,8 @@ def test_codes_and_labels_tell_every_configuration_apart(domain: Domain) -> None
 
 
 def test_every_kind_is_found_and_a_strange_one_is_not() -> None:
-    assert set(KINDS) == {"c45", "forest", "knn", "lightgbm", "tree", "xgboost"}
+    regressors = {"forest", "knn", "lightgbm", "tree", "xgboost"}
+    assert set(KINDS) == {*regressors, "c45", "nearest_optimum", "stream_law"}
     with pytest.raises(UserError, match="did you mean 'xgboost'") as caught:
         recommender_class("xgbost", "models.mine")
     assert caught.value.key == "models.mine.kind"
@@ -236,16 +286,18 @@ def test_no_rows_are_a_user_error(kind: str, domain: Domain, rows: pd.DataFrame)
         recommender_class(kind)(domain).fit(rows.iloc[:0])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "c45"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in WITHOUT_TIMES])
 def test_an_unknown_target_is_a_user_error(kind: str, domain: Domain) -> None:
     with pytest.raises(UserError, match="'speed' is not among regret, log_ratio, time"):
         recommender_class(kind)(domain, target="speed")
 
 
-def test_saved_and_loaded_recommends_the_same(fitted: Recommender, tmp_path: Path) -> None:
+def test_saved_and_loaded_recommends_the_same(
+    fitted: Recommender, ground: Ground, tmp_path: Path
+) -> None:
     fitted.save(tmp_path)
     again = type(fitted).load(tmp_path, fitted.domain)
-    asked = fitted.domain.choices(cases(TRAINED + ASKED))
+    asked = fitted.domain.choices(ground.trained + ground.asked)
     pd.testing.assert_frame_equal(again.rank(asked), fitted.rank(asked), check_exact=True)
     assert again.get_params() == fitted.get_params()
     assert again.summary() == fitted.summary()
@@ -256,33 +308,37 @@ def test_saved_and_loaded_recommends_the_same(fitted: Recommender, tmp_path: Pat
     assert set(first["files"]) == set(second["files"])
 
 
-def test_a_second_fit_gives_the_same_ranks(fitted: Recommender, rows: pd.DataFrame) -> None:
-    second = type(fitted)(fitted.domain).fit(rows)
-    asked = fitted.domain.choices(cases(ASKED))
+def test_a_second_fit_gives_the_same_ranks(fitted: Recommender, ground: Ground) -> None:
+    second = type(fitted)(fitted.domain).fit(ground.rows)
+    asked = fitted.domain.choices(ground.asked)
     pd.testing.assert_frame_equal(second.rank(asked), fitted.rank(asked), check_exact=True)
 
 
-def test_recommends_every_feasible_configuration_once_and_no_other(fitted: Recommender) -> None:
+def test_recommends_every_feasible_configuration_once_and_no_other(
+    fitted: Recommender, ground: Ground
+) -> None:
     spec = fitted.domain.spec
     for gpu in GPUS:
         facts = space.gpu_facts(fitted.domain.profiles[gpu].model_dump())
-        asked = [{"n": n, "dtype": "float64", "order": 16} for n in (333, 640)]
-        table = fitted.recommend(gpu, asked)
-        for problem in asked:
+        table = fitted.recommend(gpu, ground.far)
+        for problem in ground.far:
             mine = table[table["n"] == problem["n"]]
             assert mine["rank"].tolist() == list(range(1, len(mine) + 1))
             found = {tuple(one) for one in mine[spec.tunable_columns].to_numpy().tolist()}
-            every = space.configurations(spec, problem, facts)
+            every = space.configurations(spec, problem, facts, [fitted.domain.candidates])
+            assert len(every) > 1
             assert found == {tuple(one.values()) for one in every}
             assert len(mine) == len(every)
             assert tuple(space.baseline(spec).values()) in found
 
 
-def test_predicted_times_are_positive_and_in_the_order_of_ranks(fitted: Recommender) -> None:
-    table = fitted.rank(fitted.domain.choices(cases(ASKED)))
+def test_predicted_times_are_positive_and_in_the_order_of_ranks(
+    fitted: Recommender, ground: Ground
+) -> None:
+    table = fitted.rank(fitted.domain.choices(ground.asked))
     predicted = table["predicted_ms"]
-    if type(fitted).cross_validated:
-        assert predicted.isna().all()  # A classifier predicts no time.
+    if ground.kind in WITHOUT_TIMES:
+        assert predicted.isna().all()
         return
     assert (predicted > 0).all()
     for _, mine in table.groupby(["gpu", "n"]):
@@ -291,14 +347,12 @@ def test_predicted_times_are_positive_and_in_the_order_of_ranks(fitted: Recommen
         assert (np.diff(logs) >= -0.0021).all()
 
 
-def test_beats_a_random_draw_on_the_training_problems(
-    fitted: Recommender, rows: pd.DataFrame
-) -> None:
-    spec = fitted.domain.spec
+def test_beats_a_random_draw_on_the_training_problems(fitted: Recommender, ground: Ground) -> None:
+    spec, rows = fitted.domain.spec, ground.rows
     codes, keys = case_codes(rows, spec)
     ranked = fitted.rank(rows)
     mean = [rows.loc[codes == case, "time_ms"].mean() for case in range(len(keys))]
-    assert len(keys) == 6
+    assert len(keys) == len(ground.trained)
     first = chosen(ranked)["time_ms"].to_numpy()
     assert (first < np.array(mean)).all()
     best = np.array([rows.loc[codes == case, "time_ms"].min() for case in range(len(keys))])
@@ -306,12 +360,12 @@ def test_beats_a_random_draw_on_the_training_problems(
     assert np.log(first / best).mean() < 0.5 * np.log(np.array(mean) / best).mean()
 
 
-def test_refuses_strange_gpus_and_problems(fitted: Recommender) -> None:
-    good = {"n": 300, "dtype": "float32", "order": 2}
+def test_refuses_strange_gpus_and_problems(fitted: Recommender, ground: Ground) -> None:
+    good = ground.far[0]
     with pytest.raises(UserError, match="unknown GPU 'h100'"):
         fitted.recommend("h100", [good])
-    with pytest.raises(UserError, match="order"):
-        fitted.recommend(GPUS[0], [good, {**good, "order": 3}])
+    with pytest.raises(UserError, match="dtype: 'float8' is not among"):
+        fitted.recommend(GPUS[0], [good, {**good, "dtype": "float8"}])
 
 
 FORMATS: dict[str, Callable[[bytes], bool]] = {

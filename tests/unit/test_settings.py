@@ -549,7 +549,8 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
         workflow.start(config, "config.yaml", ["o.yaml"])
     assert capsys.readouterr().err.startswith(
         "launchwise: o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
-        "'xgboost'? (allowed: c45, forest, knn, lightgbm, tree, xgboost"
+        "'xgboost'? (allowed: c45, forest, knn, lightgbm, nearest_optimum, stream_law, tree, "
+        "xgboost"
     )
 
 

@@ -1,0 +1,158 @@
+"""The optimum of the nearest sizes, observed or corrected to a monotone trend.
+
+Source: see :mod:`launchwise.learning.optima`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.errors import UserError
+from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.optima import corrected_optima, observed_optima
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.series import (
+    BySize,
+    Series,
+    by_nearness,
+    fastest_rows,
+    integer_tunable,
+    nearest_series,
+    places_in,
+    rows_of_cases,
+    size_parameter,
+    split_series,
+)
+from launchwise.learning.splits import Case
+
+
+class NearestOptimumRecommender(Recommender):
+    """Gives a problem what was best for the training sizes nearest in log(size).
+
+    ``size`` is an integer parameter of the problem, ``choice`` an integer tunable (each the first
+    of the spec where it is None). The optimum of a size is its best ``choice``, observed, or
+    (``corrected``) the one of a trend that never falls as the size grows; all other tunables are
+    those of the fastest row of that size and choice. ``neighbours`` sizes vote on the choice, of
+    equal votes the smallest wins; the configuration is that of the nearest size with the choice.
+    Where it is not feasible those of the nearest sizes follow, then the baseline. A GPU or a
+    combination of other parameters that was not in training is answered from the nearest
+    (:func:`launchwise.learning.series.nearest_series`).
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {
+        "size": None,
+        "choice": None,
+        "corrected": True,
+        "neighbours": 1,
+        "seed": 0,
+    }
+    cross_validated = True
+
+    def __init__(self, domain: Domain, **parameters: Any) -> None:
+        super().__init__(domain, **parameters)
+        self._size = size_parameter(domain.spec, self.parameters["size"])
+        self._choice = integer_tunable(domain.spec, self.parameters["choice"])
+        corrected, neighbours = (self.parameters[name] for name in ("corrected", "neighbours"))
+        if not isinstance(corrected, bool):
+            message = f"{corrected!r} is neither true nor false"
+            raise UserError("config.yaml", "models.parameters.corrected", message)
+        if not isinstance(neighbours, int) or isinstance(neighbours, bool) or neighbours < 1:
+            message = f"{neighbours!r} is not a whole number from 1"
+            raise UserError("config.yaml", "models.parameters.neighbours", message)
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Observed or corrected optima, and how many neighbours vote."""
+        return {
+            "corrected": trial.suggest_categorical("corrected", [True, False]),
+            "neighbours": trial.suggest_int("neighbours", 1, 5),
+        }
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Find the optimum of each size of each series (see :meth:`Recommender.fit`).
+
+        Raises
+        ------
+        UserError
+            When there are no rows, none of a candidate, or no trend to correct to.
+        """
+        if measurements.empty:
+            raise UserError("training rows", "", "there are none")
+        rows = measurements[self.domain.is_candidate(measurements)]
+        if rows.empty:
+            raise UserError("training rows", "", "hold no candidate of the study")
+        self._corrections = 0
+        self._known = [
+            self._optima(series, part)
+            for series, part in split_series(rows, self.domain, self._size)
+        ]
+        self._prepare()
+        return self
+
+    def _optima(self, series: Series, rows: pd.DataFrame) -> BySize:
+        names = (self._size, self._choice)
+        try:
+            if self.parameters["corrected"]:
+                found = corrected_optima(rows, *names)
+                observed = found[f"observed_{self._choice}"]
+                self._corrections += int((found[self._choice] != observed).sum())
+            else:
+                found = observed_optima(rows, *names)
+        except ValueError as error:
+            message = f"{series}: {error}; observed optima need no trend (corrected: false)"
+            raise UserError("training rows", self._choice, message) from error
+        fastest = fastest_rows(rows, list(names), self.domain.spec)
+        taken = found[list(names)].merge(fastest, on=list(names))
+        return BySize.of(series, taken, self._size, self.domain.spec)
+
+    def _prepare(self) -> None:
+        spec = self.domain.spec
+        self._codes = [
+            configuration_codes(one.configurations, spec.tunable_columns, spec)
+            for one in self._known
+        ]
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by place among the preferred configurations of a case, the baseline after them."""
+        spec = self.domain.spec
+        codes = configuration_codes(rows, spec.tunable_columns, spec)
+        place = np.zeros(len(rows))
+        for case, mine in rows_of_cases(rows, spec):
+            place[mine] = places_in(self._preferred(case), codes[mine])
+        return Judgement.without_times(place, ~self.domain.is_baseline(rows))
+
+    def _preferred(self, case: Case) -> list[int]:
+        """Codes of configurations: what the neighbours vote for, then by nearness."""
+        number = nearest_series([one.series for one in self._known], case, self.domain)
+        known = self._known[number]
+        order = by_nearness(known.sizes, case.problem[self._size])
+        choices = known.configurations[self._choice].to_numpy()[order]
+        values, votes = np.unique(choices[: self.parameters["neighbours"]], return_counts=True)
+        voted = order[(choices == values[votes.argmax()]).argmax()]
+        found: list[int] = self._codes[number][[voted, *order]].tolist()
+        return found
+
+    def summary(self) -> dict[str, Any]:
+        """What it goes by, how many series and optima it knows, how many optima were corrected."""
+        return {
+            "features": ["gpu", *self.domain.spec.problem_columns],
+            "features_dropped": [],
+            "size": self._size,
+            "choice": self._choice,
+            "series": len(self._known),
+            "optima": sum(len(one.sizes) for one in self._known),
+            "optima_corrected": self._corrections,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Optima by series and size."""
+        return {"corrections": self._corrections, "known": [one.plain() for one in self._known]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`state` gave."""
+        self._corrections = int(state["corrections"])
+        self._known = [BySize.read(one) for one in state["known"]]
+        self._prepare()

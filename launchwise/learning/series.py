@@ -1,0 +1,197 @@
+"""Sizes of one series: what the methods that go by one size parameter have in common.
+
+A *series* is what was measured on one GPU of problems that differ in one integer parameter, their
+*size*, and in nothing else. A case of an unknown series is answered from the nearest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.errors import UserError, unknown
+from launchwise.learning.features import Domain
+from launchwise.learning.regression import distances
+from launchwise.learning.splits import Case, case_codes, cases_in
+from launchwise.spec import Spec, Value
+
+
+@dataclass(frozen=True)
+class Series:
+    """What is the same for all of a series.
+
+    Parameters
+    ----------
+    gpu, gpu_features
+        The GPU by name and by its attributes (see :attr:`Domain.gpu_features`).
+    others
+        The problem's parameters but the size.
+    """
+
+    gpu: str
+    gpu_features: tuple[float, ...]
+    others: dict[str, Value]
+
+    def __str__(self) -> str:
+        return ", ".join([self.gpu, *(f"{name}={value}" for name, value in self.others.items())])
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds it: the arguments."""
+        return {"gpu": self.gpu, "gpu_features": list(self.gpu_features), "others": self.others}
+
+    @classmethod
+    def read(cls, plain: dict[str, Any]) -> Series:
+        """From what :meth:`plain` gave."""
+        return cls(plain["gpu"], tuple(plain["gpu_features"]), dict(plain["others"]))
+
+
+@dataclass(frozen=True)
+class BySize:
+    """The configuration that each size of a series was found to want.
+
+    Parameters
+    ----------
+    sizes
+        Ascending, above 0.
+    configurations
+        The tunables' columns, one row a size.
+    """
+
+    series: Series
+    sizes: list[int]
+    configurations: pd.DataFrame
+
+    @classmethod
+    def of(cls, series: Series, rows: pd.DataFrame, size: str, spec: Spec) -> BySize:
+        """From rows, one a size."""
+        rows = rows.sort_values(size)
+        return cls(series, rows[size].tolist(), rows[spec.tunable_columns].reset_index(drop=True))
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        configurations = self.configurations.to_dict("list")
+        return {
+            "series": self.series.plain(),
+            "sizes": self.sizes,
+            "configurations": configurations,
+        }
+
+    @classmethod
+    def read(cls, plain: dict[str, Any]) -> BySize:
+        """From what :meth:`plain` gave."""
+        series, configurations = Series.read(plain["series"]), pd.DataFrame(plain["configurations"])
+        return cls(series, list(plain["sizes"]), configurations)
+
+
+def fastest_rows(rows: pd.DataFrame, columns: list[str], spec: Spec) -> pd.DataFrame:
+    """The fastest row of each combination of ``columns``, whatever the order of ``rows``."""
+    order = ["time_ms", *spec.tunable_columns]
+    return rows.sort_values(order, kind="stable").drop_duplicates(columns)
+
+
+def size_parameter(spec: Spec, name: str | None) -> str:
+    """``name``, or the first integer parameter of the problem where there is none.
+
+    Raises
+    ------
+    UserError
+        When it is no integer parameter of the problem.
+    """
+    allowed = [one for one, parameter in spec.problem.items() if parameter.type == "integer"]
+    return _named("size", "integer parameter of the problem", name, allowed)
+
+
+def integer_tunable(spec: Spec, name: str | None) -> str:
+    """``name``, or the first tunable whose values are integers where there is none.
+
+    Raises
+    ------
+    UserError
+        When it is no tunable with integers.
+    """
+    allowed = [
+        one
+        for one, tunable in spec.tunables.items()
+        if all(isinstance(value, int) for value in tunable.values)
+    ]
+    return _named("choice", "integer tunable", name, allowed)
+
+
+def _named(key: str, what: str, name: str | None, allowed: list[str]) -> str:
+    if name in allowed or (name is None and allowed):
+        return name or allowed[0]
+    raise UserError("config.yaml", f"models.parameters.{key}", unknown(what, name, allowed))
+
+
+def split_series(
+    rows: pd.DataFrame, domain: Domain, size: str
+) -> list[tuple[Series, pd.DataFrame]]:
+    """Each series of measured rows, with its rows, in order of first appearance."""
+    others = [name for name in domain.spec.problem_columns if name != size]
+    found = []
+    for _, part in rows.groupby(["gpu", *others], sort=False, observed=True):
+        first = cases_in(part.iloc[:1], domain.spec)[0]
+        named = {name: first.problem[name] for name in others}
+        series = Series(first.gpu, _features(domain, first.gpu), named)
+        found.append((series, part.reset_index(drop=True)))
+    return found
+
+
+def nearest_series(known: Sequence[Series], case: Case, domain: Domain) -> int:
+    """Place of the series that a case is answered from.
+
+    One of its own GPU before one of another, then by the GPUs' attributes (distances as
+    :func:`launchwise.learning.regression.distances` scales them), by how many of the other
+    parameters differ, and by how far the numbers among them are apart.
+    """
+    points = np.array([one.gpu_features for one in known])
+    away = distances(points, np.array([_features(domain, case.gpu)]))[0]
+    foreign = [one.gpu != case.gpu for one in known]
+    different = [sum(case.problem[name] != it for name, it in one.others.items()) for one in known]
+    apart = [
+        sum(_apart(case.problem[name], it) for name, it in one.others.items()) for one in known
+    ]
+    return int(np.lexsort((apart, different, away, foreign))[0])
+
+
+def _features(domain: Domain, gpu: str) -> tuple[float, ...]:
+    known = domain.profiles[gpu].features()
+    return tuple(float(known[name]) for name in domain.gpu_features)
+
+
+def _apart(one: Value, other: Value) -> float:
+    if isinstance(one, str) or isinstance(other, str):
+        return 0.0
+    # Like the logarithm of the ratio, but 0 and what is negative have a place, too.
+    return float(abs(np.arcsinh(one) - np.arcsinh(other)))
+
+
+def by_nearness(sizes: Sequence[int], asked: Value) -> np.ndarray:
+    """Places of ``sizes`` (ascending, above 0) by distance in log(size), of two the smaller first.
+
+    int64, shape (sizes,).
+    """
+    # Without rounding, two sizes as near would differ by an error of the logarithm.
+    away = np.abs(np.log(np.asarray(sizes, dtype=float)) - np.log(float(asked))).round(12)
+    return np.argsort(away, kind="stable")
+
+
+def rows_of_cases(rows: pd.DataFrame, spec: Spec) -> list[tuple[Case, np.ndarray]]:
+    """Each case of a table with the places of its rows (int64), in order of first appearance."""
+    if rows.empty:
+        return []
+    codes, keys = case_codes(rows, spec)
+    order = np.argsort(codes, kind="stable")
+    pieces = np.split(order, np.cumsum(np.bincount(codes, minlength=len(keys)))[:-1])
+    return list(zip(cases_in(rows, spec), pieces, strict=True))
+
+
+def places_in(wanted: Sequence[int], codes: np.ndarray) -> np.ndarray:
+    """Place of each code's first appearance in ``wanted``, its length where it is not there."""
+    known = pd.Index(list(dict.fromkeys(wanted)), dtype="int64")
+    found = known.get_indexer(pd.Index(codes, dtype="int64"))
+    return np.where(found < 0, len(known), found)
