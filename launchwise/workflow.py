@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from launchwise.errors import UserError, unknown
+from launchwise.experiment import Experiment, load_experiment
 from launchwise.learning.recommenders import kinds
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import SOURCES
-from launchwise.settings import Experiment, Settings, load_experiment
+from launchwise.settings import Settings
 from launchwise.space import Problem, cut
 from launchwise.typed import read_yaml
 

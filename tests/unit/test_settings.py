@@ -14,15 +14,8 @@ from snakemake.utils import update_config
 
 from launchwise import workflow
 from launchwise.errors import UserError
-from launchwise.settings import (
-    COMMAND_LINE,
-    Experiment,
-    Guesses,
-    Method,
-    Strategy,
-    blamed,
-    load_experiment,
-)
+from launchwise.experiment import COMMAND_LINE, Experiment, blamed, load_experiment
+from launchwise.settings import Guesses, Method, Strategy
 
 STUDY = "studies.acoustic_tile"
 BASE: dict[str, Any] = {

@@ -15,7 +15,7 @@ import yaml
 from snakemake.utils import update_config
 
 from launchwise import workflow
-from launchwise.settings import Experiment, load_experiment
+from launchwise.experiment import Experiment, load_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scripts/*.py"))
