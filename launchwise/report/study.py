@@ -8,13 +8,15 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow.parquet
 
 from launchwise import schemas, tables
 from launchwise.gpu import GpuProfile, read_profile
-from launchwise.settings import ModelEntry, Study
+from launchwise.settings import ModelEntry, ProblemSplit, Study
+from launchwise.space import baseline
 from launchwise.spec import Spec, load_spec
 from launchwise.storage import read_json
 
@@ -79,13 +81,38 @@ class StudyData:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Measurements of every GPU in one table, candidates of the study only."""
+        """Measurements of every GPU in one table: candidates of the study, on its problems.
+
+        A sweep may hold more, for other studies of the same workload.
+        """
         kept = [table.drop(columns=list(UNREAD), errors="ignore") for table in self.sweeps.values()]
         rows = pd.concat(kept, ignore_index=True)
+        chosen = np.ones(len(rows), dtype=bool)
         for column, values in self.settings.candidates.items():
-            baseline = rows["variant"] == self.spec.baseline["variant"]
-            rows = rows[rows[column].isin(values) | baseline]
-        return rows.reset_index(drop=True)
+            chosen &= rows[column].isin(values).to_numpy()
+        is_baseline = np.ones(len(rows), dtype=bool)
+        for column, value in baseline(self.spec).items():
+            is_baseline &= (rows[column] == value).to_numpy()
+        return rows[(chosen | is_baseline) & self._asked_about(rows)].reset_index(drop=True)
+
+    def _asked_about(self, rows: pd.DataFrame) -> np.ndarray:
+        """Which rows are of problems that a split trains or tests on: booleans, shape (rows,)."""
+        splits = self.settings.splits.values()
+        selections = [
+            selection
+            for split in splits
+            if isinstance(split, ProblemSplit)
+            for selection in (split.train, split.test)
+        ]
+        if any(not isinstance(split, ProblemSplit) for split in splits):
+            # A transfer is about every problem.
+            return np.ones(len(rows), dtype=bool)
+        found = np.zeros(len(rows), dtype=bool)
+        for selection in selections:
+            found |= np.logical_and.reduce(
+                [rows[name].isin(values).to_numpy() for name, values in selection.items()]
+            )
+        return found
 
     @cached_property
     def measured(self) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from launchwise.report.blocks import MISSING
@@ -61,16 +61,29 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(found[:-1])} and {found[-1]}"
 
 
-def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
-    """A short name of a configuration: ``block3d 64×4×1``.
+MOST_IN_A_SHAPE = 3
+"""Numbers that can stand together without their names, as those of a block do."""
 
-    Launch tunables stand in the order of the variant; a build tunable only where it is not neutral.
+
+def _is_shape(names: Sequence[str], spec: Spec) -> bool:
+    numbers = all(isinstance(value, int) for name in names for value in spec.tunables[name].values)
+    return 1 < len(names) <= MOST_IN_A_SHAPE and numbers
+
+
+def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
+    """A short name of a configuration: ``block3d 64×4×1``, or ``strided m=16 threads=64``.
+
+    Up to three launch tunables stand together in the order of the variant; more are named, those
+    that are not neutral. A build tunable stands there only where it is not neutral.
     """
     variant = str(values["variant"])
     used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
     shape = [name for name in used if spec.tunables[name].kind == "launch"]
     parts = [variant]
-    if len(shape) > 1:
+    if len(shape) > MOST_IN_A_SHAPE:
+        changed = [name for name in shape if values[name] != spec.tunables[name].neutral]
+        parts += [f"{name}={values[name]}" for name in changed]
+    elif _is_shape(shape, spec):
         parts.append("×".join(str(values[name]) for name in shape))
     else:
         parts += [f"{name}={values[name]}" for name in shape]
@@ -86,7 +99,11 @@ def configuration_key(spec: Spec) -> list[tuple[str, str]]:
     found = []
     for name, variant in spec.variants.items():
         shape = [item for item in variant.tunables if spec.tunables[item].kind == "launch"]
-        found.append((f"{name} {'×'.join(shape)}".strip(), variant.title))
+        if len(shape) > MOST_IN_A_SHAPE:
+            neutral = ", ".join(f"{item}={spec.tunables[item].neutral}" for item in shape)
+            found.append((name, f"{variant.title}; what is not named: {neutral}"))
+        else:
+            found.append((f"{name} {'×'.join(shape)}".strip(), variant.title))
     found += [
         (f"+{name}", tunable.description)
         for name, tunable in spec.tunables.items()

@@ -18,7 +18,9 @@ from launchwise.report.blocks import Column, Table
 from launchwise.report.overview import Run
 from launchwise.report.page import embedded
 from launchwise.report.study import StudyData
-from tests.support.report_study import study
+from launchwise.space import baseline
+from launchwise.spec import load_spec
+from tests.support.report_study import KERNEL, study
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = {name: ROOT / f"data/published/acoustic_tile_{name}.csv" for name in acoustic.FILES}
@@ -254,3 +256,10 @@ def test_configuration_names_are_short() -> None:
     assert wording.configuration(block, spec) == "block3d 64×4×1"
     assert wording.configuration({**block, "row_padding": 1}, spec) == "block3d 64×4×1 +row_padding"
     assert wording.configuration({"variant": "linear", **neutral}, spec) == "linear"
+    many = load_spec(KERNEL.parent / "tridiagonal")
+    named = {**baseline(many), "m": 16, "threads": 64, "stage2": "device"}
+    said = "strided m=16 threads=64 stage2=device"
+    assert wording.configuration(named, many) == said
+    form, meaning = wording.configuration_key(many)[0]
+    assert form == "strided"
+    assert "what is not named: m=10, m1=0" in meaning

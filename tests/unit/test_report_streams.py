@@ -17,7 +17,7 @@ from launchwise.report.streams import FILES, cases, streams
 from launchwise.report.study import StudyData
 from launchwise.space import baseline
 from launchwise.spec import load_spec
-from tests.support.report_study import profile, study
+from tests.support.report_study import profile, settings, study
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [int(digit * 10**power) for power in range(3, 8) for digit in (1, 2.5, 4, 5, 7.5, 8)]
@@ -48,11 +48,17 @@ def sweep(gpu: str, noise: float = 0.0) -> pd.DataFrame:
 def made() -> StudyData:
     """A study of one GPU."""
     base = study()
-    settings = base.settings.model_copy(update={"workload": "tridiagonal", "title": "Streams"})
+    split = {
+        "kind": "problems",
+        "title": "x",
+        "train": {"n": SIZES[::2]},
+        "test": {"n": SIZES[1::2]},
+    }
+    made_settings = settings(workload="tridiagonal", title="Streams", splits={"sizes": split})
     return dataclasses.replace(
         base,
         name="tridiagonal_streams",
-        settings=settings,
+        settings=made_settings,
         spec=load_spec(ROOT / "kernels" / "tridiagonal"),
         profiles={"one": profile("one")},
         sweeps={"one": sweep("one")},

@@ -16,7 +16,7 @@ from launchwise.report.study import StudyData
 from launchwise.report.subsystem import FILES, cases, subsystem
 from launchwise.space import baseline
 from launchwise.spec import load_spec
-from tests.support.report_study import profile, study
+from tests.support.report_study import profile, settings, study
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000]
@@ -44,11 +44,17 @@ def sweep(gpu: str) -> pd.DataFrame:
 def made() -> StudyData:
     """A study of two GPUs."""
     base = study()
-    settings = base.settings.model_copy(update={"workload": "tridiagonal", "title": "Sizes"})
+    split = {
+        "kind": "problems",
+        "title": "x",
+        "train": {"n": SIZES[::2]},
+        "test": {"n": SIZES[1::2]},
+    }
+    made_settings = settings(workload="tridiagonal", title="Sizes", splits={"sizes": split})
     return dataclasses.replace(
         base,
         name="tridiagonal_subsystem",
-        settings=settings,
+        settings=made_settings,
         spec=load_spec(ROOT / "kernels" / "tridiagonal"),
         profiles={gpu: profile(gpu) for gpu in BEST},
         sweeps={gpu: sweep(gpu) for gpu in BEST},
@@ -111,3 +117,16 @@ def test_the_page_is_made_of_them(
 def test_too_few_sizes_have_no_trend(made: StudyData) -> None:
     few = {gpu: rows[rows["n"] <= 10_000] for gpu, rows in made.sweeps.items()}
     assert subsystem(dataclasses.replace(made, sweeps=few, _known={}), {}) == []
+
+
+def test_rows_of_other_designs_stay_out(made: StudyData) -> None:
+    one = sweep("one")
+    others = pd.concat([one.assign(m1=8), one.assign(n=one["n"] + 1)])
+    narrow = made.settings.model_copy(update={"candidates": {"m1": [0], "m": [4, 16]}})
+    sweeps = {"one": pd.concat([one, others], ignore_index=True)}
+    found = dataclasses.replace(made, sweeps=sweeps, settings=narrow, _known={}).rows
+    assert set(found["n"]) == set(SIZES)
+    assert set(found["m1"]) == {0}
+    # The baseline has m = 10, which was not measured here.
+    assert set(found["m"]) == {4, 16}
+    assert len(found) == 2 * len(SIZES)
