@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from launchwise.checks import check_space
 from launchwise.errors import UserError, unknown
+from launchwise.expressions import names_in
 from launchwise.settings import Block, Selection, Settings, Study, TransferSplit
 from launchwise.space import ONLY, Problem, problems
 from launchwise.spec import SPEC_FILE, Spec, find_workloads, load_spec
@@ -76,7 +77,19 @@ class Experiment:
                     self._fail(f"{key}.models", unknown("model", model, self.settings.models))
             spec = self.specs[study.workload]
             self._check_columns(spec, study.candidates, f"{key}.candidates")
+            self._check_constraints(spec, study.constraints, f"{key}.constraints")
             self._check_splits(key, study, spec)
+
+    def _check_constraints(self, spec: Spec, texts: list[str], key: str) -> None:
+        """Insist that expressions stand on the problem and the configuration alone."""
+        known = [*spec.problem_columns, *spec.tunable_columns, *spec.derived]
+        for text in texts:
+            try:
+                strange = sorted(names_in(text) - set(known))
+            except ValueError as error:
+                self._fail(key, str(error))
+            if strange:
+                self._fail(key, f"{text!r}: {unknown('name', strange[0], known)}")
 
     def _check_columns(self, spec: Spec, chosen: Selection, key: str) -> None:
         """Insist that a choice of configurations names tunables with values that they have."""

@@ -158,6 +158,7 @@ class Study(Strict):
     question: str
     gpus: list[GpuName] | None = Field(None, min_length=1, description="all GPUs when left out")
     candidates: Selection = Field({}, description="configurations by the values of their tunables")
+    constraints: list[str] = Field([], description="what candidates keep to, as expressions")
     fences: Fences = Fences()
     near_best_percent: float = Field(2.0, ge=0, description="what classifiers learn as best")
     random_draws: list[int] = Field([1, 5, 20], description="k of the random search baseline")

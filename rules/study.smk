@@ -33,7 +33,7 @@ def profiles_of(study):
 
 def question_of(study):
     """What may be recommended, and what counts as good."""
-    return {key: STUDIES[study][key] for key in ("candidates", "near_best_percent")}
+    return {key: STUDIES[study][key] for key in ("candidates", "constraints", "near_best_percent")}
 
 
 def code_of(model):

@@ -31,7 +31,7 @@ def main(
     Parameters
     ----------
     question
-        ``candidates`` and ``near_best_percent`` of the study.
+        ``candidates``, ``constraints`` and ``near_best_percent`` of the study.
     training
         File of training rows: all that the model may see.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -34,6 +34,9 @@ class Domain:
     candidates
         Tunable to the values that may be recommended; every tunable when empty. The baseline is
         always among the candidates.
+    constraints
+        Expressions over problem and configuration that candidates keep to, beside the workload's
+        own: where a sweep did not measure every combination, only what it may have measured.
     near_best_percent
         Configurations this near the best of a case count as good as it.
     """
@@ -41,6 +44,7 @@ class Domain:
     spec: Spec
     profiles: Mapping[str, GpuProfile]
     candidates: Selection = field(default_factory=dict)
+    constraints: Sequence[str] = ()
     near_best_percent: float = 2.0
 
     @cached_property
@@ -152,7 +156,9 @@ class Domain:
     @cached_property
     def narrowed(self) -> Spec:
         """The workload with candidates alone."""
-        return self.spec.narrowed(self.candidates)
+        narrowed = self.spec.narrowed(self.candidates)
+        constraints = [*narrowed.constraints, *self.constraints]
+        return narrowed.model_copy(update={"constraints": constraints})
 
     @cached_property
     def _universe(self) -> pd.DataFrame:
@@ -186,7 +192,7 @@ class Domain:
             arrays = self._universe_arrays
             columns = Columns(self.spec.derived, {**arrays, **case.problem, **facts})
             allowed = np.ones(len(self._universe), dtype=bool)
-            for text in self.spec.constraints:
+            for text in (*self.spec.constraints, *self.constraints):
                 allowed &= columns.value(text).astype(bool)
             for name, variant in self.spec.variants.items():
                 others = arrays["variant"] != name
@@ -198,10 +204,14 @@ class Domain:
         return self._remembered[key]
 
     def is_candidate(self, rows: pd.DataFrame) -> np.ndarray:
-        """Which rows may be recommended by ``candidates``: booleans, shape (rows,)."""
+        """Which rows hold a candidate for their problem: booleans, shape (rows,)."""
         allowed = np.ones(len(rows), dtype=bool)
         for name, values in self.candidates.items():
             allowed &= rows[name].isin(values).to_numpy()
+        if self.constraints and len(rows):
+            columns = Columns(self.spec.derived, _arrays(rows, self.spec))
+            for text in self.constraints:
+                allowed &= columns.value(text).astype(bool)
         return allowed | self.is_baseline(rows)
 
     def is_baseline(self, rows: pd.DataFrame) -> np.ndarray:

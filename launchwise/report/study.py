@@ -15,8 +15,8 @@ import pyarrow.parquet
 
 from launchwise import schemas, tables
 from launchwise.gpu import GpuProfile, read_profile
+from launchwise.learning.features import Domain
 from launchwise.settings import ModelEntry, ProblemSplit, Study
-from launchwise.space import baseline
 from launchwise.spec import Spec, load_spec
 from launchwise.storage import read_json
 
@@ -87,13 +87,10 @@ class StudyData:
         """
         kept = [table.drop(columns=list(UNREAD), errors="ignore") for table in self.sweeps.values()]
         rows = pd.concat(kept, ignore_index=True)
-        chosen = np.ones(len(rows), dtype=bool)
-        for column, values in self.settings.candidates.items():
-            chosen &= rows[column].isin(values).to_numpy()
-        is_baseline = np.ones(len(rows), dtype=bool)
-        for column, value in baseline(self.spec).items():
-            is_baseline &= (rows[column] == value).to_numpy()
-        return rows[(chosen | is_baseline) & self._asked_about(rows)].reset_index(drop=True)
+        named = self.settings
+        domain = Domain(self.spec, self.profiles, named.candidates, named.constraints)
+        chosen = domain.is_candidate(rows) & self._asked_about(rows)
+        return rows[chosen].reset_index(drop=True)
 
     def _asked_about(self, rows: pd.DataFrame) -> np.ndarray:
         """Which rows are of problems that a split trains or tests on: booleans, shape (rows,)."""

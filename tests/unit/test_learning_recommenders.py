@@ -214,6 +214,21 @@ def test_candidates_narrow_the_choices_and_leave_the_baseline(acoustic_spec: Spe
     assert narrow.is_candidate(table).all()
 
 
+def test_constraints_of_a_study_hold_problem_by_problem(acoustic_spec: Spec) -> None:
+    # What nobody measured at a size is no candidate there.
+    rule = "bx == (32 if n <= 100 else 64)"
+    kept = Domain(acoustic_spec, {"test": profile()}, {"variant": ["block3d"]}, [rule])
+    problems = [{"n": n, "dtype": "float32", "order": 2} for n in (100, 200)]
+    table = kept.choices([Case("test", problem) for problem in problems])
+    for n, bx in ((100, 32), (200, 64)):
+        own = table[table["n"] == n]
+        assert own["variant"].iloc[0] == "linear"
+        assert set(own["bx"].iloc[1:]) == {bx}
+    assert kept.is_candidate(table).all()
+    swapped = table.assign(n=300 - table["n"])
+    assert kept.is_candidate(swapped).tolist() == (table["variant"] == "linear").tolist()
+
+
 def test_no_cases_have_no_choices(domain: Domain) -> None:
     assert domain.choices([]).empty
 

@@ -272,6 +272,16 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.candidates.bx: unknown value '7'",
         "1024",
     ),
+    "a constraint on what nobody has": (
+        nested(f"{S}/constraints", ["bx == width"]),
+        f"{STUDY}.constraints: 'bx == width': unknown name 'width'",
+        "bx",
+    ),
+    "a constraint that is no expression": (
+        nested(f"{S}/constraints", ["bx =="]),
+        f"{STUDY}.constraints: 'bx ==' is no expression",
+        "",
+    ),
     "unknown variant": (
         nested(f"{S}/candidates", {"variant": ["blok3d"]}),
         f"{STUDY}.candidates.variant: unknown value 'blok3d', did you mean 'block3d'?",
