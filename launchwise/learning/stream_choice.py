@@ -13,12 +13,18 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from launchwise.errors import UserError
+from launchwise.learning.features import configuration_codes
 from launchwise.learning.stream_laws import STREAMS, CreationLaw, Law, predicted_streams
+from launchwise.spec import Spec
 
 OVERLAPPED = ("t1_comp", "t1_d2h", "t3_h2d", "t3_comp")
 """Times (ms) of a run without streams, by stage, that streams can overlap."""
 SERIAL = ("t1_h2d", "t2_h", "t3_d2h")
 """Times (ms) of a run without streams that streams leave alone."""
+STAGES = [f"{name}_ms" for name in OVERLAPPED]
+"""Columns of a sweep with the times of :data:`OVERLAPPED`."""
+TUNABLE = "streams"
+"""The tunable that the laws speak of."""
 WHERE = "stream measurements"
 
 
@@ -31,6 +37,30 @@ def streamed_ms(stages: pd.DataFrame, streams: ArrayLike, overhead_ms: ArrayLike
     """Time T_str with s streams, in ms, of the published model; float64, shape (rows,)."""
     serial = stages[list(SERIAL)].to_numpy(dtype=float).sum(axis=1)
     return np.asarray(serial + overlapped_ms(stages) / np.asarray(streams) + overhead_ms)
+
+
+def runs_that_differ_in_streams(rows: pd.DataFrame, size: str, spec: Spec) -> pd.DataFrame:
+    """Rows of one series for one fit: they differ in size and streams and in nothing else.
+
+    Each size has a run with 1 stream and stage times. All other tunables are held at the
+    combination with most such rows among those with several streams (of equal ones the first by
+    the spec's order); empty where there is none.
+    """
+    others = [name for name in spec.tunable_columns if name != TUNABLE]
+    codes = configuration_codes(rows, others, spec)
+    pairs = pd.MultiIndex.from_arrays([codes, rows[size]])
+    usable = pairs.isin(pairs[timed_alone(rows)])
+    table = pd.DataFrame({"code": codes[usable], TUNABLE: rows.loc[usable, TUNABLE].to_numpy()})
+    grouped = table.groupby("code")[TUNABLE].agg(["size", "nunique"])
+    several = grouped.loc[grouped["nunique"] > 1, "size"]
+    if several.empty:
+        return rows.iloc[:0]
+    return rows[usable & (codes == several.idxmax())].reset_index(drop=True)
+
+
+def timed_alone(rows: pd.DataFrame) -> np.ndarray:
+    """Which runs have 1 stream and the times of all stages that streams can overlap."""
+    return np.asarray((rows[TUNABLE] == 1) & rows[STAGES].notna().all(axis=1))
 
 
 def overhead_rows(stages: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from launchwise.errors import UserError
 from launchwise.report import models, wording
 from launchwise.report.blocks import (
     Block,
@@ -22,36 +19,19 @@ from launchwise.report.blocks import (
     table,
 )
 from launchwise.report.numbers import records, scores_on
+from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 
 FILES = ("results", "facts", "gpus", "best_tiles")
 """Published tables, ``data/published/acoustic_tile_<name>.csv``."""
 
-Records = list[dict[str, str]]
+
+def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
+    """The sections that the study has and others have not: none where a table is missing."""
+    return [paper(study, published)] if set(FILES) <= published.keys() else []
 
 
-def read_published(paths: dict[str, Path]) -> dict[str, Records]:
-    """Records of every published table, by name.
-
-    Raises
-    ------
-    UserError
-        When a table is missing or has no ``source`` column.
-    """
-    found = {}
-    for name, path in paths.items():
-        try:
-            with open(path, newline="", encoding="utf-8") as handle:
-                records = list(csv.DictReader(handle))
-        except OSError as error:
-            raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-        if not records or "source" not in records[0]:
-            raise UserError(path, "source", "is missing: published figures name their source")
-        found[name] = records
-    return found
-
-
-def paper(study: StudyData, published: dict[str, Records]) -> Section:
+def paper(study: StudyData, published: Mapping[str, Records]) -> Section:
     """The paper's tables beside ours, and what does not add up in it."""
     results = published["results"]
     facts = {record["fact"]: record["value"] for record in published["facts"]}
@@ -183,7 +163,7 @@ def _remarks(results: Records, facts: dict[str, str], title: Callable[[str], str
     return found
 
 
-def _tables(published: dict[str, Records]) -> list[Block]:
+def _tables(published: Mapping[str, Records]) -> list[Block]:
     hardware = table(
         "Hardware of the paper (its table 3)",
         [Column("attribute", number=False), Column("RTX 2080 Super"), Column("V100")],

@@ -20,34 +20,18 @@ from launchwise.report import (
 from launchwise.report.blocks import Section
 from launchwise.report.numbers import single_best, winners
 from launchwise.report.page import render
+from launchwise.report.published import Records, read_published
 from launchwise.report.study import StudyData
 
-Own = Callable[[StudyData, dict[str, Path]], list[Section]]
+Own = Callable[[StudyData, Mapping[str, Records]], list[Section]]
 
 
-def _acoustic(study: StudyData, published: dict[str, Path]) -> list[Section]:
-    if not set(acoustic.FILES) <= published.keys():
-        return []
-    return [acoustic.paper(study, acoustic.read_published(published))]
-
-
-def _subsystem(study: StudyData, published: dict[str, Path]) -> list[Section]:
-    # Its own figures say something without the paper's, too.
-    known = {name: path for name, path in published.items() if name in subsystem.FILES}
-    return subsystem.subsystem(study, acoustic.read_published(known))
-
-
-def _streams(study: StudyData, published: dict[str, Path]) -> list[Section]:
-    known = {name: path for name, path in published.items() if name in streams.FILES}
-    return streams.streams(study, acoustic.read_published(known))
-
-
-OWN_SECTIONS: dict[str, Own] = {
-    "acoustic_tile": _acoustic,
-    "tridiagonal_subsystem": _subsystem,
-    "tridiagonal_streams": _streams,
+OWN_SECTIONS: dict[str, tuple[Sequence[str], Own]] = {
+    "acoustic_tile": (acoustic.FILES, acoustic.own),
+    "tridiagonal_subsystem": (subsystem.FILES, subsystem.own),
+    "tridiagonal_streams": (streams.FILES, streams.own),
 }
-"""Parts that one study has and others have not, shown after its headline figures."""
+"""Published tables that a study reads, and what it shows after its headline figures with them."""
 
 
 def report(
@@ -77,10 +61,9 @@ def report(
 
 def _study(study: StudyData, published: dict[str, Path]) -> Section:
     best = winners(study)
-    own = OWN_SECTIONS.get(study.name)
     parts: list[Section | None] = [
         goals.goals(study),
-        *(own(study, published) if own else []),
+        *_own(study, published),
         models.tables_of(study),
         sections.tiles(study, best),
         sections.compared(study, best),
@@ -91,6 +74,14 @@ def _study(study: StudyData, published: dict[str, Path]) -> Section:
     ]
     children = [part for part in parts if part is not None]
     return Section(f"study-{study.name}", f"Study: {study.settings.title}", [], children)
+
+
+def _own(study: StudyData, published: Mapping[str, Path]) -> list[Section]:
+    if study.name not in OWN_SECTIONS:
+        return []
+    files, sections_of = OWN_SECTIONS[study.name]
+    known = {name: path for name, path in published.items() if name in files}
+    return sections_of(study, read_published(known))
 
 
 def model_summary(study: StudyData) -> pd.DataFrame:

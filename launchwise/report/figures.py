@@ -80,9 +80,7 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
         ),
         alt=f"Lines: {what} of the best configuration against {study.size}, one line a GPU.",
         panels=panels,
-        keys=[
-            Key(gpu, theme.colour(place), theme.dash(place)) for place, gpu in enumerate(study.gpus)
-        ],
+        keys=theme.keys(study.gpus),
     )
 
 
@@ -136,12 +134,7 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         ),
         alt=f"Lines: {wording.listed(drawn)} of the fastest configuration against {study.size}.",
         panels=panels,
-        keys=[
-            Key(
-                f"{name} ({study.spec.tunables[name].unit})", theme.colour(place), theme.dash(place)
-            )
-            for place, name in enumerate(drawn)
-        ],
+        keys=theme.keys(f"{name} ({study.spec.tunables[name].unit})" for name in drawn),
     )
 
 
@@ -186,10 +179,7 @@ def choices_against_size(
         ),
         alt=f"Lines: percent of the best speed against {study.size}, one line a way to choose.",
         panels=panels,
-        keys=[
-            Key(name, theme.colour(place), theme.dash(place))
-            for place, (name, _) in enumerate(lines)
-        ],
+        keys=theme.keys(name for name, _ in lines),
     )
 
 

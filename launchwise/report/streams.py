@@ -15,6 +15,7 @@ from launchwise.learning.stream_choice import (
     compare_optima,
     goodness_of_fit,
     overhead_rows,
+    runs_that_differ_in_streams,
     split_rows,
 )
 from launchwise.learning.stream_laws import (
@@ -32,13 +33,14 @@ from launchwise.report.blocks import (
     Column,
     Figure,
     Fold,
-    Key,
     Panel,
     Section,
     Text,
     table,
 )
+from launchwise.report.figures import kinds_of
 from launchwise.report.numbers import records
+from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 
 FILES = ("optima", "models", "facts")
@@ -47,8 +49,6 @@ FILES = ("optima", "models", "facts")
 SIZE, CHOICE = "n", "streams"
 FEWEST = 8
 """Sizes below which no law can be split into training and test."""
-
-Records = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,6 @@ class Case:
     test: pd.DataFrame
     sum_law: Law
     overhead_law: Law
-    scores: Mapping[str, float]
     creation: CreationLaw
 
     @property
@@ -79,39 +78,32 @@ class Case:
 def cases(study: StudyData) -> list[Case]:
     """The cases that were measured for enough sizes and numbers of streams."""
     found = []
-    for (gpu, *values), rows in study.measured.groupby(["gpu", *study.kinds], sort=True):
-        named = dict(zip(study.kinds, values, strict=True))
-        made = _case(str(gpu), wording.problem(named, study.kinds), rows)
-        if made is not None:
-            found.append(made)
+    for gpu, measured in study.measured.groupby("gpu", sort=True):
+        for kind, rows in kinds_of(study, measured):
+            made = _case(study, str(gpu), kind, rows)
+            if made is not None:
+                found.append(made)
     return found
 
 
-def _case(gpu: str, kind: str, rows: pd.DataFrame) -> Case | None:
+def _case(study: StudyData, gpu: str, kind: str, rows: pd.DataFrame) -> Case | None:
     """None where there is too little, or no law can be fitted to it."""
-    runs = rows.groupby([SIZE, CHOICE], as_index=False)["time_ms"].min()
-    alone = rows[(rows[CHOICE] == 1) & rows["t1_comp_ms"].notna()]
-    # Of several configurations without streams, the fastest: it is the one that streams are for.
-    alone = alone.sort_values("time_ms").drop_duplicates(SIZE)
-    stages = alone[[SIZE, *(f"{name}_ms" for name in (*OVERLAPPED, *SERIAL))]]
+    runs = runs_that_differ_in_streams(rows, SIZE, study.spec)
+    stages = runs.loc[runs[CHOICE] == 1, [SIZE, *(f"{name}_ms" for name in (*OVERLAPPED, *SERIAL))]]
     stages = stages.rename(columns=lambda name: name.removesuffix("_ms")).sort_values(SIZE)
-    runs = runs[runs[SIZE].isin(stages[SIZE])]
     if stages[SIZE].nunique() < FEWEST or runs[CHOICE].nunique() < 2:
         return None
     measured = overhead_rows(stages, runs)
     train, test = split_rows(measured)
     try:
-        chosen = choose_law(train, OVERHEAD_LAWS)
-        sums = choose_law(train, SUM_LAWS)
+        laws = [choose_law(train, candidates).law for candidates in (SUM_LAWS, OVERHEAD_LAWS)]
         creation = CreationLaw.fit(train)
     except UserError:
         return None
-    return Case(
-        gpu, kind, stages, measured, train, test, sums.law, chosen.law, chosen.scores, creation
-    )
+    return Case(gpu, kind, stages, measured, train, test, laws[0], laws[1], creation)
 
 
-def streams(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
+def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     """Sections of the study, in order; none where too little was measured."""
     every = cases(study)
     if not every:
@@ -166,10 +158,7 @@ def _gains(study: StudyData, every: list[Case]) -> Figure:
         caption="Speed by that of one stream: below 1, streams cost more than they hide.",
         alt=f"Lines: speed by that of one stream against {SIZE}, one line a number of streams.",
         panels=panels,
-        keys=[
-            Key(f"{count} streams", theme.colour(place), theme.dash(place))
-            for place, count in enumerate(counts)
-        ],
+        keys=theme.keys(f"{count} streams" for count in counts),
     )
 
 
@@ -199,10 +188,7 @@ def _stages(study: StudyData, every: list[Case]) -> Figure:
         ),
         alt=f"Lines: milliseconds of each stage against {SIZE}.",
         panels=panels,
-        keys=[
-            Key(f"{name}: {said[name]}", theme.colour(place), theme.dash(place))
-            for place, name in enumerate(names)
-        ],
+        keys=theme.keys(f"{name}: {said[name]}" for name in names),
     )
 
 

@@ -24,7 +24,6 @@ from launchwise.report.blocks import (
     Column,
     Figure,
     Fold,
-    Key,
     Panel,
     Row,
     Section,
@@ -32,7 +31,9 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
+from launchwise.report.figures import kinds_of
 from launchwise.report.numbers import records
+from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 
 FILES = ("optima_float64", "optima_float32", "facts")
@@ -46,8 +47,6 @@ DRAWN = 6
 """Sizes whose times are drawn against m."""
 
 SEED = 2026
-
-Records = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -70,25 +69,16 @@ class Case:
 def cases(study: StudyData) -> list[Case]:
     """The cases of a study that were measured for enough sizes, with their optima."""
     found = []
-    for (gpu, *values), rows in study.measured.groupby(["gpu", *study.kinds], sort=True):
-        whole = rows.groupby(SIZE)[CHOICE].nunique()
-        if (whole > 1).sum() < FEWEST:
-            continue
-        named = dict(zip(study.kinds, values, strict=True))
-        found.append(
-            Case(
-                gpu=str(gpu),
-                kind=wording.problem(named, study.kinds),
-                dtype=str(named.get("dtype", "")),
-                rows=rows,
-                observed=observed_optima(rows),
-                corrected=corrected_optima(rows),
-            )
-        )
+    for gpu, measured in study.measured.groupby("gpu", sort=True):
+        for kind, rows in kinds_of(study, measured):
+            if (rows.groupby(SIZE)[CHOICE].nunique() > 1).sum() < FEWEST:
+                continue
+            optima = observed_optima(rows), corrected_optima(rows)
+            found.append(Case(str(gpu), kind, str(rows["dtype"].iloc[0]), rows, *optima))
     return found
 
 
-def subsystem(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
+def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     """Sections of the study, in order; none where too little was measured."""
     every = cases(study)
     if not every:
@@ -150,9 +140,7 @@ def _times(study: StudyData, every: list[Case]) -> Figure:
         ),
         alt=f"Lines: time by the best time against {CHOICE}, one line a size.",
         panels=panels,
-        keys=[
-            Key(name, theme.colour(place), theme.dash(place)) for place, name in enumerate(shown)
-        ],
+        keys=theme.keys(shown),
     )
 
 
@@ -186,9 +174,7 @@ def _trend(study: StudyData, every: list[Case], published: Mapping[str, Records]
         ),
         alt=f"Lines: best {CHOICE} against {SIZE}, observed, corrected and published.",
         panels=panels,
-        keys=[
-            Key(name, theme.colour(place), theme.dash(place)) for place, name in enumerate(names)
-        ],
+        keys=theme.keys(names),
     )
 
 

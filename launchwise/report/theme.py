@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.report.blocks import Key
+
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, AMBER, GREY, INK = "#56B4E9", "#E69F00", "#8a8f98", "#1d2733"
 CYCLE = (BLUE, ORANGE, GREEN, PINK, AMBER, SKY, INK, GREY)
@@ -71,6 +73,11 @@ def log_axis(title: str, values: Iterable[float], **options: Any) -> dict[str, A
         ticktext=[_short(tick) for tick in ticks],
         **options,
     )
+
+
+def keys(names: Iterable[str]) -> list[Key]:
+    """Legend of lines that were drawn in this order (see :func:`line`)."""
+    return [Key(name, colour(place), dash(place)) for place, name in enumerate(names)]
 
 
 def _short(tick: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from launchwise.settings import ModelEntry, Study
 from launchwise.space import baseline
 from launchwise.spec import Spec, load_spec
 
-KERNEL = Path(__file__).resolve().parents[2] / "kernels" / "acoustic"
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+KERNEL = KERNELS / "acoustic"
+TRIDIAGONAL = KERNELS / "tridiagonal"
 
 NARROW = {"bx": 32, "by": 4, "bz": 1}
 WIDE = {"bx": 64, "by": 2, "bz": 1}
@@ -186,6 +189,22 @@ def settings(**changes: Any) -> Study:
         },
     }
     return Study.model_validate({**given, **changes})
+
+
+def tridiagonal_study(
+    name: str, title: str, sizes: list[int], sweeps: dict[str, pd.DataFrame]
+) -> StudyData:
+    """A study of the tridiagonal workload with these sweeps; every second size is tested."""
+    parts = {"train": {"n": sizes[::2]}, "test": {"n": sizes[1::2]}}
+    split = {"kind": "problems", "title": "x", **parts}
+    return dataclasses.replace(
+        study(),
+        name=name,
+        settings=settings(workload="tridiagonal", title=title, splits={"sizes": split}),
+        spec=load_spec(TRIDIAGONAL),
+        profiles={gpu: profile(gpu) for gpu in sweeps},
+        sweeps=sweeps,
+    )
 
 
 def study(gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny") -> StudyData:

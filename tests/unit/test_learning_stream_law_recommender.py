@@ -15,10 +15,9 @@ from launchwise import space
 from launchwise.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders.stream_law import StreamLawRecommender as StreamLaw
-from launchwise.learning.recommenders.stream_law import runs_that_differ_in_streams
 from launchwise.learning.search import Found, search
 from launchwise.learning.splits import ALL, Case
-from launchwise.learning.stream_choice import choose_law, overhead_rows
+from launchwise.learning.stream_choice import choose_law, overhead_rows, runs_that_differ_in_streams
 from launchwise.learning.stream_laws import (
     OVERHEAD_LAWS,
     SUM_LAWS,

@@ -17,6 +17,7 @@ from launchwise.report import acoustic, assemble, wording
 from launchwise.report.blocks import Column, Table
 from launchwise.report.overview import Run
 from launchwise.report.page import embedded
+from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
 from launchwise.space import baseline
 from launchwise.spec import load_spec
@@ -209,7 +210,7 @@ def test_acoustic_study_has_the_paper_beside_it() -> None:
 
 
 def test_published_results_are_the_papers() -> None:
-    records = acoustic.read_published(PUBLISHED)["results"]
+    records = read_published(PUBLISHED)["results"]
     values = {(one["gpu"], one["model"]): one for one in records}
     assert len(values) == 12
     assert values["rtx2080super", "tree"]["improvement_coefficient"] == "1.17"
@@ -221,9 +222,9 @@ def test_published_table_without_a_source_is_refused(tmp_path: Path) -> None:
     bad = tmp_path / "results.csv"
     bad.write_text("gpu,model\nv100,knn\n")
     with pytest.raises(UserError, match="source"):
-        acoustic.read_published({"results": bad})
+        read_published({"results": bad})
     with pytest.raises(UserError, match="cannot be read"):
-        acoustic.read_published({"results": tmp_path / "none.csv"})
+        read_published({"results": tmp_path / "none.csv"})
 
 
 def test_summaries_hold_every_model_and_gpu() -> None:

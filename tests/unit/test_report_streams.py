@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.stream_laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM, STREAMS
-from launchwise.report.acoustic import read_published
 from launchwise.report.blocks import Bullets, Figure, Fold, Table
 from launchwise.report.page import render
-from launchwise.report.streams import FILES, cases, streams
+from launchwise.report.published import read_published
+from launchwise.report.streams import FILES, cases, own
 from launchwise.report.study import StudyData
 from launchwise.space import baseline
 from launchwise.spec import load_spec
-from tests.support.report_study import profile, settings, study
+from tests.support.report_study import TRIDIAGONAL, tridiagonal_study
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [int(digit * 10**power) for power in range(3, 8) for digit in (1, 2.5, 4, 5, 7.5, 8)]
@@ -25,7 +25,7 @@ SIZES = [int(digit * 10**power) for power in range(3, 8) for digit in (1, 2.5, 4
 
 def sweep(gpu: str, noise: float = 0.0) -> pd.DataFrame:
     """One GPU's measurements: the published laws, and copies that streams leave alone."""
-    spec = load_spec(ROOT / "kernels" / "tridiagonal")
+    spec = load_spec(TRIDIAGONAL)
     dice = np.random.default_rng(1)
     rows = []
     for n in SIZES:
@@ -47,22 +47,7 @@ def sweep(gpu: str, noise: float = 0.0) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def made() -> StudyData:
     """A study of one GPU."""
-    base = study()
-    split = {
-        "kind": "problems",
-        "title": "x",
-        "train": {"n": SIZES[::2]},
-        "test": {"n": SIZES[1::2]},
-    }
-    made_settings = settings(workload="tridiagonal", title="Streams", splits={"sizes": split})
-    return dataclasses.replace(
-        base,
-        name="tridiagonal_streams",
-        settings=made_settings,
-        spec=load_spec(ROOT / "kernels" / "tridiagonal"),
-        profiles={"one": profile("one")},
-        sweeps={"one": sweep("one")},
-    )
+    return tridiagonal_study("tridiagonal_streams", "Streams", SIZES, {"one": sweep("one")})
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +70,7 @@ def test_laws_come_from_training_sizes_alone(made: StudyData) -> None:
 def test_the_sections_say_what_streams_are_worth(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
-    gain, laws = streams(made, published)
+    gain, laws = own(made, published)
     lead = gain.blocks[0]
     assert isinstance(lead, Bullets)
     title, said = lead.items[0]
@@ -112,13 +97,13 @@ def test_the_sections_say_what_streams_are_worth(
 def test_the_page_is_made_of_them(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
-    sections = streams(made, published)
+    sections = own(made, published)
     assert "What streams are worth" in render("x", "x", sections)
     assert "nan" not in render("x", "x", sections, figures=False).lower()
 
 
 def test_too_little_has_no_laws(made: StudyData) -> None:
     few = {gpu: rows[rows["n"] <= 2500] for gpu, rows in made.sweeps.items()}
-    assert streams(dataclasses.replace(made, sweeps=few, _known={}), {}) == []
+    assert own(dataclasses.replace(made, sweeps=few, _known={}), {}) == []
     single = {gpu: rows[rows["streams"] == 1] for gpu, rows in made.sweeps.items()}
-    assert streams(dataclasses.replace(made, sweeps=single, _known={}), {}) == []
+    assert own(dataclasses.replace(made, sweeps=single, _known={}), {}) == []

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report.acoustic import read_published
 from launchwise.report.blocks import Bullets, Figure, Fold, Table
 from launchwise.report.page import render
+from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
-from launchwise.report.subsystem import FILES, cases, subsystem
+from launchwise.report.subsystem import FILES, cases, own
 from launchwise.space import baseline
 from launchwise.spec import load_spec
-from tests.support.report_study import profile, settings, study
+from tests.support.report_study import TRIDIAGONAL, tridiagonal_study
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000]
@@ -27,7 +27,7 @@ BEST = {"one": [4, 8, 8, 16, 32, 64, 64], "two": [4, 4, 8, 16, 16, 32, 64]}
 
 def sweep(gpu: str) -> pd.DataFrame:
     """One GPU's measurements; at 1e5 the second best of the trend is a little faster."""
-    spec = load_spec(ROOT / "kernels" / "tridiagonal")
+    spec = load_spec(TRIDIAGONAL)
     rows = []
     for n, best in zip(SIZES, BEST[gpu], strict=True):
         for m in CHOICES:
@@ -43,21 +43,8 @@ def sweep(gpu: str) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def made() -> StudyData:
     """A study of two GPUs."""
-    base = study()
-    split = {
-        "kind": "problems",
-        "title": "x",
-        "train": {"n": SIZES[::2]},
-        "test": {"n": SIZES[1::2]},
-    }
-    made_settings = settings(workload="tridiagonal", title="Sizes", splits={"sizes": split})
-    return dataclasses.replace(
-        base,
-        name="tridiagonal_subsystem",
-        settings=made_settings,
-        spec=load_spec(ROOT / "kernels" / "tridiagonal"),
-        profiles={gpu: profile(gpu) for gpu in BEST},
-        sweeps={gpu: sweep(gpu) for gpu in BEST},
+    return tridiagonal_study(
+        "tridiagonal_subsystem", "Sizes", SIZES, {gpu: sweep(gpu) for gpu in BEST}
     )
 
 
@@ -80,7 +67,7 @@ def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:
 def test_the_sections_say_what_the_optima_are(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
-    optima, heuristic, transfer = subsystem(made, published)
+    optima, heuristic, transfer = own(made, published)
     lead = next(block for block in optima.blocks if isinstance(block, Bullets))
     gpu, said = lead.items[0]
     assert gpu == "one, float64, pinned, batch=1:"
@@ -108,7 +95,7 @@ def test_the_sections_say_what_the_optima_are(
 def test_the_page_is_made_of_them(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
-    sections = subsystem(made, published)
+    sections = own(made, published)
     assert "The best sub-system size" in render("x", "x", sections)
     tables = render("x", "x", sections, figures=False)
     assert "nan" not in tables.lower()
@@ -116,7 +103,7 @@ def test_the_page_is_made_of_them(
 
 def test_too_few_sizes_have_no_trend(made: StudyData) -> None:
     few = {gpu: rows[rows["n"] <= 10_000] for gpu, rows in made.sweeps.items()}
-    assert subsystem(dataclasses.replace(made, sweeps=few, _known={}), {}) == []
+    assert own(dataclasses.replace(made, sweeps=few, _known={}), {}) == []
 
 
 def test_rows_of_other_designs_stay_out(made: StudyData) -> None:

@@ -27,7 +27,15 @@ from launchwise.learning.series import (
     split_series,
 )
 from launchwise.learning.splits import Case
-from launchwise.learning.stream_choice import OVERLAPPED, choose_law, overhead_rows
+from launchwise.learning.stream_choice import (
+    OVERLAPPED,
+    STAGES,
+    TUNABLE,
+    choose_law,
+    overhead_rows,
+    runs_that_differ_in_streams,
+    timed_alone,
+)
 from launchwise.learning.stream_laws import (
     OVERHEAD_LAWS,
     SUM_LAWS,
@@ -40,9 +48,6 @@ from launchwise.learning.stream_laws import (
 from launchwise.space import Problem
 from launchwise.spec import Spec, Value
 
-STREAMS = "streams"
-"""The tunable that the laws speak of."""
-STAGES = [f"{name}_ms" for name in OVERLAPPED]
 LAWS = ("chosen", "published")
 LAW_CLASSES = {law.__name__: law for law in (*SUM_LAWS, *OVERHEAD_LAWS)}
 WHERE = "training rows"
@@ -110,7 +115,7 @@ class StreamLawRecommender(Recommender):
 
     @property
     def _others(self) -> list[str]:
-        return [name for name in self.domain.spec.tunable_columns if name != STREAMS]
+        return [name for name in self.domain.spec.tunable_columns if name != TUNABLE]
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Fit the laws of each series that has several streams (see :meth:`Recommender.fit`).
@@ -139,7 +144,7 @@ class StreamLawRecommender(Recommender):
         if not self._laws:
             reasons = [f"{name}: {why}" for name, why in self._undetermined.items()]
             lonely = "hold a single value of streams where stage times are known"
-            raise UserError(WHERE, STREAMS, reasons[0] if reasons else lonely)
+            raise UserError(WHERE, TUNABLE, reasons[0] if reasons else lonely)
         self._prepare()
         return self
 
@@ -152,8 +157,8 @@ class StreamLawRecommender(Recommender):
             size: self._unknowns({**series.others, self._size: size})
             for size in used[self._size].unique().tolist()
         }
-        runs = used[[STREAMS, "time_ms", *STAGES]].assign(n=used[self._size].map(unknowns))
-        stages = runs[runs[STREAMS] == 1].rename(columns=dict(zip(STAGES, OVERLAPPED, strict=True)))
+        runs = used[[TUNABLE, "time_ms", *STAGES]].assign(n=used[self._size].map(unknowns))
+        stages = runs[runs[TUNABLE] == 1].rename(columns=dict(zip(STAGES, OVERLAPPED, strict=True)))
         observed = overhead_rows(stages, runs)
         held = {
             name: value if isinstance(value, str) else int(value)
@@ -189,7 +194,7 @@ class StreamLawRecommender(Recommender):
         """Score by place of the other tunables (the baseline after them), then of the streams."""
         spec = self.domain.spec
         codes = configuration_codes(rows, self._others, spec)
-        streams = rows[STREAMS].to_numpy()
+        streams = rows[TUNABLE].to_numpy()
         scores = np.zeros((len(rows), 3))
         not_baseline = ~self.domain.is_baseline(rows)
         for case, mine in rows_of_cases(rows, spec):
@@ -197,7 +202,7 @@ class StreamLawRecommender(Recommender):
             place = places_in(wanted, codes[mine])
             strange = ~np.isin(codes[mine], wanted)
             law = self._laws[nearest_series([one.series for one in self._laws], case, self.domain)]
-            counts = law.preferred(self._unknowns(case.problem), spec.values_of(STREAMS))
+            counts = law.preferred(self._unknowns(case.problem), spec.values_of(TUNABLE))
             scores[mine, 0] = place
             scores[mine, 1] = strange & not_baseline[mine]
             scores[mine, 2] = places_in(counts, streams[mine])
@@ -244,33 +249,9 @@ def check_stages(rows: pd.DataFrame, spec: Spec) -> None:
     UserError
         When the workload has no streams or lacks a stage, or no run with 1 stream has its times.
     """
-    if STREAMS not in spec.tunables:
-        raise UserError(WHERE, STREAMS, f"{spec.workload} has no tunable of this name")
+    if TUNABLE not in spec.tunables:
+        raise UserError(WHERE, TUNABLE, f"{spec.workload} has no tunable of this name")
     if missing := [name for name in STAGES if name not in spec.stage_columns or name not in rows]:
         raise UserError(WHERE, missing[0], f"{spec.workload} has no stage times of this name")
-    if not _timed(rows).any():
+    if not timed_alone(rows).any():
         raise UserError(WHERE, STAGES[0], "no run with 1 stream has stage times")
-
-
-def runs_that_differ_in_streams(rows: pd.DataFrame, size: str, spec: Spec) -> pd.DataFrame:
-    """Rows of one series for one fit: they differ in size and streams and in nothing else.
-
-    Each size has a run with 1 stream and stage times. All other tunables are held at the
-    combination with most such rows among those with several streams (of equal ones the first by
-    the spec's order); empty where there is none.
-    """
-    others = [name for name in spec.tunable_columns if name != STREAMS]
-    codes = configuration_codes(rows, others, spec)
-    pairs = pd.MultiIndex.from_arrays([codes, rows[size]])
-    usable = pairs.isin(pairs[_timed(rows)])
-    table = pd.DataFrame({"code": codes[usable], STREAMS: rows.loc[usable, STREAMS].to_numpy()})
-    grouped = table.groupby("code")[STREAMS].agg(["size", "nunique"])
-    several = grouped.loc[grouped["nunique"] > 1, "size"]
-    if several.empty:
-        return rows.iloc[:0]
-    return rows[usable & (codes == several.idxmax())].reset_index(drop=True)
-
-
-def _timed(rows: pd.DataFrame) -> np.ndarray:
-    """Which runs have 1 stream and the times of all stages that streams can overlap."""
-    return np.asarray((rows[STREAMS] == 1) & rows[STAGES].notna().all(axis=1))

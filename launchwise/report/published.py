@@ -1,0 +1,33 @@
+"""Published tables that stand beside ours: CSV files that name the source of every figure."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+from launchwise.errors import UserError
+
+Records = list[dict[str, str]]
+"""Rows of a table, column to text."""
+
+
+def read_published(paths: Mapping[str, Path]) -> dict[str, Records]:
+    """Records of every published table, by name.
+
+    Raises
+    ------
+    UserError
+        When a table is missing or has no ``source`` column.
+    """
+    found = {}
+    for name, path in paths.items():
+        try:
+            with open(path, newline="", encoding="utf-8") as handle:
+                records = list(csv.DictReader(handle))
+        except OSError as error:
+            raise UserError(path, "", f"cannot be read: {error.strerror}") from error
+        if not records or "source" not in records[0]:
+            raise UserError(path, "source", "is missing: published figures name their source")
+        found[name] = records
+    return found
