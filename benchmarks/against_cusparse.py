@@ -16,7 +16,8 @@ import argparse
 import ctypes
 import itertools
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,9 @@ from launchwise.cuda.solving import open_solver
 from launchwise.measuring.cards import cards
 from launchwise.provenance import commit, now, versions
 from launchwise.storage import write_json
-from launchwise.tridiagonal.accuracy import backward_error
-from launchwise.tridiagonal.launches import Arrays, DeviceSolution, finish_bytes, shared_bytes
-from launchwise.tridiagonal.plan import levels, remaining_rows
+from launchwise.tridiagonal.accuracy import allowed_error, backward_error
+from launchwise.tridiagonal.launches import Arrays
+from launchwise.tridiagonal.plan import Choice, levels, remaining_rows
 from launchwise.tridiagonal.solver import DeviceArray
 from launchwise.workload import Sequence
 
@@ -107,51 +108,47 @@ def system(n: int, dtype: np.dtype[Any]) -> list[Any]:
 
 def ours(solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any]) -> list[dict[str, Any]]:
     """Every combination that fits the device: time, memory, error."""
-    device, limit = solver._device, solver._shared_limit
-    x = cupy.empty(n, dtype)
+    device, x = solver.device, cupy.empty(n, dtype)
+    each = [DeviceArray(array) for array in (*arrays, x)]
+    problem = {"n": n, "batch": 1, "dtype": dtype.name, "memory": "device"}
     found = []
-    for layout, m, threads, last_m in itertools.product(LAYOUTS, M, THREADS, LAST_M):
-        sizes = [m] if n > ALONE else []
-        while (left := remaining_rows(n, levels(n, sizes))) > (1024 * last_m or 2048):
-            sizes.append(INNER)
-        cuts = levels(n, sizes)
-        if not cuts and (m, threads, layout) != (M[0], THREADS[0], LAYOUTS[0]):
-            continue  # One block has none of these.
-        shared = [
-            shared_bytes(layout, "substitute", level.m, threads, dtype.itemsize) for level in cuts
-        ]
-        if max(0, *shared, finish_bytes(left, last_m, dtype.itemsize)) > limit:
-            continue
-        solution = DeviceSolution(device, dtype, n, cuts, layout, threads, last_m)
+    for choice in choices(n):
         try:
-            each = [DeviceArray(array) for array in (*arrays, x)]
-            work = Sequence(tuple(solution.launches(Arrays(*each[:4]), each[4])))
-            queue = device._ready(work)
-            x.fill(cupy.nan)
-            queue(None)
-            error = None
-            if n <= CHECKED:
-                error = backward_error([array.get() for array in arrays], x.get())
-                if not error <= 10 * np.finfo(dtype).eps:
-                    raise SystemExit(f"{layout} m={m} threads={threads} n={n}: error {error}")
-            times = times_ms(lambda queue=queue: queue(None))
-            found.append(
-                {
-                    **{"layout": layout, "sizes": sizes, "last_m": last_m, "threads": threads},
-                    **{"time_ms": statistics.median(times), "backward_error": error},
-                    "extra_memory_percent": 100 * solution.extra_bytes / (4 * n * dtype.itemsize),
-                }
-            )
-        finally:
-            device.synchronize()
-            solution.close()
+            solution = solver.solution(problem, choice)
+        except ValueError:
+            continue  # Its blocks need more than this device gives.
+        work = Sequence(tuple(solution.launches(Arrays(*each[:4]), each[4])))
+        x.fill(cupy.nan)
+        device.timed(work, 1, flush=False)
+        error = backward_error([array.get() for array in arrays], x.get()) if n <= CHECKED else None
+        if error is not None and not error <= allowed_error(dtype):
+            raise SystemExit(f"{choice} n={n}: error {error}")
+        found.append(
+            {
+                "choice": choice,
+                "time_ms": statistics.median(device.timed(work, REPEATS + 2, flush=False)[2:]),
+                "backward_error": error,
+                "extra_memory_percent": 100 * solution.extra_bytes / (4 * n * dtype.itemsize),
+            }
+        )
     best = min(found, key=lambda row: row["time_ms"])
-    how = {name: best[name] for name in ("layout", "last_m", "threads")}
-    solver.solve(*arrays, x, sizes=tuple(best["sizes"]), **how)
+    solver.solve(*arrays, x, **asdict(best["choice"]))
     best["backward_error"] = backward_error([array.get() for array in arrays], x.get())
-    if not best["backward_error"] <= 10 * np.finfo(dtype).eps:
+    if not best["backward_error"] <= allowed_error(dtype):
         raise SystemExit(f"n={n}: {best}")
-    return sorted(found, key=lambda row: row["time_ms"])
+    rows = [{**row, "choice": asdict(row["choice"])} for row in found]
+    return sorted(rows, key=lambda row: row["time_ms"])
+
+
+def choices(n: int) -> Iterator[Choice]:
+    """What is tried for a size; layout, m and threads say nothing where one block solves it."""
+    if n <= ALONE:
+        yield from (Choice(sizes=(), last_m=last_m) for last_m in LAST_M)
+    for layout, m, threads, last_m in itertools.product(LAYOUTS, M, THREADS, LAST_M):
+        sizes = [m]
+        while remaining_rows(n, levels(n, sizes)) > (1024 * last_m or 2048):
+            sizes.append(INNER)
+        yield Choice(layout, tuple(sizes), last_m, threads)
 
 
 def main() -> None:

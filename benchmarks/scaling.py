@@ -25,6 +25,7 @@ import yaml
 
 from launchwise.measuring.cards import cards
 from launchwise.provenance import commit, now, versions
+from launchwise.spec import load_spec
 from launchwise.storage import write_json
 from launchwise.tables import read_facts
 
@@ -65,13 +66,13 @@ def measured(count: int, wall_s: float) -> dict[str, Any]:
     busy: dict[str, float] = defaultdict(float)
     spent: dict[str, float] = defaultdict(float)
     rows, keys = 0, set()
+    names = load_spec(ROOT / "kernels" / "acoustic").key_columns
     folder = ROOT / "results" / "sweeps" / name_of(count) / "acoustic"
     for path in sorted(folder.glob("*.parquet")):
         table = pd.read_parquet(path)
         seconds = read_facts(path)["seconds"]
         rows += len(table)
-        names = ["n", "dtype", "order", "variant", "row_padding", "bx", "by", "bz", "tx", "ty"]
-        keys |= set(table[[*names, "tz"]].itertuples(index=False, name=None))
+        keys |= set(table[names].itertuples(index=False, name=None))
         busy[str(table["card"].iloc[0])] += seconds["total"]
         for name, value in seconds.items():
             spent[name] += value

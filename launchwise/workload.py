@@ -133,6 +133,25 @@ class Device(Protocol):
         """Wait for everything on every stream."""
 
 
+class Allocations:
+    """Buffers of a device that are given back together."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._buffers: list[Buffer] = []
+
+    def take(self, nbytes: int) -> Buffer:
+        """One more buffer; raises what :meth:`Device.allocate` raises."""
+        self._buffers.append(self._device.allocate(nbytes))
+        return self._buffers[-1]
+
+    def release(self) -> None:
+        """Give all of them back."""
+        for buffer in self._buffers:
+            self._device.release(buffer)
+        self._buffers.clear()
+
+
 class Session(ABC):
     """One problem on one device, in one layout of its buffers: inputs made, reference known."""
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from launchwise.builds import Build
-from launchwise.tridiagonal.accuracy import backward_error
+from launchwise.tridiagonal.accuracy import allowed_error, backward_error
 from launchwise.tridiagonal.host import HostArrays, HostSolution
 from launchwise.tridiagonal.launches import Arrays, DeviceSolution, build
-from launchwise.tridiagonal.plan import levels
+from launchwise.tridiagonal.plan import Choice
 from launchwise.workload import (
-    Buffer,
+    Allocations,
     Device,
     Finding,
     HostRun,
@@ -25,11 +25,6 @@ from launchwise.workload import (
     Session,
     Workload,
 )
-
-ALLOWED_EPS = 10.0
-"""Normwise backward error of a solution, in units of the type's eps."""
-
-SIZES = ("m", "m1", "m2", "m3", "m4")
 
 
 def uniform(rows: int, seed: int) -> np.ndarray:
@@ -138,17 +133,17 @@ class TridiagonalSession(Session):
         self.seed = seed
         self.dtype = np.dtype(str(problem["dtype"]))
         self.rows = int(problem["n"]) * int(problem["batch"])
-        self.tolerance = ALLOWED_EPS * float(np.finfo(self.dtype).eps)
+        self.tolerance = allowed_error(self.dtype)
         # x is written after a, b, c and d were read.
         self.working_set_bytes = 5 * self.rows * self.dtype.itemsize
         self._m = interleaved_m
-        self._memory: list[Buffer] = []
+        self._memory = Allocations(device)
         self._solution: DeviceSolution | None = None
         self._host: HostArrays | None = None
         try:
-            each = [self._allocate(self.rows * self.dtype.itemsize) for _ in range(5)]
+            each = [self._memory.take(self.rows * self.dtype.itemsize) for _ in range(5)]
             self.system, self.x = Arrays(*each[:4]), each[4]
-            self._found = self._allocate(8)
+            self._found = self._memory.take(8)
             n = np.int64(int(problem["n"]))
             more = (np.int64(self.rows), n, np.int32(self._m), np.uint64(seed))
             self._run("fill", *self.system.each, *more)
@@ -159,10 +154,6 @@ class TridiagonalSession(Session):
         except BaseException:
             self.close()
             raise
-
-    def _allocate(self, nbytes: int) -> Buffer:
-        self._memory.append(self.device.allocate(nbytes))
-        return self._memory[-1]
 
     def _in_host_memory(self, pinned: bool) -> HostArrays:
         def array() -> np.ndarray:
@@ -192,18 +183,13 @@ class TridiagonalSession(Session):
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
         """See :meth:`launchwise.workload.Session.launch`."""
         self._forget()
-        sizes = [int(configuration[name]) for name in SIZES if configuration[name]]
-        cuts = levels(self.rows, sizes)
-        layout, threads = str(configuration["variant"]), int(configuration["threads"])
-        last_m = int(configuration["last_m"])
-        self._solution = DeviceSolution(
-            self.device, self.dtype, self.rows, cuts, layout, threads, last_m
-        )
-        on_host = configuration["stage2"] == "host"
-        if self._host is None and not on_host:
-            return Sequence(tuple(self._solution.launches(self.system, self.x)))
-        streams = int(configuration["streams"])
-        return HostSolution(self._solution, self.system, self.x, self._host, streams, on_host)
+        choice = Choice.of(configuration)
+        solution = DeviceSolution.chosen(self.device, self.dtype, self.rows, choice)
+        self._solution = solution
+        if self._host is None and not choice.finish_on_host:
+            return Sequence(tuple(solution.launches(self.system, self.x)))
+        shared = (self._host, choice.streams, choice.finish_on_host)
+        return HostSolution(solution, self.system, self.x, *shared)
 
     def _forget(self) -> None:
         """Give back what the last configuration needed, once nothing uses it any more."""
@@ -258,6 +244,4 @@ class TridiagonalSession(Session):
         """Give the buffers back."""
         with contextlib.suppress(AttributeError):
             self._forget()
-        for buffer in self._memory:
-            self.device.release(buffer)
-        self._memory.clear()
+        self._memory.release()

@@ -90,8 +90,12 @@ class RandomDraws:
         self._pending: Configuration | None = None
         self._first = [baseline(spec)]
         self._first += [self._draws.whole(each) for each in guesses if self._draws.spans(each)]
+        self._prepare()
         for configuration, time_ms in known:
             self.tell(configuration, time_ms)
+
+    def _prepare(self) -> None:
+        """Called once, before anything is told: chance needs nothing more."""
 
     def propose(self) -> Configuration | None:
         """What to measure next; None when the budget is spent or nothing is left."""
@@ -134,25 +138,16 @@ class TreeParzen(RandomDraws):
     Parameters are those of :class:`RandomDraws`.
     """
 
-    def __init__(
-        self,
-        spec: Spec,
-        problem: Problem,
-        gpu_facts: Mapping[str, Any] | None,
-        budget: int,
-        seed: int,
-        guesses: Iterable[Configuration] = (),
-        known: Iterable[Told] = (),
-    ) -> None:
+    def _prepare(self) -> None:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        spec = self._spec
         self._optuna = optuna
         self._axes = {name: _Axis(tunable.values) for name, tunable in spec.tunables.items()}
         self._models = {name: optuna.create_study() for name in spec.variants}
         self._rows = dict.fromkeys(spec.variants, 0)
         self._times: list[tuple[float, str]] = []
-        super().__init__(spec, problem, gpu_facts, budget, seed, guesses, known)
 
     def _drawn(self) -> Configuration | None:
         found = (self._drawn_of(variant) for variant in self._variants())

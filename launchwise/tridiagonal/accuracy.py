@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+
+ALLOWED_EPS = 10.0
+"""Normwise backward error of a solution that is good, in units of the type's eps."""
 
 
 class InaccurateSolution(ArithmeticError):
     """A solution that was asked to be checked does not fulfil its equations."""
+
+
+def allowed_error(dtype: np.dtype[Any]) -> float:
+    """Normwise backward error that a solution in float32 or float64 may have."""
+    return ALLOWED_EPS * float(np.finfo(dtype).eps)
 
 
 def backward_error(system: Sequence[np.ndarray], x: np.ndarray) -> float:

@@ -79,10 +79,6 @@ class Chunk:
         """Their part of an array with one word a row."""
         return array[self.first * m : self.first * m + self.rows]
 
-    def interface_of(self, array: np.ndarray) -> np.ndarray:
-        """Their part of an array with one word an interface row."""
-        return array[2 * self.first : 2 * (self.first + self.subsystems)]
-
 
 def chunks(level: Level, streams: list[Any]) -> list[Chunk]:
     """Deal the sub-systems out to streams, in order, as evenly as can be."""

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 
 from launchwise.builds import Build
-from launchwise.tridiagonal.plan import ARRAYS, Level, extra_words, remaining_rows
-from launchwise.workload import Buffer, Device, Launch
+from launchwise.tridiagonal.plan import (
+    ARRAYS,
+    Choice,
+    Level,
+    extra_words,
+    levels,
+    remaining_rows,
+)
+from launchwise.workload import Allocations, Buffer, Device, Launch
 
 LAYOUTS = ("strided", "interleaved", "staged")
 
@@ -72,6 +79,24 @@ def finish_bytes(rows: int, m: int, itemsize: int) -> int:
     return max(BUFFERED * ARRAYS * inner, kept) * itemsize
 
 
+def reduced_first(rows: int, last_m: int) -> int:
+    """Rows that each thread of the last block reduces first: none where there are fewer."""
+    return last_m if rows >= last_m else 0
+
+
+def most_shared_bytes(rows: int, choice: Choice, itemsize: int) -> int:
+    """Dynamic shared memory of the block that needs most of it."""
+    cuts = levels(rows, choice.sizes)
+    needed = [
+        shared_bytes(choice.layout, "substitute", level.m, choice.threads, itemsize)
+        for level in cuts
+    ]
+    if not (choice.finish_on_host and cuts):
+        left = remaining_rows(rows, cuts)
+        needed.append(finish_bytes(left, reduced_first(left, choice.last_m), itemsize))
+    return max(needed)
+
+
 class DeviceSolution:
     """Everything that solving one system on the device needs, allocated once.
 
@@ -106,20 +131,24 @@ class DeviceSolution:
         self.layout = layout
         self.threads = threads
         self.last_m = last_m
-        self._memory: list[Buffer] = []
+        self._memory = Allocations(device)
         self._interfaces: list[Arrays] = []
         try:
             for level in self.cuts:
                 nbytes = level.interface_rows * dtype.itemsize
-                each = [self._allocate(nbytes) for _ in range(ARRAYS)]
+                each = [self._memory.take(nbytes) for _ in range(ARRAYS)]
                 self._interfaces.append(Arrays(*each))
         except BaseException:
             self.close()
             raise
 
-    def _allocate(self, nbytes: int) -> Buffer:
-        self._memory.append(self.device.allocate(nbytes))
-        return self._memory[-1]
+    @classmethod
+    def chosen(
+        cls, device: Device, dtype: np.dtype[Any], rows: int, choice: Choice
+    ) -> DeviceSolution:
+        """As a choice says; who finishes and on how many streams is somebody else's business."""
+        cuts = levels(rows, choice.sizes)
+        return cls(device, dtype, rows, cuts, choice.layout, choice.threads, choice.last_m)
 
     @property
     def extra_bytes(self) -> int:
@@ -128,9 +157,7 @@ class DeviceSolution:
 
     def close(self) -> None:
         """Give the memory back."""
-        for buffer in self._memory:
-            self.device.release(buffer)
-        self._memory.clear()
+        self._memory.release()
 
     def interface(self, number: int) -> Arrays:
         """Interface system that a level leaves; -1 is the innermost."""
@@ -174,8 +201,7 @@ class DeviceSolution:
     def _finish(self, system: Arrays, x: Buffer) -> Launch:
         """The innermost system in one block."""
         rows = remaining_rows(self.rows, self.cuts)
-        # A thread has nothing to reduce where there are fewer rows than that.
-        m = self.last_m if rows >= self.last_m else 0
+        m = reduced_first(rows, self.last_m)
         block = finish_threads(rows, m)
         shared = finish_bytes(rows, m, self.dtype.itemsize)
         arguments = (*system.each, x, np.int32(rows), np.int32(m))

@@ -7,8 +7,9 @@ level's, until it is small enough to be solved as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 SMALLEST_M = 3
 """With sub-systems of 2 rows the interface system would be as large as the system."""
@@ -38,6 +39,34 @@ class Level:
     def longest(self) -> int:
         """Rows of the last sub-system, which takes what is left over."""
         return self.m + self.rows % self.m
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a system is solved; what each means stands in ``kernels/tridiagonal/spec.yaml``.
+
+    ``sizes`` are m, m1, m2... of the levels.
+    """
+
+    layout: str = "staged"
+    sizes: tuple[int, ...] = (16,)
+    last_m: int = 0
+    threads: int = 64
+    streams: int = 1
+    finish_on_host: bool = False
+
+    @classmethod
+    def of(cls, configuration: Mapping[str, Any]) -> Choice:
+        """From a configuration of the workload, such as a recommender gives."""
+        names = ("m", "m1", "m2", "m3", "m4")
+        return cls(
+            layout=str(configuration["variant"]),
+            sizes=tuple(int(configuration[name]) for name in names if configuration[name]),
+            last_m=int(configuration["last_m"]),
+            threads=int(configuration["threads"]),
+            streams=int(configuration["streams"]),
+            finish_on_host=configuration["stage2"] == "host",
+        )
 
 
 def levels(rows: int, sizes: Sequence[int]) -> list[Level]:

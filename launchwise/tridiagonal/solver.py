@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,53 +19,22 @@ import numpy as np
 
 from launchwise.gpu import GpuProfile
 from launchwise.spec import load_spec
-from launchwise.tridiagonal.accuracy import InaccurateSolution, backward_error
+from launchwise.tridiagonal.accuracy import InaccurateSolution, allowed_error, backward_error
 from launchwise.tridiagonal.host import HostArrays, HostSolution
 from launchwise.tridiagonal.launches import (
     LAYOUTS,
     MOST_FINISHING,
     Arrays,
     DeviceSolution,
-    finish_bytes,
-    shared_bytes,
+    most_shared_bytes,
+    reduced_first,
 )
-from launchwise.tridiagonal.plan import levels, remaining_rows
-from launchwise.workload import Buffer, Device
-
-ALLOWED_EPS = 10.0
-"""Normwise backward error that a check lets pass, in units of the type's eps."""
+from launchwise.tridiagonal.plan import Choice, levels, remaining_rows
+from launchwise.workload import Allocations, Device
 
 INNERMOST, LAST_M = 4096, 8
 """Rows that are left to one block and rows that each of its threads reduces first, unless somebody
 knows better: that takes 64 KB of shared memory in float64."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How a system is solved; what each means stands in ``kernels/tridiagonal/spec.yaml``.
-
-    ``sizes`` are m, m1, m2... of the levels.
-    """
-
-    layout: str = "staged"
-    sizes: tuple[int, ...] = (16,)
-    last_m: int = 0
-    threads: int = 64
-    streams: int = 1
-    finish_on_host: bool = False
-
-    @classmethod
-    def of(cls, configuration: Mapping[str, Any]) -> Choice:
-        """From a configuration of the workload, such as a recommender gives."""
-        names = ("m", "m1", "m2", "m3", "m4")
-        return cls(
-            layout=str(configuration["variant"]),
-            sizes=tuple(int(configuration[name]) for name in names if configuration[name]),
-            last_m=int(configuration["last_m"]),
-            threads=int(configuration["threads"]),
-            streams=int(configuration["streams"]),
-            finish_on_host=configuration["stage2"] == "host",
-        )
 
 
 Problem = Mapping[str, Any]
@@ -144,7 +113,7 @@ class Solver:
         choose: Callable[[Problem], Choice] = usual_choice,
         shared_limit: int = 48 * 1024,
     ) -> None:
-        self._device = device
+        self.device = device
         self._choose = choose
         self._shared_limit = shared_limit
         self._kept: tuple[Any, DeviceSolution] | None = None
@@ -207,40 +176,37 @@ class Solver:
             raise ValueError("threads and streams must be positive")
         return choice
 
-    def _solution(self, problem: Problem, choice: Choice) -> DeviceSolution:
+    def solution(self, problem: Problem, choice: Choice) -> DeviceSolution:
+        """What solves such problems so: the kept one where it is the same, else a new one.
+
+        Raises
+        ------
+        ValueError
+            When a block would need more than the device gives.
+        """
         dtype = np.dtype(problem["dtype"])
         rows = int(problem["n"]) * int(problem["batch"])
-        cuts = levels(rows, choice.sizes)
         key = (dtype.name, rows, choice)
         if self._kept is not None and self._kept[0] == key:
             return self._kept[1]
-        needed = max(
-            (
-                shared_bytes(choice.layout, "substitute", level.m, choice.threads, dtype.itemsize)
-                for level in cuts
-            ),
-            default=0,
-        )
+        cuts = levels(rows, choice.sizes)
         left = remaining_rows(rows, cuts)
-        m = choice.last_m if left >= choice.last_m else 0
-        if not choice.finish_on_host or not cuts:
-            needed = max(needed, finish_bytes(left, m, dtype.itemsize))
-            if m and left // m > MOST_FINISHING:
-                raise ValueError(f"{choice} leaves {left} rows to one block: take more sizes")
+        m = reduced_first(left, choice.last_m)
+        if m and left // m > MOST_FINISHING and not (choice.finish_on_host and cuts):
+            raise ValueError(f"{choice} leaves {left} rows to one block: take more sizes")
+        needed = most_shared_bytes(rows, choice, dtype.itemsize)
         if needed > self._shared_limit:
             message = f"needs {needed} bytes of shared memory a block, {self._shared_limit} are"
             raise ValueError(f"{choice} {message} there: take smaller or more sizes")
         self.close()
-        found = DeviceSolution(
-            self._device, dtype, rows, cuts, choice.layout, choice.threads, choice.last_m
-        )
+        found = DeviceSolution.chosen(self.device, dtype, rows, choice)
         self._kept = key, found
         return found
 
     def close(self) -> None:
         """Give the memory that is kept for the next call back."""
         if self._kept is not None:
-            self._device.synchronize()
+            self.device.synchronize()
             self._kept[1].close()
             self._kept = None
 
@@ -248,11 +214,11 @@ class Solver:
         self, flat: list[np.ndarray], x: np.ndarray, problem: Problem, how: Mapping[str, Any]
     ) -> None:
         choice = self._choice(problem, how)
-        solution = self._solution(problem, choice)
-        device = self._device
-        buffers: list[Buffer] = []
+        solution = self.solution(problem, choice)
+        device = self.device
+        memory = Allocations(device)
         try:
-            buffers += [device.allocate(each.nbytes) for each in (*flat, x)]
+            buffers = [memory.take(each.nbytes) for each in (*flat, x)]
             system, place = Arrays(*buffers[:4]), buffers[4]
             if solution.cuts:
                 host = HostArrays(flat[0], flat[1], flat[2], flat[3], x)
@@ -266,8 +232,7 @@ class Solver:
             device.download(place, x)
         finally:
             device.synchronize()
-            for buffer in buffers:
-                device.release(buffer)
+            memory.release()
 
     def _on_device(
         self, a: Any, b: Any, c: Any, d: Any, x: Any, check: bool, how: Mapping[str, Any]
@@ -281,17 +246,17 @@ class Solver:
             "memory": "device",
         }
         choice = self._choice(problem, how)
-        solution = self._solution(problem, choice)
+        solution = self.solution(problem, choice)
         system, place = Arrays(*each[:4]), each[4]
         if choice.finish_on_host and solution.cuts:
             HostSolution(solution, system, place, None, 1, True).run()
         else:
             for launch in solution.launches(system, place):
-                self._device.launch(launch)
+                self.device.launch(launch)
         if check:
             arrays = [np.empty(array.shape, array.dtype).reshape(-1) for array in each]
             for buffer, array in zip(each, arrays, strict=True):
-                self._device.download(buffer, array)
+                self.device.download(buffer, array)
             # What was asked for: systems of their own, whatever stands between them.
             arrays[0][:: problem["n"]] = 0
             arrays[2][problem["n"] - 1 :: problem["n"]] = 0
@@ -314,7 +279,7 @@ def _problem(shapes: list[Any], dtypes: list[Any]) -> dict[str, Any]:
 
 
 def _insist(system: list[np.ndarray], x: np.ndarray) -> None:
-    error, allowed = backward_error(system, x), ALLOWED_EPS * float(np.finfo(x.dtype).eps)
+    error, allowed = backward_error(system, x), allowed_error(x.dtype)
     if not error <= allowed:
         message = f"backward error {error:.3g} (allowed {allowed:.3g}): is it row-dominant?"
         raise InaccurateSolution(message)
