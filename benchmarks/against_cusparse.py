@@ -83,9 +83,9 @@ class Cusparse:
         if status:
             raise RuntimeError(f"{name} said {status}")
 
-    def prepare(self, a: Any, b: Any, c: Any, x: Any) -> Callable[[], None]:
+    def prepare(self, system: list[Any], x: Any) -> Callable[[], None]:
         """Allocate its buffer; what then solves, x being right-hand side and solution."""
-        pointers = [ctypes.c_void_p(each.data.ptr) for each in (a, b, c, x)]
+        pointers = [ctypes.c_void_p(each.data.ptr) for each in (*system, x)]
         size = ctypes.c_size_t()
         common = (self.handle, ctypes.c_int(self.n), ctypes.c_int(1), *pointers)
         leading = ctypes.c_int(self.n)
@@ -162,7 +162,7 @@ def main() -> None:
         arrays = system(n, dtype)
         peer = Cusparse(n, dtype)
         x = cupy.empty(n, dtype)
-        run = peer.prepare(*arrays[:3], x)
+        run = peer.prepare(arrays[:3], x)
 
         def restore(x: Any = x, right: Any = arrays[3]) -> None:
             x[...] = right

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,8 @@ from launchwise.gpu import read_profile
 from launchwise.measuring.compile import compile_bundle, fingerprint, nvcc_release
 from launchwise.spec import load_spec
 from launchwise.tridiagonal.launches import LAYOUTS, build
-from launchwise.tridiagonal.solver import Solver, recommended, usual_choice
+from launchwise.tridiagonal.plan import Choice
+from launchwise.tridiagonal.solver import Problem, Solver, recommended, usual_choice
 
 FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "tridiagonal"
 
@@ -47,11 +50,15 @@ def open_solver(model: Path | None = None, profile: Path | None = None) -> Solve
         (``results/gpus/<gpu>.json``); without them choices follow a rule of thumb.
     """
     device = CudaDevice()
+    # PyCUDA ends a process with an error when one of its contexts is still in use.
+    atexit.register(device.close)
     capability = device.device.compute_capability()
     device.add_bundle(kernels("sm_{}{}".format(*capability)))
     facts = device.device.get_attributes()
     limit = cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-    if model is None or profile is None:
-        return Solver(device, usual_choice, int(facts[limit]))
-    choose = recommended(model, FOLDER, read_profile(profile, profile.stem))
-    return Solver(device, choose, int(facts[limit]))
+    choose: Callable[[Problem], Choice] = usual_choice
+    if model is not None and profile is not None:
+        choose = recommended(model, FOLDER, read_profile(profile, profile.stem))
+    solver = Solver(device, choose, int(facts[limit]))
+    atexit.register(solver.close)
+    return solver

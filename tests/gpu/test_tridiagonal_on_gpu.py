@@ -19,7 +19,7 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(scope="session")
 def profile() -> GpuProfile:
     """This machine's first GPU."""
-    return described()
+    return described(None)
 
 
 @pytest.mark.parametrize("memory", ["device", "pinned", "pageable"])
