@@ -2,7 +2,7 @@
 
 For every size and type both solve the same row-dominant system in device memory. cuSPARSE
 overwrites its right-hand side, which is restored outside the clock; its buffer is allocated before.
-Of launchwise every combination of layout, m and threads below is tried, inner levels at m = 16, and
+Of launchwise every combination of layout, sizes and threads below is tried, and
 each solution is checked (backward error at most 10 eps) before it is timed. Times are medians of
 CUDA events around one solution; behind them stands what the fastest moves against the device's
 copy, and the extra memory by the input's.
@@ -37,11 +37,12 @@ from launchwise.workload import Sequence
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = [10**4, 10**5, 10**6, 10**7, 10**8]
 REPEATS = 9
-INNER = 16
 LAYOUTS = ("strided", "staged")
-M = (8, 10, 16, 20, 32, 40, 64)
-THREADS = (32, 64, 128, 256)
-LAST_M = (0, 4, 8, 16)
+M = (8, 10, 16, 20, 32, 40)
+INNER = (10, 16, 32, 64)
+"""m of every level below the outermost."""
+THREADS = (32, 64, 128)
+LAST_M = (0, 4, 8)
 ALONE = 20_000
 """Rows up to which one block may solve the system alone."""
 LIBRARIES = ("libcusparse.so.12", "libcusparse.so.13", "libcusparse.so")
@@ -144,11 +145,14 @@ def choices(n: int) -> Iterator[Choice]:
     """What is tried for a size; layout, m and threads say nothing where one block solves it."""
     if n <= ALONE:
         yield from (Choice(sizes=(), last_m=last_m) for last_m in LAST_M)
-    for layout, m, threads, last_m in itertools.product(LAYOUTS, M, THREADS, LAST_M):
-        sizes = [m]
+    tried = set()
+    for m, inner, last_m in itertools.product(M, INNER, LAST_M):
+        sizes: tuple[int, ...] = (m,)
         while remaining_rows(n, levels(n, sizes)) > (1024 * last_m or 2048):
-            sizes.append(INNER)
-        yield Choice(layout, tuple(sizes), last_m, threads)
+            sizes += (inner,)
+        tried.add((sizes, last_m))
+    for (sizes, last_m), layout, threads in itertools.product(sorted(tried), LAYOUTS, THREADS):
+        yield Choice(layout, sizes, last_m, threads)
 
 
 def main() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Hashable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from launchwise.builds import Build
+from launchwise.spec import Spec
 from launchwise.tridiagonal.accuracy import allowed_error, backward_error
 from launchwise.tridiagonal.host import HostArrays, HostSolution
 from launchwise.tridiagonal.launches import Arrays, DeviceSolution, build
@@ -53,7 +55,9 @@ def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
 class Tridiagonal(Workload):
     """Tridiagonal systems, alone or in a batch, on the device or in host memory."""
 
-    _checked: bool = False
+    def __init__(self, folder: Path, spec: Spec) -> None:
+        super().__init__(folder, spec)
+        self._checked: set[str] = set()
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """See :meth:`launchwise.workload.Workload.build`."""
@@ -70,13 +74,13 @@ class Tridiagonal(Workload):
 
     def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
         """The device's inputs and its backward error against NumPy's, on a small problem."""
-        if self._checked:
+        dtype = str(problem["dtype"])
+        if dtype in self._checked:
             return ""
-        for dtype in ("float32", "float64"):
-            if complaint := self._check_one(device, dtype, seed):
-                return complaint
-        self._checked = True
-        return ""
+        complaint = self._check_one(device, dtype, seed)
+        if not complaint:
+            self._checked.add(dtype)
+        return complaint
 
     def _check_one(self, device: Device, dtype: str, seed: int) -> str:
         small = {"n": 37, "batch": 3, "dtype": dtype, "memory": "device"}

@@ -107,7 +107,9 @@ class Feeder(threading.Thread):
             names = control["problem"], control["configuration"]
             always = {build.key for build in workload.check_builds(names[0])}
             always.add(workload.build(*names).key)
-        every = {build.key for build in builds_in_order(workload, self._shard.problems)}
+        every: set[str] = set()
+        if any(task.get("explore") for task in tasks):
+            every = {build.key for build in builds_in_order(workload, self._shard.problems)}
         return {
             # What an explorer will propose is not known: it waits for all.
             id(task): every

@@ -220,6 +220,10 @@ def test_drawn_configurations_are_right_and_say_their_stages(
     eps = float(np.finfo(dtype).eps)
     assert max(row["max_error"] for row in rows) < 10 * eps
     assert {row["timer"] for row in rows} <= {"events", "host"}
+    # While others are still compiled, only these are there.
+    workload = load_workload(FOLDER, spec)
+    promised = [*workload.check_builds(problem), *(workload.build(problem, each) for each in drawn)]
+    assert device.launched <= {build.key for build in promised}
     for row in rows:
         if row["m"] == 0:
             assert row["t2_d_ms"] > 0

@@ -89,6 +89,8 @@ class HostDevice:
         self.free_bytes = memory_bytes
         self.cache = cache or Path(tempfile.mkdtemp(prefix="launchwise-host-"))
         self._kernels: dict[str, Any] = {}
+        self.launched: set[str] = set()
+        """Keys of the builds that kernels were taken from."""
 
     def allocate(self, nbytes: int) -> HostBuffer:
         """Take from the device's memory; OutOfMemory when too little is left."""
@@ -139,6 +141,7 @@ class HostDevice:
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """Run every thread of the launch, one after the other."""
+        self.launched.add(launch.build.key)
         values = []
         for argument in launch.arguments:
             if hasattr(argument, "allocation"):
