@@ -8,7 +8,7 @@ from launchwise.workflow import (
     problems_for,
     readable,
     recorded_folders,
-    shard_of,
+    in_order,
     sources,
     start,
 )

@@ -36,7 +36,7 @@ class Gpu(Strict):
     path: str | None = Field(None, description="folder of a recorded GPU; data/recorded/<gpu>")
     arch: str | None = Field(None, pattern=r"^sm_\d+[af]?$", description="such as sm_90")
     device: str | None = Field(None, description="part of the device's name, if kinds are mixed")
-    shards: int = Field(1, ge=1, le=1000, description="jobs that a sweep is cut into")
+    shards: int = Field(1, ge=1, le=1000, description="jobs that share a sweep")
     compile: Literal["beforehand", "alongside"] = Field(
         "beforehand",
         description="by a rule of its own (also on hosts without a GPU), or while measuring",
@@ -46,6 +46,13 @@ class Gpu(Strict):
         {}, description="workload -> problems to measure here instead of the common ones"
     )
     slurm: Slurm | None = None
+
+    @model_validator(mode="after")
+    def _compiles_once(self) -> Gpu:
+        if self.shards > 1 and self.compile == "alongside":
+            message = "alongside is for one shard: each would compile everything"
+            raise ValueError(f"compile: {message}, and there are {self.shards}")
+        return self
 
 
 class Repeats(Strict):

@@ -241,19 +241,3 @@ def label(configuration: Mapping[str, Any], spec: Spec) -> str:
     variant = str(configuration["variant"])
     used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
     return " ".join([variant, *(f"{name}={configuration[name]}" for name in used)])
-
-
-def cut(problems: list[Problem], weights: list[float], shards: int) -> list[list[Problem]]:
-    """Deal ``problems`` out to ``shards`` parts with nearly equal sums of weights.
-
-    The heaviest first, each to the part that has least so far (Graham 1969: no part is more than a
-    third above what could be reached). Within a part the order is kept, so that what the settings
-    name first is measured first. Fewer problems than shards leave the last parts empty.
-    """
-    parts: list[list[int]] = [[] for _ in range(shards)]
-    sums = [0.0] * shards
-    for number in sorted(range(len(problems)), key=lambda number: -weights[number]):
-        least = min(range(shards), key=sums.__getitem__)
-        parts[least].append(number)
-        sums[least] += weights[number]
-    return [[problems[number] for number in sorted(part)] for part in parts]

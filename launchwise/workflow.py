@@ -16,7 +16,7 @@ from launchwise.learning.recommenders import kinds
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import SOURCES
 from launchwise.settings import Settings
-from launchwise.space import Problem, cut
+from launchwise.space import Problem
 from launchwise.typed import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,29 +151,27 @@ def problems_for(
     return list(found.values())
 
 
-SAME_FOR_ALL_BYTES = 1e9
-"""What takes the same time for every problem (inputs, energy loops, Python), as bytes of a launch.
-
-Fitted to a sweep of 24 stencil problems on an H200 (residual .5 s of 3.1 s on average): .5 s for
-each problem, .35 s for every 1e9 bytes that a launch moves and as much for every 1e9 FLOP.
-"""
-
 FLOP_A_BYTE = 4.0
-"""FLOP that are taken to last as long as a byte: between the fit's one and a
-GPU's eight and more."""
+"""FLOP that are taken to last as long as a byte: between the one that fits sweeps of a stencil on
+an H200 and what a GPU could do, eight and more."""
 
 
-def shard_of(experiment: Experiment, gpu: str, workload: str, shard: str) -> list[Problem]:
-    """Problems of one shard, numbered from 1; shards take about the same time."""
+def in_order(experiment: Experiment, gpu: str, workload: str) -> list[Problem]:
+    """Problems of a sweep in the order in which they are measured.
+
+    That of the settings; the heaviest first where several shards share them, so that none is left
+    with a long one at the end.
+    """
     spec = experiment.specs[workload]
     problems = experiment.problems_of(gpu, workload)
-    weights = [
-        SAME_FOR_ALL_BYTES
-        + float(spec.value(spec.work.bytes, problem))
-        + float(spec.value(spec.work.flop, problem)) / FLOP_A_BYTE
-        for problem in problems
-    ]
-    return cut(problems, weights, experiment.settings.gpus[gpu].shards)[int(shard) - 1]
+    if experiment.settings.gpus[gpu].shards == 1:
+        return problems
+
+    def weight(problem: Problem) -> float:
+        flop = float(spec.value(spec.work.flop, problem))
+        return float(spec.value(spec.work.bytes, problem)) + flop / FLOP_A_BYTE
+
+    return sorted(problems, key=weight, reverse=True)
 
 
 def pattern(names: Any) -> str:

@@ -58,7 +58,7 @@ rule compile:
 
 
 rule sweep:
-    """One shard: every configuration verified, then timed, in a process of its own."""
+    """One shard: whatever problems it finds free, every configuration verified, then timed."""
     input:
         code=code("scripts/sweep.py"),
         child=code("launchwise/cuda/child.py"),
@@ -78,7 +78,8 @@ rule sweep:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         alongside=lambda wildcards: compiled_alongside(wildcards.gpu),
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
-        problems=lambda wildcards: shard_of(experiment, **wildcards),
+        problems=lambda wildcards: in_order(experiment, wildcards.gpu, wildcards.workload),
+        shards=lambda wildcards: GPUS[wildcards.gpu]["shards"],
         blocks=lambda wildcards: experiment.blocks_of(wildcards.gpu, wildcards.workload),
         method=lambda wildcards: METHODS[wildcards.workload],
         seed=settings.seed,

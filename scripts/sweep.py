@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from launchwise.gpu import GpuProfile, read_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
+from launchwise.measuring.claims import Claims
 from launchwise.measuring.compile import Compiler
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.parts import Alongside, Beforehand
@@ -24,6 +25,7 @@ from launchwise.scripting import log, running
 from launchwise.settings import Method
 from launchwise.space import Block, Configuration, Problem, gpu_facts, narrowings
 from launchwise.spec import Spec, load_spec
+from launchwise.storage import digest
 from launchwise.tables import write_table
 from launchwise.workload import builds_in_order, load_workload
 
@@ -42,9 +44,12 @@ def main(
     seed: int,
     threads: int,
     journal_path: Path,
+    shards: int,
     output: Path,
 ) -> None:
     """Measure ``problems`` on a free card of the profile's kind and write the shard's table.
+
+    Where there are more ``shards`` than one, this one measures what it finds free of them.
 
     Parameters
     ----------
@@ -87,6 +92,11 @@ def main(
         fingerprint = shard.fingerprint(profile, made.fingerprint)
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         journal = stack.enter_context(Journal(journal_path, fingerprint, spec.key_columns))
+        if shards > 1:
+            owner = journal_path.stem
+            mark = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
+            claims = Claims(journal_path.parent / "claims" / mark, owner, shards, problems)
+            shard = shard.sharing(claims, journal.rows)
         progress = stack.enter_context(Progress(shard.size(), profile.name))
         progress.skip(len(shard.own(journal.rows)))
         measure_shard(shard, journal, telemetry, progress)
@@ -142,6 +152,7 @@ if __name__ == "__main__":
                 snakemake.params.seed,
                 snakemake.threads,
                 Path(snakemake.params.journal),
+                snakemake.params.shards,
                 Path(snakemake.output[0]),
             )
         except Interrupted as stopped:

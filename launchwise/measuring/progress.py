@@ -133,6 +133,10 @@ class Progress:
             self._written = now
             self._write(self._line())
 
+    def expect(self, total: int) -> None:
+        """Say how many rows the whole sweep has, where that is known better now."""
+        self._total = total
+
     def skip(self, count: int) -> None:
         """Count rows that are there already; they tell nothing of the rate."""
         self._done += count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,12 @@ def rows_to_table(
     pandas.DataFrame
         As :func:`launchwise.schemas.measurement_schema` declares it, sorted by key.
     """
-    columns = list(measurement_schema(spec).columns)
+    declared = measurement_schema(spec).columns
+    columns = list(declared)
     table = pd.DataFrame(rows, columns=columns)
+    if table.empty:
+        # Nobody's values say what they are: a shard may come when the others have done everything.
+        return table.astype({name: str(each.dtype) for name, each in declared.items()})
     real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
     real += spec.stage_columns
     table[real] = table[real].astype(float)
@@ -132,21 +137,15 @@ def add_rates(table: pd.DataFrame, spec: Spec, ceilings: Ceilings) -> pd.DataFra
     ceiling was not measured.
     """
     seconds = table["time_ms"].to_numpy(dtype=float) / 1e3
-    problems = table[spec.problem_columns].drop_duplicates()
-    facts = [
-        {
-            **problem,
-            "_bytes": spec.value(spec.work.bytes, problem),
-            "_flop": spec.value(spec.work.flop, problem),
-            "_peak": ceilings.flop_gflops(str(spec.value(spec.work.precision, problem))),
-        }
-        for problem in (
-            {str(name): value for name, value in each.items()}
-            for each in problems.to_dict("records")
-        )
-    ]
-    of_row = table[spec.problem_columns].merge(pd.DataFrame(facts), how="left")
-    work = of_row[["_bytes", "_flop", "_peak"]].to_numpy(dtype=float).T
+
+    @cache
+    def facts(*values: Any) -> tuple[float, float, float]:
+        problem = dict(zip(spec.problem_columns, values, strict=True))
+        peak = ceilings.flop_gflops(str(spec.value(spec.work.precision, problem)))
+        return spec.value(spec.work.bytes, problem), spec.value(spec.work.flop, problem), peak
+
+    problems = table[spec.problem_columns].itertuples(index=False, name=None)
+    work = np.array([facts(*values) for values in problems], dtype=float).reshape(-1, 3).T
     bandwidth, rate = work[0] / seconds / 1e9, work[1] / seconds / 1e9
     return table.assign(
         bandwidth_gbs=bandwidth,

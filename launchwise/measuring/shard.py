@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from launchwise.gpu import GpuProfile
+from launchwise.measuring.claims import Claims
 from launchwise.measuring.parts import Parts
 from launchwise.settings import Method
 from launchwise.space import Configuration, Narrowing, Problem, configurations
@@ -21,6 +22,10 @@ class Shard:
 
     Parameters
     ----------
+    problems
+        What it measures, as far as it is known: with ``claims`` they become more.
+    claims
+        Where it takes further problems from; nowhere when left out.
     gpu_facts
         Names for constraints (see :data:`launchwise.spec.GPU_NAMES`).
     labels
@@ -50,6 +55,23 @@ class Shard:
     job: Mapping[str, Any] = field(default_factory=dict)
     parts_of: Mapping[tuple[Any, ...], Narrowing] = field(default_factory=dict)
     guesses: Callable[[Problem], list[Configuration]] | None = None
+    claims: Claims | None = None
+    _sizes: dict[tuple[Any, ...], int] = field(default_factory=dict, repr=False, compare=False)
+
+    def sharing(self, claims: Claims, rows: list[dict[str, Any]]) -> Shard:
+        """This shard with the problems that it took, and those free ones that have ``rows``."""
+        there = {tuple(row[name] for name in self.spec.problem_columns) for row in rows}
+        for problem in claims.free():
+            if tuple(problem.values()) in there:
+                claims.claim(problem)
+        return replace(self, problems=claims.mine(), claims=claims)
+
+    def take(self) -> Problem | None:
+        """One more problem, from now on this shard's; None when none is left."""
+        problem = self.claims.take() if self.claims else None
+        if problem is not None:
+            self.problems.append(problem)
+        return problem
 
     def own(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Rows of this shard's problems: a journal may hold others, of an earlier list."""
@@ -58,10 +80,22 @@ class Shard:
         return [row for row in rows if tuple(row[name] for name in columns) in wanted]
 
     def size(self) -> int:
-        """Rows that the finished shard has; of an explorer, at most."""
+        """Rows that the finished shard will have; of an explorer, at most.
+
+        Of problems that nobody has taken it counts its part.
+        """
+        size = sum(map(self._size_of, self.problems))
+        if self.claims is None:
+            return size
+        return size + round(sum(map(self._size_of, self.claims.free())) / self.claims.shards)
+
+    def _size_of(self, problem: Problem) -> int:
         if (budget := self.method.strategy.budget) is not None:
-            return budget * len(self.problems)
-        return sum(len(self.configurations(problem)) for problem in self.problems)
+            return budget
+        key = tuple(problem.values())
+        if key not in self._sizes:
+            self._sizes[key] = len(self.configurations(problem))
+        return self._sizes[key]
 
     def configurations(self, problem: Problem) -> list[Configuration]:
         """What an exhaustive sweep measures of a problem, the baseline first."""

@@ -21,7 +21,7 @@ from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.tasks import control_of, energy_tasks, remaining, second_attempts
 from launchwise.measuring.telemetry import Telemetry
-from launchwise.space import baseline
+from launchwise.space import Problem, baseline
 
 __all__ = ["EXIT_RESUMABLE", "Interrupted", "measure_shard"]
 
@@ -40,6 +40,9 @@ def measure_shard(
 ) -> None:
     """Measure whatever ``journal`` lacks of ``shard``; the journal must be open.
 
+    Problems that the shard takes from others are measured first, then what is in doubt a second
+    time, then energies.
+
     Parameters
     ----------
     telemetry
@@ -57,12 +60,14 @@ def measure_shard(
     """
 
     def afterwards() -> list[dict[str, Any]]:
-        return second_attempts(shard, journal) or (
-            energy_tasks(shard, journal) if telemetry else []
+        return (
+            _newly_taken(shard, journal, progress)
+            or second_attempts(shard, journal)
+            or (energy_tasks(shard, journal) if telemetry else [])
         )
 
     with _stop_requests() as stop:
-        _note_what_does_not_fit(shard, journal)
+        _note_what_does_not_fit(shard, journal, shard.problems)
         barren = 0
         while tasks := remaining(shard, journal) or afterwards():
             if stop:
@@ -90,21 +95,33 @@ def seconds_of(notes: list[dict[str, Any]]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in seconds.items()}
 
 
-def _note_what_does_not_fit(shard: Shard, journal: Journal) -> None:
+def _newly_taken(shard: Shard, journal: Journal, progress: Progress | None) -> list[dict[str, Any]]:
+    """Tasks of the next problem that no shard has measured yet, if there is one."""
+    tasks: list[dict[str, Any]] = []
+    while not tasks and (problem := shard.take()):
+        _note_what_does_not_fit(shard, journal, [problem])
+        tasks = remaining(shard, journal, [problem])
+    if progress:
+        progress.expect(shard.size())
+    return tasks
+
+
+def _note_what_does_not_fit(shard: Shard, journal: Journal, problems: list[Problem]) -> None:
     """Rows for problems whose buffers exceed the card, without trying."""
     capacity = shard.gpu_facts["gpu_memory_bytes"]
-    for task in remaining(shard, journal):
-        needed = shard.spec.value(shard.spec.work.footprint_bytes, task["problem"])
-        if needed > capacity:
-            reason = f"needs {needed / 1e9:.1f} GB, the card has {capacity / 1e9:.1f} GB"
-            found = {"status": "out_of_memory", "reason": reason}
+    for problem in problems:
+        needed = shard.spec.value(shard.spec.work.footprint_bytes, problem)
+        if needed <= capacity:
+            continue
+        reason = f"needs {needed / 1e9:.1f} GB, the card has {capacity / 1e9:.1f} GB"
+        found = {"status": "out_of_memory", "reason": reason}
+        for task in remaining(shard, journal, [problem]):
             if task.get("explore"):
                 budget = shard.method.strategy.budget
-                journal.note("explored", problem=task["problem"], budget=budget)
+                journal.note("explored", problem=problem, budget=budget)
             # An explorer's baseline stands for all that was not tried.
             for configuration in task["configurations"] or [baseline(shard.spec)]:
-                names = {**task["problem"], **configuration}
-                journal.append(make_row(shard.labels, names, found))
+                journal.append(make_row(shard.labels, {**problem, **configuration}, found))
 
 
 @contextlib.contextmanager

@@ -17,13 +17,19 @@ CONTROL_SHARE = 1 / 32
 """Part of the card's memory that the control may hold while everything else is measured."""
 
 
-def remaining(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
-    """Tasks (see :class:`launchwise.measuring.serving.Task`) for everything that has no row yet."""
+def remaining(
+    shard: Shard, journal: Journal, problems: list[Problem] | None = None
+) -> list[dict[str, Any]]:
+    """Tasks (see :class:`launchwise.measuring.serving.Task`) for everything that has no row yet.
+
+    Of ``problems``, of all that the shard has when left out.
+    """
+    wanted = shard.problems if problems is None else problems
     if shard.method.strategy.kind != "exhaustive":
-        return _to_explore(shard, journal)
+        return _to_explore(shard, journal, wanted)
     marks = _marks(shard.spec, journal.rows)
     tasks = []
-    for problem in shard.problems:
+    for problem in wanted:
         todo = [
             configuration
             for configuration in shard.configurations(problem)
@@ -37,7 +43,7 @@ def remaining(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
     return sorted(tasks, key=lambda task: task["problem"] != control)
 
 
-def _to_explore(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
+def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list[dict[str, Any]]:
     """Tasks for problems whose budget is not spent and whose space has not come to an end."""
     spec, strategy = shard.spec, shard.method.strategy
     ended = [
@@ -48,7 +54,7 @@ def _to_explore(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
     rows = _by_problem(spec, journal.rows)
     marks = _marks(spec, journal.rows)
     tasks: list[dict[str, Any]] = []
-    for problem in shard.problems:
+    for problem in problems:
         if problem in ended:
             continue
         key = tuple(problem.values())

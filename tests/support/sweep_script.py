@@ -27,7 +27,7 @@ from launchwise.tables import read_table
 CARD = Card(index=0, uuid="GPU-none", device_name="Made-up GPU", arch="sm_90", driver="none")
 
 
-def sweep_script(shard: Shard, journal: Path, output: Path) -> Callable[[], int]:
+def sweep_script(shard: Shard, journal: Path, output: Path, shards: int = 1) -> Callable[[], int]:
     """What runs the script for ``shard``; returns its exit code. Its log is ``output`` + .log.
 
     To be called in a process of its own: it changes what the script imports.
@@ -59,6 +59,7 @@ def sweep_script(shard: Shard, journal: Path, output: Path) -> Callable[[], int]
                 method=shard.method.model_dump(mode="json"),
                 seed=shard.seed,
                 journal=str(journal),
+                shards=shards,
             ),
         )
         try:

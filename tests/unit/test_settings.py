@@ -153,6 +153,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "or be a valid string (got 1.5)",
     ),
     "below its range": (nested("seed", -1), "seed: must be greater than or equal to 0", "-1"),
+    "several shards that would all compile": (
+        nested("gpus/x", {"source": "live", "shards": 2, "compile": "alongside"}),
+        "gpus.x: compile: alongside is for one shard",
+        "and there are 2",
+    ),
     "above its range": (
         nested("gpus/h200.sm72/shards", 5000),
         "gpus.h200.sm72.shards: must be less than or equal to 1000 (got 5000)",

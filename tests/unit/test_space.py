@@ -195,36 +195,6 @@ def test_a_bad_block_of_problems_is_refused(
         space.problems(acoustic_spec, [block])
 
 
-@given(
-    st.lists(st.floats(0.001, 1000), min_size=1, max_size=60),
-    st.integers(1, 12),
-)
-def test_a_cut_keeps_the_order_loses_nothing_and_balances(
-    weights: list[float], shards: int
-) -> None:
-    problems: list[space.Problem] = [{"n": number} for number in range(len(weights))]
-    parts = [
-        [int(problem["n"]) for problem in part] for part in space.cut(problems, weights, shards)
-    ]
-    assert len(parts) == shards
-    assert all(part == sorted(part) for part in parts)
-    assert sorted(number for part in parts for number in part) == list(range(len(weights)))
-    sums = [sum(weights[number] for number in part) for part in parts]
-    # Whatever was dealt to a part, no other had more before: so no part can do with one less.
-    ideal = sum(weights) / shards
-    for part, total in zip(parts, sums, strict=True):
-        if part:
-            lightest = min(weights[number] for number in part)
-            assert total - lightest <= min(sums) * (1 + 1e-9)
-            assert total <= (ideal + lightest * (1 - 1 / shards)) * (1 + 1e-9)
-
-
-def test_a_cut_of_equal_problems_is_even() -> None:
-    problems: list[space.Problem] = [{"n": number} for number in range(12)]
-    assert [len(part) for part in space.cut(problems, [2.0] * 12, 4)] == [3, 3, 3, 3]
-    assert space.cut([], [], 3) == [[], [], []]
-
-
 BLOCK = {"n": [64, 65], "dtype": ["float32"], "order": [2]}
 
 

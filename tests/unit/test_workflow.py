@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import subprocess
@@ -123,22 +122,16 @@ def experiment(**gpus: dict[str, Any]) -> Experiment:
     return load_experiment(config, [path], ROOT)
 
 
-def test_shards_share_out_every_problem_of_a_live_gpu() -> None:
-    found = experiment(a={"source": "live", "arch": "sm_90", "shards": 5})
-    shards = [workflow.shard_of(found, "a", "acoustic", str(number)) for number in range(1, 6)]
-    every = found.problems_of("a", "acoustic")
-    assert sorted(map(str, itertools.chain(*shards))) == sorted(map(str, every))
-    spec = found.specs["acoustic"]
-    cost = [
-        sum(
-            spec.value(spec.work.bytes, problem) + spec.value(spec.work.flop, problem) / 4
-            for problem in shard
-        )
-        for shard in shards
-    ]
-    assert max(cost) < 1.1 * min(cost)
-    # The small problems are dealt out too, not left to one of them.
-    assert max(map(len, shards)) < 1.5 * min(map(len, shards))
+def test_several_shards_begin_with_the_heaviest_problems() -> None:
+    one = experiment(a={"source": "live", "arch": "sm_90"})
+    five = experiment(a={"source": "live", "arch": "sm_90", "shards": 5})
+    as_written = workflow.in_order(one, "a", "acoustic")
+    heaviest_first = workflow.in_order(five, "a", "acoustic")
+    assert as_written == one.problems_of("a", "acoustic") != heaviest_first
+    assert sorted(map(str, as_written)) == sorted(map(str, heaviest_first))
+    assert heaviest_first[0] == {"n": 1100, "dtype": "float64", "order": 16}
+    bytes_of = [one.specs["acoustic"].value("n**3", problem) for problem in heaviest_first]
+    assert sum(bytes_of[:20]) > 3 * sum(bytes_of[-20:])
 
 
 def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures() -> None:
