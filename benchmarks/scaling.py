@@ -1,8 +1,8 @@
 """Rows a second of one sweep on one GPU and on several, each a real run of the workflow.
 
-The same problems are swept by one job on one card, then cut into shards (three a card by default,
-which Snakemake hands to the cards as they become free). Two rates of each: rows by the wall time of
-the whole command, and rows by the busiest card's time in the sweep itself.
+The same problems are swept by one job on one card, then by as many shards as there are cards, which
+share them. Two rates of each: rows by the wall time of the whole command, and rows by the busiest
+card's time in the sweep itself.
 
     python benchmarks/scaling.py benchmarks/results/scaling.json --cards 1 2 4
 """
@@ -30,7 +30,9 @@ from launchwise.storage import write_json
 from launchwise.tables import read_facts
 
 ROOT = Path(__file__).resolve().parents[1]
-PROBLEMS = [{"n": [384, 512, 640, 768], "dtype": ["float32", "float64"], "order": [2, 8, 16]}]
+PROBLEMS = [
+    {"n": [256, 320, 384, 448, 512, 576, 640], "dtype": ["float32", "float64"], "order": [2, 8, 16]}
+]
 
 
 def name_of(count: int) -> str:
@@ -38,15 +40,12 @@ def name_of(count: int) -> str:
     return f"scaling.{count}"
 
 
-def overlay(counts: list[int], shards_a_card: int) -> dict[str, Any]:
+def overlay(counts: list[int]) -> dict[str, Any]:
     """Settings: one entry for every number of cards."""
     card = cards()[0]
     common = {"source": "live", "arch": card.arch, "device": card.device_name}
     return {
-        "gpus": {
-            name_of(count): {**common, "shards": 1 if count == 1 else shards_a_card * count}
-            for count in counts
-        },
+        "gpus": {name_of(count): {**common, "shards": count} for count in counts},
         "sweeps": {"acoustic": {"problems": PROBLEMS}},
     }
 
@@ -92,12 +91,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("output", type=Path)
     parser.add_argument("--cards", type=int, nargs="+", default=[1, len(cards())])
-    parser.add_argument("--shards-a-card", type=int, default=3)
     given = parser.parse_args()
     counts = sorted(set(given.cards), reverse=True)
     with tempfile.TemporaryDirectory() as scratch:
         config = Path(scratch) / "scaling.yaml"
-        config.write_text(yaml.safe_dump(overlay(counts, given.shards_a_card)))
+        config.write_text(yaml.safe_dump(overlay(counts)))
         # What is the same for all: what a card is, and the kernels.
         profiles = [f"results/gpus/{name_of(count)}.json" for count in counts]
         bundle = f"results/build/acoustic/{cards()[0].arch}.cubins"
