@@ -17,7 +17,7 @@ import ctypes
 import itertools
 import statistics
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,9 @@ SIZES = [10**4, 10**5, 10**6, 10**7, 10**8]
 REPEATS = 9
 NAMED = 5
 """Fastest combinations that the result names."""
-LAYOUTS = ("strided", "staged")
+LAYOUTS = ("strided", "staged", "blockwise")
 M = (8, 10, 16, 20, 32, 40)
-INNER = (10, 16, 32, 64)
+INNER = (16, 32)
 """m of every level below the outermost."""
 THREADS = (32, 64, 128)
 LAST_M = (0, 4, 8)
@@ -147,14 +147,14 @@ def choices(n: int) -> Iterator[Choice]:
     """What is tried for a size; layout, m and threads say nothing where one block solves it."""
     if n <= ALONE:
         yield from (Choice(sizes=(), last_m=last_m) for last_m in LAST_M)
-    tried = set()
-    for m, inner, last_m in itertools.product(M, INNER, LAST_M):
-        sizes: tuple[int, ...] = (m,)
-        while remaining_rows(n, levels(n, sizes)) > (1024 * last_m or 2048):
-            sizes += (inner,)
-        tried.add((sizes, last_m))
-    for (sizes, last_m), layout, threads in itertools.product(sorted(tried), LAYOUTS, THREADS):
-        yield Choice(layout, sizes, last_m, threads)
+    found = set()
+    for layout, m, inner in itertools.product(LAYOUTS, M, INNER):
+        for threads, last_m in itertools.product(THREADS, LAST_M):
+            choice, most = Choice(layout, (m,), last_m, threads), 1024 * last_m or 2048
+            while remaining_rows(n, levels(n, choice.sizes, choice.joined)) > most:
+                choice = replace(choice, sizes=(*choice.sizes, inner))
+            found.add(choice)
+    yield from sorted(found, key=str)
 
 
 def main() -> None:

@@ -68,27 +68,35 @@ class HostArrays:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Neighbouring sub-systems of the outermost level that one stream looks after."""
+    """Neighbouring groups of sub-systems of the outermost level that one stream looks after."""
 
     first: int
-    subsystems: int
+    groups: int
+    first_row: int
     rows: int
     stream: Any
 
-    def rows_of(self, array: np.ndarray, m: int) -> np.ndarray:
-        """Their part of an array with one word a row."""
-        return array[self.first * m : self.first * m + self.rows]
+    @property
+    def own_rows(self) -> slice:
+        """Their rows."""
+        return slice(self.first_row, self.first_row + self.rows)
+
+    @property
+    def interface_rows(self) -> slice:
+        """What they leave of the interface system."""
+        return slice(2 * self.first, 2 * (self.first + self.groups))
 
 
 def chunks(level: Level, streams: list[Any]) -> list[Chunk]:
-    """Deal the sub-systems out to streams, in order, as evenly as can be."""
-    bounds = [level.subsystems * number // len(streams) for number in range(len(streams) + 1)]
+    """Deal the groups out to streams, in order, as evenly as can be."""
+    bounds = [level.groups * number // len(streams) for number in range(len(streams) + 1)]
     found = []
     for number, stream in enumerate(streams):
         first, last = bounds[number], bounds[number + 1]
         if first < last:
-            end = level.rows if last == level.subsystems else last * level.m
-            found.append(Chunk(first, last - first, end - first * level.m, stream))
+            begin = first * level.group_rows
+            end = level.rows if last == level.groups else last * level.group_rows
+            found.append(Chunk(first, last - first, begin, end - begin, stream))
     return found
 
 
@@ -124,7 +132,7 @@ class HostSolution(HostRun):
         The system in host memory and the place of its solution there; None when both stay on the
         device.
     streams
-        Number of streams, at most the number of sub-systems.
+        Number of streams; those beyond the number of sub-systems (or joined groups) idle.
     finish_on_host
         Whether the host solves the innermost interface system; else one block does.
     """
@@ -146,7 +154,7 @@ class HostSolution(HostRun):
         self._finish_on_host = finish_on_host
         self._itemsize = solution.dtype.itemsize
         self._chunks = chunks(solution.cuts[0], [self._device.stream() for _ in range(streams)])
-        innermost = 2 * solution.cuts[-1].subsystems
+        innermost = solution.cuts[-1].interface_rows
         self._interface = [self._page_locked(innermost) for _ in range(4)]
         self._reduce = [self._launch("reduce", chunk) for chunk in self._chunks]
         self._substitute = [self._launch("substitute", chunk) for chunk in self._chunks]
@@ -157,21 +165,19 @@ class HostSolution(HostRun):
 
     def _launch(self, stage: str, chunk: Chunk) -> Launch:
         """A stage of one chunk: its rows are a system of their own, as far as kernels can see."""
-        m = self._solution.cuts[0].m
-
-        def part(buffer: Buffer, first: int, count: int) -> Buffer:
-            size = self._itemsize
-            return self._device.part(buffer, first * size, count * size)
-
-        rows = [part(each, chunk.first * m, chunk.rows) for each in self._system.each]
-        of_interface = 2 * chunk.first, 2 * chunk.subsystems
+        level = self._solution.cuts[0]
+        own = Level(chunk.rows, level.m, level.joined)
         inner = self._solution.interface(0)
-        level = Level(chunk.rows, m)
+        rows = [self._part(each, chunk.own_rows) for each in self._system.each]
         if stage == "reduce":
-            into = [part(each, *of_interface) for each in inner.each]
-            return self._solution.stage(stage, level, (*rows, *into))
-        found = part(inner.d, *of_interface), part(self._x, chunk.first * m, chunk.rows)
-        return self._solution.stage(stage, level, (*rows, *found))
+            into = [self._part(each, chunk.interface_rows) for each in inner.each]
+            return self._solution.stage(stage, own, (*rows, *into))
+        found = self._part(inner.d, chunk.interface_rows), self._part(self._x, chunk.own_rows)
+        return self._solution.stage(stage, own, (*rows, *found))
+
+    def _part(self, buffer: Buffer, rows: slice) -> Buffer:
+        size = self._itemsize
+        return self._device.part(buffer, rows.start * size, (rows.stop - rows.start) * size)
 
     def run(self) -> None:
         """See :meth:`launchwise.workload.HostRun.run`."""
@@ -204,20 +210,15 @@ class HostSolution(HostRun):
 
     def _copy_in(self, chunk: Chunk) -> None:
         if self._host is not None:
-            m = self._solution.cuts[0].m
             host = (self._host.a, self._host.b, self._host.c, self._host.d)
             for source, buffer in zip(host, self._system.each, strict=True):
-                offset, rows = chunk.first * m * self._itemsize, chunk.rows_of(source, m)
-                to = self._device.part(buffer, offset, rows.nbytes)
-                self._device.upload(to, rows, chunk.stream)
+                to = self._part(buffer, chunk.own_rows)
+                self._device.upload(to, source[chunk.own_rows], chunk.stream)
 
     def _copy_out(self, chunk: Chunk) -> None:
         if self._host is not None:
-            m = self._solution.cuts[0].m
-            offset, rows = chunk.first * m * self._itemsize, chunk.rows_of(self._host.x, m)
-            self._device.download(
-                self._device.part(self._x, offset, rows.nbytes), rows, chunk.stream
-            )
+            found = self._part(self._x, chunk.own_rows)
+            self._device.download(found, self._host.x[chunk.own_rows], chunk.stream)
 
     def _solve_interface(self, mark: Callable[[str], None]) -> None:
         """Stage 2: levels below the outermost on the device, the rest on the host or in a block."""
@@ -243,30 +244,22 @@ class HostSolution(HostRun):
             self._device.synchronize()
             mark("t2_d")
 
-    def _parts(self) -> Iterator[tuple[Chunk | None, slice]]:
-        """What of the innermost interface system goes over which stream."""
+    def _parts(self) -> Iterator[tuple[Any, slice]]:
+        """What of the innermost interface system goes over which stream; None is the default."""
         if len(self._solution.cuts) > 1:
-            yield None, slice(None)
+            yield None, slice(0, len(self._interface[3]))
             return
         for chunk in self._chunks:
-            yield chunk, slice(2 * chunk.first, 2 * (chunk.first + chunk.subsystems))
+            yield chunk.stream, chunk.interface_rows
 
     def _fetch_interface(self) -> None:
         innermost = self._solution.interface(-1)
-        for chunk, rows in self._parts():
+        for stream, rows in self._parts():
             for array, buffer in zip(self._interface, innermost.each, strict=True):
-                self._device.download(
-                    self._part(buffer, array, rows), array[rows], chunk.stream if chunk else None
-                )
+                self._device.download(self._part(buffer, rows), array[rows], stream)
         self._device.synchronize()
 
     def _return_interface(self) -> None:
         x, buffer = self._interface[3], self._solution.interface(-1).d
-        for chunk, rows in self._parts():
-            self._device.upload(
-                self._part(buffer, x, rows), x[rows], chunk.stream if chunk else None
-            )
-
-    def _part(self, buffer: Buffer, array: np.ndarray, rows: slice) -> Buffer:
-        first = (rows.start or 0) * self._itemsize
-        return self._device.part(buffer, first, array[rows].nbytes)
+        for stream, rows in self._parts():
+            self._device.upload(self._part(buffer, rows), x[rows], stream)

@@ -19,13 +19,14 @@ from launchwise.tridiagonal.plan import (
 )
 from launchwise.workload import Allocations, Buffer, Device, Launch
 
-LAYOUTS = ("strided", "interleaved", "staged")
+LAYOUTS = ("strided", "interleaved", "staged", "blockwise")
 
 MOST_FINISHING = 1024
 """Threads of the block that solves the innermost system."""
 
-BUFFERED = 2
-"""Copies of the innermost system in shared memory: cyclic reduction reads one, writes the other."""
+SEPARATING = 6
+"""Words of shared memory that cyclic reduction takes a row: a, c and d of rows divided by b, twice:
+it reads the one and writes the other."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,12 @@ def shared_bytes(layout: str, stage: str, m: int, threads: int, itemsize: int) -
     stage
         ``reduce`` (stage 1) or ``substitute`` (stage 3).
     """
-    if layout == "staged":
-        return ARRAYS * (threads + 1) * (m | 1) * itemsize
+    if layout in ("staged", "blockwise"):
+        words = ARRAYS * (threads + 1) * (m | 1)
+        if layout == "blockwise":
+            # The two rows of each sub-system, and those that the block ends with.
+            words += 2 * SEPARATING * threads + 2 * ARRAYS
+        return words * itemsize
     return (threads + 1) * m * itemsize if stage == "substitute" else 0
 
 
@@ -76,7 +81,7 @@ def finish_bytes(rows: int, m: int, itemsize: int) -> int:
     """Shared memory that solving the innermost system in one block takes (see ``finish.cu``)."""
     inner = 2 * (rows // m) if m else rows
     kept = m * (finish_threads(rows, m) + 1)
-    return max(BUFFERED * ARRAYS * inner, kept) * itemsize
+    return max(SEPARATING * inner, kept) * itemsize
 
 
 def reduced_first(rows: int, last_m: int) -> int:
@@ -86,7 +91,7 @@ def reduced_first(rows: int, last_m: int) -> int:
 
 def most_shared_bytes(rows: int, choice: Choice, itemsize: int) -> int:
     """Dynamic shared memory of the block that needs most of it."""
-    cuts = levels(rows, choice.sizes)
+    cuts = levels(rows, choice.sizes, choice.joined)
     needed = [
         shared_bytes(choice.layout, "substitute", level.m, choice.threads, itemsize)
         for level in cuts
@@ -147,7 +152,7 @@ class DeviceSolution:
         cls, device: Device, dtype: np.dtype[Any], rows: int, choice: Choice
     ) -> DeviceSolution:
         """As a choice says; who finishes and on how many streams is somebody else's business."""
-        cuts = levels(rows, choice.sizes)
+        cuts = levels(rows, choice.sizes, choice.joined)
         return cls(device, dtype, rows, cuts, choice.layout, choice.threads, choice.last_m)
 
     @property

@@ -2,7 +2,8 @@
 
 A level cuts its rows into P = floor(rows / m) sub-systems of m rows, the last one with what is left
 over, and leaves an interface system of 2 P rows (Austin, Berndt, Moulton 2004), which is the next
-level's, until it is small enough to be solved as it is.
+level's, until it is small enough to be solved as it is. Where blocks join their sub-systems, each
+block leaves two rows.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ ARRAYS = 4
 
 @dataclass(frozen=True)
 class Level:
-    """One cut: ``rows`` into sub-systems of ``m`` rows."""
+    """One cut: ``rows`` into sub-systems of ``m`` rows, ``joined`` neighbours of them together."""
 
     rows: int
     m: int
+    joined: int = 1
 
     @property
     def subsystems(self) -> int:
@@ -31,9 +33,19 @@ class Level:
         return self.rows // self.m
 
     @property
+    def groups(self) -> int:
+        """Number of groups of joined sub-systems; the last one may have fewer."""
+        return -(-self.subsystems // self.joined)
+
+    @property
+    def group_rows(self) -> int:
+        """Rows of a whole group."""
+        return self.m * self.joined
+
+    @property
     def interface_rows(self) -> int:
-        """Rows of the interface system: two a sub-system."""
-        return 2 * self.subsystems
+        """Rows of the interface system: two a group."""
+        return 2 * self.groups
 
     @property
     def longest(self) -> int:
@@ -55,6 +67,11 @@ class Choice:
     streams: int = 1
     finish_on_host: bool = False
 
+    @property
+    def joined(self) -> int:
+        """Neighbouring sub-systems that are reduced together: a block's, or each alone."""
+        return self.threads if self.layout == "blockwise" else 1
+
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> Choice:
         """From a configuration of the workload, such as a recommender gives."""
@@ -69,7 +86,7 @@ class Choice:
         )
 
 
-def levels(rows: int, sizes: Sequence[int]) -> list[Level]:
+def levels(rows: int, sizes: Sequence[int], joined: int = 1) -> list[Level]:
     """One level for each of ``sizes`` (m, from the outermost level inwards).
 
     A level that has fewer rows than its m, or two sub-systems' worth of them at most, is left out
@@ -86,7 +103,7 @@ def levels(rows: int, sizes: Sequence[int]) -> list[Level]:
     for m in sizes:
         if m < SMALLEST_M:
             raise ValueError(f"m = {m} is below {SMALLEST_M}")
-        level = Level(rows, m)
+        level = Level(rows, m, joined)
         if level.interface_rows >= rows or not level.subsystems:
             break
         found.append(level)

@@ -189,7 +189,7 @@ class Solver:
         key = (dtype.name, rows, choice)
         if self._kept is not None and self._kept[0] == key:
             return self._kept[1]
-        cuts = levels(rows, choice.sizes)
+        cuts = levels(rows, choice.sizes, choice.joined)
         left = remaining_rows(rows, cuts)
         m = reduced_first(left, choice.last_m)
         if m and left // m > MOST_FINISHING and not (choice.finish_on_host and cuts):

@@ -27,7 +27,7 @@ from launchwise.tridiagonal.launches import (
     interleaved,
     natural,
 )
-from launchwise.tridiagonal.plan import levels
+from launchwise.tridiagonal.plan import Choice
 from launchwise.workload import load_workload
 from tests.support.host_device import HostDevice
 
@@ -104,9 +104,10 @@ def on_device(
 ) -> np.ndarray:
     """What the kernels find, all levels on the device."""
     dtype, rows = arrays[0].dtype, len(arrays[0])
-    cuts = levels(rows, sizes)
+    choice = Choice(layout, tuple(sizes), last_m, threads)
+    solution = DeviceSolution.chosen(device, dtype, rows, choice)
+    cuts = solution.cuts
     stored = layout == "interleaved" and bool(cuts)
-    solution = DeviceSolution(device, dtype, rows, cuts, layout, threads, last_m)
     buffers = [device.allocate(each.nbytes) for each in arrays]
     for buffer, each in zip(buffers, arrays, strict=True):
         device.upload(buffer, interleaved(each, cuts[0].m) if stored else each)
@@ -164,6 +165,8 @@ def test_any_cut_of_any_system_is_solved(
         (9, [3]),
         (64 * 7 + 6, [7]),  # a whole block, and rows left over
         (64 * 7 + 7, [7]),  # a block with one sub-system
+        (2 * 64 * 7 + 13, [7]),  # a block with one sub-system that takes 6 more
+        (64 * 7 * 5 + 100, [7, 3]),
         (6000, [33, 8, 4, 3]),
     ],
 )
@@ -172,15 +175,17 @@ def test_the_edges_of_a_cut(device: HostDevice, layout: str, rows: int, sizes: l
     assert error(on_device(device, arrays, sizes, layout, 64), arrays) < 1e-14
 
 
+@pytest.mark.parametrize("layout", ["strided", "blockwise"])
 @pytest.mark.parametrize("finish_on_host", [True, False])
 @pytest.mark.parametrize("streams", [1, 3, 32])
 @pytest.mark.parametrize("sizes", [[10], [10, 4], [7, 5, 3]])
 def test_the_host_takes_part(
-    device: HostDevice, sizes: list[int], streams: int, finish_on_host: bool
+    device: HostDevice, sizes: list[int], streams: int, finish_on_host: bool, layout: str
 ) -> None:
     arrays = system(1003, "float64", 5)
     dtype, rows = arrays[0].dtype, len(arrays[0])
-    solution = DeviceSolution(device, dtype, rows, levels(rows, sizes), "strided", 32)
+    choice = Choice(layout, tuple(sizes), threads=32)
+    solution = DeviceSolution.chosen(device, dtype, rows, choice)
     buffers = [device.allocate(each.nbytes) for each in arrays]
     x = np.full(rows, np.nan)
     host = HostArrays(*arrays, x)
@@ -194,7 +199,7 @@ def test_the_host_takes_part(
     assert error(x, arrays) < 1e-14
     assert list(stages) == list(STAGES)
     assert (stages["t2_h"] > 0) == finish_on_host
-    assert (stages["t2_d"] > 0) == (not finish_on_host or len(sizes) > 1)
+    assert (stages["t2_d"] > 0) == (not finish_on_host or len(solution.cuts) > 1)
     assert all(stages[name] > 0 for name in ("t1_h2d", "t1_comp", "t3_comp", "t3_d2h"))
 
 
@@ -236,36 +241,47 @@ def test_drawn_configurations_are_right_and_say_their_stages(
 
 
 MUTANTS = {
-    "up.d -= t * down.d": "up.d -= t * down.d * Real(1.001)",
-    "down.c = next.c": "down.c = 0",
-    "put(0, x_first)": "put(0, x_last)",
-    "for (int k = count - 2; k > 0; --k)": "for (int k = count - 2; k > 1; --k)",
-    "Real c = 0, d = x_first": "Real c = 0, d = 0",
-    "rows - first": "rows - first - 1",
+    "up.d -= t * down.d": ("tridiagonal.cuh", "up.d -= t * down.d * Real(1.001)"),
+    "down.c = next.c": ("tridiagonal.cuh", "down.c = 0"),
+    "put(0, x_first)": ("tridiagonal.cuh", "put(0, x_last)"),
+    "for (int k = count - 2; k > 0; --k)": (
+        "tridiagonal.cuh",
+        "for (int k = count - 2; k > 1; --k)",
+    ),
+    "Real c = 0, d = x_first": ("tridiagonal.cuh", "Real c = 0, d = 0"),
+    "rows - first": ("tridiagonal.cuh", "rows - first - 1"),
+    "a *= -left.a": ("separate.cuh", "a *= left.a"),
+    "if (i + far < rows)": ("separate.cuh", "if (i + far < rows - 1)"),
+    "last.d - last.a * next.d": ("blockwise.cu", "last.d + last.a * next.d"),
+    "row.d - row.a * x_first": ("blockwise.cu", "row.d - row.a * x_last"),
 }
 
 
 @pytest.mark.parametrize("text", MUTANTS)
 def test_a_mistake_in_the_method_is_found(
-    tmp_path: Path, make_mutant: Callable[[str, str], Path], text: str
+    tmp_path: Path, make_mutant: Callable[[str, str, str], Path], text: str
 ) -> None:
-    folder = make_mutant(text, MUTANTS[text])
+    file, instead = MUTANTS[text]
+    folder = make_mutant(file, text, instead)
     spec = load_spec(folder)
     device = HostDevice(folder, spec.headers, cache=tmp_path)
     problem = {**SMALL, "n": 335}
-    configuration = {**baseline(spec), "variant": "staged"}
-    found = rows_of(device, folder, spec, problem, [baseline(spec), configuration])
+    wide = {**baseline(spec), "variant": "blockwise", "threads": 32, "stage2": "device"}
+    tried = [wide]
+    if file == "tridiagonal.cuh":
+        tried += [baseline(spec), {**baseline(spec), "variant": "staged"}]
+    found = rows_of(device, folder, spec, problem, tried)
     assert {row["status"] for row in found} == {"wrong"}, found
 
 
 @pytest.fixture
-def make_mutant(tmp_path: Path) -> Callable[[str, str], Path]:
-    """A copy of the workload with one text of its header replaced."""
+def make_mutant(tmp_path: Path) -> Callable[[str, str, str], Path]:
+    """A copy of the workload with one text of a file replaced."""
 
-    def make(old: str, new: str) -> Path:
+    def make(file: str, old: str, new: str) -> Path:
         folder = tmp_path / "tridiagonal"
         shutil.copytree(FOLDER, folder)
-        header = folder / "tridiagonal.cuh"
+        header = folder / file
         content = header.read_text()
         assert content.count(old) == 1
         header.write_text(content.replace(old, new))

@@ -14,15 +14,18 @@ from launchwise.tridiagonal.plan import Level, extra_words, levels, remaining_ro
 sizes = st.lists(st.integers(3, 40), max_size=5)
 
 
-@given(st.integers(1, 10**9), sizes)
-def test_every_level_leaves_fewer_rows_than_it_had(rows: int, wanted: list[int]) -> None:
-    cuts = levels(rows, wanted)
+@given(st.integers(1, 10**9), sizes, st.sampled_from([1, 2, 32, 256]))
+def test_every_level_leaves_fewer_rows_than_it_had(
+    rows: int, wanted: list[int], joined: int
+) -> None:
+    cuts = levels(rows, wanted, joined)
     left = rows
     for level in cuts:
         assert level.rows == left
         assert level.subsystems * level.m + level.rows % level.m == level.rows
         assert level.m <= level.longest < 2 * level.m
         assert 2 <= level.interface_rows < left
+        assert (level.groups - 1) * joined < level.subsystems <= level.groups * joined
         left = level.interface_rows
     assert remaining_rows(rows, cuts) == left
     assert [level.m for level in cuts] == wanted[: len(cuts)]
@@ -31,11 +34,13 @@ def test_every_level_leaves_fewer_rows_than_it_had(rows: int, wanted: list[int])
         assert left < wanted[len(cuts)]
 
 
-@given(st.integers(10**4, 10**8), st.integers(8, 64))
-def test_interfaces_take_little_memory(rows: int, m: int) -> None:
-    cuts = levels(rows, [m] * 6)
-    # A geometric row with ratio 2 / m, of four words for each two rows in m.
-    assert extra_words(cuts) / (4 * rows) <= (2 / m) / (1 - 2 / m)
+@given(st.integers(10**5, 10**8), st.integers(8, 64), st.sampled_from([1, 32, 128]))
+def test_interfaces_take_little_memory(rows: int, m: int, joined: int) -> None:
+    cuts = levels(rows, [m] * 6, joined)
+    # A geometric row with ratio 2 / m, of four words for each two rows in m; joined ones leave two
+    # rows for all of them, and two more of a last group that is not whole, on each level.
+    share = 2 / (m * joined)
+    assert extra_words(cuts) / (4 * rows) <= share / (1 - share) + 12 / rows
 
 
 def test_what_makes_no_sense_is_refused() -> None:
@@ -45,21 +50,22 @@ def test_what_makes_no_sense_is_refused() -> None:
         levels(0, [4])
 
 
-@given(st.integers(3, 5000), st.integers(3, 40), st.integers(1, 40))
-def test_chunks_hold_every_subsystem_once_and_stay_alike(rows: int, m: int, count: int) -> None:
-    level = Level(max(rows, m), m)
+@given(st.integers(3, 5000), st.integers(3, 40), st.sampled_from([1, 3, 32]), st.integers(1, 40))
+def test_chunks_hold_every_subsystem_once_and_stay_alike(
+    rows: int, m: int, joined: int, count: int
+) -> None:
+    level = Level(max(rows, m), m, joined)
     found = chunks(level, list(range(count)))
-    assert sum(chunk.subsystems for chunk in found) == level.subsystems
-    assert sum(chunk.rows for chunk in found) == level.rows
-    first = 0
+    every_row, every_interface = range(level.rows), range(level.interface_rows)
+    assert [row for chunk in found for row in every_row[chunk.own_rows]] == list(every_row)
+    left = [row for chunk in found for row in every_interface[chunk.interface_rows]]
+    assert left == list(every_interface)
     for chunk in found:
-        assert chunk.first == first
         # To a kernel a chunk is a system of its own.
-        assert Level(chunk.rows, m).subsystems == chunk.subsystems
-        first += chunk.subsystems
-    numbers = [chunk.subsystems for chunk in found]
+        assert Level(chunk.rows, m, joined).groups == chunk.groups
+    numbers = [chunk.groups for chunk in found]
     assert max(numbers) - min(numbers) <= 1
-    assert len(found) == min(count, level.subsystems)
+    assert len(found) == min(count, level.groups)
 
 
 @given(st.integers(1, 300), st.integers(3, 20))
