@@ -105,20 +105,36 @@ def size_parameter(spec: Spec, name: str | None) -> str:
     return _named("size", "integer parameter of the problem", name, allowed)
 
 
-def integer_tunable(spec: Spec, name: str | None) -> str:
+def integer_choice(spec: Spec, name: str | None) -> str:
     """``name``, or the first tunable whose values are integers where there is none.
+
+    A derived name that stands on tunables alone, such as a number of levels, is a choice as well:
+    it sorts configurations into kinds.
 
     Raises
     ------
     UserError
-        When it is no tunable with integers.
+        When it is neither.
     """
-    allowed = [
+    tunables = [
         one
         for one, tunable in spec.tunables.items()
         if all(isinstance(value, int) for value in tunable.values)
     ]
-    return _named("choice", "integer tunable", name, allowed)
+    known = set(spec.tunable_columns)
+    derived = [one for one in spec.derived if known.issuperset(spec.formulas.raw_names(one))]
+    allowed = [*tunables, *derived]
+    return _named("choice", "integer tunable or name derived from tunables", name, allowed)
+
+
+def choices_in(rows: pd.DataFrame, name: str, spec: Spec) -> np.ndarray:
+    """What each row chose of an :func:`integer_choice`: int64, shape (rows,)."""
+    if name in rows:
+        return rows[name].to_numpy(dtype="int64")
+    raw = list(spec.formulas.raw_names(name))
+    values = rows[raw].itertuples(index=False, name=None)
+    found = [spec.formulas.value(name, dict(zip(raw, row, strict=True))) for row in values]
+    return np.array(found, dtype="int64")
 
 
 def _named(key: str, what: str, name: str | None, allowed: list[str]) -> str:

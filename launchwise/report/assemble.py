@@ -12,6 +12,7 @@ from launchwise.report import (
     goals,
     models,
     overview,
+    recursion,
     sections,
     streams,
     subsystem,
@@ -29,6 +30,7 @@ Own = Callable[[StudyData, Mapping[str, Records]], list[Section]]
 OWN_SECTIONS: dict[str, tuple[Sequence[str], Own]] = {
     "acoustic_tile": (acoustic.FILES, acoustic.own),
     "tridiagonal_subsystem": (subsystem.FILES, subsystem.own),
+    "tridiagonal_recursion": (recursion.FILES, recursion.own),
     "tridiagonal_streams": (streams.FILES, streams.own),
 }
 """Published tables that a study reads, and what it shows after its headline figures with them."""

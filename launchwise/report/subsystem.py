@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from launchwise.learning.optima import (
-    Classification,
-    classify_optima,
     corrected_optima,
     corrections_by_rank,
     observed_optima,
@@ -20,18 +18,16 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     Block,
     Bullets,
-    Cell,
     Column,
     Figure,
     Fold,
     Panel,
-    Row,
     Section,
-    Table,
     Text,
     table,
 )
 from launchwise.report.figures import kinds_of
+from launchwise.report.neighbours import Learnt, neighbours_table
 from launchwise.report.numbers import records
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
@@ -45,8 +41,6 @@ FEWEST = 4
 
 DRAWN = 6
 """Sizes whose times are drawn against m."""
-
-SEED = 2026
 
 
 @dataclass(frozen=True)
@@ -218,58 +212,21 @@ def _tables(every: list[Case]) -> Iterator[Block]:
 
 def _heuristic(every: list[Case], published: Mapping[str, Records]) -> Iterator[Block]:
     facts = {record["fact"]: record["value"] for record in published.get("facts", [])}
-    columns = [
-        Column("GPU and problems", number=False),
-        Column("optima", number=False),
-        Column("neighbours"),
-        Column("accuracy", group="ours"),
-        Column("always the most frequent", group="ours"),
-        Column("time lost", "% (mean)", group="ours"),
-        Column("time lost", "% (worst)", group="ours"),
-        Column("accuracy", group="paper"),
-        Column("always the most frequent", group="paper"),
-    ]
-    rows = []
+    entries = []
     for case in every:
         for name, optima in (("observed", case.observed), ("corrected", case.corrected)):
-            found = _classified(optima, case.rows)
-            theirs = [
+            paper = (
                 facts.get(f"accuracy_{name}_{case.dtype}", "–"),
                 facts.get(f"null_accuracy_{case.dtype}", "–"),
-            ]
-            cells = [Cell(case.title), Cell(name)]
-            cells += [
-                Cell(text)
-                for text in (
-                    ["–"] * 5
-                    if found is None
-                    else [
-                        wording.count(found.neighbours),
-                        wording.fixed(found.accuracy, 2),
-                        wording.fixed(found.null_accuracy, 2),
-                        wording.fixed(found.loss_percent, 2),
-                        wording.fixed(found.worst_loss_percent, 2),
-                    ]
-                )
-            ]
-            rows.append(Row([*cells, *(Cell(text, role="theirs") for text in theirs)]))
-    yield Table(
-        f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from",
-        columns,
-        rows,
-    )
+            )
+            entries.append(Learnt(case.title, name, optima, case.rows, paper))
+    caption = f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from"
+    yield neighbours_table(caption, entries, SIZE, CHOICE)
     yield Text(
         "Accuracy counts the very same choice; the time lost says what a miss is worth. With some "
         "ten test sizes, one more or less of them moves the accuracy by .1.",
         "note",
     )
-
-
-def _classified(optima: pd.DataFrame, rows: pd.DataFrame) -> Classification | None:
-    """None where every size has the same optimum, so that there is nothing to tell apart."""
-    if optima[CHOICE].nunique() < 2:
-        return None
-    return classify_optima(optima, rows, SEED)
 
 
 def _transfer(study: StudyData, every: list[Case]) -> list[Section]:

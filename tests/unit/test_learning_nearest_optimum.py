@@ -185,6 +185,25 @@ def test_size_and_choice_may_be_named(domain: Domain) -> None:
     assert (summary["size"], summary["choice"], summary["optima"]) == ("batch", "threads", 2)
 
 
+def test_a_choice_may_be_derived_from_tunables(tridiagonal_spec: Spec) -> None:
+    domain = Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "m1": [0, 8], "m2": [0, 8]})
+    depths = {1000: (0, 0), 10_000: (0, 0), 10**6: (8, 0), 10**7: (8, 8), 10**8: (8, 8)}
+    rows = []
+    for n, best in depths.items():
+        for m1, m2 in ((0, 0), (8, 0), (8, 8)):
+            time_ms = 1.0 if (m1, m2) == best else 2.0
+            rows.append(row(domain.spec, "large", {"n": n}, m1=m1, m2=m2, time_ms=time_ms))
+    recommender = Nearest(domain, choice="depth", neighbours=1).fit(pd.DataFrame(rows))
+    found = first(recommender, "large", [2000, 900_000, 20_000_000])
+    assert found[["m1", "m2"]].to_numpy().tolist() == [[0, 0], [8, 0], [8, 8]]
+    # Three neighbours of 10^6 vote: none, one and two recursions, and the fewest win.
+    voted = Nearest(domain, choice="depth", neighbours=3).fit(pd.DataFrame(rows))
+    assert first(voted, "large", [10**6])[["m1", "m2"]].to_numpy().tolist() == [[0, 0]]
+    for wrong in ("rows", "subsystems", "itemsize"):
+        with pytest.raises(UserError, match="derived from tunables"):
+            Nearest(domain, choice=wrong)
+
+
 def test_times_of_what_is_asked_have_no_part(domain: Domain) -> None:
     rows = sweep(domain.spec)
     recommender = Nearest(domain, neighbours=3).fit(rows[rows["n"] != 4000])
@@ -227,7 +246,11 @@ def test_no_trend_is_one_line_that_says_what_to_do(domain: Domain) -> None:
     [
         ({"size": "dtype"}, "size", "unknown integer parameter of the problem 'dtype'"),
         ({"size": 4}, "size", "allowed: batch, n"),
-        ({"choice": "stage2"}, "choice", "unknown integer tunable 'stage2'"),
+        (
+            {"choice": "stage2"},
+            "choice",
+            "unknown integer tunable or name derived from tunables 'stage2'",
+        ),
         ({"choice": "thread"}, "choice", "did you mean 'threads'"),
         ({"corrected": 1}, "corrected", "1 is neither true nor false"),
         ({"corrected": "yes"}, "corrected", "'yes' is neither true nor false"),

@@ -80,7 +80,9 @@ def test_every_row_is_whole_and_names_its_source(path: Path) -> None:
     assert all(cell == cell.strip() for row in rows for cell in row)
 
 
-@pytest.mark.parametrize("study", ["tridiagonal_subsystem", "tridiagonal_streams"])
+@pytest.mark.parametrize(
+    "study", ["tridiagonal_subsystem", "tridiagonal_recursion", "tridiagonal_streams"]
+)
 def test_no_fact_is_given_twice(study: str) -> None:
     rows = pd.read_csv(PUBLISHED / f"{study}_facts.csv", dtype=str)
     assert rows["fact"].is_unique
@@ -216,20 +218,29 @@ def test_corrected_optima_of_single_precision_never_fall(float32: pd.DataFrame) 
         ("accuracy_observed_float32", 0.8),
         ("accuracy_corrected_float32", 1.0),
         ("null_accuracy_float32", 0.4),
-        ("accuracy_recursions_a5000", 1.0),
-        ("null_accuracy_recursions_a5000", 0.5),
         ("speed_up_larger_m", 1.7),
-        ("speed_up_recursion", 1.17),
         ("n_neighbors", 1),
         ("sub_system_sizes_tested_least", 11),
         ("sub_system_sizes_tested_most", 18),
         ("threads_per_block", 256),
-        ("recursions_that_pay_most", 3),
-        ("second_level_m_fixed", 10),
     ],
 )
 def test_facts_of_the_sub_system_size(fact: str, value: float) -> None:
     assert float(facts("tridiagonal_subsystem")[fact]) == value
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [
+        ("accuracy_recursions_a5000", 1.0),
+        ("null_accuracy_recursions_a5000", 0.5),
+        ("speed_up_recursion", 1.17),
+        ("recursions_that_pay_most", 3),
+        ("second_level_m_fixed", 10),
+    ],
+)
+def test_facts_of_recursion(fact: str, value: float) -> None:
+    assert float(facts("tridiagonal_recursion")[fact]) == value
 
 
 # Streams

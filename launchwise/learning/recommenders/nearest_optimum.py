@@ -18,8 +18,9 @@ from launchwise.learning.series import (
     BySize,
     Series,
     by_nearness,
+    choices_in,
     fastest_rows,
-    integer_tunable,
+    integer_choice,
     nearest_series,
     places_in,
     rows_of_cases,
@@ -33,13 +34,13 @@ class NearestOptimumRecommender(Recommender):
     """Gives a problem what was best for the training sizes nearest in log(size).
 
     ``size`` is an integer parameter of the problem, ``choice`` an integer tunable (each the first
-    of the spec where it is None). The optimum of a size is its best ``choice``, observed, or
-    (``corrected``) the one of a trend that never falls as the size grows; all other tunables are
-    those of the fastest row of that size and choice. ``neighbours`` sizes vote on the choice, of
-    equal votes the smallest wins; the configuration is that of the nearest size with the choice.
-    Where it is not feasible those of the nearest sizes follow, then the baseline. A GPU or a
-    combination of other parameters that was not in training is answered from the nearest
-    (:func:`launchwise.learning.series.nearest_series`).
+    of the spec where it is None) or a name derived from tunables, such as a depth. The optimum of a
+    size is its best ``choice``, observed, or (``corrected``) the one of a trend that never falls as
+    the size grows; all other tunables are those of the fastest row of that size and choice.
+    ``neighbours`` sizes vote on the choice, of equal votes the smallest wins; the configuration is
+    that of the nearest size with the choice. Where it is not feasible those of the nearest sizes
+    follow, then the baseline. A GPU or a combination of other parameters that was not in training
+    is answered from the nearest (:func:`launchwise.learning.series.nearest_series`).
     """
 
     defaults: ClassVar[dict[str, Any]] = {
@@ -54,7 +55,7 @@ class NearestOptimumRecommender(Recommender):
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)
         self._size = size_parameter(domain.spec, self.parameters["size"])
-        self._choice = integer_tunable(domain.spec, self.parameters["choice"])
+        self._choice = integer_choice(domain.spec, self.parameters["choice"])
         corrected, neighbours = (self.parameters[name] for name in ("corrected", "neighbours"))
         if not isinstance(corrected, bool):
             message = f"{corrected!r} is neither true nor false"
@@ -94,6 +95,7 @@ class NearestOptimumRecommender(Recommender):
 
     def _optima(self, series: Series, rows: pd.DataFrame) -> BySize:
         names = (self._size, self._choice)
+        rows = rows.assign(**{self._choice: choices_in(rows, self._choice, self.domain.spec)})
         try:
             if self.parameters["corrected"]:
                 found = corrected_optima(rows, *names)
@@ -114,6 +116,7 @@ class NearestOptimumRecommender(Recommender):
             configuration_codes(one.configurations, spec.tunable_columns, spec)
             for one in self._known
         ]
+        self._choices = [choices_in(one.configurations, self._choice, spec) for one in self._known]
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by place among the preferred configurations of a case, the baseline after them."""
@@ -129,7 +132,7 @@ class NearestOptimumRecommender(Recommender):
         number = nearest_series([one.series for one in self._known], case, self.domain)
         known = self._known[number]
         order = by_nearness(known.sizes, case.problem[self._size])
-        choices = known.configurations[self._choice].to_numpy()[order]
+        choices = self._choices[number][order]
         values, votes = np.unique(choices[: self.parameters["neighbours"]], return_counts=True)
         voted = order[(choices == values[votes.argmax()]).argmax()]
         found: list[int] = self._codes[number][[voted, *order]].tolist()
