@@ -31,7 +31,7 @@ all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
 
 test: $(VENV)/.stamp-dev
-	$(ACTIVATE) pytest $(PYTEST_ARGS)
+	$(ACTIVATE) pytest -n $(CORES) --dist loadfile $(PYTEST_ARGS)
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check

@@ -263,4 +263,4 @@ def test_configuration_names_are_short() -> None:
     assert wording.configuration(named, many) == said
     form, meaning = wording.configuration_key(many)[0]
     assert form == "strided"
-    assert "what is not named: m=10, m1=0" in meaning
+    assert "what is not named: m=10, threads=256, m1=0" in meaning
