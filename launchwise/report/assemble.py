@@ -16,6 +16,7 @@ from launchwise.report import (
     sections,
     streams,
     subsystem,
+    tunables,
     wording,
 )
 from launchwise.report.blocks import Section
@@ -68,6 +69,7 @@ def _study(study: StudyData, published: dict[str, Path]) -> Section:
         *_own(study, published),
         models.tables_of(study),
         sections.tiles(study, best),
+        tunables.tunables(study),
         sections.compared(study, best),
         sections.landscape(study, best),
         sections.predictions(study),
