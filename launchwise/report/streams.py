@@ -192,7 +192,50 @@ def _stages(study: StudyData, every: list[Case]) -> Figure:
     )
 
 
+def _overheads(study: StudyData, every: list[Case]) -> Figure:
+    """The surface overhead(n, streams), a line a number of streams."""
+    counts = sorted({int(count) for case in every for count in case.rows[CHOICE] if count > 1})
+    panels = []
+    for case in every:
+        traces = []
+        shown = case.rows["overhead_ms"].where(case.rows["overhead_ms"] > 0)
+        for place, count in enumerate(counts):
+            own = case.rows[CHOICE] == count
+            sizes = case.rows.loc[own, SIZE]
+            name, colour = f"{count} streams", theme.colour(place)
+            template = f"{SIZE}=%{{x}}: %{{y:.4g}} ms"
+            law = pd.Series(case.overhead_law.predict(sizes, count))
+            traces += [
+                theme.dots(
+                    sizes, shown[own], name=name, colour_=colour, size=5.5, template=template
+                ),
+                theme.line(
+                    sizes,
+                    law.where(law > 0),
+                    name=f"{name}, law",
+                    place=place,
+                    template=template,
+                    markers=False,
+                ),
+            ]
+        x = theme.log_axis(f"{SIZE} (rows)", case.rows[SIZE])
+        panels.append(
+            Panel(case.title, traces, theme.layout(x, theme.log_axis("ms", shown.dropna())))
+        )
+    return Figure(
+        id=f"{study.name}-overhead",
+        caption=(
+            "What streams add to what they cannot hide: dots are measured, lines the law that was "
+            "chosen. Overheads below 0 are the noise of measuring and not drawn."
+        ),
+        alt=f"Dots and lines: milliseconds of overhead against {SIZE}, by number of streams.",
+        panels=panels,
+        keys=theme.keys(f"{count} streams" for count in counts),
+    )
+
+
 def _laws(study: StudyData, every: list[Case], published: Mapping[str, Records]) -> Iterator[Block]:
+    yield _overheads(study, every)
     yield _fits(every, published)
     yield Text(
         "Fitted to three quarters of the sizes, chosen among several forms by cross-validation on "

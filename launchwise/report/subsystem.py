@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.optima import (
     corrected_optima,
     corrections_by_rank,
@@ -41,6 +42,11 @@ FEWEST = 4
 
 DRAWN = 6
 """Sizes whose times are drawn against m."""
+
+ALIGNED_BYTES = 256
+"""What cudaMalloc aligns to: parts of an array begin there as well if each has a multiple of it."""
+
+ITEMSIZE = {"float32": 4, "float64": 8}
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,13 @@ def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
         Section(
             f"{study.name}-optima",
             "The best sub-system size",
-            [*_lead(every), _times(study, every), _trend(study, every, published), *_tables(every)],
+            [
+                *_lead(every),
+                _times(study, every),
+                _trend(study, every, published),
+                *_alignment(every),
+                *_tables(every),
+            ],
         ),
         Section(f"{study.name}-heuristic", "A rule from it", list(_heuristic(every, published))),
         *_transfer(study, every),
@@ -182,6 +194,32 @@ def _published_trend(published: Mapping[str, Records], dtype: str) -> pd.DataFra
             CHOICE: [float(record["m_corrected"]) for record in known],
         }
     )
+
+
+def _alignment(every: list[Case]) -> Iterator[Block]:
+    """What sub-systems of whole pieces of memory are worth where streams cut the data."""
+    found = []
+    for case in every:
+        rows = case.rows[case.rows["streams"] > 1]
+        whole = rows[CHOICE] * ITEMSIZE[case.dtype] % ALIGNED_BYTES == 0
+        best = pd.DataFrame(
+            {
+                "aligned": rows[whole].groupby(SIZE)["time_ms"].min(),
+                "others": rows[~whole].groupby(SIZE)["time_ms"].min(),
+            }
+        ).dropna()
+        if best.empty:
+            continue
+        ratio = (best["others"] / best["aligned"]).to_numpy()
+        text = (
+            f"where streams cut the data, sub-systems of whole {ALIGNED_BYTES} bytes ({CHOICE} a "
+            f"multiple of {ALIGNED_BYTES // ITEMSIZE[case.dtype]}) are the fastest at "
+            f"{int((ratio > 1).sum())} of {len(ratio)} sizes; the best of them is "
+            f"{wording.fixed(geometric_mean(ratio), 3)} times as fast as the best of the others."
+        )
+        found.append((f"{case.title}:", text))
+    if found:
+        yield Bullets(found)
 
 
 def _tables(every: list[Case]) -> Iterator[Block]:

@@ -81,7 +81,15 @@ def test_the_sections_say_what_streams_are_worth(
     assert f"worth up to {best:.2f} times" in said
     figures = [block for block in gain.blocks if isinstance(block, Figure)]
     assert [len(figure.panels[0].data) for figure in figures] == [len(STREAMS) - 1, 7]
-    fits = laws.blocks[0]
+    overhead, fits = laws.blocks[:2]
+    assert isinstance(overhead, Figure)
+    # Dots and a line for each number of streams; the law that made the times goes through them.
+    traces = overhead.panels[0].data
+    assert len(traces) == 2 * (len(STREAMS) - 1)
+    for dots, law in zip(traces[::2], traces[1::2], strict=True):
+        pairs = [pair for pair in zip(dots["y"], law["y"], strict=True) if None not in pair]
+        assert len(pairs) > len(SIZES) / 2
+        assert np.median([abs(measured / drawn - 1) for measured, drawn in pairs]) < 0.1
     assert isinstance(fits, Table)
     assert [row.cells[0].text for row in fits.rows[-2:]] == ["published, RTX 2080 Ti"] * 2
     fold = next(block for block in laws.blocks if isinstance(block, Fold))

@@ -92,6 +92,22 @@ def test_the_sections_say_what_the_optima_are(
     assert [row.cells[-1].text for row in pairs.rows] == ["10.00", "10.00"]
 
 
+def test_alignment_is_told_where_streams_cut_the_data(made: StudyData) -> None:
+    one = sweep("one")
+    (optima, *_) = own(made, {})
+    assert len([block for block in optima.blocks if isinstance(block, Bullets)]) == 1
+    # At 1e6 rows and more there are streams: 256 bytes are 32 rows, and best m are 32, 64 and 64.
+    cut = one.assign(streams=1 + 7 * (one["n"] >= 1_000_000))
+    study = dataclasses.replace(made, sweeps={"one": cut}, _known={})
+    (optima, *_) = own(study, {})
+    said = [block for block in optima.blocks if isinstance(block, Bullets)][1].items
+    assert len(said) == 1
+    assert "(m a multiple of 32) are the fastest at 3 of 3 sizes" in said[0][1]
+    # The others, 4, 8 and 16, are one, two and two steps away.
+    gain = (1.1 * 1.2 * 1.2) ** (1 / 3)
+    assert f"{gain:.3f} times as fast as the best of the others" in said[0][1]
+
+
 def test_the_page_is_made_of_them(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
