@@ -89,7 +89,7 @@ def test_the_sections_say_what_streams_are_worth(
     for dots, law in zip(traces[::2], traces[1::2], strict=True):
         pairs = [pair for pair in zip(dots["y"], law["y"], strict=True) if None not in pair]
         assert len(pairs) > len(SIZES) / 2
-        assert np.median([abs(measured / drawn - 1) for measured, drawn in pairs]) < 0.1
+        assert np.median([abs(measured / drawn - 1) for measured, drawn in pairs]) < 0.15
     assert isinstance(fits, Table)
     assert [row.cells[0].text for row in fits.rows[-2:]] == ["published, RTX 2080 Ti"] * 2
     fold = next(block for block in laws.blocks if isinstance(block, Fold))
