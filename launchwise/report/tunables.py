@@ -57,7 +57,8 @@ def tunables(study: StudyData) -> Section | None:
         Text(
             "How much slower the best configuration becomes when a tunable has the same value at "
             "every problem and all others are chosen freely. A tunable whose best single value "
-            "loses little need not be tuned."
+            "loses little need not be tuned. What only some variants have counts with those alone, "
+            "against the best of all."
         )
     ]
     for gpu in study.gpus:
