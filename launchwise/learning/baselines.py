@@ -14,10 +14,10 @@ from launchwise.learning.regression import WORST, Prior, distances
 from launchwise.learning.splits import case_codes
 
 
-class Untiled(Recommender):
+class Untuned(Recommender):
     """The workload's baseline: what is used when nobody chooses."""
 
-    title = "untiled"
+    title = "untuned"
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Nothing to learn."""
@@ -155,7 +155,7 @@ def _problem_names(domain: Domain) -> list[str]:
 
 
 BASELINES: dict[str, type[Recommender]] = {
-    "untiled": Untiled,
+    "untuned": Untuned,
     "best_on_average": BestOnAverage,
     "nearest_size": NearestSize,
     "nearest_gpu": NearestGpu,

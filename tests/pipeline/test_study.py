@@ -90,12 +90,12 @@ def test_every_test_problem_is_judged_by_every_model(study: Project, acoustic_sp
     paper = found[found["split"] == "paper"]
     assert set(paper["n"]) == set(TEST)
     counts = paper.groupby("model").size()
-    assert {"tree", "c45", "untiled", "best_on_average", "nearest_size", "oracle"} <= set(
+    assert {"tree", "c45", "untuned", "best_on_average", "nearest_size", "oracle"} <= set(
         counts.index
     )
     assert set(counts) == {len(GPUS) * len(TEST) * 6}
     assert (paper.loc[paper["model"] == "oracle", "fraction"] == 1).all()
-    assert (paper.loc[paper["model"] == "untiled", "improvement"] == 1).all()
+    assert (paper.loc[paper["model"] == "untuned", "improvement"] == 1).all()
 
 
 def test_the_best_time_is_the_sweeps_own(study: Project) -> None:

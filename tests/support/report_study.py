@@ -129,9 +129,9 @@ def evaluation(spec: Spec, gpus: list[str]) -> pd.DataFrame:
         if gpu not in gpus:
             continue
         best = int(np.argmin(times))
-        picks = {"oracle": best, "untiled": 0, "knn": 1, "tree": 2}
+        picks = {"oracle": best, "untuned": 0, "knn": 1, "tree": 2}
         for model, pick in picks.items():
-            role = {"oracle": "oracle", "untiled": "baseline"}.get(model, "model")
+            role = {"oracle": "oracle", "untuned": "baseline"}.get(model, "model")
             time = times[pick]
             rows.append(
                 {

@@ -373,5 +373,5 @@ def test_from_sweep_to_evaluation(
     assert (table["n"] == 100).all()
     assert (table["fraction"] <= 1 + 1e-12).all()
     assert of(table, "t", 100)["improvement"] > of(table, "random_1", 100)["improvement"]
-    assert of(table, "untiled", 100)["improvement"] == 1.0
+    assert of(table, "untuned", 100)["improvement"] == 1.0
     assert of(table, "random_20", 100)["time_ms"] < of(table, "random_1", 100)["time_ms"]

@@ -481,7 +481,7 @@ def best_of(rows: pd.DataFrame, case: Case, domain: Domain) -> list[Any]:
 def test_baselines_answer_what_their_names_say(domain: Domain, rows: pd.DataFrame) -> None:
     columns = domain.spec.tunable_columns
     spec = domain.spec
-    assert set(baseline_ranks("untiled", domain, rows, cases(ASKED))["variant"]) == {"linear"}
+    assert set(baseline_ranks("untuned", domain, rows, cases(ASKED))["variant"]) == {"linear"}
     # 310 is next to 300 on the same GPU.
     asked = cases((310,))
     found = baseline_ranks("nearest_size", domain, rows, asked)

@@ -149,7 +149,7 @@ def test_study_without_models_published_tables_or_predictions() -> None:
     bare.predictions = bare.predictions.iloc[:0]
     bare.models = {}
     for part in bare.facts["splits"]["sizes"].values():
-        part["models"] = {"untiled": part["models"]["untiled"]}
+        part["models"] = {"untuned": part["models"]["untuned"]}
     found = page_of(bare)
     assert "No model was evaluated on big." in found
     assert 'id="tiny-predicted"' not in found
@@ -230,7 +230,7 @@ def test_published_table_without_a_source_is_refused(tmp_path: Path) -> None:
 def test_summaries_hold_every_model_and_gpu() -> None:
     tiny = study()
     models = assemble.model_summary(tiny)
-    assert set(models["model"]) == {"oracle", "untiled", "knn", "tree"}
+    assert set(models["model"]) == {"oracle", "untuned", "knn", "tree"}
     chosen = assemble.configuration_summary(tiny)
     assert list(chosen["gpu"]) == ["big", "big.sm4"]
     assert isinstance(chosen, pd.DataFrame)
