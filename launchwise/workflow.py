@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Collection, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 from launchwise.errors import UserError, unknown
 from launchwise.experiment import Experiment, load_experiment
+from launchwise.imports import ROOT, library_files
 from launchwise.learning.recommenders import kinds
 from launchwise.measuring.cards import cards
-from launchwise.measuring.compile import SOURCES
+from launchwise.measuring.compile import deciding_files
 from launchwise.settings import Settings
 from launchwise.space import Problem
 from launchwise.typed import read_yaml
-
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = "launchwise"
 
 
 def readable(path: str, overlays: Collection[str | Path] = ()) -> str:
@@ -135,9 +131,8 @@ def _inside(path: Path) -> Path:
 
 
 def sources(folder: str) -> list[str]:
-    """Files of a workload that its kernels are made from."""
-    found = [path for glob in SOURCES for path in (ROOT / folder).glob(glob)]
-    return sorted(str(_inside(path)) for path in found)
+    """Files that decide what the kernels of a workload compute, and how they are run."""
+    return sorted(str(_inside(path)) for path in deciding_files(ROOT / folder))
 
 
 def problems_for(
@@ -179,7 +174,6 @@ def pattern(names: Any) -> str:
     return "|".join(re.escape(str(name)) for name in names) or "(?!)"
 
 
-@cache
 def code(script: str) -> list[str]:
     """Library files that a script stands on, found by following its imports.
 
@@ -191,35 +185,4 @@ def code(script: str) -> list[str]:
         Path from the root of the project, such as ``scripts/clean.py``. A module of the library
         (one that a rule runs as a process of its own) is in the list itself.
     """
-    queue = [ROOT / script]
-    found = {path for path in queue if path.is_relative_to(ROOT / PACKAGE)}
-    while queue:
-        path = queue.pop()
-        for module in _imports(path):
-            for file in _files_of(module):
-                if file not in found:
-                    found.add(file)
-                    queue.append(file)
-    return sorted(str(path.relative_to(ROOT)) for path in found)
-
-
-@cache
-def _imports(path: Path) -> frozenset[str]:
-    """Names of this package that a file imports anywhere, functions included."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-            # `from package import name`: the name may be a module of its own.
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in names if name.split(".")[0] == PACKAGE)
-
-
-def _files_of(module: str) -> list[Path]:
-    """The file of a module and the ``__init__`` of every package above it."""
-    parts = module.split(".")
-    files = [ROOT.joinpath(*parts[:depth], "__init__.py") for depth in range(1, len(parts) + 1)]
-    files.append(ROOT.joinpath(*parts).with_suffix(".py"))
-    return [path for path in files if path.is_file()]
+    return [str(path.relative_to(ROOT)) for path in library_files([ROOT / script])]

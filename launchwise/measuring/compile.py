@@ -16,11 +16,15 @@ from typing import Any
 
 from launchwise.builds import Build, spread, translation_unit
 from launchwise.errors import UserError
+from launchwise.imports import ROOT, library_files
 from launchwise.measuring.bundle import write_bundle
 from launchwise.spec import Spec
 from launchwise.storage import digest, digest_files
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
+MEASURING = ROOT / "launchwise" / "cuda" / "child.py"
+"""What every measuring process runs."""
+
 SOURCES = ("*.cu", "*.cuh", "*.h", "*.py", "spec.yaml")
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<symbol>\w+)'")
@@ -102,8 +106,19 @@ class Compiler:
 
 def fingerprint(folder: Path, release: str) -> str:
     """Hash of everything that decides what the kernels of ``folder`` compute and how fast."""
-    sources = [path for pattern in SOURCES for path in folder.glob(pattern)]
-    return digest([digest_files(sources), FLAGS, release])
+    return digest([digest_files(deciding_files(folder)), FLAGS, release])
+
+
+def deciding_files(folder: Path) -> list[Path]:
+    """Files of a workload, and what they import of the library that not every sweep stands on.
+
+    A workload whose host side is part of the library, such as the tridiagonal solver's, is another
+    one when that changes.
+    """
+    own = [path for pattern in SOURCES for path in folder.glob(pattern)]
+    shared = set(library_files([MEASURING]))
+    code = library_files([path for path in own if path.suffix == ".py"], lazy=False)
+    return [*own, *(path for path in code if path not in shared)]
 
 
 def compile_unit(unit: str, folder: Path, arch: str) -> bytes:

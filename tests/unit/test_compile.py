@@ -12,8 +12,15 @@ import pytest
 from launchwise import space
 from launchwise.builds import Build
 from launchwise.errors import UserError
+from launchwise.imports import ROOT
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import compile_bundle, fingerprint, nvcc_release, parse_resources
+from launchwise.measuring.compile import (
+    compile_bundle,
+    deciding_files,
+    fingerprint,
+    nvcc_release,
+    parse_resources,
+)
 from launchwise.spec import Spec, load_spec
 from launchwise.workload import builds_in_order, load_workload
 
@@ -103,6 +110,17 @@ def test_the_fingerprint_follows_every_source_and_the_compiler(
     assert len(seen) == 6
     (folder / "README.md").write_text("changed")
     assert fingerprint(folder, "13.0") in seen
+
+
+def test_what_a_workload_alone_imports_of_the_library_decides_as_well() -> None:
+    def of_library(workload: str) -> set[str]:
+        found = deciding_files(ROOT / "kernels" / workload)
+        return {path.name for path in found if path.is_relative_to(ROOT / "launchwise")}
+
+    # How streams are driven is half of what is measured; what every sweep stands on is no part.
+    assert {"plan.py", "launches.py", "host.py"} <= of_library("tridiagonal")
+    assert not of_library("tridiagonal") & {"measure.py", "workload.py", "solver.py", "features.py"}
+    assert of_library("acoustic") == set()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
-from launchwise import workflow
+from launchwise import imports, workflow
 from launchwise.experiment import Experiment, load_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,16 +68,15 @@ def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts" / "s.py").write_text("from launchwise import a\n")
     monkeypatch.setattr(workflow, "ROOT", tmp_path)
-    workflow.code.cache_clear()
-    try:
-        found = workflow.code("scripts/s.py")
-        child = workflow.code("launchwise/c.py")
-    finally:
-        workflow.code.cache_clear()
+    monkeypatch.setattr(imports, "ROOT", tmp_path)
+    found = workflow.code("scripts/s.py")
+    child = workflow.code("launchwise/c.py")
     everything = ["launchwise/__init__.py", "launchwise/a.py", "launchwise/c.py"]
     everything += ["launchwise/deep/__init__.py", "launchwise/deep/b.py"]
     assert found == everything
     assert child == everything
+    eager = imports.library_files([tmp_path / "scripts" / "s.py"], lazy=False)
+    assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
 
 
 def rules() -> list[tuple[str, str, str]]:
