@@ -28,6 +28,18 @@ TIE = 1e-9
 """Part of a time that leaving an observed optimum must gain, at least."""
 
 
+def with_a_choice(
+    rows: pd.DataFrame, size: str = "n", choice: str = "m", time: str = "time_ms"
+) -> pd.DataFrame:
+    """Rows of sizes that have a time for more than one choice.
+
+    A size that was measured with one choice only, for another study, has no optimum, and a trend
+    that must pass there would be drawn to it.
+    """
+    timed = rows[rows[time].notna()]
+    return rows[rows[size].map(timed.groupby(size)[choice].nunique()) > 1]
+
+
 def observed_optima(
     rows: pd.DataFrame, size: str = "n", choice: str = "m", time: str = "time_ms"
 ) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from launchwise.learning.optima import (
     observed_optima,
     transfer_losses,
     transfer_summary,
+    with_a_choice,
 )
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
@@ -70,8 +71,9 @@ def cases(study: StudyData) -> list[Case]:
     """The cases of a study that were measured for enough sizes, with their optima."""
     found = []
     for gpu, measured in study.measured.groupby("gpu", sort=True):
-        for kind, rows in kinds_of(study, measured):
-            if (rows.groupby(SIZE)[CHOICE].nunique() > 1).sum() < FEWEST:
+        for kind, part in kinds_of(study, measured):
+            rows = with_a_choice(part, SIZE, CHOICE)
+            if rows[SIZE].nunique() < FEWEST:
                 continue
             optima = observed_optima(rows), corrected_optima(rows)
             found.append(Case(str(gpu), kind, str(rows["dtype"].iloc[0]), rows, *optima))

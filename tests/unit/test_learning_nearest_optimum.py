@@ -161,7 +161,8 @@ def test_what_is_not_feasible_falls_to_the_next_size_and_then_to_the_baseline(
 
 
 def test_optima_are_candidates(tridiagonal_spec: Spec) -> None:
-    rows = sized(tridiagonal_spec, {100: 64, 300: 20})
+    slow = row(tridiagonal_spec, "large", {"n": 100}, m=20, time_ms=3.0)
+    rows = pd.concat([sized(tridiagonal_spec, {100: 64, 300: 20}), pd.DataFrame([slow])])
     narrow = Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "m": [4, 20], "streams": [1]})
     found = first(Nearest(narrow, corrected=False).fit(rows), "large", [100, 300])
     assert found["m"].tolist() == [4, 20]
@@ -183,6 +184,13 @@ def test_size_and_choice_may_be_named(domain: Domain) -> None:
     assert found == [128, 256]
     summary = recommender.summary()
     assert (summary["size"], summary["choice"], summary["optima"]) == ("batch", "threads", 2)
+
+
+def test_a_size_with_one_choice_has_no_say(domain: Domain) -> None:
+    rows = sized(domain.spec, {1000: 32, 100_000: 64})
+    alone = row(domain.spec, "large", {"n": 10_000}, m=4, time_ms=1.0)
+    recommender = Nearest(domain).fit(pd.concat([rows, pd.DataFrame([alone])]))
+    assert first(recommender, "large", [1000, 10_000, 100_000])["m"].tolist() == [32, 32, 64]
 
 
 def test_a_choice_may_be_derived_from_tunables(tridiagonal_spec: Spec) -> None:

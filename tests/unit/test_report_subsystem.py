@@ -92,6 +92,16 @@ def test_the_sections_say_what_the_optima_are(
     assert [row.cells[-1].text for row in pairs.rows] == ["10.00", "10.00"]
 
 
+def test_a_size_with_one_choice_has_no_say(made: StudyData) -> None:
+    # As the study of streams measures them: m = 10 alone.
+    rows = sweep("one")
+    others = rows[rows["m"] == 4].assign(n=lambda table: 2 * table["n"], m=10)
+    sweeps = {"one": pd.concat([rows, others], ignore_index=True)}
+    (one,) = cases(dataclasses.replace(made, sweeps=sweeps, _known={}))
+    assert one.corrected["n"].tolist() == SIZES
+    assert one.corrected["m"].tolist() == BEST["one"]
+
+
 def test_alignment_is_told_where_streams_cut_the_data(made: StudyData) -> None:
     one = sweep("one")
     (optima, *_) = own(made, {})

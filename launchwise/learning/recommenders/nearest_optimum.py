@@ -12,7 +12,7 @@ import pandas as pd
 
 from launchwise.errors import UserError
 from launchwise.learning.features import Domain, configuration_codes
-from launchwise.learning.optima import corrected_optima, observed_optima
+from launchwise.learning.optima import corrected_optima, observed_optima, with_a_choice
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.series import (
     BySize,
@@ -96,6 +96,8 @@ class NearestOptimumRecommender(Recommender):
     def _optima(self, series: Series, rows: pd.DataFrame) -> BySize:
         names = (self._size, self._choice)
         rows = rows.assign(**{self._choice: choices_in(rows, self._choice, self.domain.spec)})
+        chosen = with_a_choice(rows, *names)
+        rows = rows if chosen.empty else chosen
         try:
             if self.parameters["corrected"]:
                 found = corrected_optima(rows, *names)
