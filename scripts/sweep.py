@@ -93,9 +93,7 @@ def main(
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         journal = stack.enter_context(Journal(journal_path, fingerprint, spec.key_columns))
         if shards > 1:
-            owner = journal_path.stem
-            mark = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
-            claims = Claims(journal_path.parent / "claims" / mark, owner, shards, problems)
+            claims = claims_of(journal_path, fingerprint, shards, method, problems)
             shard = shard.sharing(claims, journal.rows)
         progress = stack.enter_context(Progress(shard.size(), profile.name))
         progress.skip(len(shard.own(journal.rows)))
@@ -104,6 +102,14 @@ def main(
     table = rows_to_table(rows, notes, spec, profile.ceilings)
     facts = {"fingerprint": fingerprint, "versions": versions(), "seconds": seconds_of(notes)}
     write_table(output, table, measurement_schema(spec), facts)
+
+
+def claims_of(
+    journal: Path, fingerprint: str, shards: int, method: Method, problems: list[Problem]
+) -> Claims:
+    """Who measures what of a sweep; another sweep, or another number of shards, begins anew."""
+    sweep = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
+    return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
 
 
 def labels_of(spec: Spec, profile: GpuProfile, card: Card, toolkit: str) -> dict[str, str]:

@@ -32,15 +32,14 @@ struct Joined {
 };
 
 // Reduces all sub-systems of the block. `scratch`: 12 words a thread, and eight.
-template <typename RowOf>
-__device__ __forceinline__ Joined join(RowOf own, int count, int subsystems, REAL *scratch) {
+__device__ __forceinline__ Joined join(const Own &own, int subsystems, REAL *scratch) {
     REAL *ends = scratch + 12 * blockDim.x;
     const int between = 2 * subsystems - 2, number = threadIdx.x;
     const InShared now{scratch, between, 2 * static_cast<int>(blockDim.x)};
     const InShared next{scratch + 6 * blockDim.x, between, now.apart};
-    if (number < subsystems) {
+    if (own.count) {
         Row<REAL> up, down;
-        reduce<REAL>(own, count, up, down);
+        reduce<REAL>(own, own.count, up, down);
         Row<REAL> *outer = reinterpret_cast<Row<REAL> *>(ends);
         if (number == 0)
             outer[0] = up;
@@ -70,10 +69,8 @@ extern "C" __global__ void KERNEL(reduce)(
     DYNAMIC_SHARED(REAL, shared);
     const Tile tile(rows, m, subsystems);
     fetch(tile, a, b, c, d, shared);
-    const long long number = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
-    const int count = number < subsystems ? Share(number, subsystems, rows, m).count : 0;
-    const Joined joined =
-        join(Own(tile, shared), count, own_subsystems(subsystems), shared + 4 * tile.words);
+    const Own own(tile, shared, rows, subsystems);
+    const Joined joined = join(own, own_subsystems(subsystems), shared + 4 * tile.words);
     if (threadIdx.x == 0)
         put_interface(up_a, up_b, up_c, up_d, blockIdx.x, joined.up(), joined.down());
 }
@@ -85,25 +82,13 @@ extern "C" __global__ void KERNEL(substitute)(
     DYNAMIC_SHARED(REAL, shared);
     const Tile tile(rows, m, subsystems);
     fetch(tile, a, b, c, d, shared);
-    const long long number = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
-    const int count = number < subsystems ? Share(number, subsystems, rows, m).count : 0;
-    const Own own(tile, shared);
-    const Joined joined = join(own, count, own_subsystems(subsystems), shared + 4 * tile.words);
-    REAL *kept_c = shared + 2 * tile.words, *kept_d = shared + 3 * tile.words;
-    if (number < subsystems) {
+    const Own own(tile, shared, rows, subsystems);
+    const Joined joined = join(own, own_subsystems(subsystems), shared + 4 * tile.words);
+    if (own.count) {
         const REAL x_first = interface_x[2 * blockIdx.x], x_last = interface_x[2 * blockIdx.x + 1];
         const int i = 2 * static_cast<int>(threadIdx.x);
-        // What a row leaves takes the place of its own c and d.
-        substitute<REAL>(
-            own, count, joined.unknown(i, x_first, x_last), joined.unknown(i + 1, x_first, x_last),
-            [&](int k, REAL c_kept, REAL d_kept) {
-                kept_c[own.at(k)] = c_kept;
-                kept_d[own.at(k)] = d_kept;
-            },
-            [&](int k) { return kept_c[own.at(k)]; },
-            [&](int k) { return kept_d[own.at(k)]; },
-            [&](int k, REAL value) { kept_d[own.at(k)] = value; });
+        own.solve(joined.unknown(i, x_first, x_last), joined.unknown(i + 1, x_first, x_last));
     }
     __syncthreads();
-    put_back(tile, kept_d, x);
+    put_back(tile, shared, x);
 }

@@ -8,12 +8,11 @@ extern "C" __global__ void KERNEL(reduce)(
     DYNAMIC_SHARED(REAL, shared);
     const Tile tile(rows, m, subsystems);
     fetch(tile, a, b, c, d, shared);
-    const long long number = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
-    if (number >= subsystems) return;
-    const Own own(tile, shared);
+    const Own own(tile, shared, rows, subsystems);
+    if (!own.count) return;
     Row<REAL> up, down;
-    reduce<REAL>(own, Share(number, subsystems, rows, m).count, up, down);
-    put_interface(up_a, up_b, up_c, up_d, number, up, down);
+    reduce<REAL>(own, own.count, up, down);
+    put_interface(up_a, up_b, up_c, up_d, own.number, up, down);
 }
 
 extern "C" __global__ void KERNEL(substitute)(
@@ -23,22 +22,8 @@ extern "C" __global__ void KERNEL(substitute)(
     DYNAMIC_SHARED(REAL, shared);
     const Tile tile(rows, m, subsystems);
     fetch(tile, a, b, c, d, shared);
-    const long long number = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
-    REAL *kept_c = shared + 2 * tile.words, *kept_d = shared + 3 * tile.words;
-    if (number < subsystems) {
-        const Own own(tile, shared);
-        // What a row leaves takes the place of its own c and d.
-        substitute<REAL>(
-            own, Share(number, subsystems, rows, m).count,
-            interface_x[2 * number], interface_x[2 * number + 1],
-            [&](int k, REAL c_kept, REAL d_kept) {
-                kept_c[own.at(k)] = c_kept;
-                kept_d[own.at(k)] = d_kept;
-            },
-            [&](int k) { return kept_c[own.at(k)]; },
-            [&](int k) { return kept_d[own.at(k)]; },
-            [&](int k, REAL value) { kept_d[own.at(k)] = value; });
-    }
+    const Own own(tile, shared, rows, subsystems);
+    if (own.count) own.solve(interface_x[2 * own.number], interface_x[2 * own.number + 1]);
     __syncthreads();
-    put_back(tile, kept_d, x);
+    put_back(tile, shared, x);
 }

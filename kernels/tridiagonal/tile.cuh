@@ -35,17 +35,23 @@ __device__ __forceinline__ void fetch(
     __syncthreads();
 }
 
-// Row k of the thread's own sub-system; the last one runs on into the next slot.
+// The thread's own sub-system: row k of it, and how many it has (none beyond the last sub-system). The
+// last one runs on into the next slot.
 struct Own {
-    const REAL *shared;
-    int words, start, m, stride;
+    REAL *shared;
+    int words, start, m, stride, count;
+    long long number;
 
-    __device__ __forceinline__ Own(const Tile &tile, const REAL *shared_)
+    __device__ __forceinline__ Own(
+        const Tile &tile, REAL *shared_, long long rows, long long subsystems)
         : shared(shared_),
           words(tile.words),
           start(static_cast<int>(threadIdx.x) * tile.stride),
           m(tile.m),
-          stride(tile.stride) {}
+          stride(tile.stride),
+          number(blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x) {
+        count = number < subsystems ? Share(number, subsystems, rows, m).count : 0;
+    }
 
     __device__ __forceinline__ int at(int k) const { return start + (k < m ? k : k + stride - m); }
 
@@ -53,10 +59,25 @@ struct Own {
         const REAL *one = shared + at(k);
         return {one[0], one[words], one[2 * words], one[3 * words]};
     }
+
+    // Stage 3; what a row leaves takes the place of its own c and d, the solution that of d.
+    __device__ __forceinline__ void solve(REAL x_first, REAL x_last) const {
+        REAL *kept_c = shared + 2 * words, *kept_d = shared + 3 * words;
+        substitute<REAL>(
+            *this, count, x_first, x_last,
+            [&](int k, REAL c_kept, REAL d_kept) {
+                kept_c[at(k)] = c_kept;
+                kept_d[at(k)] = d_kept;
+            },
+            [&](int k) { return kept_c[at(k)]; },
+            [&](int k) { return kept_d[at(k)]; },
+            [&](int k, REAL value) { kept_d[at(k)] = value; });
+    }
 };
 
-// Takes the solution back to global memory.
-__device__ __forceinline__ void put_back(const Tile &tile, const REAL *from, REAL *x) {
+// Takes the solution, which lies where d did, back to global memory.
+__device__ __forceinline__ void put_back(const Tile &tile, const REAL *shared, REAL *x) {
+    const REAL *from = shared + 3 * tile.words;
     for (int row = threadIdx.x; row < tile.rows; row += blockDim.x)
         x[tile.base + row] = from[tile.place(row)];
 }

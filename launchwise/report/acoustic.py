@@ -19,7 +19,7 @@ from launchwise.report.blocks import (
     table,
 )
 from launchwise.report.numbers import records, scores_on
-from launchwise.report.published import Records
+from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 FILES = ("results", "facts", "gpus", "best_tiles")
@@ -34,7 +34,7 @@ def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
 def paper(study: StudyData, published: Mapping[str, Records]) -> Section:
     """The paper's tables beside ours, and what does not add up in it."""
     results = published["results"]
-    facts = {record["fact"]: record["value"] for record in published["facts"]}
+    facts = facts_of(published)
     found: list[Block] = [
         Text(
             f"Published: {results[0]['source'].rpartition(', table')[0]}. Their figures are from "

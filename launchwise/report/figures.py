@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,19 @@ from launchwise.schemas import MEASURED
 
 MAX_KINDS = 12
 """Panels of one figure; a study with more kinds of problems shows the first ones."""
+
+
+@dataclass(frozen=True)
+class KindOnGpu:
+    """What a case of a study's own sections is about: one GPU and one kind of problem."""
+
+    gpu: str
+    kind: str
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.gpu}, {self.kind}"
 
 
 def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

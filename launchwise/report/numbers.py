@@ -41,6 +41,33 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
+def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
+    """What it costs to keep to one value where another may be better.
+
+    Parameters
+    ----------
+    fractions
+        Best time of a problem over the least time with a value; the last level of the index is the
+        value, the others are the problem.
+
+    Returns
+    -------
+    DataFrame
+        ``value``, ``problems`` that have it, ``loss_percent`` (geometric mean over them),
+        ``worst_loss_percent``, by ascending value.
+    """
+    found = [
+        (
+            value,
+            len(reached),
+            100 * (1 / geometric_mean(reached.to_numpy()) - 1),
+            100 * (1 / reached.min() - 1),
+        )
+        for value, reached in fractions.groupby(level=-1)
+    ]
+    return pd.DataFrame(found, columns=["value", "problems", "loss_percent", "worst_loss_percent"])
+
+
 @remembered
 def winners(study: StudyData) -> pd.DataFrame:
     """One row a (GPU, problem): the best configuration and the baseline beside it.

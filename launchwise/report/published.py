@@ -31,3 +31,8 @@ def read_published(paths: Mapping[str, Path]) -> dict[str, Records]:
             raise UserError(path, "source", "is missing: published figures name their source")
         found[name] = records
     return found
+
+
+def facts_of(published: Mapping[str, Records]) -> dict[str, str]:
+    """The single figures of a paper, by name: its table ``facts``; none where there is no such."""
+    return {record["fact"]: record["value"] for record in published.get("facts", [])}

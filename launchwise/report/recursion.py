@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.optima import corrected_optima, observed_optima
 from launchwise.learning.series import choices_in, fastest_rows
 from launchwise.report import theme, wording
@@ -22,10 +21,10 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
-from launchwise.report.figures import kinds_of
+from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.neighbours import Learnt, neighbours_table
-from launchwise.report.numbers import records
-from launchwise.report.published import Records
+from launchwise.report.numbers import fixed_losses, records
+from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 FILES = ("facts",)
@@ -44,21 +43,14 @@ LEVELS = {"m": "outermost level", "m1": "first recursion", "m2": "second recursi
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(KindOnGpu):
     """Everything measured of one GPU and one kind of problem, with a column ``depth``.
 
     ``best`` has the fastest row of every size and depth.
     """
 
-    gpu: str
-    kind: str
     rows: pd.DataFrame
     best: pd.DataFrame
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"{self.gpu}, {self.kind}"
 
     def times(self) -> pd.DataFrame:
         """Least time (ms) of each size (index) at each depth (columns)."""
@@ -91,7 +83,7 @@ def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     every = cases(study)
     if not every:
         return []
-    facts = {record["fact"]: record["value"] for record in published.get("facts", [])}
+    facts = facts_of(published)
     return [
         Section(
             f"{study.name}-worth",
@@ -198,29 +190,12 @@ def _rules(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]:
 
 
 def fixed_size_losses(case: Case, level: str) -> pd.DataFrame:
-    """What it costs to give a level the same m for every size where that level is there.
+    """What one m of a level at every size costs, against the fastest with that level.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``m``, ``sizes`` (at how many it was measured), ``loss_percent`` (geometric mean over them),
-        ``worst_loss_percent``; against the fastest with that level.
+    See :func:`launchwise.report.numbers.fixed_losses`: the value is m, problems are sizes.
     """
-    rows = case.rows[case.rows[level] > 0]
-    times = rows.pivot_table(index=SIZE, columns=level, values="time_ms", aggfunc="min")
-    relative = times.div(times.min(axis=1), axis=0)
-    found = []
-    for m, column in relative.items():
-        known = column.dropna()
-        found.append(
-            {
-                "m": int(str(m)),
-                "sizes": len(known),
-                "loss_percent": 100 * (geometric_mean(known.to_numpy()) - 1),
-                "worst_loss_percent": 100 * (known.max() - 1),
-            }
-        )
-    return pd.DataFrame(found, columns=["m", "sizes", "loss_percent", "worst_loss_percent"])
+    times = case.rows[case.rows[level] > 0].groupby([SIZE, level])["time_ms"].min()
+    return fixed_losses(times.groupby(level=SIZE).transform("min") / times)
 
 
 def _fixed_sizes(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]:
@@ -235,8 +210,8 @@ def _fixed_sizes(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]
         rows = [
             [
                 title,
-                wording.count(record["m"]),
-                wording.count(record["sizes"]),
+                wording.count(record["value"]),
+                wording.count(record["problems"]),
                 wording.fixed(record["loss_percent"], 2),
                 wording.fixed(record["worst_loss_percent"], 2),
             ]

@@ -38,7 +38,7 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
-from launchwise.report.figures import kinds_of
+from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.numbers import records
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
@@ -52,15 +52,13 @@ FEWEST = 8
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(KindOnGpu):
     """Runs of one GPU and one kind of problem, and the laws fitted to three quarters of them.
 
     ``rows`` are those of :func:`launchwise.learning.stream_choice.overhead_rows`; ``stages`` the
     stage times without streams, ms.
     """
 
-    gpu: str
-    kind: str
     stages: pd.DataFrame
     rows: pd.DataFrame
     train: pd.DataFrame
@@ -68,11 +66,6 @@ class Case:
     sum_law: Law
     overhead_law: Law
     creation: CreationLaw
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"{self.gpu}, {self.kind}"
 
 
 def cases(study: StudyData) -> list[Case]:

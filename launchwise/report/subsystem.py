@@ -28,10 +28,10 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
-from launchwise.report.figures import kinds_of
+from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.neighbours import Learnt, neighbours_table
 from launchwise.report.numbers import records
-from launchwise.report.published import Records
+from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 FILES = ("optima_float64", "optima_float32", "facts")
@@ -51,20 +51,13 @@ ITEMSIZE = {"float32": 4, "float64": 8}
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(KindOnGpu):
     """Everything measured of one GPU and one kind of problem."""
 
-    gpu: str
-    kind: str
     dtype: str
     rows: pd.DataFrame
     observed: pd.DataFrame
     corrected: pd.DataFrame
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"{self.gpu}, {self.kind}"
 
 
 def cases(study: StudyData) -> list[Case]:
@@ -251,7 +244,7 @@ def _tables(every: list[Case]) -> Iterator[Block]:
 
 
 def _heuristic(every: list[Case], published: Mapping[str, Records]) -> Iterator[Block]:
-    facts = {record["fact"]: record["value"] for record in published.get("facts", [])}
+    facts = facts_of(published)
     entries = []
     for case in every:
         for name, optima in (("observed", case.observed), ("corrected", case.corrected)):

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table
-from launchwise.report.numbers import fractions, records
+from launchwise.report.numbers import fixed_losses, fractions, records
 from launchwise.report.study import StudyData, remembered
-
-FIXED = ["gpu", "tunable", "value", "problems", "loss_percent", "worst_loss_percent"]
 
 
 @remembered
@@ -25,9 +22,8 @@ def fixed_values(study: StudyData) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``gpu``, ``tunable`` (``variant`` is one, too), ``value``, ``problems`` that have the value
-        measured, ``loss_percent`` (geometric mean over them), ``worst_loss_percent``. Tunables that
-        were measured with one value only are left out.
+        ``gpu``, ``tunable`` (``variant`` is one, too) and the columns of :func:`fixed_losses`.
+        Tunables that were measured with one value only are left out; no columns where all are.
     """
     found = []
     for gpu, rows in fractions(study).groupby("gpu", sort=False):
@@ -41,11 +37,8 @@ def fixed_values(study: StudyData) -> pd.DataFrame:
             if own[name].nunique() < 2:
                 continue
             best = own.groupby([*study.problem_columns, name])["fraction"].max()
-            for value, reached in best.groupby(level=name):
-                losses = 100 * (1 / geometric_mean(reached.to_numpy()) - 1)
-                worst = 100 * (1 / reached.min() - 1)
-                found.append((gpu, name, value, len(reached), losses, worst))
-    return pd.DataFrame(found, columns=FIXED)
+            found.append(fixed_losses(best).assign(gpu=gpu, tunable=name))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
 def tunables(study: StudyData) -> Section | None:

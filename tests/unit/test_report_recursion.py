@@ -66,9 +66,9 @@ def test_recursion_is_held_against_none(made: StudyData) -> None:
 
 def test_a_fixed_size_costs_what_it_loses_where_another_is_better(made: StudyData) -> None:
     (case,) = cases(made)
-    losses = fixed_size_losses(case, "m1").set_index("m")
+    losses = fixed_size_losses(case, "m1").set_index("value")
     assert losses.index.tolist() == [5, 10]
-    assert losses["sizes"].tolist() == [6, 6]
+    assert losses["problems"].tolist() == [6, 6]
     assert np.allclose(losses["worst_loss_percent"], [4, 4])
     assert np.isclose(losses.loc[10, "loss_percent"], 100 * (1.04 ** (1 / 6) - 1))
 
