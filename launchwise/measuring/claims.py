@@ -1,8 +1,9 @@
 """Problems that the shards of one sweep share: each is measured by whoever takes it first.
 
 How long a problem takes is known once it was measured. Shares dealt out beforehand, by bytes and
-FLOP, would have kept four H200s busy for 80 to 90 % of the time and eight for 55 to 80 %; taken one
-by one, the heaviest first, none waits longer than one problem takes (Graham 1969).
+FLOP, would have kept four cards busy for 73 to 95 % of the time and eight for 57 to 82 % (reckoned
+from the journals of four sweeps); taken one by one, the heaviest first, none waits longer than one
+problem takes (Graham 1969).
 """
 
 from __future__ import annotations
