@@ -20,6 +20,7 @@ from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import Interrupted, measure_shard
+from launchwise.measuring.timing import relative_error
 from launchwise.schemas import measurement_schema
 from launchwise.settings import Method, Repeats
 from launchwise.space import baseline, configurations
@@ -71,7 +72,9 @@ def test_a_sweep_measures_every_configuration_once(
 def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
     make_shard: Callable[..., Shard], tmp_path: Path
 ) -> None:
-    repeats = Repeats(minimum=5, maximum=5, few=2, near=0.0, precision=0.99, coarse=0.99)
+    repeats = Repeats(
+        minimum=5, maximum=5, few=2, near=0.0, precision=0.99, coarse=0.99, budget_ms=1e6
+    )
     method = Method(repeats=repeats, slow_factor=1e9, graph_below_us=0, control_s=0, rest=False)
     rows = run(make_shard(PROBLEMS, method=method), tmp_path / "journal.jsonl")
     default = baseline(make_shard(PROBLEMS).spec).items()
@@ -82,9 +85,10 @@ def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
         if len(row["times_ms"]) < 5:
             # Known to be no best from so few.
             assert row["time_ms"] > best[problem]
-            assert len(row["times_ms"]) == 2
+            # Two are enough unless they are so unlike that they say nothing (a busy machine).
+            assert len(row["times_ms"]) == 2 or relative_error(row["times_ms"][:2]) > 0.99
         best[problem] = min(row["time_ms"], best.get(problem, row["time_ms"]))
-    assert {len(row["times_ms"]) for row in rows} == {2, 5}
+    assert {2, 5} <= {len(row["times_ms"]) for row in rows}
 
 
 def test_a_second_run_measures_nothing(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
@@ -195,6 +199,7 @@ from launchwise.settings import Method
 from launchwise.spec import load_spec
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import Interrupted, measure_shard
+from launchwise.measuring.timing import relative_error
 job = json.loads(sys.argv[1])
 job["method"] = Method.model_validate(job["method"])
 job["folder"] = Path(job["folder"])
