@@ -1,5 +1,6 @@
 # make          the environment (.venv), then the main job
 # make test     the environment with the developers' tools, then the tests
+# make test-slurm  the tests on a real Slurm of this machine (root, Debian's Slurm packages)
 # make lint     format, style and type checks
 # make gpu      adds what measuring on a GPU needs (PyCUDA) to .venv
 # make lock     the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
@@ -25,13 +26,16 @@ define install
 endef
 
 .DELETE_ON_ERROR:
-.PHONY: all test lint gpu lock clean
+.PHONY: all test test-slurm lint gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
 
 test: $(VENV)/.stamp-dev
 	$(ACTIVATE) pytest -n $(CORES) --dist loadfile $(PYTEST_ARGS)
+
+test-slurm: $(VENV)/.stamp-dev
+	$(ACTIVATE) pytest -m slurm tests/slurm $(PYTEST_ARGS)
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check

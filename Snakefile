@@ -1,5 +1,6 @@
 # launchwise: measure launch parameters, learn from them, recommend them.
 # Each stage is one file in rules/; `snakemake --list` names every target.
+from launchwise.cluster import Cluster
 from launchwise.workflow import (
     architectures,
     code,

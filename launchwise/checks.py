@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 
 from launchwise.draws import Draws
@@ -29,17 +28,18 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
     first = baseline(spec)
     idle = dict.fromkeys(spec.variants)
     for problem in listed:
-        for text in (spec.work.items, spec.work.bytes, spec.work.flop, spec.work.footprint_bytes):
+        work = spec.work
+        for text in (work.items, work.bytes, work.flop, work.footprint_bytes, work.host_bytes):
             spec.value(text, problem)
         if not feasible(spec, problem, first):
             named = ", ".join(f"{name}={value}" for name, value in problem.items())
-            if Draws(spec, problem, None, 0).draw(random.Random(0), ()):
+            if Draws(spec, problem, None, 0).any():
                 raise ValueError(f"baseline: the constraints refuse it for {named}")
             raise ValueError(f"the constraints leave no configuration for {named}")
         if idle:
             draws = Draws(spec, problem, None, 0)
             for variant in list(idle):
-                if configuration := draws.draw(random.Random(0), (), variant):
+                if configuration := draws.any(variant):
                     launch(spec, problem, configuration)
                     del idle[variant]
     if idle and every_variant:

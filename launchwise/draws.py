@@ -132,6 +132,23 @@ class Draws:
                 return found
         return self._searched(dice, unwanted, variant)
 
+    def any(self, variant: str | None = None) -> Configuration | None:
+        """Some feasible configuration; None when there is none or, in a huge space, none was found.
+
+        Quicker than :meth:`draw` where there is none: what the constraints say of the problem
+        alone, or of the first tunables, is asked first.
+
+        Parameters
+        ----------
+        variant
+            The only variant that is wanted.
+        """
+        steps = itertools.count()
+        found = next(self._search(random.Random(self._seed), variant, steps), None)
+        if found is None and next(steps) >= STEPS:
+            return self.draw(random.Random(self._seed), (), variant)
+        return found
+
     def sample(self, dice: random.Random, count: int) -> list[Configuration]:
         """Up to ``count`` different feasible configurations, in random order.
 

@@ -51,6 +51,7 @@ class Experiment:
                 self._fail("workloads", f"no folder {folder!r}")
         self.folders = find_workloads([root / folder for folder in settings.workloads])
         self.specs: dict[str, Spec] = {}
+        self._listed: dict[str, list[Problem]] = {}
         self._check_studies()
         self._check_sweeps()
 
@@ -180,7 +181,12 @@ class Experiment:
 
     def problems_of(self, gpu: str, workload: str) -> list[Problem]:
         """Problems that a live sweep measures, in order."""
-        return problems(self.specs[workload], self.blocks_of(gpu, workload))
+        blocks = self.blocks_of(gpu, workload)
+        # Hundreds of GPUs may share one list of blocks.
+        key = f"{workload} {blocks}"
+        if key not in self._listed:
+            self._listed[key] = problems(self.specs[workload], blocks)
+        return list(self._listed[key])
 
     def blocks_of(self, gpu: str, workload: str) -> list[Block]:
         """Blocks of problems that a live sweep measures, as the settings have them."""

@@ -25,7 +25,7 @@ def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
     found = {path for path in queue if path.is_relative_to(ROOT / PACKAGE)}
     while queue:
         for module in _imports(queue.pop(), lazy):
-            for file in _files_of(module):
+            for file in _files_of(ROOT, module):
                 if file not in found:
                     found.add(file)
                     queue.append(file)
@@ -54,9 +54,10 @@ def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
             yield from _nodes(node, lazy)
 
 
-def _files_of(module: str) -> list[Path]:
+@cache
+def _files_of(root: Path, module: str) -> list[Path]:
     """The file of a module and the ``__init__`` of every package above it."""
     parts = module.split(".")
-    files = [ROOT.joinpath(*parts[:depth], "__init__.py") for depth in range(1, len(parts) + 1)]
-    files.append(ROOT.joinpath(*parts).with_suffix(".py"))
+    files = [root.joinpath(*parts[:depth], "__init__.py") for depth in range(1, len(parts) + 1)]
+    files.append(root.joinpath(*parts).with_suffix(".py"))
     return [path for path in files if path.is_file()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -21,12 +22,29 @@ SHORTEST_ENERGY_MS = 200.0
 """Energy counters of cards step every 20 to 100 ms."""
 
 
-class Slurm(Strict):
-    """Where Slurm finds a GPU."""
+GRES = re.compile(r"gpu(:(?P<model>[0-9]*[A-Za-z_.][A-Za-z0-9_.]*))?(:1)?")
+"""One GPU, of a kind or of any, as Slurm writes it; gpu:4 is four of any kind."""
 
-    partition: str
-    gres: str | None = None
-    constraint: str | None = None
+
+class Slurm(Strict):
+    """Where Slurm finds a GPU; a slice stands where its card does."""
+
+    partition: str = Field(min_length=1)
+    gres: str = Field("gpu", description="such as gpu:h200, where a partition has several kinds")
+    constraint: str | None = Field(None, min_length=1, description="what a node must have")
+
+    @field_validator("gres")
+    @classmethod
+    def _one_gpu(cls, value: str) -> str:
+        if not GRES.fullmatch(value):
+            raise ValueError("must ask for one GPU, such as gpu, gpu:h200 or gpu:h200:1")
+        return value
+
+    @property
+    def model(self) -> str | None:
+        """Kind of GPU as Slurm calls it; None for any."""
+        found = GRES.fullmatch(self.gres)
+        return found["model"] if found else None
 
 
 class Gpu(Strict):
@@ -36,7 +54,9 @@ class Gpu(Strict):
     path: str | None = Field(None, description="folder of a recorded GPU; data/recorded/<gpu>")
     arch: str | None = Field(None, pattern=r"^sm_\d+[af]?$", description="such as sm_90")
     device: str | None = Field(None, description="part of the device's name, if kinds are mixed")
-    shards: int = Field(1, ge=1, le=1000, description="jobs that share a sweep")
+    shards: int | None = Field(
+        None, ge=1, le=1000, description="jobs that share a sweep; by the estimated time"
+    )
     compile: Literal["beforehand", "alongside"] = Field(
         "beforehand",
         description="by a rule of its own (also on hosts without a GPU), or while measuring",
@@ -49,7 +69,7 @@ class Gpu(Strict):
 
     @model_validator(mode="after")
     def _compiles_once(self) -> Gpu:
-        if self.shards > 1 and self.compile == "alongside":
+        if self.compile == "alongside" and (self.shards or 1) > 1:
             message = "alongside is for one shard: each would compile everything"
             raise ValueError(f"compile: {message}, and there are {self.shards}")
         return self

@@ -104,6 +104,7 @@ class Work(Strict):
     bytes: str = Field(description="least bytes through device memory, as an expression")
     flop: str = Field(description="floating-point operations, as an expression")
     footprint_bytes: str = Field(description="device memory that measuring needs")
+    host_bytes: str = Field("0", description="memory of the host for its own copies of arrays")
     precision: str = Field("'float32'", description="type that the operations are done in")
 
 

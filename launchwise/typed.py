@@ -26,7 +26,11 @@ class _Refused(yaml.MarkedYAMLError):
     """YAML that is well formed and not accepted here."""
 
 
-class _UniqueKeys(yaml.SafeLoader):
+# The parser in C, ten times as fast, where PyYAML has it.
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _UniqueKeys(_SafeLoader):
     """YAML in which a repeated key is an error instead of a silent override."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -130,6 +131,7 @@ def _inside(path: Path) -> Path:
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
+@cache
 def sources(folder: str) -> list[str]:
     """Files that decide what the kernels of a workload compute, and how they are run."""
     return sorted(str(_inside(path)) for path in deciding_files(ROOT / folder))
@@ -151,7 +153,7 @@ FLOP_A_BYTE = 4.0
 an H200 and what a GPU could do, eight and more."""
 
 
-def in_order(experiment: Experiment, gpu: str, workload: str) -> list[Problem]:
+def in_order(experiment: Experiment, gpu: str, workload: str, shards: int) -> list[Problem]:
     """Problems of a sweep in the order in which they are measured.
 
     That of the settings; the heaviest first where several shards share them, so that none is left
@@ -159,7 +161,7 @@ def in_order(experiment: Experiment, gpu: str, workload: str) -> list[Problem]:
     """
     spec = experiment.specs[workload]
     problems = experiment.problems_of(gpu, workload)
-    if experiment.settings.gpus[gpu].shards == 1:
+    if shards == 1:
         return problems
 
     def weight(problem: Problem) -> float:
@@ -174,6 +176,7 @@ def pattern(names: Any) -> str:
     return "|".join(re.escape(str(name)) for name in names) or "(?!)"
 
 
+@cache
 def code(script: str) -> list[str]:
     """Library files that a script stands on, found by following its imports.
 

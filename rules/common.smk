@@ -1,7 +1,8 @@
 # Names shared by every stage.
 
 
-container: "docker://python:3.12-slim"
+# What container.def makes; nobody needs it without --sdm apptainer.
+container: "launchwise.sif"
 
 
 # Plain values for params: a stage reruns when what it reads of the settings changes.
@@ -16,6 +17,9 @@ LIVE = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
 RECORDED_IN = recorded_folders(settings)
 ARCHS = architectures(experiment)
 FOLDERS = folders(experiment)
+CLUSTER = Cluster(experiment, ARCHS)
+# All that --cores allows; on a cluster a number that its profile may change (set-threads).
+CORES = workflow.resource_settings.cores or 8
 
 
 wildcard_constraints:
@@ -38,3 +42,13 @@ def bundle_of(gpu):
     if compiled_alongside(gpu):
         return []
     return f"results/build/{{workload}}/{ARCHS[gpu]}.cubins"
+
+
+def described(gpu):
+    """What decides how a GPU is described: where jobs run, or how many, is no part of it."""
+    return {key: GPUS[gpu][key] for key in ("source", "arch", "device", "slice_sms")}
+
+
+def placed(what):
+    """Where Slurm finds a GPU, as a resource: its partition, model or constraint."""
+    return lambda wildcards: CLUSTER.place(wildcards.gpu, what)

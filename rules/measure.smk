@@ -1,13 +1,42 @@
 # From kernels and GPUs to sweeps.
 #   in   kernels/{workload}/, a GPU; or data/recorded/{gpu}/
-#   out  results/gpus/{gpu}.json                 what the GPU is and reaches
+#   out  results/checks/{gpu}.json               what measuring needs is there
+#        results/gpus/{gpu}.json                 what the GPU is and reaches
 #        results/build/{workload}/{arch}.cubins  every build, with registers and spills
 #        results/sweeps/{gpu}/{workload}.parquet every measurement
+
+
+rule check:
+    """Whether the machine with a live GPU has what measuring needs; everything else waits for it."""
+    input:
+        code=code("scripts/check.py"),
+    output:
+        "results/checks/{gpu}.json",
+    log:
+        "results/logs/check/{gpu}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    priority: 10
+    # What is missing now is missing in a minute.
+    retries: 0
+    resources:
+        gpu=1,
+        gpu_model=placed("model"),
+        slurm_partition=placed("partition"),
+        constraint=placed("constraint"),
+        runtime=5,
+    params:
+        device=lambda wildcards: GPUS[wildcards.gpu]["device"],
+        arch=lambda wildcards: ARCHS[wildcards.gpu],
+    script:
+        "../scripts/check.py"
 
 
 rule describe:
     """Attributes of a live GPU and its measured ceilings."""
     input:
+        # On which machine and when it was checked changes nothing.
+        check=ancient("results/checks/{gpu}.json"),
         code=code("scripts/describe.py"),
         child=[*code("launchwise/cuda/describe.py"), "launchwise/cuda/describe.cu"],
     output:
@@ -18,8 +47,13 @@ rule describe:
         gpu=pattern(LIVE),
     resources:
         gpu=1,
+        gpu_model=placed("model"),
+        slurm_partition=placed("partition"),
+        constraint=placed("constraint"),
+        runtime=lambda wildcards, attempt: 10 * attempt,
+        mem_mb=lambda wildcards, attempt: 4000 * attempt,
     params:
-        entry=lambda wildcards: GPUS[wildcards.gpu],
+        entry=lambda wildcards: described(wildcards.gpu),
         arch=lambda wildcards: ARCHS[wildcards.gpu],
     script:
         "../scripts/describe.py"
@@ -36,6 +70,7 @@ rule recorded_profile:
         "results/logs/recorded_profile/{gpu}.log",
     wildcard_constraints:
         gpu=pattern(RECORDED_IN),
+    localrule: True
     script:
         "../scripts/recorded_profile.py"
 
@@ -49,7 +84,7 @@ rule compile:
         "results/build/{workload}/{arch}.cubins",
     log:
         "results/logs/compile/{workload}.{arch}.log",
-    threads: workflow.cores
+    threads: CORES
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         problems=lambda wildcards: problems_for(experiment, ARCHS, **wildcards),
@@ -71,15 +106,29 @@ rule sweep:
         "results/logs/sweep/{gpu}.{workload}.{shard}.log",
     wildcard_constraints:
         gpu=pattern(LIVE),
-    threads: lambda wildcards: workflow.cores if compiled_alongside(wildcards.gpu) else 1
+    threads: lambda wildcards: CORES if compiled_alongside(wildcards.gpu) else 1
     resources:
         gpu=1,
+        gpu_model=placed("model"),
+        slurm_partition=placed("partition"),
+        constraint=placed("constraint"),
+        runtime=lambda wildcards, input, attempt: CLUSTER.minutes(
+            wildcards.gpu, wildcards.workload, input.profile, attempt
+        ),
+        mem_mb=lambda wildcards, attempt: CLUSTER.memory_mb(
+            wildcards.gpu, wildcards.workload, attempt
+        ),
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         alongside=lambda wildcards: compiled_alongside(wildcards.gpu),
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
-        problems=lambda wildcards: in_order(experiment, wildcards.gpu, wildcards.workload),
-        shards=lambda wildcards: GPUS[wildcards.gpu]["shards"],
+        problems=lambda wildcards: in_order(
+            experiment,
+            wildcards.gpu,
+            wildcards.workload,
+            CLUSTER.shards(wildcards.gpu, wildcards.workload),
+        ),
+        shards=lambda wildcards: CLUSTER.shards(wildcards.gpu, wildcards.workload),
         blocks=lambda wildcards: experiment.blocks_of(wildcards.gpu, wildcards.workload),
         method=lambda wildcards: METHODS[wildcards.workload],
         seed=settings.seed,
@@ -96,7 +145,7 @@ rule gather:
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         shards=lambda wildcards: expand(
             "results/sweeps/{{gpu}}/{{workload}}/{shard}.parquet",
-            shard=range(1, GPUS[wildcards.gpu]["shards"] + 1),
+            shard=range(1, CLUSTER.shards(wildcards.gpu, wildcards.workload) + 1),
         ),
     output:
         "results/sweeps/{gpu}/{workload}.parquet",
@@ -104,6 +153,7 @@ rule gather:
         "results/logs/gather/{gpu}.{workload}.log",
     wildcard_constraints:
         gpu=pattern(LIVE),
+    localrule: True
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
     script:
@@ -122,6 +172,7 @@ rule recorded:
         "results/logs/recorded/{gpu}.{workload}.log",
     wildcard_constraints:
         gpu=pattern(RECORDED_IN),
+    localrule: True
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
     script:
@@ -141,6 +192,7 @@ rule record:
         "results/logs/record/{gpu}.{workload}.log",
     wildcard_constraints:
         gpu=pattern(LIVE),
+    localrule: True
     params:
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         method=lambda wildcards: METHODS[wildcards.workload],
@@ -159,5 +211,6 @@ rule record_profile:
         "results/logs/record_profile/{gpu}.log",
     wildcard_constraints:
         gpu=pattern(LIVE),
+    localrule: True
     script:
         "../scripts/recorded_profile.py"

@@ -47,6 +47,12 @@ for workload in {study.workload: None for study in settings.studies.values()}:
             ),
 
 
+rule check_gpus:
+    """Whether every live GPU can be measured on, and nothing else."""
+    input:
+        expand("results/checks/{gpu}.json", gpu=LIVE),
+
+
 for gpu in settings.gpus:
 
     rule:

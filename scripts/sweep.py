@@ -91,7 +91,9 @@ def main(
         )
         fingerprint = shard.fingerprint(profile, made.fingerprint)
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
-        journal = stack.enter_context(Journal(journal_path, fingerprint, spec.key_columns))
+        # On a cluster a job may outlive the workflow that made it, and meet its successor.
+        patient = "SLURM_JOB_ID" in os.environ
+        journal = stack.enter_context(Journal(journal_path, fingerprint, spec.key_columns, patient))
         if shards > 1:
             claims = claims_of(journal_path, fingerprint, shards, method, problems)
             shard = shard.sharing(claims, journal.rows)

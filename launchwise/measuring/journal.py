@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
 import os
 import socket
 import zlib
@@ -25,6 +26,8 @@ from filelock import FileLock, Timeout
 
 from launchwise.errors import UserError
 from launchwise.storage import write_bytes
+
+log = logging.getLogger("launchwise")
 
 CHECK = "crc32"
 """Last key of a line: checksum of the line without it."""
@@ -47,15 +50,22 @@ class Journal:
         Hash of everything that must be the same for old rows to count.
     key_columns
         Columns that name a row.
+    patient
+        Whether to wait while another process writes this journal: a job that a dead workflow left
+        behind on a cluster, say, which will soon have measured what is missing.
 
     Raises
     ------
     UserError
-        When another process writes this journal, or the disk is full.
+        When another process writes this journal (unless patient), the disk is full or the file
+        system knows no locks.
     """
 
-    def __init__(self, path: Path, fingerprint: str, key_columns: list[str]) -> None:
+    def __init__(
+        self, path: Path, fingerprint: str, key_columns: list[str], patient: bool = False
+    ) -> None:
         self.path = path
+        self._patient = patient
         self.fingerprint = fingerprint
         self.key_columns = key_columns
         self._lock = FileLock(f"{path}.lock")
@@ -67,10 +77,10 @@ class Journal:
     def __enter__(self) -> Journal:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            holder = _read_holder(self.path)
-            raise UserError(self.path, "", f"is being written by {holder}") from None
+            self._acquire()
+        except NotImplementedError as error:
+            message = "cannot be locked: the file system knows no locks (flock)"
+            raise UserError(self.path, "", message) from error
         except OSError as error:
             raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
         try:
@@ -82,6 +92,16 @@ class Journal:
             self._close()
             raise
         return self
+
+    def _acquire(self) -> None:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            message = f"is being written by {_read_holder(self.path)}"
+            if not self._patient:
+                raise UserError(self.path, "", message) from None
+            log.warning("%s %s: waiting for its end", self.path, message)
+            self._lock.acquire()
 
     def _open(self) -> None:
         holder = f"process {os.getpid()} on {socket.gethostname()}"

@@ -208,7 +208,8 @@ class HostDevice:
         first = "#define BARRIERS\n" if barriers else ""
         source = f'{first}#include "{HEADER}"\n'
         source += translation_unit([launch.build], self.headers) + entry
-        scratch = library.with_suffix(".new")
+        # Another process may be making the same one.
+        scratch = library.with_suffix(f".{os.getpid()}")
         subprocess.run(
             [
                 "g++",

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,27 @@ def test_a_second_writer_is_told_who_the_first_is(
     said = f"{path}: is being written by process {holder.pid} on {socket.gethostname()}"
     assert str(caught.value) == said
     assert read_journal(path)[1] == [{"gpu": "g", "n": 1}]
+
+
+def test_a_patient_writer_waits_for_the_first_and_goes_on_from_there(
+    tmp_path: Path, holder: subprocess.Popen[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    found: list[list[dict[str, Any]]] = []
+
+    def write() -> None:
+        with Journal(tmp_path / "j", "f", KEYS, patient=True) as journal:
+            found.append(list(journal.rows))
+
+    waiting = threading.Thread(target=write)
+    with caplog.at_level("WARNING", "launchwise"):
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive()
+        assert found == []
+        holder.kill()
+        waiting.join(20)
+    assert found == [[{"gpu": "g", "n": 1}]]
+    assert f"is being written by process {holder.pid}" in caplog.text
 
 
 def test_a_killed_writer_keeps_nobody_out_and_loses_nothing(

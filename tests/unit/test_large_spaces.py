@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launchwise import space
-from launchwise.draws import build_choices
+from launchwise.draws import Draws, build_choices
 from launchwise.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
@@ -72,6 +72,17 @@ def test_builds_of_a_huge_space_are_found_without_going_through_it() -> None:
     assert [(each["t0"], each["t1"]) for each in found] == [
         (a, b) for a in VALUES["t0"] for b in VALUES["t1"] if a * b <= 4
     ]
+
+
+def test_some_configuration_of_a_huge_space_is_found_where_hardly_any_is_feasible() -> None:
+    rare = [f"{name} == {VALUES[name][-1]}" for name in NAMES]
+    spec = made(VALUES, {"plain": ([], []), "rare": (NAMES, rare), "none": (NAMES, ["t0 < 0"])})
+    draws = Draws(spec, PROBLEM, None, 0)
+    found = draws.any("rare")
+    assert found is not None
+    assert all(found[name] == VALUES[name][-1] for name in NAMES)
+    assert draws.any("none") is None
+    assert draws.any() is not None
 
 
 def test_models_ask_for_candidates_where_they_cannot_list_all() -> None:

@@ -114,6 +114,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "gpus.h200.slurm.gress: unknown key 'gress', did you mean 'gres'? (allowed:",
         "constraint, gres, partition",
     ),
+    "several GPUs for one sweep": (
+        nested("gpus/h200/slurm", {"partition": "x", "gres": "gpu:a100:2"}),
+        "gpus.h200.slurm.gres: must ask for one GPU, such as gpu, gpu:h200 or gpu:h200:1",
+        "",
+    ),
     "unknown key of a split": (
         nested(f"{S}/splits/sizes/tests", {"n": [3]}),
         f"{STUDY}.splits.sizes.tests: unknown key 'tests', did you mean 'test'? (allowed:",

@@ -207,7 +207,7 @@ def test_features_stand_in_one_file_and_are_checked_there(folder: Path) -> None:
     [
         ("a: 1\nb: 2\na: 3\n", "line 3: 'a' is given twice"),
         ("problem:\n  n: {type: integer}\n  n: {}\n", "line 3: 'n' is given twice"),
-        ("a: [1\n", "line 2: no YAML: expected ',' or ']'"),
+        ("a: [1\n", "line 2: no YAML: did not find expected ',' or ']'"),
         ("a: \x07\n", "no YAML: unacceptable character"),
         ("? [a, b]\n: 1\n", "line 1: a key must be a name"),
         ("", "must be a mapping"),

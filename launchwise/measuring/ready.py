@@ -1,0 +1,112 @@
+"""Whether this machine has what measuring on a GPU needs: all that is missing, at once."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from launchwise.errors import UserError
+from launchwise.measuring.cards import Card, cards, selects
+from launchwise.measuring.compile import nvcc_release
+
+_IMPORTS = """
+import json, pycuda, pycuda.driver, cuda.bindings
+pycuda.driver.init()
+version = ".".join(map(str, pycuda.VERSION))
+print(json.dumps({"pycuda": version, "cuda_bindings": cuda.bindings.__version__}))
+"""
+PATIENCE_S = 120.0
+"""A driver that does not answer for so long is taken to be out of order."""
+
+
+def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[str]]:
+    """What this machine has for measuring on a GPU, and what is missing.
+
+    Parameters
+    ----------
+    arch
+        Architecture of the GPU, such as ``sm_90``.
+    device
+        Part of its name, if that matters.
+
+    Returns
+    -------
+    Facts (device_name, card, driver, toolkit, versions of libraries), as far as they were found,
+    and a sentence for everything that is missing.
+    """
+    facts: dict[str, Any] = {}
+    missing: list[str] = []
+    present = cards()
+    fits = selects(arch, device)
+    fitting = [card for card in present if fits(card)]
+    if fitting:
+        chosen = fitting[0]
+        facts |= {"device_name": chosen.device_name, "card": chosen.mark, "driver": chosen.driver}
+    else:
+        missing.append(_no_card(present, f"{device or 'a card'} of {arch}"))
+    try:
+        facts["toolkit"] = nvcc_release()
+        missing += _refusals(arch)
+    except UserError as error:
+        missing.append(f"{error.key} {error.message}")
+    try:
+        facts |= _libraries()
+    except ValueError as error:
+        missing.append(str(error))
+    return facts, missing
+
+
+def _no_card(present: list[Card], wanted: str) -> str:
+    if present:
+        here = ", ".join(sorted({f"{card.device_name} ({card.arch})" for card in present}))
+        return f"no GPU that fits: wanted {wanted}, found {here}"
+    try:
+        import pynvml
+    except ImportError:
+        return "nvidia-ml-py cannot be imported: `make gpu` installs it"
+    try:
+        pynvml.nvmlInit()
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError as error:
+        return f"no NVIDIA driver that answers: {error}"
+    return "no GPU that this job may use (CUDA_VISIBLE_DEVICES?)"
+
+
+def _refusals(arch: str) -> Iterator[str]:
+    """What nvcc says against an architecture."""
+    command = ["nvcc", "--list-gpu-code"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    known = re.findall(r"sm_\d+", done.stdout)
+    # A toolkit that has no such list tells when it compiles.
+    if known and arch.rstrip("af") not in known:
+        yield f"nvcc {nvcc_release()} cannot compile for {arch} (it can for {', '.join(known)})"
+
+
+def _libraries() -> dict[str, str]:
+    """Versions of the libraries that talk to the driver, imported in a process of their own.
+
+    Raises
+    ------
+    ValueError
+        When they cannot be imported, or the driver does not answer them.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _IMPORTS],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"the driver does not answer PyCUDA within {PATIENCE_S:g} s") from None
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        remedy = "; `make gpu` installs it" if "No module named" in said else ""
+        raise ValueError(f"PyCUDA does not work here ({said}){remedy}")
+    versions: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return versions

@@ -1,0 +1,33 @@
+"""Check that this machine can measure on one live GPU, before anything waits for it."""
+
+import socket
+from typing import TYPE_CHECKING
+
+from launchwise.errors import UserError
+from launchwise.measuring.ready import check_machine
+from launchwise.provenance import now
+from launchwise.scripting import running
+from launchwise.storage import write_json
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(name: str, arch: str, device: str | None, output: str) -> None:
+    """Write what the machine has; UserError with all that is missing."""
+    host = socket.gethostname()
+    facts, missing = check_machine(arch, device)
+    if missing:
+        message = f"{host} cannot measure on it: {'; '.join(missing)}"
+        raise UserError("config.yaml", f"gpus.{name}", message)
+    write_json(output, {"gpu": name, "host": host, "checked_at": now(), **facts})
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        main(
+            snakemake.wildcards.gpu,
+            snakemake.params.arch,
+            snakemake.params.device,
+            snakemake.output[0],
+        )

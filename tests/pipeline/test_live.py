@@ -1,0 +1,76 @@
+"""Live GPUs through the command line, on made-up cards whose kernels run on the CPU."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from fake_cluster import ROWS_OF_A_SWEEP, ClusterProject
+
+from launchwise.gpu import read_profile
+from launchwise.spec import Spec
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> ClusterProject:
+    """A project on a machine with cards of three kinds, one of its GPUs measured and recorded."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    folder = tmp_path_factory.mktemp("live")
+    cache = folder / "cache"
+    cache.mkdir()
+    project = ClusterProject.make(folder, cache, acoustic_spec, haste=True)
+    with project.start("--cores", "2", "record_h200.sm4", "sweep_a100") as run:
+        assert run.wait(200) == 0, run.said()[-3000:]
+    return project
+
+
+def test_a_slice_is_described_measured_and_recorded(live: ClusterProject) -> None:
+    profile = read_profile(live.results / "gpus" / "h200.sm4.json", "h200.sm4")
+    assert (profile.sms, profile.whole_card_sms, profile.arch) == (4, 8, "sm_90")
+    recorded = live.project.folder / "data" / "recorded" / "h200.sm4"
+    rows = pd.read_parquet(recorded / "acoustic.parquet")
+    assert len(rows) == ROWS_OF_A_SWEEP
+    assert set(rows["status"]) == {"ok"}
+    assert set(rows["gpu"]) == {"h200.sm4"}
+    # A hash of the card that really was there.
+    assert set(rows["card"]) == {profile.card}
+    assert json.loads((recorded / "acoustic.provenance.json").read_text())
+
+
+def test_shards_measure_everything_once(live: ClusterProject) -> None:
+    sweeps = live.results / "sweeps" / "a100"
+    whole = pd.read_parquet(sweeps / "acoustic.parquet")
+    parts = [pd.read_parquet(sweeps / "acoustic" / f"{shard}.parquet") for shard in (1, 2)]
+    assert len(whole) == sum(map(len, parts)) == ROWS_OF_A_SWEEP
+    assert not whole.duplicated(["n", "variant", "bx", "by", "bz"]).any()
+
+
+def test_what_was_measured_is_not_measured_again(live: ClusterProject) -> None:
+    with live.start("--cores", "2", "record_h200.sm4", "sweep_a100") as run:
+        assert run.wait(60) == 0
+        assert "Nothing to be done" in run.said()
+    # A new check, or one on another machine, is no reason either.
+    path: Path = live.results / "checks" / "a100.json"
+    path.touch()
+    with live.start("--cores", "2", "sweep_a100") as run:
+        assert run.wait(60) == 0
+        assert "Nothing to be done" in run.said()
+
+
+def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
+    live: ClusterProject,
+) -> None:
+    config = live.project.config()
+    config["gpus"]["other"] = {"source": "live", "arch": "sm_80", "device": "Made-up h200"}
+    live.project.configure(config)
+    with live.start("--cores", "2", "--keep-going", "sweep_other", "check_gpus") as run:
+        assert run.wait(60) != 0
+        said = run.said()
+    assert "gpus.other: " in said
+    assert "no GPU that fits: wanted Made-up h200 of sm_80, found Made-up a100 (sm_80)" in said
+    assert not (live.results / "gpus" / "other.json").exists()
+    assert (live.results / "checks" / "h200.json").exists()

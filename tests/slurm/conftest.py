@@ -1,0 +1,76 @@
+"""A real Slurm for the tests of this folder, with made-up cards on its nodes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from fake_cluster import NODES, ClusterProject, Run
+from one_machine_slurm import OneMachineSlurm, unusable
+
+from launchwise.spec import Spec
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[OneMachineSlurm]:
+    """Slurm's daemons; the test is skipped, with the reason, where they cannot be had."""
+    if reason := unusable():
+        pytest.skip(reason)
+    # Sockets have short names.
+    folder = Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
+    cluster = OneMachineSlurm(folder, NODES)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Kernels compiled for the CPU, shared by all runs."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(scope="session")
+def reference_run(
+    tmp_path_factory: pytest.TempPathFactory, kernels: Path, acoustic_spec: Spec
+) -> Iterator[tuple[ClusterProject, Run]]:
+    """The same project on this machine without a cluster, beside whatever Slurm does first."""
+    project = ClusterProject.make(
+        tmp_path_factory.mktemp("local"), kernels, acoustic_spec, haste=True
+    )
+    with project.start("--cores", "4", "--quiet", "all") as run:
+        yield project, run
+
+
+@pytest.fixture(scope="session")
+def reference(reference_run: tuple[ClusterProject, Run]) -> ClusterProject:
+    """What the project makes where nothing disturbs it."""
+    project, run = reference_run
+    assert run.wait(400) == 0, run.said()[-3000:]
+    return project
+
+
+@pytest.fixture(scope="session")
+def on_slurm(
+    tmp_path_factory: pytest.TempPathFactory,
+    slurm: OneMachineSlurm,
+    reference_run: tuple[ClusterProject, Run],
+    kernels: Path,
+    acoustic_spec: Spec,
+) -> Iterator[ClusterProject]:
+    """A project to be run on Slurm."""
+    project = ClusterProject.make(tmp_path_factory.mktemp("slurm"), kernels, acoustic_spec)
+    yield project
+    project.end_orphans()

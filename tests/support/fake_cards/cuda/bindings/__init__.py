@@ -1,0 +1,3 @@
+"""CUDA bindings that are there."""
+
+__version__ = "13.0"

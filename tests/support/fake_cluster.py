@@ -1,0 +1,202 @@
+"""A project whose GPUs are made-up cards on the nodes of a cluster, and how it is run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from samples import ROOT, Project, copy_project
+
+from launchwise.measuring.journal import read_journal
+from launchwise.spec import Spec
+
+FAKES = ROOT / "tests" / "support" / "fake_cards"
+NODES = {"a100": 4, "h200": 2, "t4": 1}
+"""Cards of each node."""
+
+ARCHS = {"a100": "sm_80", "h200": "sm_90", "t4": "sm_75"}
+PAUSES_S = {"a100": 0.2, "h200": 0.1, "t4": 0.25}
+"""What a timing takes in truth: sweeps must last until somebody kills them."""
+
+SPACE = {
+    "variant": ["linear", "block3d"],
+    "row_padding": [0],
+    "bx": [8, 16, 32, 64, 128],
+    "by": [1, 2, 4],
+    "bz": [1, 2],
+}
+ROWS_OF_A_SWEEP = 88
+"""Four sizes; block3d in 21 shapes and the untiled variant for each."""
+
+# Nothing that depends on the order of rows or on the time of day: all tables must be equal.
+METHOD: dict[str, Any] = {
+    "repeats": {"near": 1e6},
+    "slow_factor": 1e9,
+    "graph_below_us": 0,
+    "control_s": 0,
+    "energy_ms": 0,
+    "rest": False,
+}
+VOLATILE = ("measured_at", "card")
+"""What two runs need not agree in: the time, and which of several equal cards was free."""
+
+
+def _gpu(node: str, **more: Any) -> dict[str, Any]:
+    slurm = {"partition": node, "gres": f"gpu:{node}"}
+    return {"source": "live", "arch": ARCHS[node], "slurm": slurm, **more}
+
+
+@dataclass(frozen=True)
+class ClusterProject:
+    """A copy of the project with one block of GPUs, two of them of one card."""
+
+    project: Project
+    cards: Path
+    cache: Path
+
+    @classmethod
+    def make(cls, folder: Path, cache: Path, spec: Spec, haste: bool = False) -> ClusterProject:
+        """Copy the project into ``folder``; compiled kernels are kept in ``cache``.
+
+        In haste, timings take no longer than a CPU needs for them.
+        """
+        project = copy_project(folder / "project", spec)
+        shutil.copytree(ROOT / "profiles", project.folder / "profiles")
+        config = project.config()
+        config["gpus"] = {
+            "a100": _gpu("a100", shards=2),
+            "h200": _gpu("h200"),
+            "h200.sm4": _gpu("h200", slice_sms=4),
+            "t4": _gpu("t4"),
+        }
+        block = {"n": [20, 21, 24, 28], "dtype": ["float32"], "order": [2], "only": SPACE}
+        config["sweeps"] = {"acoustic": {**METHOD, "problems": [block]}}
+        config["models"] = {"knn": config["models"]["knn"]}
+        config["search"] = {"trials": 1, "folds": 2}
+        study = config["studies"]["acoustic_tile"]
+        study["models"] = ["knn"]
+        sizes = {"train": {"n": [20, 24]}, "test": {"n": [21, 28]}}
+        study["splits"] = {
+            "sizes": {"kind": "problems", "title": "sizes", **sizes},
+            "transfer": {"kind": "leave_one_gpu_out", "title": "GPUs"},
+        }
+        project.configure(config)
+        cards = folder / "cards.json"
+        cards.write_text(json.dumps({"cpu": [], **{node: _cards(node, haste) for node in NODES}}))
+        return cls(project, cards, cache)
+
+    @property
+    def results(self) -> Path:
+        """Folder of what was made."""
+        return self.project.folder / "results"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of a process that has made-up cards."""
+        return {
+            **os.environ,
+            "PYTHONPATH": f"{FAKES}:{self.project.folder}",
+            "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
+            "FAKE_CARDS": str(self.cards),
+            "FAKE_CACHE": str(self.cache),
+        }
+
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator[Run]:
+        """Snakemake in the background; it ends with the block at the latest."""
+        output = self.project.folder / "said.txt"
+        with output.open("wb") as stream:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "snakemake", *arguments],
+                cwd=self.project.folder,
+                env=self.environment,
+                stdout=stream,
+                stderr=stream,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        try:
+            yield Run(process, output)
+        finally:
+            if process.poll() is None:
+                # As Ctrl-C: it cancels its jobs.
+                process.send_signal(signal.SIGINT)
+                try:
+                    process.wait(30)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+    def end_orphans(self) -> None:
+        """SIGKILL for every process that still works in the project: jobs that Slurm lost."""
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (process / "cwd").resolve().is_relative_to(self.project.folder):
+                    os.kill(int(process.name), signal.SIGKILL)
+
+    def rows(self, gpu: str) -> int:
+        """Rows that the journals of a sweep hold by now."""
+        journals = (self.results / "journal" / gpu / "acoustic").glob("*.jsonl")
+        return sum(len(read_journal(path)[1]) for path in journals)
+
+    def tables(self) -> dict[str, Any]:
+        """Everything that a report stands on, without time stamps."""
+        found: dict[str, Any] = {}
+        for name in ("sweeps/*/*.parquet", "clean/*.parquet", "recommendations/*.parquet"):
+            for path in self.results.glob(name):
+                found[str(path.relative_to(self.results))] = _plain(pd.read_parquet(path))
+        for path in self.results.glob("evaluation/*.parquet"):
+            found[path.name] = _plain(pd.read_parquet(path))
+        for name in ("gpus", "splits"):
+            for path in (self.results / name).glob("*.json"):
+                found[f"{name}/{path.name}"] = json.loads(path.read_text())
+        return found
+
+
+def _cards(node: str, haste: bool) -> list[dict[str, Any]]:
+    return [
+        {
+            "index": index,
+            "uuid": f"GPU-{node}-{index}",
+            "name": f"Made-up {node}",
+            "arch": ARCHS[node],
+            "sms": 8,
+            "rate": {"a100": 1.0, "h200": 2.5, "t4": 0.3}[node],
+            "pause_s": 0.0 if haste else PAUSES_S[node],
+        }
+        for index in range(NODES[node])
+    ]
+
+
+def _plain(table: pd.DataFrame) -> list[dict[str, str]]:
+    kept = table.drop(columns=[name for name in VOLATILE if name in table])
+    return [{str(key): str(value) for key, value in row.items()} for row in kept.to_dict("records")]
+
+
+@dataclass
+class Run:
+    """A Snakemake that runs, and what it says."""
+
+    process: subprocess.Popen[bytes]
+    output: Path
+
+    def said(self) -> str:
+        """All that it has said."""
+        return self.output.read_text(errors="replace")
+
+    def wait(self, seconds: float) -> int:
+        """Its exit code; an error when it takes longer."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"not done after {seconds:g} s:\n{self.said()[-3000:]}") from None
