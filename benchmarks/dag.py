@@ -21,6 +21,7 @@ from typing import Any
 
 import yaml
 
+from launchwise.gpu import read_profile, write_profile
 from launchwise.provenance import commit, now, versions
 from launchwise.storage import write_json
 
@@ -102,6 +103,7 @@ def submitted(jobs: dict[str, int]) -> int:
 
 def make_everything(folder: Path) -> None:
     """Empty files in place of all that would be made, known to Snakemake as done."""
+    described = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json")
     said, _ = snakemake(folder, "--summary")
     for line in said.splitlines():
         name = line.split("\t")[0]
@@ -110,6 +112,9 @@ def make_everything(folder: Path) -> None:
         path = folder / name
         if Path(name).parts[1] == "models":
             path.mkdir(parents=True, exist_ok=True)
+        elif Path(name).parts[1] == "gpus":
+            # Time limits follow what was measured of a GPU.
+            write_profile(path, described.model_copy(update={"name": path.stem}))
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from launchwise.errors import UserError
 from launchwise.estimate import (
     Volume,
     limit_minutes,
@@ -60,7 +62,9 @@ class Cluster:
         """
         bandwidth = nominal_bandwidth_gbs(self._archs[gpu])
         if Path(profile).is_file():
-            bandwidth = read_profile(profile, gpu).ceilings.copy_bandwidth_gbs
+            # What is wrong with a damaged one, the job that reads it says better.
+            with contextlib.suppress(UserError):
+                bandwidth = read_profile(profile, gpu).ceilings.copy_bandwidth_gbs
         seconds = self._seconds(gpu, workload, bandwidth)
         return limit_minutes(seconds, self.shards(gpu, workload), attempt)
 

@@ -132,6 +132,8 @@ def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path: Path) 
     measured = asked.minutes("a", "acoustic", str(path), 1)
     assert 15 < measured < nominal
     assert asked.minutes("a", "acoustic", str(path), 2) == 2 * measured
+    path.write_text("damaged")
+    assert asked.minutes("a", "acoustic", str(path), 1) == nominal
     assert limit_minutes(0, 1, 1) == 15
     assert limit_minutes(3600, 2, 1) == 15 + 90
 
