@@ -13,7 +13,7 @@ from launchwise.errors import UserError, unknown
 from launchwise.experiment import Experiment, load_experiment
 from launchwise.imports import ROOT, library_files
 from launchwise.learning.recommenders import kinds
-from launchwise.measuring.cards import cards
+from launchwise.measuring.cards import cards, in_words
 from launchwise.measuring.compile import deciding_files
 from launchwise.settings import Settings
 from launchwise.space import Problem
@@ -117,8 +117,8 @@ def _arch_here(device: str | None) -> str:
         named = f"GPU named {device!r}" if device else "NVIDIA GPU"
         message = f"source is live, but this machine has no {named}; give its arch (such as sm_90)"
         raise ValueError(f"{message} to measure on another machine, or take the entry out")
-    here = ", ".join(f"{device_name} ({arch})" for arch, device_name in found)
-    raise ValueError(f"this machine has several kinds of GPU, name one by device: {here}")
+    kinds = in_words(present)
+    raise ValueError(f"this machine has several kinds of GPU, name one by device: {kinds}")
 
 
 def folders(experiment: Experiment) -> dict[str, str]:

@@ -96,6 +96,12 @@ def selects(arch: str, device: str | None) -> Callable[[Card], bool]:
     return fits
 
 
+def in_words(present: list[Card]) -> str:
+    """Kinds of card, such as ``NVIDIA H200 (sm_90)``, for messages."""
+    kinds = sorted({f"{card.device_name} ({card.arch})" for card in present})
+    return ", ".join(kinds) or "no GPU"
+
+
 @contextmanager
 def free_card(
     gpu: str, fits: Callable[[Card], bool], wanted: str, folder: Path | None = None
@@ -119,8 +125,7 @@ def free_card(
     present = cards()
     fitting = [card for card in present if fits(card)]
     if not fitting:
-        here = ", ".join(sorted({f"{card.device_name} ({card.arch})" for card in present}))
-        message = f"source is live and needs {wanted}, but this machine has {here or 'no GPU'}"
+        message = f"source is live and needs {wanted}, but this machine has {in_words(present)}"
         raise UserError("config.yaml", f"gpus.{gpu}", message)
     folder = folder or Path(tempfile.gettempdir())
     while True:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from launchwise.errors import UserError
-from launchwise.measuring.cards import Card, cards, selects
+from launchwise.measuring.cards import Card, cards, in_words, selects
 from launchwise.measuring.compile import nvcc_release
 
 _IMPORTS = """
@@ -62,8 +62,7 @@ def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[s
 
 def _no_card(present: list[Card], wanted: str) -> str:
     if present:
-        here = ", ".join(sorted({f"{card.device_name} ({card.arch})" for card in present}))
-        return f"no GPU that fits: wanted {wanted}, found {here}"
+        return f"no GPU that fits: wanted {wanted}, found {in_words(present)}"
     try:
         import pynvml
     except ImportError:

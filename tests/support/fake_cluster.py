@@ -159,7 +159,9 @@ class ClusterProject:
             found[path.name] = _plain(pd.read_parquet(path))
         for name in ("gpus", "splits"):
             for path in (self.results / name).glob("*.json"):
-                found[f"{name}/{path.name}"] = json.loads(path.read_text())
+                content = json.loads(path.read_text())
+                kept = {key: value for key, value in content.items() if key not in VOLATILE}
+                found[f"{name}/{path.name}"] = kept
         return found
 
 
