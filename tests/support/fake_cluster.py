@@ -26,7 +26,7 @@ NODES = {"a100": 4, "h200": 2, "t4": 1}
 """Cards of each node."""
 
 ARCHS = {"a100": "sm_80", "h200": "sm_90", "t4": "sm_75"}
-PAUSES_S = {"a100": 0.2, "h200": 0.1, "t4": 0.25}
+PAUSES_S = {"a100": 0.3, "h200": 0.15, "t4": 0.35}
 """What a timing takes in truth: sweeps must last until somebody kills them."""
 
 SPACE = {
