@@ -31,8 +31,9 @@ BANDWIDTH_GBS: dict[str, float] = {
 SECONDS_A_ROW = 0.005
 PASSES_A_ROW = 50.0
 """A row takes so long for each time that its problem's bytes could be moved: every launch of
-verification and timing, most of them far from the limit of the memory, and rests. In four recorded
-sweeps of a stencil a row took 15 passes (an H200) to 48 (16 of its SMs), beside 1 to 2 ms."""
+verification and timing, most of them far from the limit of the memory, and rests. Four sweeps of a
+stencil took 44 passes (an H200), 16, 38 and 74 (72, 32 and 16 of its SMs, at the whole card's
+bandwidth): the estimate is .7 to 2.6 times what they took."""
 
 LONGEST_SHARD_S = 2 * 3600.0
 """Sweeps that take longer are shared by several jobs, unless the settings say how many."""
