@@ -50,7 +50,7 @@ def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[s
         missing.append(_no_card(present, f"{device or 'a card'} of {arch}"))
     try:
         facts["toolkit"] = nvcc_release()
-        missing += _refusals(arch)
+        missing += _refusals(arch, facts["toolkit"])
     except UserError as error:
         missing.append(f"{error.key} {error.message}")
     try:
@@ -75,14 +75,14 @@ def _no_card(present: list[Card], wanted: str) -> str:
     return "no GPU that this job may use (CUDA_VISIBLE_DEVICES?)"
 
 
-def _refusals(arch: str) -> Iterator[str]:
-    """What nvcc says against an architecture."""
+def _refusals(arch: str, release: str) -> Iterator[str]:
+    """What nvcc, of a release such as ``13.0``, says against an architecture."""
     command = ["nvcc", "--list-gpu-code"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     known = re.findall(r"sm_\d+", done.stdout)
     # A toolkit that has no such list tells when it compiles.
     if known and arch.rstrip("af") not in known:
-        yield f"nvcc {nvcc_release()} cannot compile for {arch} (it can for {', '.join(known)})"
+        yield f"nvcc {release} cannot compile for {arch} (it can for {', '.join(known)})"
 
 
 def _libraries() -> dict[str, str]:

@@ -75,10 +75,7 @@ class OneMachineSlurm:
         self.start_controller()
         for node in self.nodes:
             self.start_node(node)
-        _wait(
-            "nodes",
-            lambda: self.said("sinfo", "-h", "-N", "-o", "%T").count("idle") > len(self.gpus),
-        )
+        _wait("nodes", lambda: self._idle() == len(self.nodes))
 
     def _idle(self) -> int:
         return self.said("sinfo", "-h", "-N", "-o", "%T").split().count("idle")
