@@ -30,7 +30,7 @@ from launchwise.provenance import commit, now, versions
 from launchwise.storage import write_json
 from launchwise.tridiagonal.accuracy import allowed_error, backward_error
 from launchwise.tridiagonal.launches import Arrays
-from launchwise.tridiagonal.plan import Choice, levels, remaining_rows
+from launchwise.tridiagonal.plan import Choice, remaining_rows
 from launchwise.tridiagonal.solver import DeviceArray
 from launchwise.workload import Sequence
 
@@ -151,7 +151,7 @@ def choices(n: int) -> Iterator[Choice]:
     for layout, m, inner in itertools.product(LAYOUTS, M, INNER):
         for threads, last_m in itertools.product(THREADS, LAST_M):
             choice, most = Choice(layout, (m,), last_m, threads), 1024 * last_m or 2048
-            while remaining_rows(n, levels(n, choice.sizes, choice.joined)) > most:
+            while remaining_rows(n, choice.levels(n)) > most:
                 choice = replace(choice, sizes=(*choice.sizes, inner))
             found.add(choice)
     yield from sorted(found, key=str)
@@ -161,10 +161,11 @@ def main() -> None:
     """Run both and write the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("output", type=Path)
-    output = parser.parse_args().output
+    parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
+    given = parser.parse_args()
     solver = open_solver()
     results = []
-    for dtype, n in itertools.product(map(np.dtype, ("float64", "float32")), SIZES):
+    for dtype, n in itertools.product(map(np.dtype, ("float64", "float32")), given.rows):
         arrays = system(n, dtype)
         peer = Cusparse(n, dtype)
         x = cupy.empty(n, dtype)
@@ -195,7 +196,7 @@ def main() -> None:
             print(f"    below 10 %: {theirs / frugal['time_ms']:.2f} times, {frugal}", flush=True)
     card = cards()[0]
     write_json(
-        output,
+        given.output,
         {
             **{"repeats": REPEATS, "results": results, "device": card.device_name},
             **{"driver": card.driver, "commit": commit(ROOT), "measured_at": now()},

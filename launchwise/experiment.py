@@ -79,6 +79,9 @@ class Experiment:
             spec = self.specs[study.workload]
             self._check_columns(spec, study.candidates, f"{key}.candidates")
             self._check_constraints(spec, study.constraints, f"{key}.constraints")
+            for name in study.counters:
+                if name not in spec.tunable_columns:
+                    self._fail(f"{key}.counters", unknown("tunable", name, spec.tunable_columns))
             self._check_splits(key, study, spec)
 
     def _check_constraints(self, spec: Spec, texts: list[str], key: str) -> None:

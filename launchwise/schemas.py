@@ -199,6 +199,33 @@ def _origin_columns() -> dict[str, pa.Column]:
     return {**{name: _text() for name in texts}, "seed": _whole(), "measured_at": _text()}
 
 
+def counters_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of hardware counters: one row a launch of a (GPU, problem, configuration).
+
+    ``position`` counts the launches of a run from 0. ``occupancy`` is what registers, shared memory
+    and block size leave room for, ``achieved_occupancy`` the mean of active warps on SMs at work,
+    both by the most warps that an SM holds; ``dram_throughput`` by the card's peak.
+    """
+    share = pa.Check.in_range(0, 1)
+    return pa.DataFrameSchema(
+        {
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "position": _whole(),
+            "launches": _whole(1),
+            "kernel": _text(),
+            "grid_blocks": _whole(1),
+            "block_threads": _whole(1),
+            **{name: _real(share, nullable=True) for name in ("occupancy", "achieved_occupancy")},
+            "dram_throughput": _real(share, nullable=True),
+        },
+        unique=[*spec.key_columns, "position"],
+        strict=True,
+        name="counters",
+    )
+
+
 def removed_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of what the fences removed: keys, time, the fences (ms) and the scope they had."""
     return pa.DataFrameSchema(

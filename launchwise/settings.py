@@ -188,6 +188,10 @@ class Study(Strict):
     constraints: list[str] = Field([], description="what candidates keep to, as expressions")
     fences: Fences = Fences()
     near_best_percent: float = Field(2.0, ge=0, description="what classifiers learn as best")
+    counters: list[str] = Field(
+        [],
+        description="tunables: for all of their values the fastest of a problem is profiled",
+    )
     random_draws: list[int] = Field([1, 5, 20], description="k of the random search baseline")
     splits: dict[StudyName, Split] = Field(min_length=1)
     models: list[str] = Field(min_length=1)

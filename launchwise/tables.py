@@ -31,6 +31,8 @@ UNITS = {
     "spread_ms": "ms",
     "relative_error": "1",
     "occupancy": "1",
+    "achieved_occupancy": "1",
+    "dram_throughput": "1",
     "sm_clock_mhz": "MHz",
     "memory_clock_mhz": "MHz",
     "temperature_c": "degC",

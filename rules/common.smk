@@ -44,6 +44,13 @@ def bundle_of(gpu):
     return f"results/build/{{workload}}/{ARCHS[gpu]}.cubins"
 
 
+def counters_of(gpu, study):
+    """Where the hardware counters of a study's fastest configurations are, if they were read."""
+    if gpu in RECORDED_IN:
+        return f"{RECORDED_IN[gpu]}/{study}.counters.parquet"
+    return f"results/counters/{gpu}/{study}.parquet"
+
+
 def described(gpu):
     """What decides how a GPU is described: where jobs run, or how many, is no part of it."""
     return {key: GPUS[gpu][key] for key in ("source", "arch", "device", "slice_sms")}

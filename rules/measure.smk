@@ -4,6 +4,7 @@
 #        results/gpus/{gpu}.json                 what the GPU is and reaches
 #        results/build/{workload}/{arch}.cubins  every build, with registers and spills
 #        results/sweeps/{gpu}/{workload}.parquet every measurement
+#        results/counters/{gpu}/{study}.parquet  what Nsight Compute reads, for who asks for it
 
 
 rule check:
@@ -214,3 +215,54 @@ rule record_profile:
     localrule: True
     script:
         "../scripts/recorded_profile.py"
+
+
+rule counters:
+    """Hardware counters of a study's fastest configurations; needs Nsight Compute."""
+    input:
+        code=code("scripts/counters.py"),
+        child=code("launchwise/cuda/counted.py"),
+        profile="results/gpus/{gpu}.json",
+        bundle=lambda wildcards: (
+            f"results/build/{STUDIES[wildcards.study]['workload']}/{ARCHS[wildcards.gpu]}.cubins"
+        ),
+        sweep=lambda wildcards: (
+            f"results/sweeps/{wildcards.gpu}/{STUDIES[wildcards.study]['workload']}.parquet"
+        ),
+    output:
+        "results/counters/{gpu}/{study}.parquet",
+    log:
+        "results/logs/counters/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    resources:
+        gpu=1,
+        gpu_model=placed("model"),
+        slurm_partition=placed("partition"),
+        constraint=placed("constraint"),
+        runtime=lambda wildcards, attempt: 20 * attempt,
+    params:
+        folder=lambda wildcards: FOLDERS[STUDIES[wildcards.study]["workload"]],
+        study=lambda wildcards: STUDIES[wildcards.study],
+        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
+        seed=settings.seed,
+    script:
+        "../scripts/counters.py"
+
+
+rule record_counters:
+    """Counters of a live GPU kept beside its recorded sweeps."""
+    input:
+        code=code("scripts/record_counters.py"),
+        counters="results/counters/{gpu}/{study}.parquet",
+    output:
+        "data/recorded/{gpu}/{study}.counters.parquet",
+    log:
+        "results/logs/record_counters/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    localrule: True
+    params:
+        folder=lambda wildcards: FOLDERS[STUDIES[wildcards.study]["workload"]],
+    script:
+        "../scripts/record_counters.py"

@@ -32,6 +32,12 @@ REPORTED = {
         "recommendations": f"results/recommendations/{study}.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
         "published": PUBLISHED[study],
+        # Only where somebody had them read: not every machine has Nsight Compute.
+        "counters": {
+            gpu: path
+            for gpu in experiment.gpus_of(study)
+            if Path(path := counters_of(gpu, study)).is_file()
+        },
     }
     for study, entry in settings.studies.items()
 }

@@ -85,3 +85,23 @@ for gpu in LIVE:
                 gpu=gpu,
                 workload=experiment.workloads_of(gpu),
             ),
+
+    counted = [
+        study
+        for study, entry in settings.studies.items()
+        if entry.counters and gpu in experiment.gpus_of(study)
+    ]
+
+    if counted:
+
+        rule:
+            name:
+                f"counters_{gpu}"
+            input:
+                expand("results/counters/{gpu}/{study}.parquet", gpu=gpu, study=counted),
+
+        rule:
+            name:
+                f"record_counters_{gpu}"
+            input:
+                expand("data/recorded/{gpu}/{study}.counters.parquet", gpu=gpu, study=counted),

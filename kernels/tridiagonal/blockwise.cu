@@ -56,9 +56,9 @@ __device__ __forceinline__ Joined join(const Own &own, int subsystems, REAL *scr
     return {outer[0], outer[1], done};
 }
 
-// Sub-systems of this block.
-__device__ __forceinline__ int own_subsystems(long long subsystems) {
-    const long long left = subsystems - blockIdx.x * static_cast<long long>(blockDim.x);
+// Sub-systems of the tile's block.
+__device__ __forceinline__ int own_subsystems(const Tile &tile, long long subsystems) {
+    const long long left = subsystems - tile.block * static_cast<long long>(blockDim.x);
     return static_cast<int>(left < blockDim.x ? left : blockDim.x);
 }
 
@@ -67,12 +67,12 @@ extern "C" __global__ void KERNEL(reduce)(
     REAL *up_a, REAL *up_b, REAL *up_c, REAL *up_d,
     long long rows, int m, long long subsystems) {
     DYNAMIC_SHARED(REAL, shared);
-    const Tile tile(rows, m, subsystems);
+    const Tile tile(blockIdx.x, rows, m, subsystems);
     fetch(tile, a, b, c, d, shared);
     const Own own(tile, shared, rows, subsystems);
-    const Joined joined = join(own, own_subsystems(subsystems), shared + 4 * tile.words);
+    const Joined joined = join(own, own_subsystems(tile, subsystems), shared + 4 * tile.words);
     if (threadIdx.x == 0)
-        put_interface(up_a, up_b, up_c, up_d, blockIdx.x, joined.up(), joined.down());
+        put_interface(up_a, up_b, up_c, up_d, tile.block, joined.up(), joined.down());
 }
 
 extern "C" __global__ void KERNEL(substitute)(
@@ -80,12 +80,12 @@ extern "C" __global__ void KERNEL(substitute)(
     const REAL *interface_x, REAL *x,
     long long rows, int m, long long subsystems) {
     DYNAMIC_SHARED(REAL, shared);
-    const Tile tile(rows, m, subsystems);
+    const Tile tile(from_the_end(), rows, m, subsystems);
     fetch(tile, a, b, c, d, shared);
     const Own own(tile, shared, rows, subsystems);
-    const Joined joined = join(own, own_subsystems(subsystems), shared + 4 * tile.words);
+    const Joined joined = join(own, own_subsystems(tile, subsystems), shared + 4 * tile.words);
     if (own.count) {
-        const REAL x_first = interface_x[2 * blockIdx.x], x_last = interface_x[2 * blockIdx.x + 1];
+        const REAL x_first = interface_x[2 * tile.block], x_last = interface_x[2 * tile.block + 1];
         const int i = 2 * static_cast<int>(threadIdx.x);
         own.solve(joined.unknown(i, x_first, x_last), joined.unknown(i + 1, x_first, x_last));
     }

@@ -6,7 +6,7 @@ extern "C" __global__ void KERNEL(reduce)(
     REAL *up_a, REAL *up_b, REAL *up_c, REAL *up_d,
     long long rows, int m, long long subsystems) {
     DYNAMIC_SHARED(REAL, shared);
-    const Tile tile(rows, m, subsystems);
+    const Tile tile(blockIdx.x, rows, m, subsystems);
     fetch(tile, a, b, c, d, shared);
     const Own own(tile, shared, rows, subsystems);
     if (!own.count) return;
@@ -20,7 +20,7 @@ extern "C" __global__ void KERNEL(substitute)(
     const REAL *interface_x, REAL *x,
     long long rows, int m, long long subsystems) {
     DYNAMIC_SHARED(REAL, shared);
-    const Tile tile(rows, m, subsystems);
+    const Tile tile(from_the_end(), rows, m, subsystems);
     fetch(tile, a, b, c, d, shared);
     const Own own(tile, shared, rows, subsystems);
     if (own.count) own.solve(interface_x[2 * own.number], interface_x[2 * own.number + 1]);

@@ -2,35 +2,55 @@
 // systems are an odd number of words apart there, so that the threads of a warp never meet in a
 // bank. Included by the layouts that use it, each in its own namespace.
 
-// The tile of one block: four arrays of `words` words each.
+// The tile of block number `block`: four arrays of `words` words each.
 struct Tile {
-    long long base;
+    long long block, base;
     int m, stride, rows, words;
 
-    __device__ __forceinline__ Tile(long long all_rows, int m_, long long subsystems)
-        : base(blockIdx.x * static_cast<long long>(blockDim.x) * m_),
+    __device__ __forceinline__ Tile(
+        long long block_, long long all_rows, int m_, long long subsystems)
+        : block(block_),
+          base(block_ * static_cast<long long>(blockDim.x) * m_),
           m(m_),
           stride(m_ | 1) {
         const long long full = static_cast<long long>(blockDim.x) * m;
-        const bool last = (blockIdx.x + 1) * static_cast<long long>(blockDim.x) >= subsystems;
+        const bool last = (block + 1) * static_cast<long long>(blockDim.x) >= subsystems;
         rows = static_cast<int>(last ? all_rows - base : full);
         // One more sub-system: what is left over stands behind the last.
         words = (static_cast<int>(blockDim.x) + 1) * stride;
     }
 
-    __device__ __forceinline__ int place(int row) const { return row / m * stride + row % m; }
+    // Hands every row of this thread and its place in shared memory to `visit`. The next row is a
+    // block's width further: its place follows from the last one without a division.
+    template <typename Visit>
+    __device__ __forceinline__ void each_row(Visit visit) const {
+        const int width = blockDim.x, number = threadIdx.x;
+        const int over = width % m, step = width / m * stride + over;
+        int k = number % m, place = number / m * stride + k;
+        for (int row = number; row < rows; row += width) {
+            visit(row, place);
+            k += over;
+            place += step;
+            if (k >= m) {
+                k -= m;
+                place += stride - m;
+            }
+        }
+    }
 };
+
+// Stage 3 takes the blocks from the last to the first: what stage 1 read last is still in the L2.
+__device__ __forceinline__ long long from_the_end() { return gridDim.x - 1LL - blockIdx.x; }
 
 __device__ __forceinline__ void fetch(
     const Tile &tile, const REAL *a, const REAL *b, const REAL *c, const REAL *d, REAL *shared) {
-    for (int row = threadIdx.x; row < tile.rows; row += blockDim.x) {
-        const int to = tile.place(row);
+    tile.each_row([&](int row, int to) {
         const long long from = tile.base + row;
         copy_async(shared + to, a + from);
         copy_async(shared + tile.words + to, b + from);
         copy_async(shared + 2 * tile.words + to, c + from);
         copy_async(shared + 3 * tile.words + to, d + from);
-    }
+    });
     copies_arrived();
     __syncthreads();
 }
@@ -49,7 +69,7 @@ struct Own {
           start(static_cast<int>(threadIdx.x) * tile.stride),
           m(tile.m),
           stride(tile.stride),
-          number(blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x) {
+          number(tile.block * static_cast<long long>(blockDim.x) + threadIdx.x) {
         count = number < subsystems ? Share(number, subsystems, rows, m).count : 0;
     }
 
@@ -78,6 +98,5 @@ struct Own {
 // Takes the solution, which lies where d did, back to global memory.
 __device__ __forceinline__ void put_back(const Tile &tile, const REAL *shared, REAL *x) {
     const REAL *from = shared + 3 * tile.words;
-    for (int row = threadIdx.x; row < tile.rows; row += blockDim.x)
-        x[tile.base + row] = from[tile.place(row)];
+    tile.each_row([&](int row, int place) { store_last(x + tile.base + row, from[place]); });
 }

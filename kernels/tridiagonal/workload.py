@@ -15,7 +15,7 @@ from launchwise.spec import Spec
 from launchwise.tridiagonal.accuracy import allowed_error, backward_error
 from launchwise.tridiagonal.host import HostArrays, HostSolution
 from launchwise.tridiagonal.launches import Arrays, DeviceSolution, build
-from launchwise.tridiagonal.plan import Choice
+from launchwise.tridiagonal.plan import INNER_LAYOUTS, Choice
 from launchwise.workload import (
     Allocations,
     Device,
@@ -66,7 +66,10 @@ class Tridiagonal(Workload):
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
         """The check's kernels, and those that levels below the outermost may need."""
         dtype = np.dtype(str(problem["dtype"]))
-        return [check_build(dtype.name), build("finish", dtype), build("strided", dtype)]
+        return [
+            check_build(dtype.name),
+            *(build(layout, dtype) for layout in ("finish", *INNER_LAYOUTS.values())),
+        ]
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
         """Interleaved systems lie in another order for every m."""

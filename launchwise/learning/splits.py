@@ -18,7 +18,7 @@ import pandas as pd
 from launchwise.errors import UserError
 from launchwise.gpu import GpuProfile
 from launchwise.schemas import MEASURED
-from launchwise.settings import ProblemSplit, Selection, Split
+from launchwise.settings import ProblemSplit, Selection, Split, Study
 from launchwise.space import Problem, baseline
 from launchwise.spec import Spec
 from launchwise.storage import read_json
@@ -55,6 +55,32 @@ class Fold:
     fold: str
     train: tuple[Case, ...]
     test: tuple[Case, ...]
+
+
+def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
+    """Which rows are of problems that a split of a study trains or tests on.
+
+    Returns
+    -------
+    ndarray
+        Booleans, shape (rows,).
+    """
+    splits = study.splits.values()
+    selections = [
+        selection
+        for split in splits
+        if isinstance(split, ProblemSplit)
+        for selection in (split.train, split.test)
+    ]
+    if any(not isinstance(split, ProblemSplit) for split in splits):
+        # A transfer is about every problem.
+        return np.ones(len(rows), dtype=bool)
+    found = np.zeros(len(rows), dtype=bool)
+    for selection in selections:
+        found |= np.logical_and.reduce(
+            [rows[name].isin(values).to_numpy() for name, values in selection.items()]
+        )
+    return found
 
 
 def case_columns(spec: Spec) -> list[str]:

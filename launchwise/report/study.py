@@ -8,7 +8,6 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow.parquet
@@ -16,7 +15,8 @@ import pyarrow.parquet
 from launchwise import schemas, tables
 from launchwise.gpu import GpuProfile, read_profile
 from launchwise.learning.features import Domain
-from launchwise.settings import ModelEntry, ProblemSplit, Study
+from launchwise.learning.splits import asked_about
+from launchwise.settings import ModelEntry, Study
 from launchwise.spec import Spec, load_spec
 from launchwise.storage import read_json
 
@@ -47,6 +47,8 @@ class StudyData:
         GPU -> what its sweep says of itself.
     facts
         The evaluation's summary: models and figures by split and GPU.
+    counters
+        GPU -> hardware counters of its fastest configurations, where they were read.
     """
 
     name: str
@@ -62,6 +64,7 @@ class StudyData:
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     sweep_facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -89,27 +92,8 @@ class StudyData:
         rows = pd.concat(kept, ignore_index=True)
         named = self.settings
         domain = Domain(self.spec, self.profiles, named.candidates, named.constraints)
-        chosen = domain.is_candidate(rows) & self._asked_about(rows)
+        chosen = domain.is_candidate(rows) & asked_about(named, rows)
         return rows[chosen].reset_index(drop=True)
-
-    def _asked_about(self, rows: pd.DataFrame) -> np.ndarray:
-        """Which rows are of problems that a split trains or tests on: booleans, shape (rows,)."""
-        splits = self.settings.splits.values()
-        selections = [
-            selection
-            for split in splits
-            if isinstance(split, ProblemSplit)
-            for selection in (split.train, split.test)
-        ]
-        if any(not isinstance(split, ProblemSplit) for split in splits):
-            # A transfer is about every problem.
-            return np.ones(len(rows), dtype=bool)
-        found = np.zeros(len(rows), dtype=bool)
-        for selection in selections:
-            found |= np.logical_and.reduce(
-                [rows[name].isin(values).to_numpy() for name, values in selection.items()]
-            )
-        return found
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -187,6 +171,7 @@ class StudyFiles:
     facts: Path
     recommendations: Path
     models: Mapping[str, Path]
+    counters: Mapping[str, Path]
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> StudyFiles:
@@ -232,6 +217,10 @@ def read_study(
         sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
         models={model: read_json(path / "summary.json") for model, path in files.models.items()},
         facts=read_json(files.facts),
+        counters={
+            gpu: tables.read_table(path, schemas.counters_schema(spec))
+            for gpu, path in files.counters.items()
+        },
     )
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from launchwise.builds import Build
 from launchwise.tridiagonal.plan import (
     ARRAYS,
+    INNER_LAYOUTS,
     Choice,
     Level,
     extra_words,
-    levels,
     remaining_rows,
 )
 from launchwise.workload import Allocations, Buffer, Device, Launch
@@ -91,10 +91,12 @@ def reduced_first(rows: int, last_m: int) -> int:
 
 def most_shared_bytes(rows: int, choice: Choice, itemsize: int) -> int:
     """Dynamic shared memory of the block that needs most of it."""
-    cuts = levels(rows, choice.sizes, choice.joined)
+    cuts = choice.levels(rows)
     needed = [
-        shared_bytes(choice.layout, "substitute", level.m, choice.threads, itemsize)
-        for level in cuts
+        shared_bytes(layout, "substitute", level.m, choice.threads, itemsize)
+        for layout, level in zip(
+            [choice.layout, *[choice.inner_layout] * len(cuts)], cuts, strict=False
+        )
     ]
     if not (choice.finish_on_host and cuts):
         left = remaining_rows(rows, cuts)
@@ -108,8 +110,8 @@ class DeviceSolution:
     Parameters
     ----------
     cuts
-        From the outermost level inwards; the interface systems of inner levels lie in natural
-        order, so all but the first are ``strided`` where the first is ``interleaved``.
+        From the outermost level inwards; for the layout of inner ones see
+        :data:`launchwise.tridiagonal.plan.INNER_LAYOUTS`.
     last_m
         Rows that each thread of the last block reduces before they finish together; 0 for none.
 
@@ -152,7 +154,7 @@ class DeviceSolution:
         cls, device: Device, dtype: np.dtype[Any], rows: int, choice: Choice
     ) -> DeviceSolution:
         """As a choice says; who finishes and on how many streams is somebody else's business."""
-        cuts = levels(rows, choice.sizes, choice.joined)
+        cuts = choice.levels(rows)
         return cls(device, dtype, rows, cuts, choice.layout, choice.threads, choice.last_m)
 
     @property
@@ -225,7 +227,7 @@ class DeviceSolution:
         inner
             Not the outermost level.
         """
-        layout = "strided" if inner and self.layout == "interleaved" else self.layout
+        layout = INNER_LAYOUTS.get(self.layout, self.layout) if inner else self.layout
         blocks = -(-level.subsystems // self.threads)
         shared = shared_bytes(layout, stage, level.m, self.threads, self.dtype.itemsize)
         arguments = (

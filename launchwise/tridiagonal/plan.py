@@ -19,6 +19,12 @@ ARRAYS = 4
 """a, b, c and d of a system."""
 
 
+INNER_LAYOUTS = {"interleaved": "strided", "staged": "blockwise"}
+"""Layouts whose inner levels have another one. Interface systems lie in natural order; they are
+small, so that launches count for more than what each of them does: blocks that join their
+sub-systems need one level where others need two."""
+
+
 @dataclass(frozen=True)
 class Level:
     """One cut: ``rows`` into sub-systems of ``m`` rows, ``joined`` neighbours of them together."""
@@ -68,9 +74,17 @@ class Choice:
     finish_on_host: bool = False
 
     @property
-    def joined(self) -> int:
-        """Neighbouring sub-systems that are reduced together: a block's, or each alone."""
-        return self.threads if self.layout == "blockwise" else 1
+    def inner_layout(self) -> str:
+        """Layout of the levels below the outermost."""
+        return INNER_LAYOUTS.get(self.layout, self.layout)
+
+    def levels(self, rows: int) -> list[Level]:
+        """How a system of so many rows is cut (see :func:`levels`)."""
+        joined = [
+            self.threads if layout == "blockwise" else 1
+            for layout in (self.layout, self.inner_layout)
+        ]
+        return levels(rows, self.sizes, *joined)
 
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> Choice:
@@ -86,11 +100,16 @@ class Choice:
         )
 
 
-def levels(rows: int, sizes: Sequence[int], joined: int = 1) -> list[Level]:
+def levels(rows: int, sizes: Sequence[int], joined: int = 1, inner_joined: int = 1) -> list[Level]:
     """One level for each of ``sizes`` (m, from the outermost level inwards).
 
     A level that has fewer rows than its m, or two sub-systems' worth of them at most, is left out
     with all that would follow: there is nothing to gain.
+
+    Parameters
+    ----------
+    joined, inner_joined
+        Neighbouring sub-systems that are reduced together on the outermost level, and on others.
 
     Raises
     ------
@@ -103,7 +122,7 @@ def levels(rows: int, sizes: Sequence[int], joined: int = 1) -> list[Level]:
     for m in sizes:
         if m < SMALLEST_M:
             raise ValueError(f"m = {m} is below {SMALLEST_M}")
-        level = Level(rows, m, joined)
+        level = Level(rows, m, inner_joined if found else joined)
         if level.interface_rows >= rows or not level.subsystems:
             break
         found.append(level)

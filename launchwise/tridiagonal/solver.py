@@ -29,10 +29,10 @@ from launchwise.tridiagonal.launches import (
     most_shared_bytes,
     reduced_first,
 )
-from launchwise.tridiagonal.plan import Choice, levels, remaining_rows
+from launchwise.tridiagonal.plan import Choice, remaining_rows
 from launchwise.workload import Allocations, Device
 
-INNERMOST, LAST_M = 4096, 8
+INNERMOST, LAST_M = 4096, 4
 """Rows that are left to one block and rows that each of its threads reduces first, unless somebody
 knows better: that takes 64 KB of shared memory in float64."""
 
@@ -43,11 +43,11 @@ Problem = Mapping[str, Any]
 
 def usual_choice(problem: Problem) -> Choice:
     """A choice where nothing was measured: m = 16 on every level until one block can finish."""
-    sizes, left = [], int(problem["n"]) * int(problem["batch"])
-    while left > INNERMOST:
-        sizes.append(16)
-        left = 2 * (left // 16)
-    return Choice(sizes=tuple(sizes), last_m=LAST_M)
+    rows = int(problem["n"]) * int(problem["batch"])
+    choice = Choice(sizes=(), last_m=LAST_M)
+    while remaining_rows(rows, choice.levels(rows)) > INNERMOST:
+        choice = replace(choice, sizes=(*choice.sizes, 16))
+    return choice
 
 
 def recommended(model: Path, folder: Path, profile: GpuProfile) -> Callable[[Problem], Choice]:
@@ -189,7 +189,7 @@ class Solver:
         key = (dtype.name, rows, choice)
         if self._kept is not None and self._kept[0] == key:
             return self._kept[1]
-        cuts = levels(rows, choice.sizes, choice.joined)
+        cuts = choice.levels(rows)
         left = remaining_rows(rows, cuts)
         m = reduced_first(left, choice.last_m)
         if m and left // m > MOST_FINISHING and not (choice.finish_on_host and cuts):

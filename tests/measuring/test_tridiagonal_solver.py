@@ -11,6 +11,7 @@ import pytest
 
 from launchwise.spec import load_spec
 from launchwise.tridiagonal.accuracy import InaccurateSolution, backward_error
+from launchwise.tridiagonal.plan import remaining_rows
 from launchwise.tridiagonal.solver import Choice, Solver, usual_choice
 from tests.measuring.test_tridiagonal import FOLDER, error, system
 from tests.support.host_device import HostDevice
@@ -159,10 +160,7 @@ def test_memory_is_given_back(device: HostDevice, solver: Solver) -> None:
 @pytest.mark.parametrize("n", [3, 1024, 1025, 10**6, 10**8])
 def test_the_usual_choice_leaves_one_block_little(n: int) -> None:
     choice = usual_choice({"n": n, "dtype": "float64", "memory": "device", "batch": 1})
-    left = n
-    for m in choice.sizes:
-        left = 2 * (left // m) if left >= m else left
-    assert left <= 4096
+    assert remaining_rows(n, choice.levels(n)) <= 4096
 
 
 def test_a_recommended_configuration_becomes_a_choice() -> None:

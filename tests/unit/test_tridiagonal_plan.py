@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from launchwise.spec import load_spec
 from launchwise.tridiagonal.host import SingularSystem, chunks, solve_on_host
-from launchwise.tridiagonal.launches import interleaved, natural
-from launchwise.tridiagonal.plan import Level, extra_words, levels, remaining_rows
+from launchwise.tridiagonal.launches import LAYOUTS, interleaved, most_shared_bytes, natural
+from launchwise.tridiagonal.plan import Choice, Level, extra_words, levels, remaining_rows
+
+SPEC = load_spec(Path(__file__).resolve().parents[2] / "kernels" / "tridiagonal")
 
 sizes = st.lists(st.integers(3, 40), max_size=5)
 
@@ -18,7 +23,7 @@ sizes = st.lists(st.integers(3, 40), max_size=5)
 def test_every_level_leaves_fewer_rows_than_it_had(
     rows: int, wanted: list[int], joined: int
 ) -> None:
-    cuts = levels(rows, wanted, joined)
+    cuts = levels(rows, wanted, joined, joined)
     left = rows
     for level in cuts:
         assert level.rows == left
@@ -36,11 +41,39 @@ def test_every_level_leaves_fewer_rows_than_it_had(
 
 @given(st.integers(10**5, 10**8), st.integers(8, 64), st.sampled_from([1, 32, 128]))
 def test_interfaces_take_little_memory(rows: int, m: int, joined: int) -> None:
-    cuts = levels(rows, [m] * 6, joined)
+    cuts = levels(rows, [m] * 6, joined, joined)
     # A geometric row with ratio 2 / m, of four words for each two rows in m; joined ones leave two
     # rows for all of them, and two more of a last group that is not whole, on each level.
     share = 2 / (m * joined)
     assert extra_words(cuts) / (4 * rows) <= share / (1 - share) + 12 / rows
+
+
+@given(
+    st.integers(100, 10**9),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from([32, 64, 256]),
+    st.lists(st.sampled_from([4, 5, 8, 16, 64, 128]), min_size=1, max_size=5),
+    st.sampled_from([0, 4, 32]),
+)
+def test_the_spec_counts_rows_as_the_solver_does(
+    rows: int, layout: str, threads: int, wanted: list[int], last_m: int
+) -> None:
+    problem = {"n": rows, "dtype": "float64", "memory": "device", "batch": 1}
+    names = ("m", "m1", "m2", "m3", "m4")
+    configuration = {
+        **{"variant": layout, "threads": threads, "last_m": last_m, "streams": 1},
+        **{"stage2": "device", **dict(zip(names, [*wanted, 0, 0, 0, 0], strict=False))},
+    }
+    choice = Choice.of(configuration)
+    cuts = choice.levels(rows)
+    # Where a level has less than a sub-system, the spec's constraints refuse the configuration.
+    assume(len(cuts) == len(wanted))
+    assert SPEC.value("left", problem, configuration) == remaining_rows(rows, cuts)
+    # What fits by the spec's constraints fits the block that needs most of it.
+    limit = {"gpu_shared_per_block_bytes": 227 * 1024, "gpu_max_threads_per_block": 1024}
+    own = [*SPEC.constraints, *SPEC.variants[layout].constraints]
+    if all(SPEC.value(text, problem, configuration, limit) for text in own):
+        assert most_shared_bytes(rows, choice, 8) <= limit["gpu_shared_per_block_bytes"]
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -1,0 +1,165 @@
+"""Hardware counters of a few configurations, as Nsight Compute reads them.
+
+A sweep says how long a configuration takes; counters say how full the GPU was meanwhile. Reading
+them disturbs time, so it is done apart, and of the fastest configurations alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from launchwise.errors import UserError
+from launchwise.spec import Spec
+
+METRICS = {
+    "occupancy": "sm__maximum_warps_per_active_cycle_pct",
+    "achieved_occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "dram_throughput": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+}
+"""Columns to the metrics of Nsight Compute that fill them, percent each."""
+
+CHILD = "launchwise.cuda.counted"
+
+
+def fastest_by(rows: pd.DataFrame, spec: Spec, tunables: Sequence[str]) -> pd.DataFrame:
+    """The fastest measured configuration of every problem for each combination of some tunables.
+
+    Parameters
+    ----------
+    rows
+        Measurements of one GPU that have a time.
+
+    Returns
+    -------
+    DataFrame
+        Problem and configuration columns, one row a (problem, values of ``tunables``), in order.
+    """
+    key = [*spec.problem_columns, *tunables]
+    order = rows.sort_values(["time_ms", *spec.tunable_columns], kind="stable")
+    best = order.groupby(key, sort=True).first().reset_index()
+    return best[[*spec.problem_columns, *spec.tunable_columns]]
+
+
+def read_counters(
+    job: Mapping[str, Any], environment: Mapping[str, str]
+) -> list[list[dict[str, Any]]]:
+    """Run every configuration of ``job`` once under Nsight Compute.
+
+    Parameters
+    ----------
+    job
+        What :mod:`launchwise.cuda.counted` is told.
+    environment
+        Variables of the profiled process, beside those of this one.
+
+    Returns
+    -------
+    list
+        For every configuration its launches in order: kernel, grid_blocks, block_threads and the
+        metrics of :data:`METRICS` as shares.
+
+    Raises
+    ------
+    UserError
+        When Nsight Compute is missing, may not read counters or saw other launches than were made.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        asked, made, seen = (Path(folder, name) for name in ("job.json", "made.json", "seen.csv"))
+        asked.write_text(json.dumps(job))
+        command = [*_profiler(seen), sys.executable, "-m", CHILD, str(asked), str(made)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, **environment}, check=False
+        )
+        log = seen.read_text() if seen.is_file() else ""
+        if done.returncode or not made.is_file():
+            raise UserError("ncu", "", _reason(log, done))
+        runs: list[list[dict[str, Any]]] = json.loads(made.read_text())
+    return joined(runs, parse(log))
+
+
+def _profiler(log: Path) -> list[str]:
+    found = shutil.which("ncu")
+    if found is None:
+        raise UserError("ncu", "", "Nsight Compute is not on the PATH")
+    return [
+        found,
+        *("--csv", "--log-file", str(log), "--metrics", ",".join(METRICS.values())),
+        *("--profile-from-start", "off", "--target-processes", "all"),
+        # The card's settings stay as they are.
+        *("--clock-control", "none", "--kernel-name-base", "function"),
+    ]
+
+
+def _reason(log: str, done: subprocess.CompletedProcess[str]) -> str:
+    """What went wrong, in one line."""
+    errors = [line for line in log.splitlines() if line.startswith("==ERROR==")]
+    said = [line for line in done.stderr.splitlines() if line.strip()]
+    text = (errors or said or [f"exit code {done.returncode}"])[-1].removeprefix("==ERROR==")
+    if "ERR_NVGPUCTRPERM" in text:
+        return "this user may not read the GPU's counters (ERR_NVGPUCTRPERM)"
+    return text.strip()
+
+
+def parse(log: str) -> list[dict[str, Any]]:
+    """Kernels that Nsight Compute saw, in order, from its CSV.
+
+    Returns
+    -------
+    list
+        Mappings with ``symbol`` and the columns of :data:`METRICS`, shares between 0 and 1; a
+        metric that the card has not is NaN.
+    """
+    lines = log.splitlines()
+    start = next((place for place, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        return []
+    columns = {metric: column for column, metric in METRICS.items()}
+    found: dict[int, dict[str, Any]] = {}
+    body = [line for line in lines[start:] if line.startswith('"')]
+    for row in csv.DictReader(io.StringIO("\n".join(body))):
+        if not row["ID"].isdigit():
+            continue
+        empty = {"symbol": row["Kernel Name"], **dict.fromkeys(METRICS, float("nan"))}
+        kernel = found.setdefault(int(row["ID"]), empty)
+        if row["Metric Name"] in columns:
+            try:
+                value = float(row["Metric Value"].replace(",", "")) / 100
+            except ValueError:
+                continue  # n/a
+            # Rounded, a share may pass 1 by a hair.
+            kernel[columns[row["Metric Name"]]] = min(value, 1.0)
+    return [found[number] for number in sorted(found)]
+
+
+def joined(
+    runs: list[list[dict[str, Any]]], seen: list[dict[str, Any]]
+) -> list[list[dict[str, Any]]]:
+    """What was launched with what was seen of it; UserError where those are not the same."""
+    launched = [launch["symbol"] for run in runs for launch in run]
+    if launched != [kernel["symbol"] for kernel in seen]:
+        message = f"saw {len(seen)} launches, not the {len(launched)} that were made"
+        raise UserError("ncu", "", message)
+    rest = iter(seen)
+    return [
+        [
+            {**_without_symbol(launch), **{name: kernel[name] for name in METRICS}}
+            for launch, kernel in zip(run, rest, strict=False)
+        ]
+        for run in runs
+    ]
+
+
+def _without_symbol(launch: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in launch.items() if name != "symbol"}

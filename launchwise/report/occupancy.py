@@ -1,0 +1,131 @@
+"""How full the GPU was: hardware counters of the fastest configurations, where they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from launchwise.learning.metrics import geometric_mean
+from launchwise.report import theme, wording
+from launchwise.report.blocks import Block, Bullets, Figure, Panel, Section, Text
+from launchwise.report.figures import kinds_of, size_layout
+from launchwise.report.study import StudyData
+
+SHARES = {"achieved": "achieved_occupancy", "theoretical": "occupancy"}
+
+
+def occupancy(study: StudyData) -> Section | None:
+    """The section; None where no counters were read, or the settings do not say by what."""
+    by = study.settings.counters
+    if not study.counters or not by:
+        return None
+    blocks: list[Block] = [
+        Text(
+            f"For every problem and each {wording.listed(by)}, the fastest configuration was run "
+            "once more under Nsight Compute. Theoretical occupancy is what registers, shared "
+            "memory and block size leave room for; achieved is the mean share of warps that were "
+            "active on SMs at work. Of a kernel that runs at several levels the largest launch "
+            "counts."
+        ),
+        *_worth(study, by),
+        *_figures(study, by),
+    ]
+    return Section(f"{study.name}-occupancy", "Occupancy", blocks)
+
+
+def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """Of each kernel of a run the launch with the largest grid; kernels of one block left out.
+
+    Parameters
+    ----------
+    key
+        Columns that name a run.
+    """
+    order = counters.sort_values("grid_blocks", kind="stable")
+    found = order.groupby([*key, "kernel"], sort=False).last().reset_index()
+    several = found.groupby("kernel")["grid_blocks"].transform("max") > 1
+    return found[several]
+
+
+def _worth(study: StudyData, by: list[str]) -> Iterator[Block]:
+    """Time and occupancy of every value, over all problems."""
+    found = []
+    for gpu, counters in study.counters.items():
+        measured = study.measured[study.measured["gpu"] == gpu]
+        best = measured.groupby(study.problem_columns)["time_ms"].min()
+        largest = outermost(counters, study.spec.key_columns)
+        for values, rows in largest.groupby(by, sort=True):
+            named = dict(zip(by, values, strict=True))
+            own = measured
+            for name, value in named.items():
+                own = own[own[name] == value]
+            ratio = (own.groupby(study.problem_columns)["time_ms"].min() / best).dropna()
+            shares = [
+                f"{kernel} {wording.fixed(100 * part['achieved_occupancy'].median(), 0)} % of "
+                f"{wording.fixed(100 * part['occupancy'].median(), 0)} %"
+                for kernel, part in rows.groupby("kernel", sort=True)
+            ]
+            slower = wording.fixed(100 * (geometric_mean(ratio.to_numpy()) - 1), 1)
+            text = (
+                f"{slower} % slower than the best of all (geometric mean over {len(ratio)} "
+                f"problems); median occupancy achieved: {wording.listed(shares)} in theory."
+            )
+            found.append((f"{gpu}, {_title(named)}:", text))
+    yield Bullets(found)
+
+
+def _title(named: dict[str, object]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in named.items())
+
+
+def _figures(study: StudyData, by: list[str]) -> Iterator[Figure]:
+    largest = {
+        gpu: outermost(counters, study.spec.key_columns) for gpu, counters in study.counters.items()
+    }
+    every = pd.concat(largest.values())[by].drop_duplicates().sort_values(by)
+    places = {
+        values: place for place, values in enumerate(every.itertuples(index=False, name=None))
+    }
+    panels = [
+        _panel(study, own, by, places, ", ".join(filter(None, (gpu, kind, str(kernel)))))
+        for gpu, counters in largest.items()
+        for kind, rows in kinds_of(study, counters)
+        for kernel, own in rows.groupby("kernel", sort=True)
+    ]
+    yield Figure(
+        id=f"{study.name}-occupancy-figure",
+        caption=(
+            "Occupancy of the largest launch of each kernel against size: achieved (strong) and "
+            "theoretical (faint). Where the grid is smaller than the GPU, few warps are active, "
+            "whatever the block could hold."
+        ),
+        alt="Lines: achieved and theoretical occupancy against size, one pair a value.",
+        panels=panels,
+        keys=theme.keys(_title(dict(zip(by, values, strict=True))) for values in places),
+    )
+
+
+def _panel(
+    study: StudyData,
+    rows: pd.DataFrame,
+    by: list[str],
+    places: dict[tuple[object, ...], int],
+    title: str,
+) -> Panel:
+    """``places``: values of ``by`` to the place of their line, the same in every panel."""
+    traces = []
+    for values, own in rows.sort_values(study.size).groupby(by, sort=True):
+        named = _title(dict(zip(by, values, strict=True)))
+        for what, column in SHARES.items():
+            trace = theme.line(
+                own[study.size],
+                100 * own[column],
+                name=f"{named}, {what}",
+                place=places[values],
+                template=f"{study.size}=%{{x}}: %{{y:.0f}} %",
+                markers=what == "achieved",
+            )
+            traces.append(trace if what == "achieved" else {**trace, "opacity": 0.35})
+    y = theme.axis("occupancy (%)", range=[0, 105])
+    return Panel(title, traces, theme.layout(size_layout(study, rows), y))

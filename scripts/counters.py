@@ -1,0 +1,86 @@
+"""Read hardware counters of the fastest configurations of a study, with Nsight Compute."""
+
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from launchwise.errors import UserError
+from launchwise.gpu import GpuProfile, read_profile
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import asked_about
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.cards import free_card, selects
+from launchwise.measuring.counters import fastest_by, read_counters
+from launchwise.provenance import commit, now
+from launchwise.schemas import MEASURED, counters_schema, measurement_schema
+from launchwise.scripting import log, running
+from launchwise.settings import Study
+from launchwise.spec import Spec, load_spec
+from launchwise.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    folder: Path,
+    study: Study,
+    profile: GpuProfile,
+    slice_sms: int | None,
+    bundle: Path,
+    sweep: Path,
+    seed: int,
+    output: Path,
+) -> None:
+    """Choose the configurations by ``study.counters``, profile them and write the table."""
+    spec = load_spec(folder)
+    rows = read_table(sweep, measurement_schema(spec))
+    domain = Domain(spec, {profile.name: profile}, study.candidates, study.constraints)
+    wanted = domain.is_candidate(rows) & asked_about(study, rows) & rows["status"].isin(MEASURED)
+    chosen = fastest_by(rows[wanted], spec, study.counters)
+    if chosen.empty:
+        raise UserError(sweep, "", "holds no measured candidate of the study")
+    runs = [parted(spec, row) for row in chosen.to_dict("records")]
+    log.info("%d configurations", len(runs))
+    job = {"folder": str(folder), "bundle": str(bundle), "seed": seed, "slice_sms": slice_sms}
+    fits, wanted_card = selects(profile.arch, profile.device_name), profile.device_name
+    with free_card(profile.name, fits, wanted_card) as card:
+        found = read_counters({**job, "runs": runs}, {"CUDA_VISIBLE_DEVICES": card.uuid})
+    table = pd.DataFrame(
+        {
+            **{"gpu": profile.name, **run["problem"], **run["configuration"]},
+            **{"position": position, "launches": len(launches), **launch},
+        }
+        for run, launches in zip(runs, found, strict=True)
+        for position, launch in enumerate(launches)
+    )
+    made = Bundle(bundle)
+    facts = {
+        **{"commit": commit(), "measured_at": now(), "card": card.mark, "driver": card.driver},
+        **{"toolkit": made.toolkit, "kernels": made.fingerprint, "counters": study.counters},
+    }
+    write_table(output, table, counters_schema(spec), facts)
+
+
+def parted(spec: Spec, row: Mapping[Hashable, Any]) -> dict[str, dict[str, Any]]:
+    """A row of a sweep as problem and configuration."""
+    return {
+        "problem": {name: row[name] for name in spec.problem_columns},
+        "configuration": {name: row[name] for name in spec.tunable_columns},
+    }
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        main(
+            Path(snakemake.params.folder),
+            Study.model_validate(snakemake.params.study),
+            read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
+            snakemake.params.slice_sms,
+            Path(snakemake.input.bundle),
+            Path(snakemake.input.sweep),
+            snakemake.params.seed,
+            Path(snakemake.output[0]),
+        )
