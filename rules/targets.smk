@@ -91,7 +91,6 @@ for gpu in LIVE:
         for study, entry in settings.studies.items()
         if entry.counters and gpu in experiment.gpus_of(study)
     ]
-
     if counted:
 
         rule:
