@@ -19,7 +19,13 @@ from launchwise.measuring.listening import Interrupted, Listener, interrupted, r
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.tasks import control_of, energy_tasks, remaining, second_attempts
+from launchwise.measuring.tasks import (
+    claim_control,
+    control_of,
+    energy_tasks,
+    remaining,
+    second_attempts,
+)
 from launchwise.measuring.telemetry import Telemetry
 from launchwise.space import Problem, baseline
 
@@ -67,6 +73,7 @@ def measure_shard(
         )
 
     with _stop_requests() as stop:
+        claim_control(shard)
         _note_what_does_not_fit(shard, journal, shard.problems)
         barren = 0
         while tasks := remaining(shard, journal) or afterwards():

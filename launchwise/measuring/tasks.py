@@ -84,13 +84,28 @@ def control_problem(shard: Shard) -> Problem | None:
     """The largest problem that leaves the card to the others: a long kernel has a steady time."""
     if not shard.method.control_s:
         return None
-    spec, capacity = shard.spec, shard.gpu_facts["gpu_memory_bytes"]
-    small = [
-        problem
-        for problem in shard.problems
-        if spec.value(spec.work.footprint_bytes, problem) <= CONTROL_SHARE * capacity
-    ]
+    spec = shard.spec
+    small = [problem for problem in shard.problems if _leaves_room(shard, problem)]
     return max(small, key=lambda problem: spec.value(spec.work.bytes, problem), default=None)
+
+
+def _leaves_room(shard: Shard, problem: Problem) -> bool:
+    capacity = shard.gpu_facts["gpu_memory_bytes"]
+    footprint = shard.spec.value(shard.spec.work.footprint_bytes, problem)
+    return bool(footprint <= CONTROL_SHARE * capacity)
+
+
+def claim_control(shard: Shard) -> None:
+    """Have a shard that takes its problems one by one begin with one that can be its control.
+
+    The heaviest are taken first, and those may be too large to stay on the card meanwhile.
+    """
+    if shard.claims is None or not shard.method.control_s or control_problem(shard):
+        return
+    for problem in shard.claims.free():
+        if _leaves_room(shard, problem) and shard.claims.claim(problem):
+            shard.problems.append(problem)
+            return
 
 
 def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import statistics
 import time
@@ -11,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from launchwise.measuring.claims import Claims
 from launchwise.measuring.journal import Journal, read_journal, read_notes
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
-from launchwise.measuring.tasks import remaining, second_attempts
+from launchwise.measuring.tasks import CONTROL_SHARE, remaining, second_attempts
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.settings import Method, Repeats
 from tests.measuring.conftest import QUICK
@@ -52,6 +54,24 @@ def test_a_steady_card_is_measured_once(make_shard: Callable[..., Shard], tmp_pa
     ratios = [note["ratio"] for note in notes if note["note"] == "control"]
     assert len(ratios) >= len(rows) - 2
     assert set(ratios) == {1.0}
+
+
+def test_a_shard_that_shares_begins_with_a_control_that_leaves_room(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    # The heaviest problem is taken first, but it would fill too much of the card meanwhile.
+    problems = [{**PROBLEM[0], "n": n} for n in (40, 24, 20)]
+    one = make_shard(problems, script=STAGED, method=STEADY, slower_from=10**9)
+    spec = one.spec
+    memory = int(spec.value(spec.work.footprint_bytes, problems[1]) / CONTROL_SHARE)
+    facts = {**one.gpu_facts, "gpu_memory_bytes": memory}
+    claims = Claims(tmp_path / "claims", "1", 2, problems)
+    shard = dataclasses.replace(one, gpu_facts=facts).sharing(claims, [])
+    rows, notes = run(shard, tmp_path / "j")
+    assert {row["n"] for row in rows} == {40, 24, 20}
+    controls = [note for note in notes if note["note"] == "control"]
+    assert {note["problem"]["n"] for note in controls} == {24}
+    assert len(controls) >= len(rows) - 4
 
 
 def test_rows_around_a_drift_are_measured_again_and_no_others(
