@@ -38,9 +38,6 @@ JOBS_OF_A_GROUP = {"split": 1, "clean": 0, "recommend": 1, "evaluate": 0}
 def settings(count: int) -> dict[str, Any]:
     """The recorded experiment's five studies, on so many live GPUs of six architectures."""
     config: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
-    more = yaml.safe_load((ROOT / "config" / "h200.yaml").read_text())
-    for part in ("sweeps", "models", "studies"):
-        config[part] |= more.get(part, {})
     config["gpus"] = {
         f"gpu{number}": {
             "source": "live",

@@ -107,9 +107,8 @@ class Experiment:
 
     def _check_splits(self, key: str, study: Study, spec: Spec) -> None:
         for name, split in study.splits.items():
-            if isinstance(split, TransferSplit):
-                continue
-            for part in ("train", "test"):
+            parts = ("among",) if isinstance(split, TransferSplit) else ("train", "test")
+            for part in parts:
                 for column, values in getattr(split, part).items():
                     where = f"{key}.splits.{name}.{part}"
                     if column not in spec.problem:

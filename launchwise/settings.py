@@ -172,6 +172,7 @@ class TransferSplit(Strict):
 
     kind: Literal["leave_one_gpu_out"]
     title: str
+    among: Selection = Field({}, description="problems of one design of a sweep; all if left out")
 
 
 Split = Annotated[ProblemSplit | TransferSplit, Field(discriminator="kind")]

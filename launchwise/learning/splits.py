@@ -18,7 +18,7 @@ import pandas as pd
 from launchwise.errors import UserError
 from launchwise.gpu import GpuProfile
 from launchwise.schemas import MEASURED
-from launchwise.settings import ProblemSplit, Selection, Split, Study
+from launchwise.settings import ProblemSplit, Selection, Split, Study, TransferSplit
 from launchwise.space import Problem, baseline
 from launchwise.spec import Spec
 from launchwise.storage import read_json
@@ -69,17 +69,16 @@ def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
     selections = [
         selection
         for split in splits
-        if isinstance(split, ProblemSplit)
-        for selection in (split.train, split.test)
+        for selection in (
+            (split.train, split.test) if isinstance(split, ProblemSplit) else (split.among,)
+        )
     ]
-    if any(not isinstance(split, ProblemSplit) for split in splits):
-        # A transfer is about every problem.
-        return np.ones(len(rows), dtype=bool)
     found = np.zeros(len(rows), dtype=bool)
     for selection in selections:
-        found |= np.logical_and.reduce(
-            [rows[name].isin(values).to_numpy() for name, values in selection.items()]
-        )
+        chosen = np.ones(len(rows), dtype=bool)
+        for name, values in selection.items():
+            chosen &= rows[name].isin(values).to_numpy()
+        found |= chosen
     return found
 
 
@@ -222,7 +221,7 @@ def _one_split(
         if len(measured) < 2:
             message = f"a transfer needs at least 2 GPUs, the study has {', '.join(measured)}"
             raise UserError(where, key, message)
-        folds = _transfer_folds(name, measured, skipped)
+        folds = _transfer_folds(name, split, measured, skipped)
     for fold in folds:
         check_disjoint(fold, where, key)
     for part in ("train", "test"):
@@ -273,13 +272,17 @@ def _problem_fold(
 
 
 def _transfer_folds(
-    name: str, measured: Mapping[str, _Measured], skipped: dict[str, str]
+    name: str, split: TransferSplit, measured: Mapping[str, _Measured], skipped: dict[str, str]
 ) -> list[Fold]:
+    def asked_about(cases: list[Case]) -> list[Case]:
+        return [case for case in cases if _matches(case.problem, split.among)]
+
     folds = []
     for gpu, cases in measured.items():
-        others = [case for other in measured if other != gpu for case in measured[other].any_time]
-        if cases.with_baseline:
-            folds.append(Fold(name, gpu, tuple(others), tuple(cases.with_baseline)))
+        every = [case for other in measured if other != gpu for case in measured[other].any_time]
+        others, own = asked_about(every), asked_about(cases.with_baseline)
+        if own:
+            folds.append(Fold(name, gpu, tuple(others), tuple(own)))
         else:
             skipped[gpu] = "no problem with its baseline was measured"
     return folds

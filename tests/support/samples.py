@@ -165,7 +165,10 @@ def copy_project(folder: Path, spec: Spec) -> Project:
         elif (ROOT / name).exists():
             shutil.copy(ROOT / name, folder / name)
     found = Project(folder)
-    found.configure({**found.config(), "gpus": {"test": {"source": "recorded"}}})
+    config = found.config()
+    # The other studies name GPUs that are not there.
+    config["studies"] = {"acoustic_tile": config["studies"]["acoustic_tile"]}
+    found.configure({**config, "gpus": {"test": {"source": "recorded"}}})
     recorded = folder / "data" / "recorded" / "test"
     write_table(
         recorded / "acoustic.parquet",

@@ -35,8 +35,8 @@ def experiment(sweep: dict[str, Any] | None = None, **gpus: dict[str, Any]) -> E
     config = copy.deepcopy(CONFIG)
     config["gpus"] = gpus
     config["sweeps"]["acoustic"] |= sweep or {}
-    for study in config["studies"].values():
-        study["splits"].pop("transfer")
+    config["studies"] = {"acoustic_tile": config["studies"]["acoustic_tile"]}
+    config["studies"]["acoustic_tile"]["splits"].pop("transfer")
     return load_experiment(config, [ROOT / "config.yaml"], ROOT)
 
 

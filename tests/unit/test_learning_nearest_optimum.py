@@ -154,10 +154,23 @@ def test_what_is_not_feasible_falls_to_the_next_size_and_then_to_the_baseline(
     assert last == space.baseline(spec)
     # Whatever the order of the rows that are ranked.
     choices = domain.choices([Case("large", {**PROBLEM, "n": 70})]).iloc[::-1]
-    ranked = recommender.rank(choices.reset_index(drop=True)).head(4)
-    assert ranked[["m", "threads"]].to_numpy().tolist() == [
-        *([64, 128], [32, 128], [20, 128], [10, 256])
-    ]
+    ranked = recommender.rank(choices.reset_index(drop=True))
+    others = ranked[["m", "threads"]].drop_duplicates("m").head(4)
+    assert others.to_numpy().tolist() == [[64, 128], [32, 128], [20, 128], [10, 256]]
+
+
+def test_a_choice_is_kept_where_the_rest_of_the_configuration_is_not_feasible(
+    tridiagonal_spec: Spec,
+) -> None:
+    # Each size may have one number of streams only, as in the published sweeps.
+    by_size = ["streams == (1 if n <= 1000 else 4)"]
+    domain = Domain(tridiagonal_spec, PROFILES, CANDIDATES, by_size)
+    rows = sized(tridiagonal_spec, {300: 32, 1000: 64}, threads=128, streams=1)
+    recommender = Nearest(domain, corrected=False).fit(rows)
+    found = first(recommender, "large", [900, 1100, 4000])
+    assert found["m"].tolist() == [64, 64, 64]
+    assert found["streams"].tolist() == [1, 4, 4]
+    assert found["threads"].tolist() == [128, 128, 128]
 
 
 def test_optima_are_candidates(tridiagonal_spec: Spec) -> None:

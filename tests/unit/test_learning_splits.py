@@ -19,13 +19,14 @@ from launchwise.learning.splits import (
     Case,
     Fold,
     among,
+    asked_about,
     case_codes,
     cases_in,
     check_disjoint,
     make_splits,
     read_folds,
 )
-from launchwise.settings import ProblemSplit, Split, TransferSplit
+from launchwise.settings import ProblemSplit, Split, Study, TransferSplit
 from launchwise.spec import Spec
 from launchwise.storage import write_json
 from tests.support.samples import profile
@@ -126,6 +127,25 @@ def test_leaving_a_gpu_out_is_disjoint_and_complete(
         assert set(keys(fold["train"])) == others[gpu]
         assert set(keys(fold["test"])) == {(gpu, *p) for p, base in study[gpu].items() if base}
         assert len(set(keys(fold["train"]))) == len(fold["train"])
+
+
+def test_a_transfer_may_be_about_some_problems_only(acoustic_spec: Spec) -> None:
+    problems = {(n, "float32", 2): True for n in (100, 200, 300)}
+    study = {"a": problems, "b": problems}
+    some = TransferSplit(kind="leave_one_gpu_out", title="x", among={"n": [100, 300]})
+    found = made(acoustic_spec, study, some)
+    for fold in found["folds"].values():
+        assert {case["problem"]["n"] for case in fold["train"]} == {100, 300}
+        assert {case["problem"]["n"] for case in fold["test"]} == {100, 300}
+    named = {"workload": "acoustic", "title": "x", "question": "x", "models": ["m"]}
+    asked = Study.model_validate({**named, "splits": {"it": some}})
+    rows = pd.concat([sweep(acoustic_spec, gpu, measured) for gpu, measured in study.items()])
+    assert set(rows[asked_about(asked, rows)]["n"]) == {100, 300}
+    every = asked.model_copy(update={"splits": {"it": TRANSFER}})
+    assert asked_about(every, rows).all()
+    nothing = TransferSplit(kind="leave_one_gpu_out", title="x", among={"n": [7]})
+    with pytest.raises(UserError, match=r"studies\.s\.splits\.it"):
+        made(acoustic_spec, study, nothing)
 
 
 def test_a_problem_on_both_sides_is_an_error_of_one_line(acoustic_spec: Spec) -> None:

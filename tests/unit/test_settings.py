@@ -126,7 +126,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "training sizes of a split by GPU": (
         nested(f"{S}/splits/transfer/train", {"n": [3]}),
-        f"{STUDY}.splits.transfer.train: unknown key 'train' (allowed: kind, title)",
+        f"{STUDY}.splits.transfer.train: unknown key 'train' (allowed: among, kind, title)",
         "",
     ),
     "missing key": (

@@ -117,6 +117,7 @@ def experiment(**gpus: dict[str, Any]) -> Experiment:
     path = ROOT / "config.yaml"
     config = yaml.safe_load(path.read_text())
     config["gpus"] = {}
+    config["studies"] = {"acoustic_tile": config["studies"]["acoustic_tile"]}
     update_config(config, {"gpus": gpus})
     return load_experiment(config, [path], ROOT)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.errors import UserError
-from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.features import Domain
 from launchwise.learning.optima import corrected_optima, observed_optima, with_a_choice
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.series import (
@@ -38,9 +38,10 @@ class NearestOptimumRecommender(Recommender):
     size is its best ``choice``, observed, or (``corrected``) the one of a trend that never falls as
     the size grows; all other tunables are those of the fastest row of that size and choice.
     ``neighbours`` sizes vote on the choice, of equal votes the smallest wins; the configuration is
-    that of the nearest size with the choice. Where it is not feasible those of the nearest sizes
-    follow, then the baseline. A GPU or a combination of other parameters that was not in training
-    is answered from the nearest (:func:`launchwise.learning.series.nearest_series`).
+    that of the nearest size with the choice, or the one with the choice that differs from it in the
+    fewest tunables. Where no configuration with the choice is feasible, the choices of the nearest
+    sizes follow, then the baseline. A GPU or a combination of other parameters that was not in
+    training is answered from the nearest (:func:`launchwise.learning.series.nearest_series`).
     """
 
     defaults: ClassVar[dict[str, Any]] = {
@@ -114,31 +115,41 @@ class NearestOptimumRecommender(Recommender):
 
     def _prepare(self) -> None:
         spec = self.domain.spec
-        self._codes = [
-            configuration_codes(one.configurations, spec.tunable_columns, spec)
-            for one in self._known
-        ]
         self._choices = [choices_in(one.configurations, self._choice, spec) for one in self._known]
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score by place among the preferred configurations of a case, the baseline after them."""
+        """Score by place among the preferred choices of a case, the baseline after them."""
         spec = self.domain.spec
-        codes = configuration_codes(rows, spec.tunable_columns, spec)
-        place = np.zeros(len(rows))
+        choices = choices_in(rows, self._choice, spec)
+        tunables = rows[spec.tunable_columns].to_numpy(dtype=object)
+        places = np.zeros(len(rows))
+        differing = np.zeros(len(rows))
         for case, mine in rows_of_cases(rows, spec):
-            place[mine] = places_in(self._preferred(case), codes[mine])
-        return Judgement.without_times(place, ~self.domain.is_baseline(rows))
+            wanted, configurations = self._preferred(case)
+            place = places_in(wanted, choices[mine])
+            meant = np.append(configurations, configurations[:1], axis=0)[place]
+            places[mine] = place
+            # Of other choices nothing is known, so none of them is nearer than another.
+            differing[mine] = (tunables[mine] != meant).sum(axis=1) * (place < len(wanted))
+        return Judgement.without_times(places, differing, ~self.domain.is_baseline(rows))
 
-    def _preferred(self, case: Case) -> list[int]:
-        """Codes of configurations: what the neighbours vote for, then by nearness."""
+    def _preferred(self, case: Case) -> tuple[list[int], np.ndarray]:
+        """Choices, each once: what the neighbours vote for, then by nearness.
+
+        With them the configurations that had them: shape (choices, tunables), of objects.
+        """
         number = nearest_series([one.series for one in self._known], case, self.domain)
         known = self._known[number]
         order = by_nearness(known.sizes, case.problem[self._size])
         choices = self._choices[number][order]
         values, votes = np.unique(choices[: self.parameters["neighbours"]], return_counts=True)
         voted = order[(choices == values[votes.argmax()]).argmax()]
-        found: list[int] = self._codes[number][[voted, *order]].tolist()
-        return found
+        first: dict[int, int] = {}
+        for place in (voted, *order):
+            first.setdefault(int(self._choices[number][place]), int(place))
+        # Files keep columns by name, in no order of the spec's.
+        columns = known.configurations[self.domain.spec.tunable_columns]
+        return list(first), columns.to_numpy(dtype=object)[list(first.values())]
 
     def summary(self) -> dict[str, Any]:
         """What it goes by, how many series and optima it knows, how many optima were corrected."""
