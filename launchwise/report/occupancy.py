@@ -22,11 +22,11 @@ def occupancy(study: StudyData) -> Section | None:
         return None
     blocks: list[Block] = [
         Text(
-            f"For every problem and each {wording.listed(by)}, the fastest configuration was run "
-            "once more under Nsight Compute. Theoretical occupancy is what registers, shared "
-            "memory and block size leave room for; achieved is the mean share of warps that were "
-            "active on SMs at work. Of a kernel that runs at several levels the largest launch "
-            "counts."
+            f"For every problem and each value of {wording.listed(by)}, the fastest configuration "
+            "was run once more under Nsight Compute. Theoretical occupancy is what registers, "
+            "shared memory and block size leave room for; achieved is the mean share of warps that "
+            "were active on SMs at work. Of a kernel that runs at several levels the largest "
+            "launch counts."
         ),
         *_worth(study, by),
         *_figures(study, by),

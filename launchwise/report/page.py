@@ -26,7 +26,15 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
         In order; the contents list them with their children.
     figures
         Whether to draw them; without figures and plotly.js the page is small.
+
+    Raises
+    ------
+    ValueError
+        When two sections have one id: a link would find the first of them only.
     """
+    ids = [section.id for section in every_section(sections)]
+    if twice := {name for name in ids if ids.count(name) > 1}:
+        raise ValueError(f"sections share an id: {', '.join(sorted(twice))}")
     environment = Environment(
         loader=PackageLoader("launchwise.report", "templates"),
         autoescape=True,
@@ -61,11 +69,17 @@ def panel_id(figure: Figure, place: int) -> str:
     return f"plot-{figure.id}-{place}"
 
 
+def every_section(sections: Sequence[Section]) -> Iterator[Section]:
+    """Every section with its children, in order."""
+    for section in sections:
+        yield section
+        yield from every_section(section.children)
+
+
 def every_block(sections: Sequence[Section]) -> Iterator[Block]:
     """Every block of the page, those in folds included, in order."""
-    for section in sections:
+    for section in every_section(sections):
         yield from _inside(section.blocks)
-        yield from every_block(section.children)
 
 
 def _inside(blocks: Sequence[Block]) -> Iterator[Block]:

@@ -40,7 +40,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.numbers import records
-from launchwise.report.published import Records
+from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 
 FILES = ("optima", "models", "facts")
@@ -105,13 +105,17 @@ def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
         Section(
             f"{study.name}-gain",
             "What streams are worth",
-            [Bullets(_lead(every)), _gains(study, every), _stages(study, every)],
+            [
+                Bullets(_lead(every, facts_of(published))),
+                _gains(study, every),
+                _stages(study, every),
+            ],
         ),
         Section(f"{study.name}-laws", "Laws that choose", list(_laws(study, every, published))),
     ]
 
 
-def _lead(every: list[Case]) -> list[tuple[str, str]]:
+def _lead(every: list[Case], facts: Mapping[str, str]) -> list[tuple[str, str]]:
     found = []
     for case in every:
         alone = case.rows[case.rows[CHOICE] == 1].set_index(SIZE)["time_ms"]
@@ -123,6 +127,10 @@ def _lead(every: list[Case]) -> list[tuple[str, str]]:
             f"{wording.count(where)}; at the largest size {wording.fixed(gain.iloc[-1], 2)} times."
         )
         found.append((f"{case.title}:", text))
+    if "speed_up_streams" in facts:
+        sizes = facts.get("speed_up_streams_at_n", "").split()
+        at = f", at {SIZE} = {wording.listed(map(wording.count, map(int, sizes)))}" if sizes else ""
+        found.append(("Published:", f"up to {facts['speed_up_streams']} times{at}."))
     return found
 
 

@@ -83,7 +83,7 @@ def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
             f"{study.name}-optima",
             "The best sub-system size",
             [
-                *_lead(every),
+                *_lead(every, facts_of(published)),
                 _times(study, every),
                 _trend(study, every, published),
                 *_alignment(every),
@@ -95,20 +95,37 @@ def own(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     ]
 
 
-def _lead(every: list[Case]) -> Iterator[Block]:
+def _lead(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]:
     found = []
     for case in every:
         ranks = corrections_by_rank(case.corrected)
         moved = int(ranks.drop(1, errors="ignore").sum())
         worst = case.corrected["loss_percent"].max()
         small, large = case.corrected[CHOICE].iloc[0], case.corrected[CHOICE].iloc[-1]
+        most = case.rows[CHOICE].max()
+        edge = ", the largest that was measured" if large == most else ""
         text = (
             f"the best {CHOICE} grows from {small} at the smallest system to {large} at the "
-            f"largest. {moved} of {len(case.corrected)} sizes leave that trend; to follow it costs "
-            f"at most {wording.fixed(worst, 2)} %."
+            f"largest{edge}. {moved} of {len(case.corrected)} sizes leave that trend; to follow it "
+            f"costs at most {wording.fixed(worst, 2)} %. {_worth(case)}"
         )
         found.append((f"{case.title}:", text))
+    if "speed_up_larger_m" in facts:
+        text = f"a larger {CHOICE} is worth up to {facts['speed_up_larger_m']} times."
+        found.append(("Published:", text))
     yield Bullets(found)
+
+
+def _worth(case: Case) -> str:
+    """What the best choice gains on the one that is best most often, where it gains most."""
+    usual = case.observed[CHOICE].mode().iloc[0]
+    with_it = case.rows[case.rows[CHOICE] == usual].groupby(SIZE)["time_ms"].min()
+    gain = (with_it / case.rows.groupby(SIZE)["time_ms"].min()).dropna()
+    where = gain.idxmax()
+    return (
+        f"Against {CHOICE} = {wording.count(usual)}, which is best most often, the best is worth "
+        f"up to {wording.fixed(gain.max(), 2)} times, at {SIZE} = {wording.count(where)}."
+    )
 
 
 def _times(study: StudyData, every: list[Case]) -> Figure:
@@ -292,4 +309,4 @@ def _transfer(study: StudyData, every: list[Case]) -> list[Section]:
         blocks.append(table(f"Somebody else's optima, {kind}", columns, cells))
     if not blocks:
         return []
-    return [Section(f"{study.name}-transfer", "Optima of one GPU on another", blocks)]
+    return [Section(f"{study.name}-borrowed", "Optima of one GPU on another", blocks)]

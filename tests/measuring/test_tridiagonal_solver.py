@@ -11,6 +11,7 @@ import pytest
 
 from launchwise.spec import load_spec
 from launchwise.tridiagonal.accuracy import InaccurateSolution, backward_error
+from launchwise.tridiagonal.launches import finish_bytes
 from launchwise.tridiagonal.plan import remaining_rows
 from launchwise.tridiagonal.solver import Choice, Solver, usual_choice
 from tests.measuring.test_tridiagonal import FOLDER, error, system
@@ -103,7 +104,7 @@ def test_a_system_that_needs_pivots_is_refused_when_checked(solver: Solver) -> N
     b = np.full(rows, 1e-9)
     d = np.random.default_rng(1).uniform(-1, 1, rows)
     with pytest.raises(InaccurateSolution, match="row-dominant"):
-        solver.solve(a, b, c, d, check=True)
+        solver.solve(a, b, c, d, check=True, last_m=8)
 
 
 @pytest.mark.parametrize(
@@ -141,11 +142,11 @@ def test_what_no_block_can_hold_is_said_before_anything_runs(device: HostDevice)
     small = Solver(device, shared_limit=48 * 1024)
     arrays = system(3000, "float64", 1)
     with pytest.raises(ValueError, match="bytes of shared memory a block, 49152 are there"):
-        small.solve(*arrays, sizes=(4,), last_m=0)
-    assert error(small.solve(*arrays, sizes=(4, 4, 4), last_m=0), arrays) < 1e-14
+        small.solve(*arrays, layout="strided", sizes=(4,), last_m=0)
+    assert error(small.solve(*arrays, layout="strided", sizes=(4, 4, 4)), arrays) < 1e-14
     with pytest.raises(ValueError, match="leaves 20000 rows to one block"):
         Solver(device, shared_limit=1 << 20).solve(
-            *system(80000, "float64", 1), sizes=(8,), last_m=4
+            *system(80000, "float64", 1), layout="strided", sizes=(8,), last_m=4
         )
 
 
@@ -160,7 +161,10 @@ def test_memory_is_given_back(device: HostDevice, solver: Solver) -> None:
 @pytest.mark.parametrize("n", [3, 1024, 1025, 10**6, 10**8])
 def test_the_usual_choice_leaves_one_block_little(n: int) -> None:
     choice = usual_choice({"n": n, "dtype": "float64", "memory": "device", "batch": 1})
-    assert remaining_rows(n, choice.levels(n)) <= 4096
+    left = remaining_rows(n, choice.levels(n))
+    assert left <= 2048
+    # Every card has 48 KB of shared memory a block.
+    assert finish_bytes(left, choice.last_m, 8) <= 48 * 1024
 
 
 def test_a_recommended_configuration_becomes_a_choice() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from launchwise.errors import UserError
 from launchwise.report import acoustic, assemble, wording
-from launchwise.report.blocks import Column, Table
+from launchwise.report.blocks import Column, Section, Table
 from launchwise.report.overview import Run
-from launchwise.report.page import embedded
+from launchwise.report.page import embedded, render
 from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
 from launchwise.space import baseline
@@ -78,6 +78,12 @@ def test_page_loads_nothing_and_links_only_into_itself(page: str) -> None:
     assert {link[1:] for link in found.links} <= set(found.ids)
     assert not re.search(r"<script[^>]+src=", page)
     assert "@import" not in page.split("</style>")[0]
+
+
+def test_two_sections_with_one_id_are_no_page() -> None:
+    twins = [Section("one", "x", []), Section("two", "x", [], [Section("one", "x", [])])]
+    with pytest.raises(ValueError, match="sections share an id: one"):
+        render("x", "x", twins)
 
 
 def test_ids_are_unique_and_headers_have_a_scope(page: str) -> None:

@@ -106,7 +106,9 @@ def test_the_page_is_made_of_them(
     made: StudyData, published: dict[str, list[dict[str, str]]]
 ) -> None:
     sections = own(made, published)
-    assert "What streams are worth" in render("x", "x", sections)
+    page = render("x", "x", sections)
+    assert "What streams are worth" in page
+    assert "up to 1.30 times, at n = 80\u202f000\u202f000 and 100\u202f000\u202f000." in page
     assert "nan" not in render("x", "x", sections, figures=False).lower()
 
 
