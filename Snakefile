@@ -31,6 +31,7 @@ rule all:
 
 
 include: "rules/common.smk"
+include: "rules/sentiment.smk"
 include: "rules/measure.smk"
 include: "rules/study.smk"
 include: "rules/split.smk"

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from launchwise.space import (
+    LENIENT_GPU,
     MOST_LISTED,
     UNKNOWN_GPU,
     Configuration,
@@ -253,14 +254,14 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
     found nor all were seen, the choice is taken to have one.
     """
     first = baseline(spec)
-    found = {spec.build_choice(first): first} if feasible(spec, problem, first) else {}
+    found = {spec.build_choice(first): first} if feasible(spec, problem, first, LENIENT_GPU) else {}
     for name, variant in spec.variants.items():
         chosen = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
         for values in itertools.product(*(spec.tunables[each].values for each in chosen)):
             fixed = dict(zip(chosen, values, strict=True))
             allowed: dict[str, list[Value]] = {"variant": [name]}
             allowed |= {each: [value] for each, value in fixed.items()}
-            draws = Draws(spec.narrowed(allowed), problem, None, 0)
+            draws = Draws(spec.narrowed(allowed), problem, LENIENT_GPU, 0)
             one = draws.draw(random.Random(0), (), name)
             if one is None and not draws.ended(name):
                 one = draws.whole({"variant": name, **fixed})

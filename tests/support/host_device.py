@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -198,13 +199,22 @@ class HostDevice:
             self._kernels[symbol] = entry
         return self._kernels[symbol]
 
+    def _waits(self, name: str) -> bool:
+        """Whether a file, or one that it includes, has barriers."""
+        path = self.folder / name
+        if not path.is_file():
+            return False  # The toolkit's own.
+        text = path.read_text()
+        included = re.findall(r'^#include "(.+)"', text, re.M)
+        return "__syncthreads" in text or any(map(self._waits, included))
+
     def _compile(self, launch: Launch, symbol: str, library: Path) -> None:
         entry = (
             f'extern "C" void run_{symbol}(void **arguments, const unsigned *shape) '
             f"{{ run(build_{launch.build.key}::{symbol}, arguments, shape); }}\n"
         )
         # Fibers cost a microsecond a thread: only where threads wait for each other.
-        barriers = "__syncthreads" in (self.folder / launch.build.source).read_text()
+        barriers = any(map(self._waits, (launch.build.source, *self.headers)))
         first = "#define BARRIERS\n" if barriers else ""
         source = f'{first}#include "{HEADER}"\n'
         source += translation_unit([launch.build], self.headers) + entry

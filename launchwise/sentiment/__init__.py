@@ -1,0 +1,1 @@
+"""The sentiment network: reviews in, two logits out (Dong, Nan and Deng 2024)."""

