@@ -244,12 +244,12 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "unknown workload of a sweep": (
         nested("sweeps/stencil", {"problems": [{"n": [1]}]}),
-        "sweeps.stencil: unknown workload 'stencil' (allowed: acoustic, tridiagonal)",
+        "sweeps.stencil: unknown workload 'stencil' (allowed: acoustic, sentiment, tridiagonal)",
         "",
     ),
     "unknown workload of a GPU": (
         nested("gpus/h200.sm72/problems", {"stencil": [{"n": [64]}]}),
-        "gpus.h200.sm72.problems: unknown workload 'stencil' (allowed: acoustic, tridiagonal)",
+        "gpus.h200.sm72.problems: unknown workload 'stencil' (allowed: acoustic, sentiment, tridiagonal)",
         "",
     ),
     "unknown GPU of a study": (
