@@ -31,7 +31,11 @@ WORD = 4
 
 BLOCKED = ("register_blocked", "fused_bias_relu", "fused_pool", "fused_case")
 """Variants by register blocks."""
-POOLING = ("fused_pool", "fused_case")
+TENSOR = {"tensor_tf32": 1, "tensor_3xtf32": 1, "tensor_bf16": 2}
+"""Variants by tensor cores, and how many elements they have a word."""
+ONE_LAUNCH = ("fused_case", *TENSOR)
+"""Those that do all layers on tokens in one launch."""
+POOLING = ("fused_pool", *ONE_LAUNCH)
 """Those whose blocks sum over tokens."""
 
 
@@ -46,6 +50,7 @@ class Choice:
     tile_depth: int = 8
     rows_a_thread: int = 8
     columns_a_thread: int = 8
+    warps_across: int = 4
     chunk: int = 0
     streams: int = 1
 
@@ -71,6 +76,21 @@ class Choice:
         """Threads of a block in the second layer."""
         return self.tile_rows // self.rows_a_thread * (SECOND // SECOND_COLUMNS)
 
+    @property
+    def case_threads(self) -> int:
+        """Threads of a block that does all layers on tokens."""
+        tensor = self.variant in TENSOR
+        return self.tile_rows * self.warps_across if tensor else self.first_threads
+
+    @property
+    def case_words(self) -> int:
+        """Shared memory of such a block: what the first layer leaves, and slices."""
+        if self.variant not in TENSOR:
+            return FIRST_PADDED * self.pitch + self.slices(FIRST_PADDED)
+        hidden = self.tile_rows * (FIRST_PADDED // TENSOR[self.variant] + 4)
+        left = self.tile_rows * (self.tile_depth + 4)
+        return hidden + 2 * (left + self.tile_depth * (FIRST_PADDED + 8))
+
     def slices(self, columns: int) -> int:
         """Words of two slices of both factors."""
         return 2 * self.tile_depth * (self.pitch + columns)
@@ -91,6 +111,12 @@ def build(choice: Choice, given: str) -> Build:
             "DEPTH": choice.tile_depth,
             "ROWS_A_THREAD": choice.rows_a_thread,
             "COLUMNS_A_THREAD": choice.columns_a_thread,
+        }
+    if choice.variant in TENSOR:
+        defines |= {
+            "ROWS": choice.tile_rows,
+            "DEPTH": choice.tile_depth,
+            "WARPS_ACROSS": choice.warps_across,
         }
     return Build.of(f"{choice.variant}.cu", defines)
 
@@ -160,7 +186,7 @@ class Pipeline:
         self._memory = Allocations(device)
         rows = cases * tokens
         try:
-            if choice.variant != "fused_case":
+            if choice.variant not in ONE_LAUNCH:
                 self._h1 = self._memory.take(rows * FIRST * WORD)
             if choice.variant in POOLING:
                 blocks = -(-rows // choice.tile_rows)
@@ -179,8 +205,8 @@ class Pipeline:
 
     def launches(self, batch: Batch) -> list[Launch]:
         """The kernels that fill ``batch.logits``, in order."""
-        if self._choice.variant == "fused_case":
-            return [self._fused_case(batch), self._pooled_head(batch)]
+        if self._choice.variant in ONE_LAUNCH:
+            return [self._all_layers(batch), self._pooled_head(batch)]
         if self._choice.variant == "fused_pool":
             return [self._first(batch), self._second_and_pool(batch), self._pooled_head(batch)]
         if self._choice.variant == "fused_bias_relu":
@@ -237,14 +263,15 @@ class Pipeline:
         more = self._partial, np.int64(batch.rows), np.int32(batch.tokens)
         return self._of_rows("second", batch.rows, SECOND, *given, *more)
 
-    def _fused_case(self, batch: Batch) -> Launch:
+    def _all_layers(self, batch: Batch) -> Launch:
         weights, choice = self._weights, self._choice
         layers = (weights[name] for name in ("embeddings", "w1", "b1", "w2", "b2"))
         arguments = (batch.given, *layers, batch.lengths, self._partial)
         sizes = np.int64(batch.rows), np.int32(batch.tokens)
-        words = FIRST_PADDED * choice.pitch + choice.slices(FIRST_PADDED)
         blocks = -(-batch.rows // choice.tile_rows), 1
-        return self._launch("cases", blocks, choice.first_threads, *arguments, *sizes, words=words)
+        return self._launch(
+            "cases", blocks, choice.case_threads, *arguments, *sizes, words=choice.case_words
+        )
 
     def _bias_relu(self, values: Buffer, bias: str, rows: int, columns: int) -> Launch:
         count = rows * columns

@@ -59,15 +59,14 @@ def rows_of(
 
 
 SHAPES: list[dict[str, Any]] = [
-    {},
     {"tile_rows": 128, "tile_depth": 16},
     {"tile_rows": 32, "rows_a_thread": 4, "columns_a_thread": 4},
 ]
 
 
 def every(spec: Spec) -> list[Configuration]:
-    """Every variant, the last one in several shapes."""
-    found = [made(spec, name) for name in ("naive", "tiled", *BLOCKED[:-1])]
+    """Every variant, one of them in several shapes."""
+    found = [made(spec, name) for name in spec.variants]
     return found + [made(spec, BLOCKED[-1], **shape) for shape in SHAPES]
 
 
@@ -75,15 +74,21 @@ def every(spec: Spec) -> list[Configuration]:
 def test_every_variant_is_right(spec: Spec, cache: Path, given: str) -> None:
     # Blocks begin and end within reviews, and the last one is not full.
     rows = rows_of(FOLDER, cache, {**SMALL, "given": given}, every(spec))
-    assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * 8
-    assert max(row["max_error"] for row in rows) < 2e-6
+    assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * 11
+    errors = {row["variant"]: row["max_error"] for row in rows}
+    # Each rounds as much as its name says, and no more.
+    assert 1e-5 < errors.pop("tensor_tf32") < 5e-3
+    assert 1e-4 < errors.pop("tensor_bf16") < 4e-2
+    assert max(errors.values()) < 2e-6
     assert all(row["kernels_ms"] > 0 for row in rows)
 
 
-@pytest.mark.parametrize(("batch", "tokens"), [(1, 1), (3, 300), (41, 2)])
+@pytest.mark.parametrize(("batch", "tokens"), [(1, 1), (2, 150), (41, 2)])
 def test_other_sizes_are_right(spec: Spec, cache: Path, batch: int, tokens: int) -> None:
     problem = {**SMALL, "batch": batch, "tokens": tokens}
-    rows = rows_of(FOLDER, cache, problem, every(spec))
+    # Of three variants that differ in what a word is, the one with two elements a word.
+    tried = [each for each in every(spec) if "tf32" not in str(each["variant"])]
+    rows = rows_of(FOLDER, cache, problem, tried)
     assert {row["status"] for row in rows} == {"ok"}, rows
 
 
@@ -92,7 +97,7 @@ def test_other_sizes_are_right(spec: Spec, cache: Path, batch: int, tokens: int)
 def test_batches_from_host_memory_are_right(
     spec: Spec, cache: Path, memory: str, chunk: int, streams: int
 ) -> None:
-    problem = {"batch": 150, "tokens": 4, "given": "tokens", "memory": memory}
+    problem = {"batch": 70, "tokens": 4, "given": "tokens", "memory": memory}
     tried = [
         made(spec, name, chunk=chunk, streams=streams)
         for name in ("naive", "fused_bias_relu", "fused_case")
@@ -137,6 +142,12 @@ MUTANTS = {
         "number - block * ROWS / tokens - (block * ROWS % tokens != 0)",
         ["fused_pool", "fused_case"],
     ),
+    "add_tf32(sum, large_a, small_b);": ("tensor_3xtf32.cu", "", ["tensor_3xtf32"]),
+    "a[m][3] = own[8 * left_pitch + 4]": (
+        "tensor_case.cuh",
+        "a[m][3] = own[8 * left_pitch]",
+        ["tensor_tf32", "tensor_3xtf32", "tensor_bf16"],
+    ),
     "column < FIRST ? relu(sum[i][j] + b1[column]) : 0": (
         "fused_case.cu",
         "column < FIRST - 1 ? relu(sum[i][j] + b1[column]) : 0",
@@ -170,14 +181,14 @@ def test_a_mistake_in_the_reference_is_found(tmp_path: Path, spec: Spec) -> None
 
 def test_kernels_classify_real_reviews_as_the_reference_does(spec: Spec, cache: Path) -> None:
     trained = read_trained(FOLDER / "network.npz")
-    held_out, few = trained.held_out, slice(0, 60)
+    held_out, few = trained.held_out, slice(0, 20)
     words, lengths = held_out.tokens[few], held_out.lengths[few]
     device = HostDevice(FOLDER, spec.headers, cache=cache)
     memory = Allocations(device)
     weights = Weights(device, trained.network, memory)
     expected = logits(trained.network, words, lengths)
-    for variant in ("naive", "fused_bias_relu", "fused_case"):
-        found = np.full((60, 2), np.nan, np.float32)
+    for variant in ("naive", "fused_bias_relu", "fused_case", "tensor_3xtf32"):
+        found = np.full((20, 2), np.nan, np.float32)
         buffers = [memory.take(array.nbytes) for array in (words, lengths, found)]
         for buffer, array in zip(buffers, (words, lengths, found), strict=True):
             device.upload(buffer, array)

@@ -249,8 +249,8 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "unknown workload of a GPU": (
         nested("gpus/h200.sm72/problems", {"stencil": [{"n": [64]}]}),
-        "gpus.h200.sm72.problems: unknown workload 'stencil' (allowed: acoustic, sentiment, tridiagonal)",
-        "",
+        "gpus.h200.sm72.problems: unknown workload 'stencil' (allowed: acoustic, ",
+        "sentiment, tridiagonal)",
     ),
     "unknown GPU of a study": (
         nested(f"{S}/gpus", ["h200.sm27"]),
