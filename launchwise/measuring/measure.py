@@ -299,9 +299,14 @@ class LayoutRun:
             if found.wrong or not finite:
                 reason = found.wrong or f"the largest error is {found.max_error}"
                 return row | {"status": "wrong", "reason": reason}
+            by_host = isinstance(work, HostRun)
+            if by_host and first > context.method.slow_factor * context.mark_ms:
+                # A host has hiccups that a card has not, and touches its memory for the first time.
+                with context.spending("time"):
+                    first = min(first, *times_ms(device, work, 1))
             if first > context.method.slow_factor * context.mark_ms:
                 reason = f"first launch {first / context.mark_ms:.1f} times the best so far"
-                once = Repeated([first], "events", 1)
+                once = Repeated([first], "host" if by_host else "events", 1)
                 return row | timed_row("slow", once, "warm") | {"reason": reason}
             # The baseline is what everything is compared with: always known well.
             best = math.inf if configuration == context.baseline else context.best_ms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,39 @@ def test_drawn_configurations_are_right_and_say_their_stages(
         if memory != "device":
             assert row["timer"] == "host"
             assert row["t1_h2d_ms"] > 0
+
+
+@pytest.mark.parametrize("hiccups", [1, 10**6])
+def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
+    device: HostDevice, spec: Spec, monkeypatch: pytest.MonkeyPatch, hiccups: int
+) -> None:
+    run, runs = HostSolution.run, []
+
+    def stumbling(self: HostSolution) -> None:
+        if self._solution.cuts[0].m == 20:
+            runs.append(self)
+            if len(runs) <= hiccups:
+                time.sleep(0.5)
+        run(self)
+
+    monkeypatch.setattr(HostSolution, "run", stumbling)
+    problem = {**SMALL, "memory": "pinned"}
+    tried = [baseline(spec), {**baseline(spec), "m": 20}]
+    method = METHOD.model_copy(update={"slow_factor": 20.0})
+    events: list[dict[str, Any]] = []
+    workload = load_workload(FOLDER, spec)
+    serve(device, workload, method, [Task(problem, tried)], 1, events.append)  # type: ignore[arg-type]
+    first, second = (event for event in events if event["event"] == "row")
+    assert first["status"] == "ok"
+    assert second["timer"] == "host"
+    assert second["first_ms"] > 500
+    if hiccups == 1:
+        assert second["status"] == "ok"
+        assert second["time_ms"] < 100
+    else:
+        assert second["status"] == "slow"
+        assert second["time_ms"] > 500
+        assert len(runs) == 2
 
 
 MUTANTS = {

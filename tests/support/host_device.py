@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.builds import translation_unit
+from launchwise.builds import Build, translation_unit
 from launchwise.measuring.measure import OnDevice, OutOfMemory
 from launchwise.measuring.parts import Part
 from launchwise.measuring.timing import Repeated
@@ -191,33 +191,36 @@ class HostDevice:
     def _kernel(self, launch: Launch) -> Any:
         symbol = launch.build.symbol(launch.kernel)
         if symbol not in self._kernels:
-            library = self.cache / f"{symbol}.so"
+            library = self.cache / f"{Path(launch.build.source).stem}_{launch.build.key}.so"
             if not library.exists():
-                self._compile(launch, symbol, library)
+                self._compile(launch.build, library)
             entry = getattr(ctypes.CDLL(str(library)), f"run_{symbol}")
             entry.restype = None
             self._kernels[symbol] = entry
         return self._kernels[symbol]
 
-    def _waits(self, name: str) -> bool:
-        """Whether a file, or one that it includes, has barriers."""
+    def _texts(self, name: str) -> Iterator[str]:
+        """A file of the workload and those that it includes."""
         path = self.folder / name
-        if not path.is_file():
-            return False  # The toolkit's own.
-        text = path.read_text()
-        included = re.findall(r'^#include "(.+)"', text, re.M)
-        return "__syncthreads" in text or any(map(self._waits, included))
+        if path.is_file():  # Others are the toolkit's own.
+            text = path.read_text()
+            yield text
+            for included in re.findall(r'^#include "(.+)"', text, re.M):
+                yield from self._texts(included)
 
-    def _compile(self, launch: Launch, symbol: str, library: Path) -> None:
-        entry = (
-            f'extern "C" void run_{symbol}(void **arguments, const unsigned *shape) '
-            f"{{ run(build_{launch.build.key}::{symbol}, arguments, shape); }}\n"
+    def _compile(self, build: Build, library: Path) -> None:
+        texts = [text for name in (build.source, *self.headers) for text in self._texts(name)]
+        kernels = {name for text in texts for name in re.findall(r"\bKERNEL\((\w+)\)\(", text)}
+        entries = "".join(
+            f'extern "C" void run_{build.symbol(name)}(void **arguments, const unsigned *shape) '
+            f"{{ run(build_{build.key}::{build.symbol(name)}, arguments, shape); }}\n"
+            for name in sorted(kernels)
         )
         # Fibers cost a microsecond a thread: only where threads wait for each other.
-        barriers = any(map(self._waits, (launch.build.source, *self.headers)))
+        barriers = any("__syncthreads" in text for text in texts)
         first = "#define BARRIERS\n" if barriers else ""
         source = f'{first}#include "{HEADER}"\n'
-        source += translation_unit([launch.build], self.headers) + entry
+        source += translation_unit([build], self.headers) + entries
         # Another process may be making the same one.
         scratch = library.with_suffix(f".{os.getpid()}")
         subprocess.run(
