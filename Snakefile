@@ -4,6 +4,7 @@ from launchwise.cluster import Cluster
 from launchwise.workflow import (
     architectures,
     code,
+    described_cards,
     folders,
     pattern,
     problems_for,
@@ -39,5 +40,6 @@ include: "rules/clean.smk"
 include: "rules/train.smk"
 include: "rules/recommend.smk"
 include: "rules/evaluate.smk"
+include: "rules/predict.smk"
 include: "rules/report.smk"
 include: "rules/targets.smk"

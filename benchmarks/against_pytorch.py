@@ -1,8 +1,10 @@
 """Sentiment inference against PyTorch, on one GPU, in one run.
 
-Both answer the same reviews with the same weights. Of launchwise every build of every variant is
-tried, and each answer is held against float64 first. Times are medians: of CUDA events on the
-device, for one case of replayed graphs on both sides, and of the host's clock from host memory.
+Both answer the same reviews with the same weights. Of launchwise most builds of every variant are
+tried, and each of their answers is held against float64 first. Times are medians: of CUDA events
+on the device, for one case of replayed graphs on both sides, and of the host's clock from host
+memory. Beside them: the same on this host's CPU, once, and what a program that answers one batch
+and ends spends on its own beginning (the paper's total).
 
     python benchmarks/against_pytorch.py benchmarks/results/pytorch.json
 """
@@ -10,13 +12,18 @@ device, for one case of replayed graphs on both sides, and of the host's clock f
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from launchwise.cuda.device import CudaDevice
@@ -24,18 +31,36 @@ from launchwise.gpu import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
 from launchwise.provenance import commit, now, versions
-from launchwise.sentiment.network import SHAPES, Network
-from launchwise.space import Configuration, Problem, configurations, gpu_facts
+from launchwise.sentiment.launches import Batch, Choice, Pipeline, Weights
+from launchwise.sentiment.network import SHAPES, Network, Trained, accuracy, logits
+from launchwise.space import Configuration, Narrowing, Problem, configurations, gpu_facts
 from launchwise.spec import load_spec
 from launchwise.storage import write_json
-from launchwise.workload import HostRun, builds_in_order, load_workload
+from launchwise.workload import Allocations, HostRun, load_workload
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "kernels" / "sentiment"
 CASES, TOKENS = 20_000, 256
 REPEATS = 9
-FROM_HOST = {"chunk": [256, 1024, 4096], "streams": [2, 4, 8]}
-"""Chunks and streams tried from host memory, with the fastest build on the device."""
+CORES = os.cpu_count() or 1
+PART = 1000
+"""Cases that a CPU answers at a time."""
+TRIED: Narrowing = [{"tile_depth": [8], "warps": [4, 8, 16]}]
+"""Parts of the space that are tried on the device."""
+FROM_HOST = {"chunk": [256, 1024, 4096], "streams": [2, 4], "graph": [0, 1]}
+"""Chunks, streams and graphs tried from host memory, with the fastest build on the device."""
+HOST_VARIANTS = ("fused_case", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16")
+BEGINNING = """
+import json, sys, time
+begin = time.perf_counter()
+import pycuda.driver as cuda
+cuda.init()
+context = cuda.Device(0).retain_primary_context()
+context.push()
+print(1e3 * (time.perf_counter() - begin))
+context.pop()
+"""
+"""What a program does before it can do anything."""
 
 
 class Peer(torch.nn.Module):
@@ -103,6 +128,39 @@ def theirs(peer: Peer, words: Any, lengths: Any, table: torch.Tensor) -> dict[st
     return found
 
 
+def on_cpu(network: Network, words: Any, lengths: Any) -> dict[str, Any]:
+    """Seconds for all cases and ms for one, in float32 on the host: NumPy, then PyTorch."""
+    found: dict[str, Any] = {"cores": os.cpu_count(), "torch_threads": torch.get_num_threads()}
+    peer = Peer(network).cpu()
+    table = torch.from_numpy(network.embeddings)
+    count = torch.from_numpy(lengths).float()
+
+    def by_torch(many: slice) -> None:
+        x = table[torch.from_numpy(words[many].astype("int64"))].float()
+        mask = torch.arange(x.shape[1])[None, :] < count[many, None]
+        peer(x, count[many], mask[..., None].float())
+
+    def by_numpy(many: slice) -> None:
+        logits(network, words[many], lengths[many], np.float32)
+
+    with torch.inference_mode():
+        for name, run in (("numpy", by_numpy), ("torch", by_torch)):
+            run(slice(0, 1))
+            begin = time.perf_counter()
+            for first in range(0, len(words), PART):
+                run(slice(first, first + PART))
+            found[f"{name}_s"] = time.perf_counter() - begin
+            one = [_seconds(lambda run=run: run(slice(0, 1))) for _ in range(50)]  # type: ignore[misc]
+            found[f"{name}_one_case_ms"] = 1e3 * statistics.median(one)
+    return found
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
 def wall_s(run: Callable[[], Any]) -> float:
     """Median seconds by the host's clock, the first run left out."""
     times = []
@@ -151,6 +209,38 @@ def ours(
     return sorted(found, key=lambda row: row["time_ms"])
 
 
+def held_out(
+    device: CudaDevice, trained: Trained, fastest: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, float]]:
+    """How each variant classifies the real reviews that training never saw, and float64 does."""
+    cases = trained.held_out
+    expected = logits(trained.network, cases.tokens, cases.lengths)
+    found = {"float64": {"accuracy": accuracy(expected, cases.labels)}}
+    memory = Allocations(device)
+    weights = Weights(device, trained.network, memory)
+    answers = np.empty(expected.shape, np.float32)
+    words, lengths, out = (
+        memory.take(array.nbytes) for array in (cases.tokens, cases.lengths, answers)
+    )
+    device.upload(words, cases.tokens)
+    device.upload(lengths, cases.lengths)
+    batch = Batch(words, lengths, out, *cases.tokens.shape)
+    for name, row in fastest.items():
+        choice = Choice.of(row["configuration"])
+        pipeline = Pipeline(device, weights, choice, "tokens", *cases.tokens.shape)
+        for launch in pipeline.launches(batch):
+            device.launch(launch)
+        device.download(out, answers)
+        pipeline.close()
+        found[name] = {
+            "accuracy": accuracy(answers, cases.labels),
+            "class_flips": int((answers.argmax(axis=1) != expected.argmax(axis=1)).sum()),
+            "logit_error": float(np.abs(answers - expected).max() / np.abs(expected).max()),
+        }
+    memory.release()
+    return found
+
+
 def best_of_each(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The fastest of every variant."""
     found: dict[str, dict[str, Any]] = {}
@@ -178,35 +268,48 @@ def main() -> None:
     device = CudaDevice()
     with tempfile.TemporaryDirectory() as scratch:
         bundle = Path(scratch, "bundle.cubins")
-        builds = builds_in_order(workload, problems)
-        compile_bundle(FOLDER, spec, builds, card.arch, bundle, 16)
+        listed = [(each, configurations(spec, each, facts, TRIED)) for each in problems]
+        builds = [build for each in problems for build in workload.check_builds(each)]
+        builds += [workload.build(each, one) for each, tried in listed for one in tried]
+        compile_bundle(FOLDER, spec, list(dict.fromkeys(builds)), card.arch, bundle, CORES)
         device.add_bundle(bundle)
         for problem in problems:
             for batch in (CASES, 1):
                 asked = {**problem, "batch": batch}
-                rows = ours(device, workload, asked, configurations(spec, asked, facts, None))
-                results[f"{batch} {problem['given']}"] = best_of_each(rows)
-                print(batch, problem["given"], best_of_each(rows), flush=True)
+                rows = ours(device, workload, asked, configurations(spec, asked, facts, TRIED))
+                name = f"{batch} {problem['given']}"
+                results[name] = best_of_each(rows)
+                print(name, results[name], flush=True)
         fastest = results[f"{CASES} tokens"]
         asked = {**many, "given": "tokens", "memory": "pinned"}
-        for name in ("tensor_3xtf32", "fused_case"):
-            tried = [
-                {**fastest[name]["configuration"], "chunk": chunk, "streams": streams}
-                for chunk in FROM_HOST["chunk"]
-                for streams in FROM_HOST["streams"]
+        for name in HOST_VARIANTS:
+            keys = [
+                dict(zip(FROM_HOST, each, strict=True)) for each in product(*FROM_HOST.values())
             ]
+            tried = [{**fastest[name]["configuration"], **key} for key in keys]
             results[f"from host, {name}"] = ours(device, workload, asked, tried)[0]
             print("from host", results[f"from host, {name}"], flush=True)
         session = workload.open(device, many, (), 1)
         network = workload.trained.network
         table = torch.from_numpy(network.embeddings).cuda()
         peer = theirs(Peer(network), session.words, session.lengths, table)
+        reviews = held_out(device, workload.trained, fastest)
+        print(reviews, flush=True)
+        cpu = on_cpu(network, session.words, session.lengths)
         session.close()
-    print(peer, flush=True)
+    print(peer, cpu, flush=True)
+    device.close()
+    beginning = [sys.executable, "-c", BEGINNING]
+    beginnings = [subprocess.run(beginning, capture_output=True, check=True) for _ in range(3)]
     write_json(
         given.output,
         {
             **{"cases": CASES, "tokens": TOKENS, "repeats": REPEATS, "pytorch": peer},
+            **{
+                "held_out": reviews,
+                "cpu": cpu,
+                "beginning_ms": [float(each.stdout) for each in beginnings],
+            },
             **{"launchwise": results, "device": card.device_name, "driver": card.driver},
             **{"commit": commit(ROOT), "measured_at": now()},
             "versions": {**versions(), "torch": torch.__version__},

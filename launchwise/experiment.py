@@ -73,16 +73,28 @@ class Experiment:
             for gpu in study.gpus or []:
                 if gpu not in self.settings.gpus:
                     self._fail(f"{key}.gpus", unknown("GPU", gpu, self.settings.gpus))
+                if not self._is_measured(gpu):
+                    message = f"{gpu} is described, nobody measured it: a study needs its sweep"
+                    self._fail(f"{key}.gpus", f"{message}, take it out")
             for model in study.models:
                 if model not in self.settings.models:
                     self._fail(f"{key}.models", unknown("model", model, self.settings.models))
             spec = self.specs[study.workload]
             self._check_columns(spec, study.candidates, f"{key}.candidates")
+            for variant in study.candidates.get("variant", []):
+                if not spec.variants[str(variant)].verified:
+                    message = f"{variant!r} is not verified: it cannot be recommended"
+                    self._fail(f"{key}.candidates.variant", message)
             self._check_constraints(spec, study.constraints, f"{key}.constraints")
             for name in study.counters:
                 if name not in spec.tunable_columns:
                     self._fail(f"{key}.counters", unknown("tunable", name, spec.tunable_columns))
             self._check_splits(key, study, spec)
+        if self.settings.gpus and not any(map(self._is_measured, self.settings.gpus)):
+            self._fail("gpus", "all are described, and studies need one that is recorded or live")
+
+    def _is_measured(self, gpu: str) -> bool:
+        return self.settings.gpus[gpu].source != "described"
 
     def _check_constraints(self, spec: Spec, texts: list[str], key: str) -> None:
         """Insist that expressions stand on the problem and the configuration alone."""
@@ -168,16 +180,20 @@ class Experiment:
             self.specs[workload] = load_spec(self.folders[workload])
 
     def gpus_of(self, study: str) -> list[str]:
-        """GPUs of a study, in the order of the settings."""
+        """GPUs of a study, in the order of the settings; none that is only described."""
         named = self.settings.studies[study].gpus
-        return [gpu for gpu in self.settings.gpus if named is None or gpu in named]
+        return [
+            gpu
+            for gpu in self.settings.gpus
+            if (named is None or gpu in named) and self._is_measured(gpu)
+        ]
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that the studies need from a GPU, in the order of the studies."""
         wanted = [
             study.workload
             for study in self.settings.studies.values()
-            if study.gpus is None or gpu in study.gpus
+            if self._is_measured(gpu) and (study.gpus is None or gpu in study.gpus)
         ]
         return list(dict.fromkeys(wanted))
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from simpleeval import EvalWithCompoundTypes, InvalidExpression
+
+from launchwise.errors import unknown
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
@@ -75,6 +77,22 @@ def names_in(text: str) -> frozenset[str]:
         raise ValueError(f"{text!r} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})")
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return frozenset(names - called)
+
+
+def check_names(key: str, text: str, known: Collection[str]) -> None:
+    """Insist that an expression reads ``known`` names only.
+
+    Raises
+    ------
+    ValueError
+        With ``key``: it is no expression, or a name of it is unknown.
+    """
+    try:
+        strange = sorted(names_in(text) - set(known))
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from error
+    if strange:
+        raise ValueError(f"{key}: {unknown('name', strange[0], known)} in {text!r}")
 
 
 def _is_allowed(node: ast.AST) -> bool:

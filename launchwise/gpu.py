@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -26,6 +27,10 @@ bandwidth, which is no attribute but a ceiling.
 """
 
 CORES_PER_SM = {
+    (3, 5): 192,
+    (3, 7): 192,
+    (5, 0): 128,
+    (5, 2): 128,
     (6, 0): 64,
     (6, 1): 128,
     (7, 0): 64,
@@ -42,12 +47,42 @@ CORES_PER_SM = {
 
 
 class Ceilings(Strict):
-    """What this GPU was measured to reach, by the ``describe`` stage."""
+    """What this GPU was measured to reach, by the ``describe`` stage.
+
+    Of a described card they are estimates (see :mod:`launchwise.cards`).
+    Profiles of versions before 3 have the first four only; whoever needs another one estimates it
+    (see :mod:`launchwise.machine`).
+    """
 
     copy_bandwidth_gbs: float = Field(gt=0, description="bytes read + written, 1e9 B/s")
     launch_overhead_us: float = Field(gt=0, description="one empty kernel, back to back")
     float32_gflops: float | None = Field(None, gt=0, description="fused multiply-adds, 2 FLOP each")
     float64_gflops: float | None = Field(None, gt=0, description="fused multiply-adds, 2 FLOP each")
+    tf32_gflops: float | None = Field(None, gt=0, description="tensor cores by mma, 2 FLOP each")
+    float16_gflops: float | None = Field(None, gt=0, description="tensor cores, float32 sums")
+    bfloat16_gflops: float | None = Field(None, gt=0, description="tensor cores, float32 sums")
+    l2_bandwidth_gbs: float | None = Field(None, gt=0, description="reads that L2 answers")
+    dram_latency_ns: float | None = Field(None, gt=0, description="dependent loads that L2 misses")
+    l2_latency_ns: float | None = Field(None, gt=0, description="dependent loads that L2 answers")
+    l1_latency_ns: float | None = Field(None, gt=0, description="dependent loads that L1 answers")
+    shared_latency_ns: float | None = Field(None, gt=0, description="dependent loads, shared")
+    float32_latency_ns: float | None = Field(None, gt=0, description="dependent multiply-adds")
+    float64_latency_ns: float | None = Field(None, gt=0, description="dependent multiply-adds")
+    float32_division_ns: float | None = Field(None, gt=0, description="dependent divisions")
+    float64_division_ns: float | None = Field(None, gt=0, description="dependent divisions")
+    barrier_ns: float | None = Field(None, gt=0, description="a barrier of a block of 256 threads")
+    graph_launch_us: float | None = Field(None, gt=0, description="an empty kernel of a long graph")
+    host_synchronize_us: float | None = Field(
+        None, gt=0, description="one empty kernel launched and waited for"
+    )
+    to_device_gbs: float | None = Field(None, gt=0, description="from page-locked memory")
+    to_host_gbs: float | None = Field(None, gt=0, description="to page-locked memory")
+    pageable_to_device_gbs: float | None = Field(None, gt=0, description="from pageable memory")
+    pageable_to_host_gbs: float | None = Field(None, gt=0, description="to pageable memory")
+    copy_overhead_us: float | None = Field(None, gt=0, description="a copy of 4 bytes, in a row")
+    host_solve_ns: float | None = Field(
+        None, gt=0, description="a row of a float64 tridiagonal system by LAPACK on the host"
+    )
 
     def flop_gflops(self, precision: str) -> float:
         """Ceiling of a type, 1e9 FLOP/s; NaN where it was not measured."""
@@ -55,13 +90,27 @@ class Ceilings(Strict):
         return math.nan if found is None else found
 
 
+NOT_IN_A_DATASHEET: dict[str, Any] = {
+    "card": "",
+    "memory_clock_mhz": 0.0,
+    "memory_bus_bits": 0,
+    "driver": "",
+    "toolkit": "",
+    "commit": "",
+    "measured_at": "",
+}
+"""What only a measurement tells: how it stands in the profile of a card that nobody measured."""
+
+
 class GpuProfile(Strict):
     """``results/gpus/<gpu>.json``.
 
-    ``card`` is a hash of the physical card's UUID: slices of one card share it.
+    ``card`` is a hash of the physical card's UUID: slices of one card share it. ``source`` says
+    whether the GPU was measured, or is known from its datasheet alone (:meth:`described`).
     """
 
     name: str
+    source: Literal["measured", "described"] = "measured"
     device_name: str
     card: str
     whole_card_sms: int = Field(ge=1)
@@ -85,6 +134,17 @@ class GpuProfile(Strict):
     commit: str
     measured_at: str
     ceilings: Ceilings
+
+    @classmethod
+    def described(cls, **known: Any) -> GpuProfile:
+        """Of a card that nobody measured: what its datasheet tells, and estimated ceilings.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            When something is missing or is no such value.
+        """
+        return cls(source="described", **NOT_IN_A_DATASHEET, **known)
 
     @property
     def card_model(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.spec import Spec, Value
@@ -12,7 +13,14 @@ from launchwise.spec import Spec, Value
 MEASURED = ("ok", "slow")
 """Statuses of rows whose ``time_ms`` can be believed; ``slow`` rows were launched once only."""
 
-STATUSES = (*MEASURED, "wrong", "failed", "timeout", "out_of_memory")
+UNVERIFIED = "unverified"
+"""Status of timed rows whose variant is not verified: they may be shown, but nothing learns from
+them, is compared with them or recommends them."""
+
+TIMED = (*MEASURED, UNVERIFIED)
+"""Statuses of rows that have a time."""
+
+STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")
 
 UNKNOWN = "unknown"
 """Reasons for throttling where nobody could be asked."""
@@ -99,6 +107,11 @@ def stage_schema(spec: Spec) -> dict[str, pa.Column]:
     return {name: _real(pa.Check.ge(0), nullable=True) for name in spec.stage_columns}
 
 
+def finding_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns with what verification tells beside the largest error."""
+    return {name: _real(nullable=True) for name in spec.findings}
+
+
 def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of a sweep: one row a (GPU, problem, configuration).
 
@@ -109,17 +122,18 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     many lie outside Tukey's fences (none is deleted); the workload's stages have columns too.
 
     Trust: ``max_error`` is the largest deviation from the float64 reference, ``tolerance`` what is
-    allowed; ``control_ratio`` what the control configuration took after this row, by what it took
-    first; ``throttle`` the reasons why the card held its clocks back, joined by ``+``
-    (``unknown`` where it could not be asked); ``attempt``
-    is 2 where a first measurement was in doubt and repeated.
+    allowed (only an ``unverified`` row may have a time and a larger one), and the workload's
+    findings have columns too; ``control_ratio`` what the control configuration took after this row,
+    by what it took first; ``throttle`` the reasons why the card held its clocks back, joined by
+    ``+`` (``unknown`` where it could not be asked); ``attempt`` is 2 where a first measurement was
+    in doubt and repeated.
 
     Rates: bytes and FLOP of the problem by its time, and percent of the measured ceilings.
     """
     measured = pa.Check(
-        lambda table: table["time_ms"].notna() == table["status"].isin(MEASURED),
+        lambda table: table["time_ms"].notna() == table["status"].isin(TIMED),
         name="time_ms",
-        error="must be given exactly where status is ok or slow",
+        error="must be given exactly where status is ok, slow or unverified",
     )
     repeats = pa.Check(
         lambda table: table["times_ms"].map(len) == table["repeats"],
@@ -136,15 +150,29 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             "reason": _text(),
             **_time_columns(),
             **stage_schema(spec),
+            **finding_schema(spec),
             **_kernel_columns(),
             **_card_columns(),
             **_origin_columns(),
         },
-        checks=[measured, repeats],
+        checks=[measured, repeats, _fitting_statuses(spec)],
         unique=spec.key_columns,
         strict=True,
         name="measurements",
     )
+
+
+def _fitting_statuses(spec: Spec) -> pa.Check:
+    """Insist on the status ``unverified`` where the variant is, and nowhere else."""
+    unverified = [name for name, variant in spec.variants.items() if not variant.verified]
+
+    def fits(table: pd.DataFrame) -> pd.Series:
+        # An ok row of a variant that races would train models.
+        judged = table["status"].isin([*MEASURED, "wrong"])
+        return ~judged.where(table["variant"].isin(unverified), table["status"] == UNVERIFIED)
+
+    error = "must be unverified, not ok, slow or wrong, just where the variant is not verified"
+    return pa.Check(fits, name="status", error=error)
 
 
 def _time_columns() -> dict[str, pa.Column]:
@@ -320,4 +348,28 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
         unique=["model", "split", "fold", "gpu", *spec.problem_columns],
         strict=True,
         name="evaluation",
+    )
+
+
+def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of predictions for GPUs that nobody measured: one row a (predictor, GPU, problem).
+
+    ``predicted_ms`` is of the configuration that the predictor takes for the fastest,
+    ``baseline_ms`` what it says of the baseline; ``roofline_ms``, ``bytes_ms`` and ``flop_ms`` hold
+    for the problem; ``bound_by`` is the largest part of the cost model's estimate.
+    """
+    times = ("predicted_ms", "baseline_ms", "roofline_ms", "bytes_ms", "flop_ms")
+    return pa.DataFrameSchema(
+        {
+            "predictor": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            "rank": _whole(1),
+            **configuration_schema(spec),
+            **{name: _real(pa.Check.ge(0)) for name in times},
+            "bound_by": _text(),
+        },
+        unique=["predictor", "gpu", *spec.problem_columns, "rank"],
+        strict=True,
+        name="unmeasured",
     )

@@ -48,9 +48,12 @@ class Slurm(Strict):
 
 
 class Gpu(Strict):
-    """One GPU: recorded, or measured live."""
+    """One GPU: recorded, measured live, or described by its datasheet and never measured."""
 
-    source: Literal["recorded", "live"]
+    source: Literal["recorded", "live", "described"]
+    card: str | None = Field(
+        None, min_length=1, description="of a described GPU: its name in data/cards.csv"
+    )
     path: str | None = Field(None, description="folder of a recorded GPU; data/recorded/<gpu>")
     arch: str | None = Field(None, pattern=r"^sm_\d+[af]?$", description="such as sm_90")
     device: str | None = Field(None, description="part of the device's name, if kinds are mixed")
@@ -66,6 +69,15 @@ class Gpu(Strict):
         {}, description="workload -> problems to measure here instead of the common ones"
     )
     slurm: Slurm | None = None
+
+    @model_validator(mode="after")
+    def _fits_its_source(self) -> Gpu:
+        if self.source != "described":
+            if self.card is not None:
+                raise ValueError(f"card: names a described GPU, and source is {self.source}")
+        elif strange := sorted(self.model_fields_set - {"source", "card"}):
+            raise ValueError(f"{strange[0]}: a described GPU is never measured: take it out")
+        return self
 
     @model_validator(mode="after")
     def _compiles_once(self) -> Gpu:

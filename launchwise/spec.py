@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from launchwise.cost import COST_FILE, Cost
 from launchwise.errors import UserError, unknown
-from launchwise.expressions import FUNCTIONS, Formulas, names_in
+from launchwise.expressions import FUNCTIONS, Formulas, check_names
 from launchwise.gpu import GPU_FEATURES
 from launchwise.typed import Strict, read_yaml, validated
 
@@ -94,6 +95,11 @@ class Variant(Strict):
     constraints: list[str] = Field([])
     block: tuple[str, str, str] = Field(description="threads in x, y, z, as expressions")
     grid: tuple[str, str, str] = Field(description="blocks in x, y, z, as expressions")
+    verified: bool = Field(
+        True,
+        description="false where the published code is known to race, so that no right answer can "
+        "be demanded: its times are kept, but it is never recommended",
+    )
 
 
 class Work(Strict):
@@ -122,8 +128,12 @@ class Spec(Strict):
     baseline: dict[str, Value]
     work: Work
     features: dict[str, str] = Field({}, description="what models may learn from, as expressions")
+    cost: Cost | None = Field(None, description="what runs ask of the hardware (cost.yaml)")
     headers: list[str] = Field([], description="files that variants stand on, included once")
     stages: dict[Name, str] = Field({}, description="parts of a run whose times are kept")
+    findings: dict[Name, str] = Field(
+        {}, description="numbers beside the largest error that verification tells, a column each"
+    )
 
     @property
     def problem_columns(self) -> list[str]:
@@ -196,6 +206,13 @@ class Spec(Strict):
         return self.model_copy(update={"tunables": tunables, "variants": variants})
 
     @property
+    def recommendable(self) -> Spec:
+        """The same workload without variants that are not verified."""
+        # Not cached: a narrowed copy would keep what was cached for the whole.
+        kept = [name for name, variant in self.variants.items() if variant.verified]
+        return self if len(kept) == len(self.variants) else self.narrowed({"variant": kept})
+
+    @property
     def key_columns(self) -> list[str]:
         """Columns whose values no two rows of a sweep share."""
         return ["gpu", *self.problem_columns, *self.tunable_columns]
@@ -226,7 +243,18 @@ class Spec(Strict):
                 self.tunables[key].neutral,
             ):
                 raise ValueError(f"baseline.{key}: {value!r} is not a value of this tunable")
+        self._check_verified()
         return self
+
+    def _check_verified(self) -> None:
+        """Insist that something may be recommended, and that all is compared with right answers."""
+        if not any(variant.verified for variant in self.variants.values()):
+            raise ValueError("variants: none is verified, so none could be recommended")
+        name = str(self.baseline["variant"])
+        if not self.variants[name].verified:
+            raise ValueError(
+                f"baseline: variant {name!r} is not verified: nothing can be compared with it"
+            )
 
     def _check_own_names(self) -> None:
         taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
@@ -241,17 +269,21 @@ class Spec(Strict):
         for name, column in zip(self.stages, self.stage_columns, strict=True):
             if column in taken:
                 raise ValueError(f"stages.{name}: {column} is already {taken[column]}")
+            taken[column] = "a stage"
+        for name in self.findings:
+            if name in taken:
+                raise ValueError(f"findings.{name}: {name} is already {taken[name]}")
 
     def _check_expressions(self) -> None:
         known = set(self.problem)
         for name, text in self.derived.items():
             # A derived name may stand on tunables (a pitch on the padding), so they count too.
-            self._check_names(f"derived.{name}", text, known | set(self.tunable_columns))
+            check_names(f"derived.{name}", text, known | set(self.tunable_columns))
             known.add(name)
         for key in Work.model_fields:
             if key != "item":
                 text = getattr(self.work, key)
-                self._check_names(f"work.{key}", text, known)
+                check_names(f"work.{key}", text, known)
                 # Whatever stands behind derived names: a problem costs the same for every variant.
                 raw = self.formulas.raw_names(text)
                 if strange := [each for each in raw if each not in self.problem]:
@@ -259,22 +291,18 @@ class Spec(Strict):
                     raise ValueError(f"work.{key}: {message}")
         known |= {*self.tunable_columns, *GPU_NAMES}
         for text in self.constraints:
-            self._check_names("constraints", text, known)
+            check_names("constraints", text, known)
         for name, variant in self.variants.items():
             for part in ("constraints", "block", "grid"):
                 for text in getattr(variant, part):
-                    self._check_names(f"variants.{name}.{part}", text, known)
+                    check_names(f"variants.{name}.{part}", text, known)
         for name, text in self.features.items():
-            self._check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
-
-    @staticmethod
-    def _check_names(key: str, text: str, known: set[str]) -> None:
-        try:
-            strange = sorted(names_in(text) - known)
-        except ValueError as error:
-            raise ValueError(f"{key}: {error}") from error
-        if strange:
-            raise ValueError(f"{key}: {unknown('name', strange[0], known)} in {text!r}")
+            check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
+        if self.cost is not None:
+            try:
+                self.cost.check(known | set(GPU_FEATURES), self.variants)
+            except ValueError as error:
+                raise ValueError(f"cost.{error}") from error
 
     @cached_property
     def formulas(self) -> Formulas:
@@ -305,7 +333,9 @@ class Spec(Strict):
 
 
 def load_spec(folder: Path) -> Spec:
-    """Read and check ``folder/spec.yaml``, and ``features.yaml`` beside it if there is one.
+    """Read and check ``folder/spec.yaml``, with ``features.yaml`` and ``cost.yaml`` beside it.
+
+    Both may be missing.
 
     Raises
     ------
@@ -314,12 +344,13 @@ def load_spec(folder: Path) -> Spec:
     """
     path = folder / SPEC_FILE
     spec = validated(Spec, read_yaml(path), path)
-    features = folder / FEATURES_FILE
-    if features.is_file():
-        if spec.features:
-            raise UserError(path, "features", f"stand in {features} as well: keep one of them")
-        whole = {**read_yaml(path), "features": read_yaml(features)}
-        spec = validated(Spec, whole, features)
+    for key, file in (("features", FEATURES_FILE), ("cost", COST_FILE)):
+        beside = folder / file
+        if beside.is_file():
+            if getattr(spec, key):
+                raise UserError(path, key, f"stand in {beside} as well: keep one of them")
+            whole = {**spec.model_dump(exclude_unset=True), key: read_yaml(beside)}
+            spec = validated(Spec, whole, beside)
     if spec.workload != folder.name:
         raise UserError(path, "workload", f"is {spec.workload!r} but the folder is {folder.name!r}")
     for name, variant in spec.variants.items():

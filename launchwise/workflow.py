@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from launchwise.cards import CARDS_FILE, described_profile, read_cards
 from launchwise.errors import UserError, unknown
 from launchwise.experiment import Experiment, load_experiment
 from launchwise.imports import ROOT, library_files
@@ -52,6 +53,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         experiment = load_experiment(config, files, ROOT)
         _check_models(experiment)
         _check_recorded(experiment)
+        _check_described(experiment)
     except UserError as error:
         stop(error)
     return experiment
@@ -73,6 +75,25 @@ def _check_recorded(experiment: Experiment) -> None:
         for file in ("profile.json", *wanted):
             if not Path(folder, file).is_file():
                 raise experiment.error(f"gpus.{name}", f"no file {file!r} in {folder!r}")
+
+
+def _check_described(experiment: Experiment) -> None:
+    wanted = described_cards(experiment.settings)
+    table = read_cards(CARDS_FILE) if wanted else {}
+    for name, card in wanted.items():
+        try:
+            described_profile(name, table, card)
+        except UserError as error:
+            # Of the entry that asks for the card: the table may lack what nobody asks for.
+            told = error.message if card not in table else f"{card} in {CARDS_FILE} {error.message}"
+            raise experiment.error(f"gpus.{name}", told) from error
+
+
+def described_cards(settings: Settings) -> dict[str, str]:
+    """Card of every GPU that is described and not measured."""
+    return {
+        name: gpu.card or name for name, gpu in settings.gpus.items() if gpu.source == "described"
+    }
 
 
 def recorded_folders(settings: Settings) -> dict[str, str]:

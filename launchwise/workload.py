@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -74,17 +74,31 @@ Runnable = Launch | Sequence | HostRun
 
 @dataclass(frozen=True)
 class Finding:
-    """What verification found: the largest error, what is allowed, and what is wrong if any."""
+    """What verification found: the largest error, what is allowed, and what is wrong if any.
+
+    ``more``: the ``findings`` that the spec names.
+    """
 
     max_error: float
     tolerance: float
     wrong: str = ""
+    more: Mapping[str, float] = field(default_factory=dict)
 
 
 class Buffer(Protocol):
     """Device memory."""
 
     nbytes: int
+
+
+class Captured(Protocol):
+    """Work that was captured once and can be queued again and again, as a CUDA graph."""
+
+    def launch(self) -> None:
+        """Queue all of it, behind what is queued."""
+
+    def close(self) -> None:
+        """Give it back, once it is done."""
 
 
 class Device(Protocol):
@@ -122,6 +136,9 @@ class Device(Protocol):
 
     def stream(self) -> Any:
         """A queue beside the others."""
+
+    def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> Captured:
+        """What ``queue`` puts on ``streams``, as one piece of work; nothing is done yet."""
 
     def event(self, stream: Any = None) -> Any:
         """A mark behind everything that is queued so far."""

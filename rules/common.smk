@@ -15,6 +15,7 @@ METHODS = {
 }
 LIVE = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
 RECORDED_IN = recorded_folders(settings)
+CARDS = described_cards(settings)
 ARCHS = architectures(experiment)
 FOLDERS = folders(experiment)
 CLUSTER = Cluster(experiment, ARCHS)

@@ -9,6 +9,8 @@ rule evaluate:
     input:
         code=code("scripts/evaluate.py"),
         spec=lambda wildcards: spec_of(wildcards.study),
+        features=lambda wildcards: features_of(wildcards.study),
+        cost=lambda wildcards: cost_of(wildcards.study),
         recommendations="results/recommendations/{study}.parquet",
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),

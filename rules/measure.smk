@@ -1,5 +1,5 @@
 # From kernels and GPUs to sweeps.
-#   in   kernels/{workload}/, a GPU; or data/recorded/{gpu}/
+#   in   kernels/{workload}/, a GPU; or data/recorded/{gpu}/; or data/cards.csv
 #   out  results/checks/{gpu}.json               what measuring needs is there
 #        results/gpus/{gpu}.json                 what the GPU is and reaches
 #        results/build/{workload}/{arch}.cubins  every build, with registers and spills
@@ -39,7 +39,13 @@ rule describe:
         # On which machine and when it was checked changes nothing.
         check=ancient("results/checks/{gpu}.json"),
         code=code("scripts/describe.py"),
-        child=[*code("launchwise/cuda/describe.py"), "launchwise/cuda/describe.cu"],
+        child=[
+            *code("launchwise/cuda/describe.py"),
+            "launchwise/cuda/ceilings_rates.cu",
+            "launchwise/cuda/ceilings_latencies.cu",
+            # Loaded by name, to time the host with.
+            "launchwise/tridiagonal/host.py",
+        ],
     output:
         "results/gpus/{gpu}.json",
     log:
@@ -74,6 +80,24 @@ rule recorded_profile:
     localrule: True
     script:
         "../scripts/recorded_profile.py"
+
+
+rule described_profile:
+    """The profile of a GPU that nobody measured, from its datasheet."""
+    input:
+        code=code("scripts/described_profile.py"),
+        cards="data/cards.csv",
+    output:
+        "results/gpus/{gpu}.json",
+    log:
+        "results/logs/described_profile/{gpu}.log",
+    wildcard_constraints:
+        gpu=pattern(CARDS),
+    localrule: True
+    params:
+        card=lambda wildcards: CARDS[wildcards.gpu],
+    script:
+        "../scripts/described_profile.py"
 
 
 rule compile:

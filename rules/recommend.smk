@@ -11,6 +11,7 @@ rule recommend:
         + [path for model in STUDIES[wildcards.study]["models"] for path in code_of(model)],
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
+        cost=lambda wildcards: cost_of(wildcards.study),
         models=lambda wildcards: expand(
             "results/models/{study}/{model}",
             study=wildcards.study,

@@ -1,5 +1,5 @@
 # From sweeps and evaluations to the page that people read.
-#   in   every table of every study, the GPUs' profiles, data/published/
+#   in   every table of every study, the GPUs' profiles, data/published/, data/cards.csv
 #   out  results/report/index.html                  one self-contained page
 #        results/report/tables.html                 the same without figures, small
 #        results/report/{study}.models.csv          every model and baseline, by split
@@ -32,6 +32,8 @@ REPORTED = {
         "recommendations": f"results/recommendations/{study}.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
         "published": PUBLISHED[study],
+        # Of GPUs that are only described, where the settings have any.
+        "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,
         # Only where somebody had them read: not every machine has Nsight Compute.
         "counters": {
             gpu: path
@@ -55,7 +57,10 @@ rule report:
             for study in REPORTED.values()
             for entry in study.values()
             for path in (entry.values() if isinstance(entry, dict) else [entry])
+            if path is not None
         ],
+        # Cards that published predictions are about.
+        cards="data/cards.csv",
     output:
         page=report(
             "results/report/index.html",

@@ -1,7 +1,7 @@
 # What the rules of a study have in common: files of its GPUs, its workload and its splits.
 from pathlib import Path
 
-from launchwise.learning.recommenders import source
+from launchwise.learning.recommenders import BY_COST, source
 
 
 def folder_of(study):
@@ -16,8 +16,17 @@ def spec_of(study):
 
 def features_of(study):
     """What models may learn of the workload, where that stands in a file of its own."""
-    path = Path(f"{folder_of(study)}/features.yaml")
-    return [str(path)] if path.is_file() else []
+    return present(f"{folder_of(study)}/features.yaml")
+
+
+def cost_of(study):
+    """What runs of the workload ask of the hardware, where somebody wrote it down."""
+    return present(f"{folder_of(study)}/cost.yaml")
+
+
+def present(path):
+    """``path`` in a list, or none where there is no such file."""
+    return [path] if Path(path).is_file() else []
 
 
 def sweeps_of(study):

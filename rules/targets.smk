@@ -33,6 +33,14 @@ for study, entry in settings.studies.items():
         input:
             f"results/evaluation/{study}.parquet",
 
+    if CARDS:
+
+        rule:
+            name:
+                f"predict_{study}"
+            input:
+                f"results/predictions/{study}.parquet",
+
 
 for workload in {study.workload: None for study in settings.studies.values()}:
 
@@ -60,6 +68,10 @@ for gpu in settings.gpus:
             f"describe_{gpu}"
         input:
             f"results/gpus/{gpu}.json",
+
+    # Nobody measures a GPU that is only described.
+    if gpu in CARDS:
+        continue
 
     rule:
         name:

@@ -9,6 +9,10 @@ rule train:
         code=lambda wildcards: code("scripts/train.py") + code_of(wildcards.model),
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
+        # An edited one trains nothing else anew.
+        cost=lambda wildcards: (
+            cost_of(wildcards.study) if MODELS[wildcards.model]["kind"] in BY_COST else []
+        ),
         training="results/clean/{study}.parquet",
         profiles=lambda wildcards: profiles_of(wildcards.study),
     output:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from launchwise.errors import UserError
 from launchwise.gpu import GpuProfile, write_profile
 from launchwise.measuring.cards import free_card, selects
-from launchwise.scripting import running
+from launchwise.scripting import log, running
 from launchwise.settings import Gpu
 from launchwise.typed import validated
 
@@ -37,6 +37,9 @@ def main(name: str, entry: Gpu, arch: str, output: str) -> None:
         )
     if done.returncode:
         raise UserError("describe", name, (done.stderr.strip().splitlines() or ["died"])[-1])
+    # Ceilings that could not be measured, and why.
+    for line in done.stderr.splitlines():
+        log.warning("%s", line)
     write_profile(output, validated(GpuProfile, json.loads(done.stdout.splitlines()[-1]), name))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from launchwise.gpu import read_profile
 from launchwise.learning.evaluate import Truth, evaluate, summarise
 from launchwise.learning.features import Domain
+from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.learning.splits import read_folds
 from launchwise.schemas import evaluation_schema, measurement_schema, recommendation_schema
 from launchwise.scripting import running
@@ -40,7 +41,9 @@ def main(
     table = evaluate(found, read_folds(splits), truth, domain, random_draws)
     write_table(output, table, evaluation_schema(spec), {"models": list(facts)})
     summed = summarise(table, spec.tunable_columns, domain.near_best_percent, facts)
-    write_json(summary, {"study": study, "random_draws": random_draws, **summed})
+    errors = prediction_errors(truth.beside(found), domain)
+    facts_of_study = {"study": study, "random_draws": random_draws, "predictions": errors}
+    write_json(summary, {**facts_of_study, **summed})
 
 
 if __name__ == "__main__":

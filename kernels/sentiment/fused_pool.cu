@@ -1,13 +1,6 @@
 // The second layer's output is summed over tokens before it leaves the block: it is never stored.
-#include "layers.cuh"
-#include "pooling.cuh"
-
-extern "C" __global__ void __launch_bounds__(FIRST_THREADS) KERNEL(first)(
-    const void *given, const unsigned short *table, const float *w, const float *bias, float *out,
-    long long rows) {
-    first_layer(INPUT(given, table), w, out, rows,
-                [&](float value, int column) { return relu(value + bias[column]); });
-}
+#include "fused_first.cuh"
+#include "pooled_blocks.cuh"
 
 extern "C" __global__ void __launch_bounds__(SECOND_THREADS) KERNEL(second)(
     const float *h, const float *w, const float *bias, const int *lengths, float *partial,

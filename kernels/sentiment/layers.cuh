@@ -1,4 +1,4 @@
-// Both layers by register blocks, a launch each. `finish(value, column, bias)` is what becomes of an
+// Both layers by register blocks, a launch each. `finish(value, column)` is what becomes of an
 // element before it is stored.
 #include "tile_product.cuh"
 

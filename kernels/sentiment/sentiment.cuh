@@ -27,20 +27,56 @@ inline float from_half(unsigned short bits) {
 }
 #endif
 
+// Four neighbours of an embedding, on their way.
+struct alignas(16) FourFloats {
+    float v[4];
+
+    __device__ __forceinline__ void give(float (&x)[4]) const {
+        for (int j = 0; j < 4; ++j) x[j] = v[j];
+    }
+};
+
+struct alignas(8) FourHalves {
+    unsigned short v[4];
+
+    __device__ __forceinline__ void give(float (&x)[4]) const {
+        for (int j = 0; j < 4; ++j) x[j] = from_half(v[j]);
+    }
+};
+
 // Words of reviews; the table of embeddings holds float16.
 struct Tokens {
+    // Ten bits behind the point are all that a float16 has: tf32 holds it as it is.
+    static constexpr bool TEN_BITS = true;
+    using Four = FourHalves;
+    using Place = int;
     const unsigned short *words, *table;
 
     __device__ __forceinline__ Tokens(const void *given, const unsigned short *table_)
         : words(static_cast<const unsigned short *>(given)), table(table_) {}
 
     __device__ __forceinline__ float at(long long row, int k) const {
-        return from_half(table[static_cast<long long>(words[row]) * EMBEDDING + k]);
+        return from_half(table[place(row) + k]);
     }
+
+    // Where the embedding of a row begins, and four of its elements from there; k % 4 == 0.
+    __device__ __forceinline__ Place place(long long row) const { return words[row] * EMBEDDING; }
+    __device__ __forceinline__ Four four(Place place, int k) const {
+        return *reinterpret_cast<const Four *>(table + place + k);
+    }
+
+    // What will soon be asked for, but is not in the caches.
+    __device__ __forceinline__ const void *begin_of(long long row) const { return words + row; }
+    __device__ __forceinline__ const void *soon(Place, int) const { return nullptr; }
 };
 
 // Embeddings that somebody looked up before.
 struct Embedded {
+    static constexpr bool TEN_BITS = false;
+    // Elements from what is fetched to what is asked for meanwhile.
+    static constexpr int SOON = 64;
+    using Four = FourFloats;
+    using Place = long long;
     const float *x;
 
     __device__ __forceinline__ Embedded(const void *given, const unsigned short *)
@@ -48,6 +84,16 @@ struct Embedded {
 
     __device__ __forceinline__ float at(long long row, int k) const {
         return x[row * EMBEDDING + k];
+    }
+
+    __device__ __forceinline__ Place place(long long row) const { return row * EMBEDDING; }
+    __device__ __forceinline__ Four four(Place place, int k) const {
+        return *reinterpret_cast<const Four *>(x + place + k);
+    }
+
+    __device__ __forceinline__ const void *begin_of(long long row) const { return x + place(row); }
+    __device__ __forceinline__ const void *soon(Place place, int k) const {
+        return k % 32 == 0 && k + SOON < EMBEDDING ? x + place + k + SOON : nullptr;
     }
 };
 
@@ -60,12 +106,14 @@ __device__ __forceinline__ void classify(
     const float *b4, float *logits, int lane, bool there) {
     if (there) {
         float sum = b3[lane];
+#pragma unroll
         for (int k = 0; k < SECOND; ++k) sum += pooled[k] * w3[k * THIRD + lane];
         hidden[lane] = relu(sum);
     }
     __syncthreads();
     if (there && lane < CLASSES) {
         float sum = b4[lane];
+#pragma unroll
         for (int k = 0; k < THIRD; ++k) sum += hidden[k] * w4[k * CLASSES + lane];
         logits[lane] = sum;
     }

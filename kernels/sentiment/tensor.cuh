@@ -1,5 +1,5 @@
 // Products of 16 x 8 elements by a warp's tensor cores (mma.sync, sm_80 and later). Operands are words:
-// one tf32 each, or two bf16 that are neighbours along the products' sum; eight words a product.
+// one tf32 each, or two bf16 or float16 that are neighbours along the products' sum; eight words a product.
 // Included once, as a header.
 #pragma once
 
@@ -7,7 +7,7 @@
 // (row g + 8, k t + 4) of the left one, (k t, column g), (k t + 4, column g) of the right one, where
 // g = lane / 4 and t = lane % 4; of the result (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1).
 #ifdef __CUDACC__
-// Older cards have no such cores: what they compute is no number, and their rows say so.
+// Older cards have no such cores: what they compute is wrong, and their rows say so.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define TENSOR_CORES 0
 #else
@@ -17,14 +17,8 @@
 __device__ __forceinline__ unsigned bits_of(float value) { return __float_as_uint(value); }
 __device__ __forceinline__ float value_of(unsigned bits) { return __uint_as_float(bits); }
 
-// Rounded to the ten bits behind the point that tensor cores look at.
-__device__ __forceinline__ unsigned to_tf32(float value) {
-    unsigned bits = 0;
-#if TENSOR_CORES
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-#endif
-    return bits;
-}
+// Rounded to the ten bits behind the point that tensor cores look at; what lies behind them, they ignore.
+__device__ __forceinline__ unsigned to_tf32(float value) { return bits_of(value) + 0x1000u; }
 
 __device__ __forceinline__ unsigned to_bf16_pair(float low, float high) {
     unsigned bits = 0;
@@ -34,11 +28,15 @@ __device__ __forceinline__ unsigned to_bf16_pair(float low, float high) {
     return bits;
 }
 
+__device__ __forceinline__ unsigned to_half_pair(float low, float high) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return __half_as_ushort(__high2half(pair)) * 0x10000u + __half_as_ushort(__low2half(pair));
+}
+
 __device__ __forceinline__ void add_tf32(
     float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
 #if TENSOR_CORES
-    asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -50,8 +48,19 @@ __device__ __forceinline__ void add_tf32(
 __device__ __forceinline__ void add_bf16(
     float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
 #if TENSOR_CORES
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    sum[0] = value_of(0x7FC00000u);
+#endif
+}
+
+__device__ __forceinline__ void add_half(
+    float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#if TENSOR_CORES
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -72,7 +81,7 @@ inline float value_of(unsigned bits) {
     return value;
 }
 
-inline unsigned to_tf32(float value) { return (bits_of(value) + 0x1000u) & ~0x1FFFu; }
+inline unsigned to_tf32(float value) { return bits_of(value) + 0x1000u; }
 
 inline unsigned to_bf16(float value) {
     const unsigned bits = bits_of(value);
@@ -80,6 +89,15 @@ inline unsigned to_bf16(float value) {
 }
 
 inline unsigned to_bf16_pair(float low, float high) { return to_bf16(high) << 16 | to_bf16(low); }
+
+inline unsigned to_half(float value) {
+    const float size = std::fabs(value);
+    const int exponent = size > 0 ? std::max(std::ilogb(size), -14) : -14;
+    const unsigned fraction = static_cast<unsigned>(std::nearbyint(std::ldexp(size, 10 - exponent)));
+    return (std::signbit(value) ? 0x8000u : 0u) + (static_cast<unsigned>(exponent + 14) << 10) + fraction;
+}
+
+inline unsigned to_half_pair(float low, float high) { return to_half(high) << 16 | to_half(low); }
 
 // All lanes hand in what they have; then each takes what it needs from the others.
 template <typename Product>
@@ -109,6 +127,13 @@ inline void add_bf16(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b
     add_by_lanes(sum, a, b, [](unsigned x, unsigned y) {
         return value_of(x << 16) * value_of(y << 16) +
                value_of(x & 0xFFFF0000u) * value_of(y & 0xFFFF0000u);
+    });
+}
+
+inline void add_half(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    const auto half = [](unsigned bits) { return from_half(static_cast<unsigned short>(bits)); };
+    add_by_lanes(sum, a, b, [&](unsigned x, unsigned y) {
+        return half(x & 0xFFFFu) * half(y & 0xFFFFu) + half(x >> 16) * half(y >> 16);
     });
 }
 #endif

@@ -1,24 +1,29 @@
 // Tensor cores with each factor as the sum of two tf32: three products instead of one give nearly
-// what float32 does (the product of the two small parts is left out).
+// what float32 does. Weights are kept whole and split by whoever multiplies.
 struct Kind {
-    static constexpr int ELEMENTS = 1;
+    static constexpr int ELEMENTS = 1, PIECES = 2, KEPT = 4;
+    static constexpr float SCALE = 1;
 
-    __device__ __forceinline__ static unsigned word(float value, float) { return bits_of(value); }
-
-    __device__ __forceinline__ static void add(
+    __device__ __forceinline__ static void keep(const float (&w)[4], unsigned (&v)[KEPT]) {
+        for (int n = 0; n < 4; ++n) v[n] = bits_of(w[n]);
+    }
+    // Tensor cores ignore what is behind ten bits.
+    __device__ __forceinline__ static unsigned right(const unsigned (&v)[KEPT], int piece, int n) {
+        return piece ? rest(v[n], v[n]) : v[n];
+    }
+    // Rounded, not cut off: the compiler would know that this changes nothing for the cores, and put
+    // operands together anew for every product.
+    __device__ __forceinline__ static unsigned left(const float (&x)[4], int piece, int n) {
+        const unsigned large = to_tf32(x[n]);
+        return piece ? rest(bits_of(x[n]), large) : large;
+    }
+    __device__ __forceinline__ static void multiply(
         float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-        unsigned large_a[4], small_a[4], large_b[2], small_b[2];
-        for (int i = 0; i < 4; ++i) split(a[i], large_a[i], small_a[i]);
-        for (int i = 0; i < 2; ++i) split(b[i], large_b[i], small_b[i]);
-        add_tf32(sum, small_a, large_b);
-        add_tf32(sum, large_a, small_b);
-        add_tf32(sum, large_a, large_b);
+        add_tf32(sum, a, b);
     }
 
-    __device__ __forceinline__ static void split(unsigned bits, unsigned &large, unsigned &small) {
-        const float value = value_of(bits);
-        large = to_tf32(value);
-        small = to_tf32(value - value_of(large));
+    __device__ __forceinline__ static unsigned rest(unsigned whole, unsigned large) {
+        return bits_of(value_of(whole) - value_of(large & ~0x1FFFu));
     }
 };
 

@@ -1,12 +1,18 @@
 // Tensor cores with both factors rounded to bf16, two of them a word: seven bits behind the point.
 struct Kind {
-    static constexpr int ELEMENTS = 2;
+    static constexpr int ELEMENTS = 2, PIECES = 1, KEPT = 2;
+    static constexpr float SCALE = 1;
 
-    __device__ __forceinline__ static unsigned word(float low, float high) {
-        return to_bf16_pair(low, high);
+    __device__ __forceinline__ static void keep(const float (&w)[4], unsigned (&v)[KEPT]) {
+        for (int n = 0; n < 2; ++n) v[n] = to_bf16_pair(w[2 * n], w[2 * n + 1]);
     }
-
-    __device__ __forceinline__ static void add(
+    __device__ __forceinline__ static unsigned right(const unsigned (&v)[KEPT], int, int n) {
+        return v[n];
+    }
+    __device__ __forceinline__ static unsigned left(const float (&x)[4], int, int n) {
+        return to_bf16_pair(x[2 * n], x[2 * n + 1]);
+    }
+    __device__ __forceinline__ static void multiply(
         float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
         add_bf16(sum, a, b);
     }

@@ -51,37 +51,14 @@ __device__ __forceinline__ void add_slice(
     }
 }
 
-// What a thread carries from global memory while the slice before is worked on.
-template <int WORDS, int THREADS>
-struct Carried {
-    static constexpr int MOST = (WORDS + THREADS - 1) / THREADS;
-    float v[MOST];
-
-    template <typename From>
-    __device__ __forceinline__ void take(From from) {
-        for (int n = 0; n < MOST; ++n) {
-            const int i = n * THREADS + static_cast<int>(threadIdx.x);
-            if (i < WORDS) v[n] = from(i);
-        }
-    }
-
-    template <typename To>
-    __device__ __forceinline__ void leave(To to) const {
-        for (int n = 0; n < MOST; ++n) {
-            const int i = n * THREADS + static_cast<int>(threadIdx.x);
-            if (i < WORDS) to(i, v[n]);
-        }
-    }
-};
-
 // sum = rows of `at(row, k)` times `w` (depth x columns). `slices`: 2 DEPTH (PITCH + COLUMNS) words.
 template <int COLUMNS, int N, int THREADS, typename At>
 __device__ __forceinline__ void product(
     At at, const float *w, int depth, int columns, float *slices, Share<COLUMNS, N> share,
     float (&sum)[ROWS_A_THREAD][N]) {
     constexpr int LEFT = DEPTH * PITCH, SLICE = LEFT + DEPTH * COLUMNS;
-    Carried<ROWS * DEPTH, THREADS> left;
-    Carried<DEPTH * COLUMNS, THREADS> right;
+    Carried<float, ROWS * DEPTH, THREADS> left;
+    Carried<float, DEPTH * COLUMNS, THREADS> right;
     const auto take = [&](int begin) {
         left.take([&](int i) {
             const int k = begin + i % DEPTH;
@@ -97,15 +74,7 @@ __device__ __forceinline__ void product(
         right.leave([&](int i, float v) { slice[LEFT + i] = v; });
     };
     clear<COLUMNS>(sum);
-    take(0);
-    leave(slices);
-    __syncthreads();
-    for (int begin = 0, now = 0; begin < depth; begin += DEPTH, now ^= 1) {
-        const bool more = begin + DEPTH < depth;
-        if (more) take(begin + DEPTH);
-        const float *slice = slices + now * SLICE;
+    each_slice(slices, SLICE, depth, DEPTH, take, leave, [&](const float *slice) {
         if (share.there()) add_slice(slice, slice + LEFT, DEPTH, share, sum);
-        if (more) leave(slices + (now ^ 1) * SLICE);
-        __syncthreads();
-    }
+    });
 }

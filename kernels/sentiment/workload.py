@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -116,7 +117,10 @@ class SentimentSession(Session):
         self._running: Pipeline | StreamedRun | None = None
         self._host: HostBatch | None = None
         try:
+            begin = time.perf_counter()
             self._weights = Weights(device, workload.trained.network, self._memory)
+            device.synchronize()
+            self._weights_s = time.perf_counter() - begin
             words, lengths = (self._up(array) for array in (self.words, self.lengths))
             self.expected = self._reference(words, lengths, cases, tokens)
             given = words if self._given == "tokens" else self._look_up(words, cases * tokens)
@@ -179,6 +183,13 @@ class SentimentSession(Session):
         self._forget()
         choice = Choice.of(configuration)
         self._tolerance = LOOSER.get(choice.variant, TOLERANCE)
+        begin = time.perf_counter()
+        work = self._set_up(choice)
+        self.device.synchronize()
+        self._setup_ms = 1e3 * (self._weights_s + time.perf_counter() - begin)
+        return work
+
+    def _set_up(self, choice: Choice) -> Runnable:
         if self._host is not None:
             run = StreamedRun(self.device, self._weights, choice, self._given, self._host)
             self._running = run
@@ -199,20 +210,23 @@ class SentimentSession(Session):
             self._running = None
 
     def stages(self, work: Runnable) -> dict[str, float]:
-        """See :meth:`launchwise.workload.Session.stages`: copies and kernels apart."""
+        """See :meth:`launchwise.workload.Session.stages`: set-up, copies and kernels apart."""
+        setup = {"setup": self._setup_ms}
         if isinstance(work, StreamedRun):
-            return work.staged()
+            return setup | work.staged()
         assert not isinstance(work, HostRun)
         begin = self.device.event()
         for launch in work.launches:
             self.device.launch(launch)
-        return {"kernels": self.device.elapsed_ms(begin, self.device.event())}
+        return setup | {"kernels": self.device.elapsed_ms(begin, self.device.event())}
 
     def poison(self) -> None:
         """Every bit set: a NaN."""
         self.device.fill_bytes(self.batch.logits, 0xFF)
         if self._host is not None:
             self._host.logits.view(np.uint8)[:] = 0xFF
+        if isinstance(self._running, StreamedRun):
+            self._running.poison()
 
     def check(self) -> Finding:
         """See :meth:`launchwise.workload.Session.check`: logits against the float64 reference."""
@@ -228,7 +242,8 @@ class SentimentSession(Session):
         wrong = ""
         if not error <= self._tolerance:
             wrong = f"logit error {error:.3g} (allowed {self._tolerance:.3g})"
-        return Finding(error, self._tolerance, wrong)
+        flips = int((found.argmax(axis=1) != self.expected.argmax(axis=1)).sum())
+        return Finding(error, self._tolerance, wrong, {"class_flips": float(flips)})
 
     def close(self) -> None:
         """Give the buffers back."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 
 import pycuda.driver as cuda
 
-from launchwise.cuda.graphs import Graphs, GraphsMissing
+from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
 from launchwise.cuda.slices import STATIC_LIMIT, enter_slice, resident_blocks
 from launchwise.errors import UserError
 from launchwise.measuring.bundle import Bundle, Kernel
@@ -258,15 +258,27 @@ class CudaDevice:
                 once(stream)
 
         try:
-            if self._graphs is None:
-                self._graphs = Graphs()
-            times = self._graphs.replay(queue, repeats)
+            times = self._own_graphs().replay(queue, repeats)
         except GraphsMissing:
             times = self._in_a_row(queue, repeats)
             return Repeated([each / launches for each in times], "events", launches)
         except cuda.Error as error:
             raise self._failed(error) from error
         return Repeated([each / launches for each in times], "graph", launches)
+
+    def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> CapturedGraph:
+        """See :class:`launchwise.workload.Device`; LaunchFailed where it cannot be captured."""
+        try:
+            return self._own_graphs().capture(queue, list(streams))
+        except GraphsMissing as error:
+            raise LaunchFailed(f"no CUDA graph: {error}", fatal=False) from error
+        except cuda.Error as error:
+            raise self._failed(error) from error
+
+    def _own_graphs(self) -> Graphs:
+        if self._graphs is None:
+            self._graphs = Graphs()
+        return self._graphs
 
     def _in_a_row(self, queue: Callable[[Any], None], repeats: int) -> list[float]:
         begin, end = cuda.Event(), cuda.Event()

@@ -5,14 +5,43 @@ PyCUDA wraps no graphs, but its streams hand out their handle, which cuda-bindin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pycuda.driver as cuda
 
+from launchwise.measuring.measure import LaunchFailed
+
 
 class GraphsMissing(Exception):
     """cuda-bindings are not installed, or the driver refused to capture."""
+
+
+def ask(result: tuple[Any, ...]) -> Any:
+    """What a call of the driver gave; GraphsMissing where it failed."""
+    if int(result[0]) != 0:
+        raise GraphsMissing(result[0].name)
+    return result[1] if len(result) > 1 else None
+
+
+class CapturedGraph:
+    """Work that was captured once: see :class:`launchwise.workload.Captured`."""
+
+    def __init__(self, driver: Any, executable: Any, stream: Any) -> None:
+        self._driver = driver
+        self._executable = executable
+        self._stream = stream
+
+    def launch(self) -> None:
+        """Queue all of it; LaunchFailed when the driver refuses."""
+        try:
+            ask(self._driver.cuGraphLaunch(self._executable, self._stream))
+        except GraphsMissing as error:
+            raise LaunchFailed(f"a CUDA graph was refused: {error}", fatal=True) from error
+
+    def close(self) -> None:
+        """Give it back, once it is done."""
+        self._driver.cuGraphExecDestroy(self._executable)
 
 
 class Graphs:
@@ -49,7 +78,7 @@ class Graphs:
             # The first replay uploads the graph, and is not counted.
             for number in range(repeats + 1):
                 begin.record(self._stream)
-                self._ask(self._driver.cuGraphLaunch(executable, handle))
+                ask(self._driver.cuGraphLaunch(executable, handle))
                 end.record(self._stream)
                 end.synchronize()
                 if number:
@@ -58,23 +87,40 @@ class Graphs:
             self._driver.cuGraphExecDestroy(executable)
         return times
 
+    def capture(self, queue: Callable[[], None], streams: Sequence[Any]) -> CapturedGraph:
+        """What ``queue`` puts on ``streams`` as one graph, copies and all.
+
+        Raises
+        ------
+        GraphsMissing
+            When it cannot be captured.
+        """
+
+        def forked(own: Any) -> None:
+            begin = cuda.Event().record(own)
+            for stream in streams:
+                stream.wait_for_event(begin)
+            queue()
+            for stream in streams:
+                own.wait_for_event(cuda.Event().record(stream))
+
+        handle = self._driver.CUstream(self._stream.handle)
+        return CapturedGraph(self._driver, self._captured(forked, handle), handle)
+
     def _captured(self, queue: Callable[[Any], None], handle: Any) -> Any:
         # Whatever ran on the default stream must be over: a captured stream cannot wait for it.
         cuda.Context.synchronize()
         mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        self._ask(self._driver.cuStreamBeginCapture(handle, mode))
+        ask(self._driver.cuStreamBeginCapture(handle, mode))
         try:
             queue(self._stream)
         except BaseException:
-            self._driver.cuStreamEndCapture(handle)
+            _, unfinished = self._driver.cuStreamEndCapture(handle)
+            if unfinished is not None:  # A capture that broke off leaves no graph.
+                self._driver.cuGraphDestroy(unfinished)
             raise
-        graph = self._ask(self._driver.cuStreamEndCapture(handle))
-        executable = self._ask(self._driver.cuGraphInstantiate(graph, 0))
-        self._driver.cuGraphDestroy(graph)
-        return executable
-
-    @staticmethod
-    def _ask(result: tuple[Any, ...]) -> Any:
-        if int(result[0]) != 0:
-            raise GraphsMissing(result[0].name)
-        return result[1] if len(result) > 1 else None
+        graph = ask(self._driver.cuStreamEndCapture(handle))
+        try:
+            return ask(self._driver.cuGraphInstantiate(graph, 0))
+        finally:
+            self._driver.cuGraphDestroy(graph)

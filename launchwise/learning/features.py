@@ -33,7 +33,7 @@ class Domain:
         Every GPU that may be asked for, trained on or not.
     candidates
         Tunable to the values that may be recommended; every tunable when empty. The baseline is
-        always among the candidates.
+        always among the candidates, a variant that is not verified never.
     constraints
         Expressions over problem and configuration that candidates keep to, beside the workload's
         own: where a sweep did not measure every combination, only what it may have measured.
@@ -102,7 +102,7 @@ class Domain:
             name: np.array([fact[name] for fact in facts], dtype=float)[codes]
             for name in self.gpu_features
         }
-        columns = Columns(self.spec.derived, {**_arrays(rows, self.spec), **of_gpu})
+        columns = Columns(self.spec.derived, {**arrays(rows, self.spec), **of_gpu})
         found = {name: columns.value(text) for name, text in self._expressions.items()}
         found |= of_gpu
         table = pd.DataFrame(found, index=rows.index, dtype=float)
@@ -126,7 +126,7 @@ class Domain:
         numpy.ndarray
             ms, shape (rows,).
         """
-        columns = Columns(self.spec.derived, _arrays(rows, self.spec, self.spec.problem_columns))
+        columns = Columns(self.spec.derived, arrays(rows, self.spec, self.spec.problem_columns))
         bandwidth = {
             gpu: profile.ceilings.copy_bandwidth_gbs for gpu, profile in self.profiles.items()
         }
@@ -156,7 +156,7 @@ class Domain:
     @cached_property
     def narrowed(self) -> Spec:
         """The workload with candidates alone."""
-        narrowed = self.spec.narrowed(self.candidates)
+        narrowed = self.spec.recommendable.narrowed(self.candidates)
         constraints = [*narrowed.constraints, *self.constraints]
         return narrowed.model_copy(update={"constraints": constraints})
 
@@ -172,7 +172,7 @@ class Domain:
 
     @cached_property
     def _universe_arrays(self) -> dict[str, Any]:
-        return _arrays(self._universe, self.spec, self.spec.tunable_columns)
+        return arrays(self._universe, self.spec, self.spec.tunable_columns)
 
     @cached_property
     def _facts(self) -> dict[str, dict[str, Any]]:
@@ -205,11 +205,11 @@ class Domain:
 
     def is_candidate(self, rows: pd.DataFrame) -> np.ndarray:
         """Which rows hold a candidate for their problem: booleans, shape (rows,)."""
-        allowed = np.ones(len(rows), dtype=bool)
+        allowed = np.array(rows["variant"].isin(list(self.spec.recommendable.variants)), dtype=bool)
         for name, values in self.candidates.items():
             allowed &= rows[name].isin(values).to_numpy()
         if self.constraints and len(rows):
-            columns = Columns(self.spec.derived, _arrays(rows, self.spec))
+            columns = Columns(self.spec.derived, arrays(rows, self.spec))
             for text in self.constraints:
                 allowed &= columns.value(text).astype(bool)
         return allowed | self.is_baseline(rows)
@@ -222,7 +222,7 @@ class Domain:
         return same
 
 
-def _arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) -> dict[str, Any]:
+def arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) -> dict[str, Any]:
     """Columns as plain arrays: text as objects, numbers as they are."""
     wanted = [*spec.problem_columns, *spec.tunable_columns] if names is None else list(names)
     arrays = {name: rows[name].to_numpy() for name in wanted}

@@ -41,6 +41,11 @@ class Judgement:
     predicted_ms: np.ndarray
 
     @classmethod
+    def by_time(cls, times_ms: np.ndarray, is_baseline: np.ndarray) -> Judgement:
+        """The fastest first, of equal ones the baseline; both of shape (rows,)."""
+        return cls(np.column_stack([times_ms, ~is_baseline]).astype(float), times_ms)
+
+    @classmethod
     def without_times(cls, *criteria: np.ndarray) -> Judgement:
         """Of one or more criteria, each of shape (rows,)."""
         scores = np.column_stack(criteria).astype(float)

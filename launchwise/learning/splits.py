@@ -274,13 +274,13 @@ def _problem_fold(
 def _transfer_folds(
     name: str, split: TransferSplit, measured: Mapping[str, _Measured], skipped: dict[str, str]
 ) -> list[Fold]:
-    def asked_about(cases: list[Case]) -> list[Case]:
+    def chosen(cases: list[Case]) -> list[Case]:
         return [case for case in cases if _matches(case.problem, split.among)]
 
     folds = []
     for gpu, cases in measured.items():
         every = [case for other in measured if other != gpu for case in measured[other].any_time]
-        others, own = asked_about(every), asked_about(cases.with_baseline)
+        others, own = chosen(every), chosen(cases.with_baseline)
         if own:
             folds.append(Fold(name, gpu, tuple(others), tuple(own)))
         else:

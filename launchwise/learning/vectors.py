@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
-from simpleeval import EvalWithCompoundTypes, InvalidExpression
 
 from launchwise.expressions import FUNCTIONS, names_in
 
@@ -25,12 +24,19 @@ def _without_overflow(operation: Callable[[Any, Any], Any]) -> Callable[[Any, An
     """An int64 operation that goes over to float64 where Python's integers would just grow."""
 
     def apply(left: Any, right: Any) -> Any:
+        if _is_real(left) or _is_real(right):
+            return operation(left, right)
         exact = operation(np.asarray(left, dtype=float), np.asarray(right, dtype=float))
         if np.any(np.abs(exact) >= _LARGEST):
             return exact
         return operation(left, right)
 
     return apply
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a value or an array holds floating-point numbers, which do not wrap."""
+    return isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
 
 
 def _extreme(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -69,22 +75,56 @@ _FUNCTIONS = {
 }
 
 
-class _Columns(EvalWithCompoundTypes):
-    """simpleeval with conditions that hold row by row."""
+Values = Callable[[Mapping[str, Any]], Any]
+"""From the values of names to those of an expression."""
 
-    def _eval_boolop(self, node: ast.BoolOp) -> Any:
-        joined = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
-        return reduce(joined, [self._eval(value) for value in node.values])
 
-    def _eval_compare(self, node: ast.Compare) -> Any:
-        values = [self._eval(node.left), *(self._eval(one) for one in node.comparators)]
-        pairs = zip(node.ops, values, values[1:], strict=False)
-        return reduce(
-            np.logical_and, [self.operators[type(op)](left, right) for op, left, right in pairs]
-        )
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> Values:
+    """An expression as nested functions: thousands of them are asked, each of short columns."""
+    names_in(text)  # Refuses what is not of the language.
+    return _function(ast.parse(text.strip(), mode="eval").body)
 
-    def _eval_ifexp(self, node: ast.IfExp) -> Any:
-        return np.where(self._eval(node.test), self._eval(node.body), self._eval(node.orelse))
+
+def _function(node: ast.AST) -> Values:
+    """What one node of an expression does."""
+    match node:
+        case ast.Constant(value=value):
+            return lambda names: value
+        case ast.Name(id=name):
+            return lambda names: names[name]
+        case ast.BinOp(left=left, op=operation, right=right):
+            return _applied(_OPERATORS[type(operation)], [left, right])
+        case ast.UnaryOp(op=operation, operand=operand):
+            return _applied(_OPERATORS[type(operation)], [operand])
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return _applied(_FUNCTIONS[name], args)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _applied(np.where, [test, body, orelse])
+        case ast.BoolOp(op=operation, values=values):
+            joined = np.logical_and if isinstance(operation, ast.And) else np.logical_or
+            return _applied(_extreme(joined), values)
+        case ast.Compare(left=left, ops=operations, comparators=others):
+            return _comparison([_OPERATORS[type(one)] for one in operations], [left, *others])
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return _applied(lambda *members: members, elements)
+    raise ValueError(f"{ast.unparse(node)!r} has no values of columns")
+
+
+def _applied(function: Any[..., Any], operands: Sequence[ast.AST]) -> Values:
+    made = [_function(each) for each in operands]
+    return lambda names: function(*(each(names) for each in made))
+
+
+def _comparison(operations: Sequence[Callable[..., Any]], operands: Sequence[ast.AST]) -> Values:
+    made = [_function(each) for each in operands]
+
+    def compare(names: Mapping[str, Any]) -> Any:
+        values = [each(names) for each in made]
+        pairs = zip(operations, values, values[1:], strict=False)
+        return reduce(np.logical_and, [apply(left, right) for apply, left, right in pairs])
+
+    return compare
 
 
 class Columns:
@@ -105,6 +145,12 @@ class Columns:
         lengths = [len(values) for values in columns.values() if np.ndim(values)]
         self._rows = lengths[0] if lengths else 1
 
+    def bind(self, name: str, values: np.ndarray) -> None:
+        """Give a name its values, shape (rows,), or other ones than before."""
+        for derived in standing_on(tuple(self._derived.items()), name):
+            self._known.pop(derived, None)
+        self._known[name] = values
+
     def value(self, text: str) -> np.ndarray:
         """Values of ``text``, shape (rows,).
 
@@ -113,20 +159,22 @@ class Columns:
         ValueError
             When a name is missing or the expression cannot be evaluated.
         """
-        return np.broadcast_to(self._value(text), (self._rows,))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self._value(text)
+        if isinstance(found, np.ndarray) and found.shape == (self._rows,):
+            return found
+        return np.broadcast_to(found, (self._rows,))
 
     def _value(self, text: str) -> Any:
-        names = names_in(text)
-        for name in self._derived:
-            if name in names and name not in self._known:
+        # What a derived name stands on is derived first; each of them once.
+        for name in names_in(text):
+            if name not in self._known:
+                if name not in self._derived:
+                    raise ValueError(f"{text!r} needs {name}")
                 self._known[name] = self._value(self._derived[name])
-        if missing := sorted(names - self._known.keys()):
-            raise ValueError(f"{text!r} needs {missing[0]}")
-        evaluator = _Columns(operators=_OPERATORS, functions=_FUNCTIONS, names=self._known)
         try:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return evaluator.eval(text.strip())
-        except (InvalidExpression, ArithmeticError, TypeError, ValueError) as error:
+            return _compiled(text)(self._known)
+        except (ArithmeticError, TypeError, ValueError) as error:
             raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
 
 
@@ -135,3 +183,13 @@ def raw_names(derived: Mapping[str, str], text: str) -> frozenset[str]:
     names = names_in(text)
     resolved = [raw_names(derived, derived[name]) for name in names if name in derived]
     return frozenset(names - derived.keys()).union(*resolved)
+
+
+@lru_cache(maxsize=256)
+def standing_on(derived: tuple[tuple[str, str], ...], name: str) -> frozenset[str]:
+    """Derived names, given with their expressions in order, that stand on ``name`` in the end."""
+    found = {name}
+    for each, text in derived:
+        if names_in(text) & found:
+            found.add(each)
+    return frozenset(found - {name})

@@ -21,6 +21,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.errors import UserError
+from launchwise.learning.series import fastest_rows
 from launchwise.spec import Spec
 
 METRICS = {
@@ -47,8 +48,7 @@ def fastest_by(rows: pd.DataFrame, spec: Spec, tunables: Sequence[str]) -> pd.Da
         Problem and configuration columns, one row a (problem, values of ``tunables``), in order.
     """
     key = [*spec.problem_columns, *tunables]
-    order = rows.sort_values(["time_ms", *spec.tunable_columns], kind="stable")
-    best = order.groupby(key, sort=True).first().reset_index()
+    best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
     return best[[*spec.problem_columns, *spec.tunable_columns]]
 
 
@@ -67,8 +67,8 @@ def read_counters(
     Returns
     -------
     list
-        For every configuration its launches in order: kernel, grid_blocks, block_threads and the
-        metrics of :data:`METRICS` as shares.
+        For every configuration its launches in order: symbol, kernel, grid_blocks, block_threads
+        and the metrics of :data:`METRICS` as shares.
 
     Raises
     ------
@@ -152,14 +152,4 @@ def joined(
         message = f"saw {len(seen)} launches, not the {len(launched)} that were made"
         raise UserError("ncu", "", message)
     rest = iter(seen)
-    return [
-        [
-            {**_without_symbol(launch), **{name: kernel[name] for name in METRICS}}
-            for launch, kernel in zip(run, rest, strict=False)
-        ]
-        for run in runs
-    ]
-
-
-def _without_symbol(launch: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in launch.items() if name != "symbol"}
+    return [[{**launch, **next(rest)} for launch in run] for run in runs]

@@ -53,7 +53,8 @@ class Explorer(Protocol):
 class RandomDraws:
     """Configurations drawn at random, each feasible one as likely as any other.
 
-    The baseline is proposed first, then the guesses, then what was drawn.
+    The baseline is proposed first, then the guesses, then what was drawn. Variants that are not
+    verified are never proposed: the budget is there to find the best, which they cannot be.
 
     Parameters
     ----------
@@ -69,7 +70,8 @@ class RandomDraws:
         Configurations worth a measurement, best first. Those that the spec does not have or that
         the constraints refuse are left out.
     known
-        What was told before: the rows of a journal, in order.
+        What was told before: the rows of a journal, in order. Those of variants that are not
+        verified come from a sweep of everything and do not count.
     """
 
     def __init__(
@@ -82,8 +84,8 @@ class RandomDraws:
         guesses: Iterable[Configuration] = (),
         known: Iterable[Told] = (),
     ) -> None:
-        self._spec = spec
-        self._draws = Draws(spec, problem, gpu_facts, seed)
+        self._spec = spec.recommendable
+        self._draws = Draws(self._spec, problem, gpu_facts, seed)
         self._budget = budget
         self._seed = seed
         self._told: set[Key] = set()
@@ -92,7 +94,8 @@ class RandomDraws:
         self._first += [self._draws.whole(each) for each in guesses if self._draws.spans(each)]
         self._prepare()
         for configuration, time_ms in known:
-            self.tell(configuration, time_ms)
+            if configuration["variant"] in self._spec.variants:
+                self.tell(configuration, time_ms)
 
     def _prepare(self) -> None:
         """Called once, before anything is told: chance needs nothing more."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from launchwise.measuring.findings import checked_columns, complaint, timed_row, unverified
 from launchwise.measuring.timing import Repeated, repeat
 from launchwise.settings import Method
 from launchwise.space import Configuration, Problem, baseline
@@ -292,36 +293,46 @@ class LayoutRun:
                 self.session.poison()
                 first = times_ms(device, work, 1)[0]
                 found = self.session.check()
-            # Neither the journal nor the table takes NaN or infinity; the reason says it.
-            finite = math.isfinite(found.max_error)
-            max_error = found.max_error if finite else None
-            row |= {"first_ms": first, "max_error": max_error, "tolerance": found.tolerance}
-            if found.wrong or not finite:
-                reason = found.wrong or f"the largest error is {found.max_error}"
-                return row | {"status": "wrong", "reason": reason}
-            by_host = isinstance(work, HostRun)
-            if by_host and first > context.method.slow_factor * context.mark_ms:
-                # A host has hiccups that a card has not, and touches its memory for the first time.
-                with context.spending("time"):
-                    first = min(first, *times_ms(device, work, 1))
-            if first > context.method.slow_factor * context.mark_ms:
-                reason = f"first launch {first / context.mark_ms:.1f} times the best so far"
-                once = Repeated([first], "host" if by_host else "events", 1)
-                return row | timed_row("slow", once, "warm") | {"reason": reason}
-            # The baseline is what everything is compared with: always known well.
-            best = math.inf if configuration == context.baseline else context.best_ms
-            with context.spending("time"):
-                row["began"] = time.monotonic()
-                times, l2 = context.time(self.session, work, first, best)
-                row["ended"] = time.monotonic()
-                stages = self.session.stages(work)
-            return row | timed_row("ok", times, l2) | {f"{k}_ms": v for k, v in stages.items()}
+            row |= {"first_ms": first, **checked_columns(found)}
+            wrong = complaint(found)
+            if context.workload.spec.variants[str(configuration["variant"])].verified:
+                if wrong:
+                    return row | {"status": "wrong", "reason": wrong}
+                return row | self._time(configuration, work, first)
+            return row | unverified(self._time(configuration, work, first), found)
         except LaunchFailed as error:
             if error.fatal:
                 raise
             return row | {"reason": str(error)}
         except OutOfMemory as error:
             return row | {"status": "out_of_memory", "reason": str(error)}
+
+    def _time(self, configuration: Configuration, work: Runnable, first: float) -> dict[str, Any]:
+        """Time what was checked; ``first`` is what its first launch took, ms.
+
+        Returns
+        -------
+        Status, times, stages, and when it was timed; ``slow`` with that first launch alone where
+        it is hopeless.
+        """
+        context, device = self._context, self.device
+        by_host = isinstance(work, HostRun)
+        if by_host and first > context.method.slow_factor * context.mark_ms:
+            # A host has hiccups that a card has not, and touches its memory for the first time.
+            with context.spending("time"):
+                first = min(first, *times_ms(device, work, 1))
+        if first > context.method.slow_factor * context.mark_ms:
+            reason = f"first launch {first / context.mark_ms:.1f} times the best so far"
+            once = Repeated([first], "host" if by_host else "events", 1)
+            return timed_row("slow", once, "warm") | {"reason": reason}
+        # The baseline is what everything is compared with: always known well.
+        best = math.inf if configuration == context.baseline else context.best_ms
+        with context.spending("time"):
+            began = time.monotonic()
+            times, l2 = context.time(self.session, work, first, best)
+            when = {"began": began, "ended": time.monotonic()}
+            stages = self.session.stages(work)
+        return timed_row("ok", times, l2) | when | {f"{k}_ms": v for k, v in stages.items()}
 
 
 def measure_energy(context: ProblemContext, session: Session, configuration: Configuration) -> None:
@@ -358,14 +369,3 @@ def unless_fatal() -> Iterator[None]:
     except LaunchFailed as error:
         if error.fatal:
             raise
-
-
-def timed_row(status: str, repeated: Repeated, l2: str) -> dict[str, Any]:
-    return {
-        "status": status,
-        "time_ms": statistics.median(repeated.times_ms),
-        "times_ms": repeated.times_ms,
-        "timer": repeated.timer,
-        "launches_per_repeat": repeated.launches,
-        "l2": l2,
-    }

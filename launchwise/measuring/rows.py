@@ -14,7 +14,7 @@ from launchwise.errors import UserError
 from launchwise.gpu import Ceilings
 from launchwise.measuring.timing import repeat_columns
 from launchwise.provenance import now
-from launchwise.schemas import MEASURED, UNKNOWN, measurement_schema
+from launchwise.schemas import TIMED, UNKNOWN, measurement_schema
 from launchwise.spec import Spec
 
 NEUTRAL: dict[str, Any] = {
@@ -97,14 +97,14 @@ def rows_to_table(
         # Nobody's values say what they are: a shard may come when the others have done everything.
         return table.astype({name: str(each.dtype) for name, each in declared.items()})
     real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
-    real += spec.stage_columns
+    real += [*spec.stage_columns, *spec.findings]
     table[real] = table[real].astype(float)
     derived = pd.DataFrame(
         [repeat_columns(times) for times in table["times_ms"]], index=table.index
     )
     table[[str(name) for name in derived]] = derived
     table["times_ms"] = table["times_ms"].map(lambda times: np.asarray(times, dtype=float))
-    table.loc[~table["status"].isin(MEASURED), "time_ms"] = np.nan
+    table.loc[~table["status"].isin(TIMED), "time_ms"] = np.nan
     keys = list(zip(*(table[name] for name in spec.key_columns), strict=True))
     table["control_ratio"] = pd.Series(keys).map(_control_ratios(notes)).astype(float)
     table["energy_j"] = pd.Series(keys).map(_energies(notes, spec)).astype(float)

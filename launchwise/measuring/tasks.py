@@ -160,7 +160,9 @@ def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
         key = tuple(row[name] for name in spec.key_columns)
         held_back = (row["sm_clock_mhz"] or fastest) < (1 - shard.method.drift) * fastest
         throttled = held_back and THROTTLED & set(row["throttle"].split("+"))
-        again = row["status"] == "ok" and row["attempt"] == 1 and row["gpu"] == gpu
+        # What is not verified is shown with its time, so that is to be as good as any.
+        timed = row["status"] in ("ok", "unverified")
+        again = timed and row["attempt"] == 1 and row["gpu"] == gpu
         if again and (throttled or key in drifted):
             problem = tuple(row[name] for name in spec.problem_columns)
             names = {name: row[name] for name in spec.tunable_columns}

@@ -10,11 +10,14 @@ import pandas as pd
 from launchwise.report import (
     acoustic,
     goals,
+    granger,
     models,
     occupancy,
     overview,
+    predictions,
     recursion,
     sections,
+    sentiment,
     streams,
     subsystem,
     tunables,
@@ -34,6 +37,8 @@ OWN_SECTIONS: dict[str, tuple[Sequence[str], Own]] = {
     "tridiagonal_subsystem": (subsystem.FILES, subsystem.own),
     "tridiagonal_recursion": (recursion.FILES, recursion.own),
     "tridiagonal_streams": (streams.FILES, streams.own),
+    "sentiment_inference": (sentiment.FILES, sentiment.own),
+    "granger_time": (granger.FILES, granger.own),
 }
 """Published tables that a study reads, and what it shows after its headline figures with them."""
 
@@ -51,6 +56,8 @@ def report(
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
     made = [Section("answers", "Answers", [], [overview.answer(study) for study in studies])]
     made.append(overview.gpus(profiles))
+    if (times := predictions.overall(studies)) is not None:
+        made.append(times)
     made += [_study(study, published.get(study.name, {})) for study in studies]
     made.append(overview.provenance(run, studies))
     cards = len({profile.card_model for profile in profiles.values()})
@@ -74,7 +81,8 @@ def _study(study: StudyData, published: dict[str, Path]) -> Section:
         occupancy.occupancy(study),
         sections.compared(study, best),
         sections.landscape(study, best),
-        sections.predictions(study),
+        predictions.predictions(study),
+        predictions.unmeasured(study),
         sections.removed(study),
         sections.transferred(study),
     ]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.rooflines import limits_ms
 from launchwise.report.study import StudyData, remembered
 from launchwise.space import baseline
 from launchwise.spec import Spec
@@ -77,7 +78,9 @@ def winners(study: StudyData) -> pd.DataFrame:
     DataFrame
         ``gpu``, problem, configuration columns; ``best_ms``, ``baseline_ms``; ``gain`` =
         baseline over best; ``noise`` = relative standard error of that ratio; ``rate`` in 1e9 items
-        a second; ``limit_share`` = share of the measured copy bandwidth; ``configurations``.
+        a second; ``limit_share`` = share of the measured copy bandwidth; ``bytes_ms`` and
+        ``flop_ms``, what the problem's least bytes and its FLOP take at the GPU's measured
+        ceilings (see :func:`launchwise.learning.rooflines.limits_ms`); ``configurations``.
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
@@ -92,24 +95,23 @@ def winners(study: StudyData) -> pd.DataFrame:
     errors = found[["best_error", "baseline_error"]].fillna(DEFAULT_ERROR)
     found["noise"] = np.hypot(errors["best_error"], errors["baseline_error"])
     columns = [*key, *spec.tunable_columns, "best_ms", "baseline_ms", "gain", "noise"]
-    return _with_work(found, study)[[*columns, "rate", "limit_share", "configurations"]]
+    return _with_work(found, study)[[*columns, *WORK, "configurations"]]
+
+
+WORK = ("rate", "limit_share", "bytes_ms", "flop_ms")
+"""Columns of :func:`winners` that come from the problem's own work."""
 
 
 def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
     spec = study.spec
     problems = found[spec.problem_columns].drop_duplicates()
-    rows = records(problems)
-    problems = problems.assign(
-        items=[float(spec.value(spec.work.items, row)) for row in rows],
-        bytes=[float(spec.value(spec.work.bytes, row)) for row in rows],
-    )
-    found = found.merge(problems, on=spec.problem_columns, how="left")
-    bandwidth = found["gpu"].map(
-        {gpu: profile.ceilings.copy_bandwidth_gbs for gpu, profile in study.profiles.items()}
-    )
+    items = [float(spec.value(spec.work.items, row)) for row in records(problems)]
+    found = found.merge(problems.assign(items=items), on=spec.problem_columns, how="left")
+    limits = limits_ms(found, spec, study.profiles)
+    found["bytes_ms"], found["flop_ms"] = limits["bytes"], limits["flop"]
     # 1e9 a second from counts and milliseconds: count / (ms * 1e-3) / 1e9.
     found["rate"] = found["items"] / found["best_ms"] / 1e6
-    found["limit_share"] = found["bytes"] / found["best_ms"] / 1e6 / bandwidth
+    found["limit_share"] = found["bytes_ms"] / found["best_ms"]
     return found
 
 
@@ -247,5 +249,6 @@ def transfer(study: StudyData) -> pd.DataFrame:
 
 
 def statuses(study: StudyData) -> pd.DataFrame:
-    """Rows a GPU and status."""
-    return study.rows.groupby(["gpu", "status"]).size().unstack(fill_value=0)
+    """Rows a GPU and status, those of variants that are not verified among them."""
+    rows = pd.concat([study.rows, study.unverified], ignore_index=True)
+    return rows.groupby(["gpu", "status"]).size().unstack(fill_value=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from launchwise.report import figures, maps, models, outliers, wording
@@ -29,6 +31,7 @@ from launchwise.schemas import STATUSES
 STATUS_WORDS = {
     "ok": "rows, timed",
     "slow": "rows, one launch",
+    "unverified": "rows, timed only",
     "wrong": "rows, bad result",
     "failed": "rows, no launch",
     "timeout": "rows, hung",
@@ -103,6 +106,8 @@ def compared(study: StudyData, best: pd.DataFrame) -> Section:
         Column("baseline", "ms"),
         Column("gain", "× baseline"),
         Column("rate", f"1e9 {item}/s"),
+        Column("bytes", "ms", group="physical limit"),
+        Column("FLOP", "ms", group="physical limit"),
         Column("of copy limit", "%"),
     ]
     rows = [
@@ -114,13 +119,16 @@ def compared(study: StudyData, best: pd.DataFrame) -> Section:
             wording.number(row["baseline_ms"], 4),
             wording.fixed(row["gain"], 2),
             wording.number(row["rate"], 4),
+            wording.number(row["bytes_ms"]),
+            wording.number(row["flop_ms"]),
             wording.percent(row["limit_share"]),
         ]
         for row in records(_ordered(study, best))
     ]
     note = (
         "The copy limit is the time to move the least bytes of the problem (every array once) at "
-        "the GPU's measured copy bandwidth. Problems that fit the L2 cache can pass 100 %."
+        "the GPU's measured copy bandwidth. Problems that fit the L2 cache can pass 100 %. FLOP "
+        "are those of the problem at the measured rate of their type; tensor cores can pass it."
     )
     found += [
         Text(note, "note"),
@@ -164,10 +172,37 @@ def landscape(study: StudyData, best: pd.DataFrame) -> Section:
     )
     found: list[Block] = [
         Text(lead),
+        *_beside(study, gpu, chosen),
         figures.landscape(study, rows, title, float(chosen["baseline_ms"])),
         _status_table(study),
     ]
     return Section(f"{study.name}-landscape", "All configurations of one problem", found)
+
+
+def _beside(study: StudyData, gpu: str, chosen: dict[str, Any]) -> list[Block]:
+    """What variants that are not verified took for a problem (as ``winners`` has it), and erred."""
+    rows = study.unverified
+    rows = rows[(rows["gpu"] == gpu) & rows["time_ms"].notna()]
+    rows = rows.sort_values(["time_ms", *study.spec.tunable_columns], kind="stable")
+    for name in study.problem_columns:
+        rows = rows[rows[name] == chosen[name]]
+    found: list[Block] = []
+    for row in records(rows.drop_duplicates("variant")):
+        error = (
+            "results that are no numbers"
+            if wording.is_missing(row["max_error"])
+            else f"an error of {wording.number(row['max_error'])}"
+        )
+        found.append(
+            Text(
+                f"Not among them: {wording.configuration(row, study.spec)} "
+                f"({wording.NEVER_CHOSEN}). It took "
+                f"{wording.number(row['time_ms'] / chosen['best_ms'])} times as long as the best, "
+                f"with {error}, where {wording.number(row['tolerance'])} is allowed.",
+                "note",
+            )
+        )
+    return found
 
 
 def _status_table(study: StudyData) -> Table:
@@ -278,30 +313,4 @@ def removed(study: StudyData) -> Section:
     """What the fences removed."""
     return Section(
         f"{study.name}-outliers", "What was removed as an outlier", outliers.blocks(study)
-    )
-
-
-def predictions(study: StudyData) -> Section | None:
-    """Measured against predicted time."""
-    if study.predictions.empty:
-        return None
-    key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
-    joined = study.predictions.merge(study.measured[[*key, "time_ms"]], on=key, how="inner")
-    if joined.empty:
-        return None
-    split = models.first_split(study)
-    rows = study.evaluation[study.evaluation["split"] == split]
-    errors = {}
-    for model, own in rows.groupby("model"):
-        mape, spearman = own["absolute_percentage_error"].mean(), own["spearman"].mean()
-        errors[str(model)] = f"MAPE {wording.number(mape)} %, rho {wording.fixed(spearman, 2)}"
-    note = (
-        "MAPE is the mean absolute percentage error over all candidates of the test problems, rho "
-        "the mean Spearman rank correlation within a problem. Choosing well needs the order, not "
-        "the time."
-    )
-    return Section(
-        f"{study.name}-predicted",
-        "Predicted against measured time",
-        [Text(note), maps.predicted(study, joined, errors)],
     )

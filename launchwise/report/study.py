@@ -49,6 +49,8 @@ class StudyData:
         The evaluation's summary: models and figures by split and GPU.
     counters
         GPU -> hardware counters of its fastest configurations, where they were read.
+    unmeasured
+        Predictions for GPUs that are only described, if the settings have any.
     """
 
     name: str
@@ -65,6 +67,7 @@ class StudyData:
     sweep_facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    unmeasured: pd.DataFrame | None = None
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -88,12 +91,23 @@ class StudyData:
 
         A sweep may hold more, for other studies of the same workload.
         """
-        kept = [table.drop(columns=list(UNREAD), errors="ignore") for table in self.sweeps.values()]
-        rows = pd.concat(kept, ignore_index=True)
         named = self.settings
         domain = Domain(self.spec, self.profiles, named.candidates, named.constraints)
-        chosen = domain.is_candidate(rows) & asked_about(named, rows)
-        return rows[chosen].reset_index(drop=True)
+        rows = self._asked_about
+        return rows[domain.is_candidate(rows)].reset_index(drop=True)
+
+    @cached_property
+    def unverified(self) -> pd.DataFrame:
+        """Rows of variants that are not verified, on the study's problems: shown, never chosen."""
+        rows = self._asked_about
+        verified = rows["variant"].isin(list(self.spec.recommendable.variants))
+        return rows[~verified].reset_index(drop=True)
+
+    @cached_property
+    def _asked_about(self) -> pd.DataFrame:
+        kept = [table.drop(columns=list(UNREAD), errors="ignore") for table in self.sweeps.values()]
+        rows = pd.concat(kept, ignore_index=True)
+        return rows[asked_about(self.settings, rows)]
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -172,6 +186,7 @@ class StudyFiles:
     recommendations: Path
     models: Mapping[str, Path]
     counters: Mapping[str, Path]
+    unmeasured: Path | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> StudyFiles:
@@ -180,7 +195,7 @@ class StudyFiles:
         def paths(value: Any) -> Any:
             if isinstance(value, Mapping):
                 return {name: Path(path) for name, path in value.items()}
-            return Path(value)
+            return None if value is None else Path(value)
 
         return cls(**{field_.name: paths(given[field_.name]) for field_ in fields(cls)})
 
@@ -221,6 +236,9 @@ def read_study(
             gpu: tables.read_table(path, schemas.counters_schema(spec))
             for gpu, path in files.counters.items()
         },
+        unmeasured=None
+        if files.unmeasured is None
+        else tables.read_table(files.unmeasured, schemas.unmeasured_schema(spec)),
     )
 
 

@@ -61,36 +61,47 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(found[:-1])} and {found[-1]}"
 
 
+NEVER_CHOSEN = "not verified: timed, never recommended"
+"""What is said of a variant of which no right answer can be demanded."""
+
 MOST_IN_A_SHAPE = 3
 """Numbers that can stand together without their names, as those of a block do."""
 
 
 def _is_shape(names: Sequence[str], spec: Spec) -> bool:
+    """Whether these numbers are of one kind, as the sides of a block are."""
     numbers = all(isinstance(value, int) for name in names for value in spec.tunables[name].values)
-    return 1 < len(names) <= MOST_IN_A_SHAPE and numbers
+    units = {spec.tunables[name].unit for name in names}
+    return 1 < len(names) <= MOST_IN_A_SHAPE and numbers and len(units) == 1
+
+
+def _is_switch(name: str, spec: Spec) -> bool:
+    return set(spec.tunables[name].values) == {0, 1}
+
+
+def _tunables(variant: str, spec: Spec) -> tuple[list[str], list[str]]:
+    """Launch tunables and build tunables that a variant has."""
+    used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
+    launch = [name for name in used if spec.tunables[name].kind == "launch"]
+    return launch, [name for name in used if name not in launch]
 
 
 def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
     """A short name of a configuration: ``block3d 64×4×1``, or ``strided m=16 threads=64``.
 
-    Up to three launch tunables stand together in the order of the variant; more are named, those
-    that are not neutral. A build tunable stands there only where it is not neutral.
+    Up to three launch tunables of one unit stand together in the order of the variant, and a single
+    one is named; others are named where they are not neutral, as build tunables are. A switch
+    stands there by its name alone.
     """
     variant = str(values["variant"])
-    used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
-    shape = [name for name in used if spec.tunables[name].kind == "launch"]
-    parts = [variant]
-    if len(shape) > MOST_IN_A_SHAPE:
-        changed = [name for name in shape if values[name] != spec.tunables[name].neutral]
-        parts += [f"{name}={values[name]}" for name in changed]
-    elif _is_shape(shape, spec):
-        parts.append("×".join(str(values[name]) for name in shape))
-    else:
-        parts += [f"{name}={values[name]}" for name in shape]
-    for name in used:
-        if name not in shape and values[name] != spec.tunables[name].neutral:
-            switch = len(spec.tunables[name].values) == 2
-            parts.append(f"+{name}" if switch else f"{name}={values[name]}")
+    launch, build = _tunables(variant, spec)
+    parts, named = [variant], [*launch, *build]
+    if _is_shape(launch, spec):
+        parts.append("×".join(str(values[name]) for name in launch))
+        named = build
+    for name in named:
+        if launch == [name] or values[name] != spec.tunables[name].neutral:
+            parts.append(f"+{name}" if _is_switch(name, spec) else f"{name}={values[name]}")
     return " ".join(parts)
 
 
@@ -98,16 +109,19 @@ def configuration_key(spec: Spec) -> list[tuple[str, str]]:
     """How :func:`configuration` is to be read: (form, meaning) of every variant and switch."""
     found = []
     for name, variant in spec.variants.items():
-        shape = [item for item in variant.tunables if spec.tunables[item].kind == "launch"]
-        if len(shape) > MOST_IN_A_SHAPE:
-            neutral = ", ".join(f"{item}={spec.tunables[item].neutral}" for item in shape)
-            found.append((name, f"{variant.title}; what is not named: {neutral}"))
+        launch, _ = _tunables(name, spec)
+        title = variant.title if variant.verified else f"{variant.title} ({NEVER_CHOSEN})"
+        if _is_shape(launch, spec):
+            found.append((f"{name} {'×'.join(launch)}", title))
+        elif len(launch) > 1:
+            neutral = ", ".join(f"{item}={spec.tunables[item].neutral}" for item in launch)
+            found.append((name, f"{title}; what is not named: {neutral}"))
         else:
-            found.append((f"{name} {'×'.join(shape)}".strip(), variant.title))
+            found.append((f"{name} {''.join(launch)}".strip(), title))
     found += [
         (f"+{name}", tunable.description)
         for name, tunable in spec.tunables.items()
-        if tunable.kind == "build" and len(tunable.values) == 2
+        if _is_switch(name, spec)
     ]
     return found
 

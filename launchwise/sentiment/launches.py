@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -28,15 +29,29 @@ ELEMENTWISE = 256
 OF_CASES = 128
 """Threads of a block that has four whole cases, a warp each."""
 WORD = 4
+LOGITS_BYTES = CLASSES * WORD
+"""Bytes of one case's answer."""
 
-BLOCKED = ("register_blocked", "fused_bias_relu", "fused_pool", "fused_case")
-"""Variants by register blocks."""
-TENSOR = {"tensor_tf32": 1, "tensor_3xtf32": 1, "tensor_bf16": 2}
-"""Variants by tensor cores, and how many elements they have a word."""
-ONE_LAUNCH = ("fused_case", *TENSOR)
-"""Those that do all layers on tokens in one launch."""
-POOLING = ("fused_pool", *ONE_LAUNCH)
-"""Those whose blocks sum over tokens."""
+BLOCKED = ("register_blocked", "fused_bias_relu", "fused_pool")
+"""Variants whose blocks share slices of both factors."""
+TENSOR = ("tensor_tf32", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16")
+"""Variants by tensor cores."""
+BY_WARPS = ("fused_case", *TENSOR)
+"""Those whose warps do all layers on their tokens in one launch."""
+POOLING = ("fused_pool", *BY_WARPS)
+"""Those that sum over tokens before they store anything."""
+ARRANGED_BYTES = {
+    # Whole columns, 152 and 64 of them (``fused_case.cu``).
+    "fused_case": (300 * 152 + 152 * 64) * WORD,
+    # Tiles of 16 x 8, 19 x 19 and 10 x 8 of them (``tensor_case.cuh``).
+    "tensor_tf32": 441 * 16 * 8 * WORD,
+    "tensor_3xtf32": 441 * 16 * 8 * WORD,
+    "tensor_3xfp16": 441 * 16 * 8 * WORD,
+    "tensor_bf16": 441 * 16 * 8 * WORD // 2,
+}
+"""Both layers' weights, padded, in the order in which a variant's lanes want them."""
+SLAB_ROWS = 12
+"""Embeddings of a warp's tokens that are on their way, elements each (``fused_case.cu``)."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +65,13 @@ class Choice:
     tile_depth: int = 8
     rows_a_thread: int = 8
     columns_a_thread: int = 8
-    warps_across: int = 4
+    rows_a_warp: int = 32
+    warps: int = 8
+    resident: int = 0
+    last_answers: int = 0
     chunk: int = 0
     streams: int = 1
+    graph: int = 0
 
     @classmethod
     def of(cls, configuration: Mapping[str, Any]) -> Choice:
@@ -77,27 +96,46 @@ class Choice:
         return self.tile_rows // self.rows_a_thread * (SECOND // SECOND_COLUMNS)
 
     @property
-    def case_threads(self) -> int:
-        """Threads of a block that does all layers on tokens."""
-        tensor = self.variant in TENSOR
-        return self.tile_rows * self.warps_across if tensor else self.first_threads
+    def shared_bytes(self) -> int:
+        """Shared memory of a block that does all layers on tokens."""
+        weights = ARRANGED_BYTES[self.variant] if self.resident else 0
+        slabs = SLAB_ROWS * self.rows_a_warp * self.warps * WORD
+        return weights + (slabs if self.variant == "fused_case" else 0)
 
     @property
-    def case_words(self) -> int:
-        """Shared memory of such a block: what the first layer leaves, and slices."""
-        if self.variant not in TENSOR:
-            return FIRST_PADDED * self.pitch + self.slices(FIRST_PADDED)
-        hidden = self.tile_rows * (FIRST_PADDED // TENSOR[self.variant] + 4)
-        left = self.tile_rows * (self.tile_depth + 4)
-        return hidden + 2 * (left + self.tile_depth * (FIRST_PADDED + 8))
+    def pooled_rows(self) -> int:
+        """Tokens that are summed together before sums are added up by case."""
+        return self.rows_a_warp if self.variant in BY_WARPS else self.tile_rows
 
     def slices(self, columns: int) -> int:
         """Words of two slices of both factors."""
         return 2 * self.tile_depth * (self.pitch + columns)
 
     def most_cases(self, tokens: int) -> int:
-        """Cases that a block's rows may touch."""
-        return self.tile_rows // tokens + 2
+        """Cases that ``pooled_rows`` may touch."""
+        return self.pooled_rows // tokens + 2
+
+
+def intermediate_bytes(choice: Choice, rows: int, tokens: int) -> int:
+    """Bytes that go to device memory and back between inputs and logits.
+
+    What one kernel leaves for another, as often as it is written or read: the outputs of both
+    layers four times each where bias and ReLU are passes of their own, and sums over tokens.
+    """
+    if choice.variant in BY_WARPS:
+        first, second = 0, 0
+    elif choice.variant == "fused_pool":
+        first, second = 2, 0
+    else:
+        first = second = 2 if choice.variant == "fused_bias_relu" else 4
+    words = rows * (first * FIRST + second * SECOND)
+    if choice.variant in POOLING:
+        # A part of the rows and a case meet wherever either begins; where both do, that is one.
+        part = choice.pooled_rows
+        meet = (-(-rows // each) for each in (part, tokens, math.lcm(part, tokens)))
+        parts, cases, both = meet
+        words += 2 * SECOND * (parts + cases - both)
+    return words * WORD
 
 
 def build(choice: Choice, given: str) -> Build:
@@ -112,11 +150,12 @@ def build(choice: Choice, given: str) -> Build:
             "ROWS_A_THREAD": choice.rows_a_thread,
             "COLUMNS_A_THREAD": choice.columns_a_thread,
         }
-    if choice.variant in TENSOR:
+    if choice.variant in BY_WARPS:
         defines |= {
-            "ROWS": choice.tile_rows,
-            "DEPTH": choice.tile_depth,
-            "WARPS_ACROSS": choice.warps_across,
+            "ROWS": choice.rows_a_warp,
+            "WARPS": choice.warps,
+            "RESIDENT": choice.resident,
+            "LAST_ANSWERS": choice.last_answers,
         }
     return Build.of(f"{choice.variant}.cu", defines)
 
@@ -182,19 +221,24 @@ class Pipeline:
         self._weights = weights
         self._choice = choice
         self._build = build(choice, given)
-        self._blocks = 32 * device.sms
+        self._sms = device.sms
         self._memory = Allocations(device)
         rows = cases * tokens
         try:
-            if choice.variant not in ONE_LAUNCH:
+            if choice.variant not in BY_WARPS:
                 self._h1 = self._memory.take(rows * FIRST * WORD)
             if choice.variant in POOLING:
-                blocks = -(-rows // choice.tile_rows)
-                sums = blocks * choice.most_cases(tokens) * SECOND
+                parts = -(-rows // choice.pooled_rows)
+                sums = parts * choice.most_cases(tokens) * SECOND
                 self._partial = self._memory.take(sums * WORD)
             else:
                 self._h2 = self._memory.take(rows * SECOND * WORD)
                 self._pooled = self._memory.take(cases * SECOND * WORD)
+            if choice.variant in BY_WARPS:
+                self._arranged = self._memory.take(ARRANGED_BYTES[choice.variant])
+                self._arrivals = self._memory.take(cases * WORD)
+                device.fill_bytes(self._arrivals, 0)
+                device.launch(self._arrange())
         except BaseException:
             self.close()
             raise
@@ -205,8 +249,9 @@ class Pipeline:
 
     def launches(self, batch: Batch) -> list[Launch]:
         """The kernels that fill ``batch.logits``, in order."""
-        if self._choice.variant in ONE_LAUNCH:
-            return [self._all_layers(batch), self._pooled_head(batch)]
+        if self._choice.variant in BY_WARPS:
+            last = [] if self._choice.last_answers else [self._pooled_head(batch)]
+            return [self._all_layers(batch), *last]
         if self._choice.variant == "fused_pool":
             return [self._first(batch), self._second_and_pool(batch), self._pooled_head(batch)]
         if self._choice.variant == "fused_bias_relu":
@@ -265,17 +310,26 @@ class Pipeline:
 
     def _all_layers(self, batch: Batch) -> Launch:
         weights, choice = self._weights, self._choice
-        layers = (weights[name] for name in ("embeddings", "w1", "b1", "w2", "b2"))
-        arguments = (batch.given, *layers, batch.lengths, self._partial)
+        blocks = -(-batch.rows // (choice.rows_a_warp * choice.warps))
+        if choice.resident:
+            # Whoever has copied the weights to its shared memory goes on until all is done.
+            blocks = min(blocks, self._sms)
+        fixed = weights["embeddings"], self._arranged, weights["b1"], weights["b2"]
+        head = batch.lengths, *self._of_cases(), self._arrivals, self._partial, batch.logits
         sizes = np.int64(batch.rows), np.int32(batch.tokens)
-        blocks = -(-batch.rows // choice.tile_rows), 1
-        return self._launch(
-            "cases", blocks, choice.case_threads, *arguments, *sizes, words=choice.case_words
-        )
+        given = batch.given, *fixed, *head, *sizes
+        words = choice.shared_bytes // WORD
+        return self._launch("cases", (blocks, 1), 32 * choice.warps, *given, words=words)
+
+    def _arrange(self) -> Launch:
+        # At least as many threads as any variant has words, or parts of a lane, to fill.
+        blocks = -(-self._arranged.nbytes // WORD // ELEMENTWISE), 1
+        given = self._weights["w1"], self._weights["w2"], self._arranged
+        return self._launch("arrange", blocks, ELEMENTWISE, *given)
 
     def _bias_relu(self, values: Buffer, bias: str, rows: int, columns: int) -> Launch:
         count = rows * columns
-        blocks = min(-(-count // ELEMENTWISE), self._blocks), 1
+        blocks = min(-(-count // ELEMENTWISE), 32 * self._sms), 1
         arguments = values, self._weights[bias], np.int64(count), np.int32(columns)
         return self._launch("bias_relu", blocks, ELEMENTWISE, *arguments)
 
@@ -299,7 +353,3 @@ class Pipeline:
         own = OF_CASES // THIRD
         blocks = -(-batch.cases // own), 1
         return self._launch("head", blocks, OF_CASES, *arguments, words=own * words)
-
-
-LOGITS_BYTES = CLASSES * WORD
-"""Bytes of one case's answer."""

@@ -30,9 +30,6 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "b4": (CLASSES,),
 }
 
-FLOP_A_TOKEN = 2 * (EMBEDDING * FIRST + FIRST * SECOND)
-FLOP_A_CASE = 2 * (SECOND * THIRD + THIRD * CLASSES)
-
 
 @dataclass(frozen=True)
 class Network:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from launchwise.sentiment.launches import LOGITS_BYTES, Batch, Choice, Pipeline, Weights
-from launchwise.workload import Allocations, Device, HostRun, Launch
+from launchwise.workload import Allocations, Captured, Device, HostRun, Launch
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,7 @@ class Lane:
     def launches(self, cases: int) -> list[Launch]:
         """Kernels of a chunk of so many cases."""
         if cases not in self._launches:
-            batch = self.batch
-            own = Batch(batch.given, batch.lengths, batch.logits, cases, batch.tokens)
-            self._launches[cases] = self.pipeline.launches(own)
+            self._launches[cases] = self.pipeline.launches(replace(self.batch, cases=cases))
         return self._launches[cases]
 
 
@@ -57,8 +55,12 @@ class StreamedRun(HostRun):
         lanes = min(choice.streams, -(-cases // self._chunk))
         self._memory = Allocations(device)
         self._pipelines: list[Pipeline] = []
+        self._graph: Captured | None = None
         try:
             self._lanes = [self._lane(weights, choice, given, tokens) for _ in range(lanes)]
+            if choice.graph:
+                streams = [lane.stream for lane in self._lanes]
+                self._graph = device.captured(self._queue, streams)
         except BaseException:
             self.close()
             raise
@@ -75,49 +77,60 @@ class StreamedRun(HostRun):
 
     def run(self) -> None:
         """See :meth:`launchwise.workload.HostRun.run`."""
-        self._each(lambda work, *_: work())
+        if self._graph is None:
+            self._queue()
+        else:
+            self._graph.launch()
         self._device.synchronize()
 
-    def _each(self, do: Callable[..., None]) -> None:
-        device, host = self._device, self._host
-        for number, begin in enumerate(range(0, len(host.given), self._chunk)):
-            lane = self._lanes[number % len(self._lanes)]
-            rows = slice(begin, begin + self._chunk)
-            cases = len(host.given[rows])
+    def _queue(self) -> None:
+        for _, work, lane, rows in self._steps():
+            work(lane, rows)
 
-            def copy_in(lane: Lane = lane, rows: slice = rows) -> None:
-                device.upload(lane.batch.given, host.given[rows], lane.stream)
-                device.upload(lane.batch.lengths, host.lengths[rows], lane.stream)
-
-            def compute(lane: Lane = lane, cases: int = cases) -> None:
-                for launch in lane.launches(cases):
-                    device.launch(launch, lane.stream)
-
-            def copy_out(lane: Lane = lane, rows: slice = rows) -> None:
-                device.download(lane.batch.logits, host.logits[rows], lane.stream)
-
-            do(copy_in, "h2d")
-            do(compute, "kernels")
-            do(copy_out, "d2h")
+    def poison(self) -> None:
+        """Every bit of the answers on the device set: what a run does not write is a NaN."""
+        for lane in self._lanes:
+            self._device.fill_bytes(lane.batch.logits, 0xFF)
+        self._device.synchronize()
 
     def staged(self) -> dict[str, float]:
         """Milliseconds of copies and kernels, one after the other, nothing overlapped."""
         device = self._device
         spent = dict.fromkeys(("h2d", "kernels", "d2h"), 0.0)
-
-        def timed(work: Callable[[], None], stage: str) -> None:
+        for stage, work, lane, rows in self._steps():
             device.synchronize()
             begin = device.event()
-            work()
+            work(lane, rows)
             device.synchronize()
             spent[stage] += device.elapsed_ms(begin, device.event())
-
-        self._each(timed)
         return spent
+
+    def _steps(self) -> Iterator[tuple[str, Callable[[Lane, slice], None], Lane, slice]]:
+        """Stage by stage of every chunk: its name, what does it, on which lane, for which cases."""
+        cases = len(self._host.given)
+        for number, begin in enumerate(range(0, cases, self._chunk)):
+            lane = self._lanes[number % len(self._lanes)]
+            rows = slice(begin, min(begin + self._chunk, cases))
+            yield "h2d", self._copy_in, lane, rows
+            yield "kernels", self._compute, lane, rows
+            yield "d2h", self._copy_out, lane, rows
+
+    def _copy_in(self, lane: Lane, rows: slice) -> None:
+        self._device.upload(lane.batch.given, self._host.given[rows], lane.stream)
+        self._device.upload(lane.batch.lengths, self._host.lengths[rows], lane.stream)
+
+    def _compute(self, lane: Lane, rows: slice) -> None:
+        for launch in lane.launches(rows.stop - rows.start):
+            self._device.launch(launch, lane.stream)
+
+    def _copy_out(self, lane: Lane, rows: slice) -> None:
+        self._device.download(lane.batch.logits, self._host.logits[rows], lane.stream)
 
     def close(self) -> None:
         """Give the buffers back, once nothing uses them."""
         self._device.synchronize()
+        if self._graph is not None:
+            self._graph.close()
         for pipeline in self._pipelines:
             pipeline.close()
         self._memory.release()

@@ -11,10 +11,10 @@ import numpy as np
 from launchwise.builds import Build
 from launchwise.tridiagonal.plan import (
     ARRAYS,
-    INNER_LAYOUTS,
     Choice,
     Level,
     extra_words,
+    inner_layout,
     remaining_rows,
 )
 from launchwise.workload import Allocations, Buffer, Device, Launch
@@ -93,10 +93,11 @@ def most_shared_bytes(rows: int, choice: Choice, itemsize: int) -> int:
     """Dynamic shared memory of the block that needs most of it."""
     cuts = choice.levels(rows)
     needed = [
-        shared_bytes(layout, "substitute", level.m, choice.threads, itemsize)
-        for layout, level in zip(
-            [choice.layout, *[choice.inner_layout] * len(cuts)], cuts, strict=False
+        shared_bytes(
+            inner_layout(choice.layout) if number else choice.layout,
+            *("substitute", level.m, choice.threads, itemsize),
         )
+        for number, level in enumerate(cuts)
     ]
     if not (choice.finish_on_host and cuts):
         left = remaining_rows(rows, cuts)
@@ -227,7 +228,7 @@ class DeviceSolution:
         inner
             Not the outermost level.
         """
-        layout = INNER_LAYOUTS.get(self.layout, self.layout) if inner else self.layout
+        layout = inner_layout(self.layout) if inner else self.layout
         blocks = -(-level.subsystems // self.threads)
         shared = shared_bytes(layout, stage, level.m, self.threads, self.dtype.itemsize)
         arguments = (

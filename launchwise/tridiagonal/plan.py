@@ -25,6 +25,11 @@ small, so that launches count for more than what each of them does: blocks that 
 sub-systems need one level where others need two."""
 
 
+def inner_layout(layout: str) -> str:
+    """Layout of the levels below the outermost."""
+    return INNER_LAYOUTS.get(layout, layout)
+
+
 @dataclass(frozen=True)
 class Level:
     """One cut: ``rows`` into sub-systems of ``m`` rows, ``joined`` neighbours of them together."""
@@ -73,16 +78,11 @@ class Choice:
     streams: int = 1
     finish_on_host: bool = False
 
-    @property
-    def inner_layout(self) -> str:
-        """Layout of the levels below the outermost."""
-        return INNER_LAYOUTS.get(self.layout, self.layout)
-
     def levels(self, rows: int) -> list[Level]:
         """How a system of so many rows is cut (see :func:`levels`)."""
         joined = [
             self.threads if layout == "blockwise" else 1
-            for layout in (self.layout, self.inner_layout)
+            for layout in (self.layout, inner_layout(self.layout))
         ]
         return levels(rows, self.sizes, *joined)
 

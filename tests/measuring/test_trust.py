@@ -14,11 +14,14 @@ import pytest
 
 from launchwise.measuring.claims import Claims
 from launchwise.measuring.journal import Journal, read_journal, read_notes
+from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.tasks import CONTROL_SHARE, remaining, second_attempts
 from launchwise.measuring.telemetry import Sample, Telemetry
+from launchwise.schemas import measurement_schema
 from launchwise.settings import Method, Repeats
+from launchwise.tables import read_table, write_table
 from tests.measuring.conftest import QUICK
 from tests.support.samples import profile
 
@@ -94,6 +97,28 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(
     written = read_journal(tmp_path / "j")[1]
     assert len(written) == len(rows) + len(again)
     assert sum(note["note"] == "seconds" for note in notes) == 1
+
+
+def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
+    make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path
+) -> None:
+    path = acoustic_copy / "spec.yaml"
+    text = path.read_text()
+    source = "    source: omp_tile.cu\n"
+    assert text.count(source) == 1
+    path.write_text(text.replace(source, f"{source}    verified: false\n"))
+    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, slower_from=60)
+    rows, notes = run(shard, tmp_path / "j")
+    status = {row["variant"]: row["status"] for row in rows}
+    assert status == {"linear": "ok", "block3d": "ok", "omp_tile": "unverified"}
+    again = {row["variant"] for row in rows if row["attempt"] == 2}
+    assert again == {"block3d", "omp_tile"}
+    table = rows_to_table(rows, notes, shard.spec, profile().ceilings)
+    schema = measurement_schema(shard.spec)
+    write_table(tmp_path / "sweep.parquet", table, schema)
+    found = read_table(tmp_path / "sweep.parquet", schema)
+    assert found["time_ms"].notna().all()
+    assert found["bandwidth_gbs"].notna().all()
 
 
 def test_rows_measured_on_a_throttled_card_are_measured_again_once(

@@ -71,6 +71,10 @@ OVERLAYS: dict[str, tuple[str | dict[str, Any], str]] = {
         nested("gpus/local", {"source": "live"}),
         "o.yaml: gpus.local: source is live, but this machine has no NVIDIA GPU; give its arch",
     ),
+    "described GPU of no known card": (
+        nested("gpus/a10", {"source": "described"}),
+        "o.yaml: gpus.a10: unknown card 'a10', did you mean 'a100'? (allowed: a100, ",
+    ),
     "recorded GPU that was not recorded": (
         nested("gpus/a100", {"source": "recorded"}),
         "o.yaml: gpus.a100: no folder 'data/recorded/a100'",

@@ -12,7 +12,7 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,16 @@ class HostPart:
     def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
         self.nbytes = nbytes
         self.allocation = memory_of(whole, offset + nbytes)[offset:]
+
+
+class HostGraph:
+    """Work kept for later."""
+
+    def __init__(self, queue: Callable[[], None]) -> None:
+        self.launch = queue
+
+    def close(self) -> None:
+        """There is nothing to give back."""
 
 
 class HostDevice:
@@ -172,6 +182,10 @@ class HostDevice:
         for _ in range(repeats):
             times.append(sum(self.timed(work, launches, flush=False)) / launches)
         return Repeated(times, "events", launches)
+
+    def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> HostGraph:
+        """It can be done again, whenever that is."""
+        return HostGraph(queue)
 
     def sustain(self, work: OnDevice, launches: int) -> None:
         """Run so often."""

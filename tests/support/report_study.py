@@ -11,6 +11,8 @@ import pandas as pd
 
 from launchwise.gpu import Ceilings, GpuProfile
 from launchwise.learning.evaluate import summarise
+from launchwise.learning.features import Domain
+from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.report.study import StudyData
 from launchwise.settings import ModelEntry, Study
 from launchwise.space import baseline
@@ -212,7 +214,10 @@ def study(gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny") -> Stu
     spec = load_spec(KERNEL)
     kept, removed = training(spec, list(gpus))
     rows = evaluation(spec, list(gpus))
-    predictions = rows[rows["role"] == "model"].drop(columns=["time_ms", "role"])
+    of_models = rows[rows["role"] == "model"]
+    predictions = of_models.drop(columns=["time_ms", "role"])
+    profiles = {gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in gpus}
+    summary = summarise(rows, spec.tunable_columns, 2.0, {"knn": {"seconds_to_recommend": 0.2}})
     return StudyData(
         name=name,
         settings=settings(),
@@ -221,12 +226,12 @@ def study(gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny") -> Stu
             "knn": ModelEntry(kind="knn", title="kNN"),
             "tree": ModelEntry(kind="tree", title="regression tree"),
         },
-        profiles={gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in gpus},
+        profiles=profiles,
         sweeps={gpu: sweep(spec, gpu) for gpu in gpus},
         training=kept,
         removed=removed,
         evaluation=rows,
         predictions=predictions,
         models={"knn": KNN_TRAINING, "tree": {}},
-        facts=summarise(rows, spec.tunable_columns, 2.0, {"knn": {"seconds_to_recommend": 0.2}}),
+        facts={**summary, "predictions": prediction_errors(of_models, Domain(spec, profiles))},
     )

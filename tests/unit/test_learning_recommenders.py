@@ -38,6 +38,8 @@ KINDS = kinds()
 WITHOUT_TIMES = ("c45", "nearest_optimum", "stream_law")
 """Kinds that rank and predict no time."""
 NEEDS_STAGES = "stream_law"
+UNTAUGHT = ("analytical", "roofline")
+"""Kinds that learn nothing."""
 TRAINED, ASKED = (256, 300, 512), (500, 550)
 
 
@@ -281,7 +283,8 @@ def test_codes_and_labels_tell_every_configuration_apart(domain: Domain) -> None
 
 def test_every_kind_is_found_and_a_strange_one_is_not() -> None:
     regressors = {"forest", "knn", "lightgbm", "tree", "xgboost"}
-    assert set(KINDS) == {*regressors, "c45", "nearest_optimum", "stream_law"}
+    others = {"c45", "learnt", "nearest_optimum", "stream_law"}
+    assert set(KINDS) == {*regressors, *others, *UNTAUGHT}
     with pytest.raises(UserError, match="did you mean 'xgboost'") as caught:
         recommender_class("xgbost", "models.mine")
     assert caught.value.key == "models.mine.kind"
@@ -295,13 +298,15 @@ def test_an_unknown_parameter_is_a_user_error(kind: str, domain: Domain) -> None
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in UNTAUGHT])
 def test_no_rows_are_a_user_error(kind: str, domain: Domain, rows: pd.DataFrame) -> None:
     with pytest.raises(UserError, match="there are none"):
         recommender_class(kind)(domain).fit(rows.iloc[:0])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in WITHOUT_TIMES])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in (*WITHOUT_TIMES, *UNTAUGHT, "learnt")]
+)
 def test_an_unknown_target_is_a_user_error(kind: str, domain: Domain) -> None:
     with pytest.raises(UserError, match="'speed' is not among regret, log_ratio, time"):
         recommender_class(kind)(domain, target="speed")

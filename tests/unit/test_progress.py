@@ -149,6 +149,7 @@ def test_the_best_is_the_fastest_ok_row_of_the_problem_in_hand() -> None:
     progress.row("failed", None, "a")
     progress.row("wrong", 0.5, "b")
     progress.row("slow", 0.4, "c")
+    progress.row("unverified", 0.3, "r")
     progress.row("ok", float("nan"), "d")
     assert best(stream) == ""
     progress.row("ok", 12.3456, "e")

@@ -154,6 +154,7 @@ def test_study_without_models_published_tables_or_predictions() -> None:
     bare.evaluation = bare.evaluation[bare.evaluation["role"] != "model"]
     bare.predictions = bare.predictions.iloc[:0]
     bare.models = {}
+    bare.facts = {**bare.facts, "predictions": []}
     for part in bare.facts["splits"]["sizes"].values():
         part["models"] = {"untuned": part["models"]["untuned"]}
     found = page_of(bare)

@@ -170,7 +170,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "not among the choices": (
         nested("gpus/h200.sm72/source", "recroded"),
-        "gpus.h200.sm72.source: must be 'recorded' or 'live' (got 'recroded')",
+        "gpus.h200.sm72.source: must be 'recorded', 'live' or 'described' (got 'recroded')",
         "",
     ),
     "architecture that is none": (
@@ -244,7 +244,8 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "unknown workload of a sweep": (
         nested("sweeps/stencil", {"problems": [{"n": [1]}]}),
-        "sweeps.stencil: unknown workload 'stencil' (allowed: acoustic, sentiment, tridiagonal)",
+        "sweeps.stencil: unknown workload 'stencil' "
+        "(allowed: acoustic, granger, sentiment, tridiagonal)",
         "",
     ),
     "unknown workload of a GPU": (
@@ -260,6 +261,21 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "GPU named twice by a study": (
         nested(f"{S}/gpus", ["h200", "h200"]),
         f"{STUDY}.gpus: 'h200' is given twice",
+        "",
+    ),
+    "GPU of a study that nobody measured": (
+        {**nested("gpus/a100", {"source": "described"}), **nested(f"{S}/gpus", ["h200", "a100"])},
+        f"{STUDY}.gpus: a100 is described, nobody measured it: a study needs its sweep, take it",
+        "",
+    ),
+    "card of a GPU that is measured": (
+        nested("gpus/h200.sm72/card", "a100"),
+        "gpus.h200.sm72: card: names a described GPU, and source is recorded",
+        "",
+    ),
+    "sweep of a GPU that is described": (
+        nested("gpus/a100", {"source": "described", "shards": 2}),
+        "gpus.a100: shards: a described GPU is never measured: take it out",
         "",
     ),
     "unknown model": (
@@ -341,6 +357,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
             },
         ),
         "sweeps.acoustic.problems.only: goes with an exhaustive sweep, not with random",
+        "",
+    ),
+    "a variant to recommend that is not verified": (
+        nested(S, {"workload": "granger", "candidates": {"variant": ["smem", "published"]}}),
+        f"{STUDY}.candidates.variant: 'published' is not verified: it cannot be recommended",
         "",
     ),
     "problem parameter left out": (
@@ -550,6 +571,68 @@ def test_recorded_folders_and_files_must_be_there(
         assert capsys.readouterr().err.startswith(f"launchwise: {said}")
 
 
+def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Path) -> None:
+    found = experiment(nested("gpus/a100", {"source": "described"}))
+    assert found.gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.workloads_of("a100") == []
+    assert workflow.architectures(found) == {}
+    config = {**BASE, "gpus": {"a100": {"source": "described"}}}
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    assert line_of() == (
+        "config.yaml: gpus: all are described, and studies need one that is recorded or live"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entries", "rows", "said"),
+    [
+        (
+            {"a10": {"source": "described"}},
+            (),
+            "o.yaml: gpus.a10: unknown card 'a10', did you mean 'a100'? (allowed: a100, ",
+        ),
+        (
+            {"old": {"source": "described", "card": "titan"}},
+            (),
+            "o.yaml: gpus.old: unknown card 'titan', did you mean 'titan_",
+        ),
+        (
+            {"mine": {"source": "described"}},
+            ("mine,sms,8,1,its box",),
+            "o.yaml: gpus.mine: mine in data/cards.csv lacks compute_capability, boost_clock_mhz, ",
+        ),
+        (
+            {"mine": {"source": "described", "card": "a100"}},
+            ("a100,sms,108,1,its box",),
+            "data/cards.csv: a100.sms: is given twice",
+        ),
+    ],
+)
+def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    entries: dict[str, Any],
+    rows: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(project.folder)
+    table = project.folder / "data" / "cards.csv"
+    # A card that lacks something is well as long as nobody asks for it.
+    table.write_text("\n".join([table.read_text().rstrip(), "rare,sms,8,1,its box", *rows, ""]))
+    config = project.config()
+    update_config(config, {"gpus": {"a100": {"source": "described"}}})
+    if not rows:
+        workflow.start(config, "config.yaml", [])
+    Path("o.yaml").write_text(yaml.safe_dump({"gpus": entries}))
+    update_config(config, {"gpus": entries})
+    with pytest.raises(SystemExit):
+        workflow.start(config, "config.yaml", ["o.yaml"])
+    line = capsys.readouterr().err
+    assert line.startswith(f"launchwise: {said}")
+    assert line.count("\n") == 1
+
+
 def test_a_kind_of_model_that_does_not_exist_is_one_line(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -562,8 +645,8 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
         workflow.start(config, "config.yaml", ["o.yaml"])
     assert capsys.readouterr().err.startswith(
         "launchwise: o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
-        "'xgboost'? (allowed: c45, forest, knn, lightgbm, nearest_optimum, stream_law, tree, "
-        "xgboost"
+        "'xgboost'? (allowed: analytical, c45, forest, knn, learnt, lightgbm, nearest_optimum, "
+        "roofline, stream_law, tree, xgboost"
     )
 
 

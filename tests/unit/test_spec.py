@@ -149,6 +149,14 @@ BAD: dict[str, tuple[Any, ...]] = {
         put("baseline", value={"variant": "block3d", "bx": 7}),
         "baseline.bx: 7 is not a value of this tunable",
     ),
+    "a baseline that is not verified": (
+        put("variants", "linear", "verified", value=False),
+        "baseline: variant 'linear' is not verified: nothing can be compared with it",
+    ),
+    "no variant that is verified": (
+        lambda spec: [variant.update(verified=False) for variant in spec["variants"].values()],
+        "variants: none is verified, so none could be recommended",
+    ),
     "a missing source": (
         put("variants", "linear", "source", value="lin.cu"),
         "variants.linear.source: no file 'lin.cu'",
@@ -259,6 +267,21 @@ def test_workloads_are_found_by_folder_and_names_are_unique(folder: Path, tmp_pa
 def test_no_parameter_can_have_the_name_of_a_measured_column(acoustic_spec: Spec) -> None:
     own = {*acoustic_spec.problem_columns, *acoustic_spec.tunable_columns}
     assert set(MEASURED_COLUMNS) == set(measurement_schema(acoustic_spec).columns) - own
+
+
+def test_what_may_be_recommended_is_what_is_verified(folder: Path) -> None:
+    spec = load_spec(folder)
+    assert spec.recommendable is spec
+    path = folder / "spec.yaml"
+    content = yaml.safe_load(path.read_text())
+    content["variants"]["omp_tile"]["verified"] = False
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    spec = load_spec(folder)
+    assert list(spec.recommendable.variants) == ["linear", "block3d"]
+    assert spec.recommendable.tunables == spec.tunables
+    # What was narrowed afterwards has not kept the other's.
+    narrowed = spec.narrowed({"variant": ["linear", "omp_tile"]})
+    assert list(narrowed.recommendable.variants) == ["linear"]
 
 
 @pytest.mark.parametrize(

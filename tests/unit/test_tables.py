@@ -159,12 +159,12 @@ BAD: dict[str, tuple[Break, str]] = {
     ),
     "no time in an ok row": (
         assign(time_ms=np.nan),
-        "time_ms: must be given exactly where status is ok or slow; 1 row is not so, "
+        "time_ms: must be given exactly where status is ok, slow or unverified; 1 row is not so, "
         "the first is row 3 (nan)",
     ),
     "a time in a failed row": (
         assign(status="failed"),
-        "time_ms: must be given exactly where status is ok or slow; 1 row is not so, "
+        "time_ms: must be given exactly where status is ok, slow or unverified; 1 row is not so, "
         "the first is row 3",
     ),
     "negative time": (assign(time_ms=-1.0), "time_ms: must be above 0; 1 row is not so, the"),

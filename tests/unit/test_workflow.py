@@ -150,6 +150,17 @@ def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures() -> None:
     assert workflow.problems_for(found, archs, "acoustic", "sm_75") == []
 
 
+def test_a_described_gpu_is_its_own_card_unless_it_names_one() -> None:
+    found = experiment(
+        a100={"source": "described"},
+        old={"source": "described", "card": "titan_black"},
+        d={"source": "recorded"},
+    )
+    assert workflow.described_cards(found.settings) == {"a100": "a100", "old": "titan_black"}
+    assert workflow.recorded_folders(found.settings) == {"d": "data/recorded/d"}
+    assert workflow.architectures(found) == {}
+
+
 def test_a_pattern_matches_its_names_and_nothing_else() -> None:
     names = ["h200", "h200.sm72"]
     assert all(re.fullmatch(workflow.pattern(names), name) for name in names)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 
+BY_COST = ("analytical", "learnt")
+"""Kinds that go by a workload's ``cost.yaml``: no measurement on the GPU that is asked about."""
+
 
 def kinds() -> list[str]:
     """Kinds of recommenders that exist."""

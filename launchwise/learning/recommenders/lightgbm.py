@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from launchwise.errors import UserError
+from launchwise.learning.boosters import OPTIONS, read_booster, write_booster
 from launchwise.learning.regression import TimeRegressor
-from launchwise.storage import write_text
 
 
 class LightgbmRecommender(TimeRegressor):
@@ -44,13 +43,8 @@ class LightgbmRecommender(TimeRegressor):
         names = ["learning_rate", "num_leaves", "min_data_in_leaf", "bagging_fraction"]
         names += ["feature_fraction", "seed"]
         settings = {name: self.parameters[name] for name in names} | {
-            "objective": "regression",
-            "bagging_freq": 1,
+            **OPTIONS,
             "min_sum_hessian_in_leaf": 1e-3,
-            "deterministic": True,
-            "force_row_wise": True,
-            "num_threads": 1,
-            "verbosity": -1,
         }
         data = lightgbm.Dataset(features, target, weight=weights, params={"verbosity": -1})
         self._booster = lightgbm.train(settings, data, num_boost_round=self.parameters["rounds"])
@@ -61,14 +55,8 @@ class LightgbmRecommender(TimeRegressor):
 
     def save_model(self, folder: Path) -> None:
         """Write ``model.txt``."""
-        write_text(self.model_file(folder, "txt"), self._booster.model_to_string())
+        write_booster(self.model_file(folder, "txt"), self._booster)
 
     def load_model(self, folder: Path) -> None:
         """Read ``model.txt``."""
-        import lightgbm
-
-        path = self.model_file(folder, "txt")
-        try:
-            self._booster = lightgbm.Booster(model_str=path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, lightgbm.basic.LightGBMError) as error:
-            raise UserError(path, "", f"cannot be read as a model: {error}") from error
+        self._booster = read_booster(self.model_file(folder, "txt"))

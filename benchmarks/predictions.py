@@ -1,0 +1,69 @@
+"""How long the predictors take for 1 000 configurations of each workload's recorded sweep.
+
+Configurations and problems are drawn at random from what was measured, all variants mixed; the
+trees are fitted to as many others. Median of several calls in one process, on one core.
+
+    python benchmarks/predictions.py benchmarks/results/predictions.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from launchwise.gpu import read_profile
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import recommender_class
+from launchwise.provenance import commit, now, versions
+from launchwise.spec import load_spec
+from launchwise.storage import write_json
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDED = ROOT / "data" / "recorded" / "h200"
+KINDS = ("roofline", "analytical", "learnt")
+ROWS = 1000
+CALLS = 21
+SEED = 2026
+
+
+def drawn(workload: str) -> tuple[Domain, pd.DataFrame, pd.DataFrame]:
+    """Domain, rows to learn from and :data:`ROWS` rows to predict."""
+    spec = load_spec(ROOT / "kernels" / workload)
+    domain = Domain(spec, {"h200": read_profile(RECORDED / "profile.json")})
+    rows = pd.read_parquet(RECORDED / f"{workload}.parquet")
+    rows = rows.loc[rows["status"] == "ok", [*spec.key_columns, "time_ms"]]
+    rows = rows.sample(min(len(rows), 6 * ROWS), random_state=SEED).reset_index(drop=True)
+    return domain, rows.iloc[ROWS:].reset_index(drop=True), rows.iloc[:ROWS]
+
+
+def main() -> None:
+    """Time every predictor on every workload that was recorded."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path)
+    asked = parser.parse_args()
+    found: list[dict[str, Any]] = []
+    for path in sorted(RECORDED.glob("*.provenance.json")):
+        workload = path.name.removesuffix(".provenance.json")
+        domain, train, rows = drawn(workload)
+        for kind in KINDS:
+            predictor = recommender_class(kind)(domain).fit(train)
+            predictor.predict(rows)
+            times = []
+            for _ in range(CALLS):
+                started = time.perf_counter()
+                predictor.predict(rows)
+                times.append(1e3 * (time.perf_counter() - started))
+            median = statistics.median(times)
+            found.append({"workload": workload, "predictor": kind, "ms": round(median, 2)})
+            print(f"{workload:12} {kind:12} {median:6.1f} ms for {len(rows)} configurations")
+    facts = {"commit": commit(ROOT), "measured_at": now(), "versions": versions()}
+    write_json(asked.output, {**facts, "rows": ROWS, "calls": CALLS, "times": found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""What the host costs beside a GPU: launches, waiting, copies, and its own part of a solution."""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from launchwise.cuda.ceilings_timing import (
+    PAIRS,
+    Benchmark,
+    Kernels,
+    lent,
+    median_ms,
+    noise,
+    step_ns,
+)
+
+if TYPE_CHECKING:
+    from launchwise.cuda.device import CudaDevice
+
+LAUNCHES = 2000
+SYNCHRONIZED = 200
+GRAPH_KERNELS = 2000
+COPY_BYTES = 1 << 28
+PAGEABLE_COPIES = 7
+SMALL_COPIES = 1000
+SOLVED_ROWS = 1_000_000
+SOLVED = 7
+"""Systems that the host solves; the first does not count."""
+
+
+def benchmarks(device: CudaDevice, kernels: Kernels) -> dict[str, Benchmark]:
+    """What can be measured, by the name of the ceiling."""
+    return {
+        "graph_launch_us": partial(graph_launch_us, device, kernels),
+        "host_synchronize_us": partial(host_synchronize_us, device, kernels),
+        "to_device_gbs": partial(page_locked_gbs, device, device.upload),
+        "to_host_gbs": partial(page_locked_gbs, device, device.download),
+        "pageable_to_device_gbs": partial(pageable_gbs, device, device.upload),
+        "pageable_to_host_gbs": partial(pageable_gbs, device, device.download),
+        "copy_overhead_us": partial(copy_overhead_us, device),
+        "host_solve_ns": host_solve_ns,
+    }
+
+
+def launch_overhead_us(device: CudaDevice, kernels: Kernels) -> float:
+    """Time of one prepared launch of an empty kernel in a long row of them, microseconds."""
+    return _in_a_long_row_us(device, kernels.ready("nothing", 1, 32), LAUNCHES)
+
+
+def _in_a_long_row_us(device: CudaDevice, queue: Callable[[], None], count: int) -> float:
+    """Microseconds of each: the host's or the device's, whichever takes longer."""
+    for _ in range(count // 10):
+        queue()
+    device.synchronize()
+    begin = time.perf_counter()
+    for _ in range(count):
+        queue()
+    device.synchronize()
+    return (time.perf_counter() - begin) / count * 1e6
+
+
+def _median_s(work: Callable[[], None], runs: int, skipped: int) -> float:
+    """Seconds of the host, of one of ``runs`` runs; the first ``skipped`` do not count."""
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[skipped:])
+
+
+def host_synchronize_us(device: CudaDevice, kernels: Kernels) -> float:
+    """Microseconds until an empty kernel is launched and the host knows that it is done."""
+    launch = kernels.ready("nothing", 1, 32)
+
+    def wait() -> None:
+        launch()
+        device.synchronize()
+
+    return _median_s(wait, SYNCHRONIZED, SYNCHRONIZED // 10) * 1e6
+
+
+def graph_launch_us(device: CudaDevice, kernels: Kernels) -> float:
+    """Microseconds of an empty kernel behind another in a graph, without the graph's own launch."""
+    launch, stream = kernels.ready("nothing", 1, 32), device.stream()
+
+    def captured(count: int) -> Any:
+        def queue() -> None:
+            for _ in range(count):
+                launch(stream)
+
+        return device.captured(queue, [stream])
+
+    def replay_ms(graph: Any) -> float:
+        begin = time.perf_counter()
+        graph.launch()
+        device.synchronize()
+        return (time.perf_counter() - begin) * 1e3
+
+    full, half = captured(GRAPH_KERNELS), captured(GRAPH_KERNELS // 2)
+    try:
+        # The first replay uploads a graph, and is not counted.
+        times = [replay_ms(graph) for graph in (full, half) * PAIRS]
+    finally:
+        for graph in (full, half):
+            graph.close()
+    return step_ns(times[2::2], times[3::2], GRAPH_KERNELS) / 1e3
+
+
+def page_locked_gbs(device: CudaDevice, move: Callable[..., None]) -> float:
+    """Bytes copied between the device and page-locked memory, 1e9 B/s."""
+    stream, array = device.stream(), device.page_locked(COPY_BYTES)
+    _fill(array)
+    with lent(device, COPY_BYTES) as buffer:
+        time_ms = median_ms(device, lambda: move(buffer, array, stream), stream)
+    return COPY_BYTES / time_ms / 1e6
+
+
+def pageable_gbs(device: CudaDevice, move: Callable[..., None]) -> float:
+    """Bytes copied between the device and ordinary memory, by the host's clock, 1e9 B/s."""
+    array = np.empty(COPY_BYTES, np.uint8)
+    # Also what is only written to: pages that nobody has touched are not there yet.
+    _fill(array)
+    with lent(device, COPY_BYTES) as buffer:
+
+        def copy() -> None:
+            move(buffer, array)
+            device.synchronize()
+
+        return COPY_BYTES / _median_s(copy, PAGEABLE_COPIES, 1) / 1e9
+
+
+def _fill(array: np.ndarray) -> None:
+    pattern = noise().view(np.uint8)
+    array.reshape(-1, len(pattern))[:] = pattern
+
+
+def copy_overhead_us(device: CudaDevice) -> float:
+    """Microseconds of a copy of 4 bytes to the device in a long row of them."""
+    stream, word = device.stream(), device.page_locked(4)
+    word[:] = 1
+    with lent(device, 4) as buffer:
+        return _in_a_long_row_us(device, lambda: device.upload(buffer, word, stream), SMALL_COPIES)
+
+
+def host_solve_ns() -> float:
+    """Nanoseconds a row of a diagonally dominant float64 system that LAPACK solves on the host."""
+    # By name: an import would make all that the solver stands on, down to what it learns from, part
+    # of what a GPU's profile depends on. The rule names this one file instead.
+    solve = importlib.import_module("launchwise.tridiagonal.host").solve_on_host
+    rng = np.random.default_rng(3)
+    a, c, d = (rng.uniform(-1, 1, SOLVED_ROWS) for _ in range(3))
+    b = rng.uniform(2.5, 3.5, SOLVED_ROWS)
+    times = []
+    for _ in range(SOLVED):
+        system = [each.copy() for each in (a, b, c, d)]  # Solving overwrites it.
+        begin = time.perf_counter()
+        solve(*system)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[1:]) / SOLVED_ROWS * 1e9

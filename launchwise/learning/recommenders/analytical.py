@@ -1,0 +1,38 @@
+"""The cost model as a predictor: nothing is learnt, of the kernel nothing is measured."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+
+from launchwise.learning.analytical import CostModel
+from launchwise.learning.recommender import Judgement, Recommender
+
+
+class AnalyticalRecommender(Recommender):
+    """Time by ``cost.yaml`` and the GPU's profile (:mod:`launchwise.learning.analytical`)."""
+
+    defaults: ClassVar[dict[str, Any]] = {"seed": 0}
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Do nothing: all that it needs is the GPU's profile and the workload's cost."""
+        return self
+
+    @cached_property
+    def _model(self) -> CostModel:
+        return CostModel(self.domain.spec, self.domain.profiles)
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by predicted time; of equal ones the baseline comes first."""
+        times = self._model.estimate(rows).time_ms
+        return Judgement.by_time(times, self.domain.is_baseline(rows))
+
+    def summary(self) -> dict[str, Any]:
+        """What it goes by."""
+        spec = self.domain.spec
+        return {
+            "features": ["gpu", *spec.problem_columns, *spec.tunable_columns],
+            "features_dropped": [],
+        }

@@ -1,0 +1,103 @@
+"""What the cost model gets wrong, learnt by gradient-boosted trees."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.errors import UserError
+from launchwise.learning.analytical import PARTS, CostModel
+from launchwise.learning.boosters import OPTIONS, read_booster, write_booster
+from launchwise.learning.recommender import Judgement, Recommender
+
+
+class LearntRecommender(Recommender):
+    """Time = that of the cost model, times what trees say of the residual.
+
+    LightGBM (Ke et al., 2017) learns log(time / estimate) from the features of GPU, problem and
+    configuration, and from what the estimate is made of: the share of each part. Where nothing like
+    a row was in training, a tree's last leaf holds and the cost model carries the rest.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {
+        "rounds": 120,
+        "learning_rate": 0.15,
+        "num_leaves": 95,
+        "min_data_in_leaf": 5,
+        "bagging_fraction": 0.8,
+        "feature_fraction": 0.6,
+        "l2": 1.0,
+        "seed": 0,
+    }
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Learning rate, leaves, smallest leaf, shares of rows and of features."""
+        return {
+            "learning_rate": trial.suggest_float("learning_rate", 0.03, 0.2, log=True),
+            "num_leaves": trial.suggest_int("num_leaves", 15, 127, log=True),
+            "min_data_in_leaf": trial.suggest_int("min_data_in_leaf", 2, 20),
+            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
+            "feature_fraction": trial.suggest_float("feature_fraction", 0.3, 1.0),
+        }
+
+    @cached_property
+    def _model(self) -> CostModel:
+        return CostModel(self.domain.spec, self.domain.profiles)
+
+    def _inputs(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Features, float32 (rows, features), and estimates, float64 ms (rows,)."""
+        estimate = self._model.estimate(rows)
+        shares = [estimate.parts[name] / estimate.time_ms for name in PARTS]
+        features = self.domain.features(rows).to_numpy()
+        table = np.column_stack([features, *shares, np.log(estimate.time_ms)])
+        return table.astype(np.float32), estimate.time_ms
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Learn the residuals (see :meth:`Recommender.fit`).
+
+        Raises
+        ------
+        UserError
+            When there are no rows.
+        """
+        import lightgbm
+
+        if measurements.empty:
+            raise UserError("training rows", "", "there are none")
+        features, estimates = self._inputs(measurements)
+        target = np.log(measurements["time_ms"].to_numpy(dtype=float) / estimates)
+        names = ["learning_rate", "num_leaves", "min_data_in_leaf", "bagging_fraction"]
+        settings = {name: self.parameters[name] for name in (*names, "feature_fraction", "seed")}
+        settings |= {
+            **OPTIONS,
+            "lambda_l2": self.parameters["l2"],
+        }
+        data = lightgbm.Dataset(features, target, params={"verbosity": -1})
+        self._booster = lightgbm.train(settings, data, num_boost_round=self.parameters["rounds"])
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by predicted time; of equal ones the baseline comes first."""
+        features, estimates = self._inputs(rows)
+        residual = np.asarray(self._booster.predict(features, num_threads=1), dtype=float)
+        times = estimates * np.exp(residual)
+        return Judgement.by_time(times, self.domain.is_baseline(rows))
+
+    def summary(self) -> dict[str, Any]:
+        """Features, those of the cost model among them."""
+        names = [*self.domain.spec.features, *self.domain.gpu_features]
+        shares = [f"{name}_share" for name in PARTS]
+        return {"features": [*names, *shares, "log_estimate"], "features_dropped": []}
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``model.txt``."""
+        write_booster(folder / "model.txt", self._booster)
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``model.txt``."""
+        self._booster = read_booster(folder / "model.txt")

@@ -1,0 +1,34 @@
+"""The roofline (Williams, Waterman, Patterson 2009) as a predictor: nothing is learnt."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.rooflines import limits_ms
+
+
+class RooflineRecommender(Recommender):
+    """Time of a problem's least bytes or of its FLOP, whichever is longer, and one launch.
+
+    It knows nothing of configurations: all of a problem get the same time, and the baseline is
+    recommended.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {"seed": 0}
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Do nothing: all that it needs is the GPU's profile."""
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by predicted time; of equal ones the baseline comes first."""
+        times = limits_ms(rows, self.domain.spec, self.domain.profiles)["roofline"]
+        return Judgement.by_time(times, self.domain.is_baseline(rows))
+
+    def summary(self) -> dict[str, Any]:
+        """What it goes by."""
+        spec = self.domain.spec
+        return {"features": ["gpu", *spec.problem_columns], "features_dropped": []}

@@ -1,0 +1,28 @@
+# What a study's problems would take on GPUs that are only described.
+#   in   the sweeps of the study's GPUs, profiles of those and of the described ones, splits
+#   out  results/predictions/{study}.parquet  the predicted best of every test problem, by predictor
+
+
+rule predict:
+    """Times and choices for GPUs that nobody measured."""
+    input:
+        code=code("scripts/predict.py") + [path for kind in BY_COST for path in code(source(kind))],
+        spec=lambda wildcards: spec_of(wildcards.study),
+        features=lambda wildcards: features_of(wildcards.study),
+        cost=lambda wildcards: cost_of(wildcards.study),
+        sweeps=lambda wildcards: sweeps_of(wildcards.study),
+        profiles=lambda wildcards: profiles_of(wildcards.study)
+        + expand("results/gpus/{gpu}.json", gpu=CARDS),
+        splits="results/splits/{study}.json",
+    output:
+        "results/predictions/{study}.parquet",
+    log:
+        "results/logs/predict/{study}.log",
+    threads: 1
+    params:
+        question=lambda wildcards: question_of(wildcards.study),
+        described=list(CARDS),
+        gpus=lambda wildcards: [*experiment.gpus_of(wildcards.study), *CARDS],
+        folder=lambda wildcards: folder_of(wildcards.study),
+    script:
+        "../scripts/predict.py"

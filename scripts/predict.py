@@ -1,0 +1,65 @@
+"""What a study's problems would take on GPUs that nobody measured."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from launchwise.gpu import read_profile
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import read_folds
+from launchwise.learning.unmeasured import fitted_predictors, predict_unmeasured
+from launchwise.schemas import measurement_schema, unmeasured_schema
+from launchwise.scripting import log, running
+from launchwise.spec import load_spec
+from launchwise.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    folder: Path,
+    question: dict[str, Any],
+    described: list[str],
+    sweeps: list[str],
+    profiles: dict[str, str],
+    splits: str,
+    output: str,
+) -> None:
+    """Predict the test problems of the first split, learning from everything that was measured.
+
+    Parameters
+    ----------
+    described
+        GPUs to predict for.
+    profiles
+        Of those and of the GPUs that were measured.
+    """
+    spec = load_spec(folder)
+    known = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
+    domain = Domain(spec, known, **question)
+    schema = measurement_schema(spec)
+    rows = pd.concat([read_table(path, schema) for path in sweeps], ignore_index=True)
+    rows = rows[(rows["status"] == "ok") & domain.is_candidate(rows)].reset_index(drop=True)
+    predictors = fitted_predictors(domain, rows[[*spec.key_columns, "time_ms"]])
+    folds = read_folds(splits)
+    tested = [case.problem for fold in folds if fold.split == folds[0].split for case in fold.test]
+    problems = list({str(problem): problem for problem in tested}.values())
+    table = predict_unmeasured(domain, described, problems, predictors)
+    log.info("%d problems on %d GPUs", len(problems), len(described))
+    write_table(output, table, unmeasured_schema(spec), {"learnt_from": len(rows)})
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        params, given = snakemake.params, snakemake.input
+        main(
+            Path(params.folder),
+            params.question,
+            params.described,
+            list(given.sweeps),
+            dict(zip(params.gpus, given.profiles, strict=True)),
+            given.splits,
+            snakemake.output[0],
+        )

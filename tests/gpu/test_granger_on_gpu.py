@@ -1,0 +1,52 @@
+"""The Granger workload on a real GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_acoustic_on_gpu import described, measured
+
+from launchwise.gpu import GpuProfile
+from launchwise.space import Problem
+from tests.measuring.test_granger import FOLDER, PUBLISHED_SIZE
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="session")
+def profile() -> GpuProfile:
+    """This machine's first GPU."""
+    return described(None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("county", "countx", "rows", "cols"),
+    [(1, 2, 12, 2), (7, 3, 100, 10), (1000, 2, 100, 10), (3333, 2, 41, 16), (200, 5, 1000, 32)],
+)
+def test_every_configuration_is_right(
+    profile: GpuProfile, tmp_path: Path, county: int, countx: int, rows: int, cols: int, dtype: str
+) -> None:
+    problem: Problem = {
+        **{"county": county, "countx": countx, "rows": rows, "cols": cols, "dtype": dtype}
+    }
+    found = measured(FOLDER, profile, [problem], tmp_path)
+    verified = [row for row in found if row["variant"] != "published"]
+    assert {row["status"] for row in verified} <= {"ok", "slow"}, [
+        (row["variant"], row["threads"], row["status"], row["reason"])
+        for row in verified
+        if row["status"] not in ("ok", "slow")
+    ][:3]
+    assert len({row["variant"] for row in verified}) == 5
+    assert max(row["max_error"] for row in verified) <= verified[0]["tolerance"]
+
+
+def test_the_published_launch_is_timed_and_what_it_erred_is_kept(
+    profile: GpuProfile, tmp_path: Path
+) -> None:
+    found = measured(FOLDER, profile, [PUBLISHED_SIZE], tmp_path)
+    published = [row for row in found if row["variant"] == "published"]
+    assert [row["status"] for row in published] == ["unverified"]
+    assert published[0]["time_ms"] > 0
+    assert published[0]["reason"].startswith("not verified")

@@ -1,0 +1,48 @@
+"""A GPU that nobody measured, through the command line: described, and nothing else."""
+
+from __future__ import annotations
+
+import yaml
+from samples import Project
+
+from launchwise.gpu import read_profile
+from launchwise.schemas import unmeasured_schema
+from launchwise.spec import load_spec
+from launchwise.tables import read_table
+
+OVERLAY = {"gpus": {"old": {"source": "described", "card": "titan_black"}}}
+
+
+def test_a_described_gpu_has_a_profile_and_no_other_target(project: Project) -> None:
+    (project.folder / "o.yaml").write_text(yaml.safe_dump(OVERLAY))
+    done = project.snakemake(
+        *("--cores", "1", "--quiet", "all", "--configfile", "o.yaml", "--", "describe_old")
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = read_profile(project.folder / "results" / "gpus" / "old.json", "old")
+    assert (found.source, found.card_model, found.cores) == ("described", "titan_black", 2880)
+    listed = project.snakemake("--configfile", "o.yaml", "--list")
+    names = {line.split()[0] for line in listed.stdout.splitlines() if line.strip()}
+    assert {name for name in names if name.endswith("_old")} == {"describe_old"}
+    assert {"describe_test", "sweep_test"} <= names
+    planned = project.snakemake("--configfile", "o.yaml", "-n", "all")
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    for part in ("sweeps/old", "build/", "journal/", "recorded/old"):
+        assert part not in planned.stdout
+
+
+def test_times_are_predicted_for_it_from_what_others_measured(project: Project) -> None:
+    config = project.config()
+    config["gpus"] |= OVERLAY["gpus"]
+    sizes = {"kind": "problems", "title": "x", "train": {"n": [64]}, "test": {"n": [100]}}
+    config["studies"]["acoustic_tile"]["splits"] = {"sizes": sizes}
+    project.configure(config)
+    done = project.snakemake("--cores", "2", "--quiet", "all", "--", "predict_acoustic_tile")
+    assert done.returncode == 0, done.stdout + done.stderr
+    path = project.folder / "results" / "predictions" / "acoustic_tile.parquet"
+    spec = load_spec(project.folder / "kernels" / "acoustic")
+    table = read_table(path, unmeasured_schema(spec))
+    assert set(table["gpu"]) == {"old"}
+    assert set(table["n"]) == {100}
+    assert set(table["predictor"]) == {"analytical", "learnt"}
+    assert (table["predicted_ms"] > table["bytes_ms"] / 2).all()
