@@ -58,7 +58,7 @@ def reference_run(
 def reference(reference_run: tuple[ClusterProject, Run]) -> ClusterProject:
     """What the project makes where nothing disturbs it."""
     project, run = reference_run
-    assert run.wait(400) == 0, run.said()[-3000:]
+    assert run.wait(900) == 0, run.said()[-3000:]
     return project
 
 
