@@ -6,6 +6,7 @@ and cycles below, so that a card known from its datasheet alone has a machine to
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 from launchwise.gpu import GpuProfile
@@ -189,3 +190,30 @@ class Machine:
             pageable_to_host_gbs=known.pageable_to_host_gbs or PAGEABLE_SHARE * to_host,
             host_solve_ns=known.host_solve_ns or HOST_SOLVE_NS,
         )
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """What no kernel on a GPU exceeds.
+
+    Parameters
+    ----------
+    gbs
+        Bytes through device memory, 1e9 a second.
+    gflops
+        FLOP of whatever type is fastest, 1e9 a second.
+    """
+
+    gbs: float = math.inf
+    gflops: float = math.inf
+
+    @classmethod
+    def of(cls, profile: GpuProfile) -> Fastest:
+        """Of a GPU: its copy bandwidth, and the fastest of its cores, measured or estimated."""
+        machine = Machine.of(profile)
+        rates = (machine.float32, machine.float64, machine.tf32, machine.float16, machine.bfloat16)
+        return cls(machine.dram_gbs, max(rates))
+
+    def least_us(self, moved_bytes: float, flop: float) -> float:
+        """Shortest time of so many bytes and FLOP, us."""
+        return max(moved_bytes / self.gbs, flop / self.gflops) / 1e3

@@ -4,10 +4,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.gpu import GpuProfile, read_profile
+from launchwise.machine import Fastest
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
 from launchwise.measuring.claims import Claims
@@ -86,7 +88,11 @@ def main(
             environment={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
             parts=parts,
             parts_of=narrowings(spec, blocks),
-            job={"slice_sms": slice_sms, "expected_sms": profile.sms},
+            job={
+                "slice_sms": slice_sms,
+                "expected_sms": profile.sms,
+                "fastest": asdict(Fastest.of(profile)),
+            },
             guesses=guesses_of(method, spec, profile),
         )
         fingerprint = shard.fingerprint(profile, made.fingerprint)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from launchwise.errors import UserError
+from launchwise.machine import Fastest
 from launchwise.measuring.control import Watched
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
 from launchwise.measuring.serving import Task, serve
@@ -80,7 +81,8 @@ def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
         say({"event": "ready", "seconds": time.perf_counter() - began})
         method = Method.model_validate(job["method"])
         watched = Watched(**job["control"]) if job.get("control") else None
-        serve(device, workload, method, _tasks(device), job["seed"], say, watched)
+        fastest = Fastest(**job.get("fastest", {}))
+        serve(device, workload, method, _tasks(device), job["seed"], say, watched, fastest)
     except (LaunchFailed, OutOfMemory, UserError) as error:
         say({"event": "fatal", "reason": str(error)})
         return 3

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from launchwise.machine import Fastest
 from launchwise.measuring.findings import checked_columns, complaint, timed_row, unverified
 from launchwise.measuring.timing import Repeated, repeat
 from launchwise.settings import Method
@@ -130,6 +131,8 @@ class ProblemContext:
     mark_ms
         What hopeless configurations are held to: as ``best_ms``, but each time no shorter than its
         first launch, since it is first launches that are held to it.
+    empties_l2
+        Whether L2 is emptied before each repeat, where what is timed would fit it.
     seconds
         Where the time went, by what was done.
     after_row
@@ -148,6 +151,7 @@ class ProblemContext:
         seed: int,
         say: Say,
         rest: Rest,
+        fastest: Fastest = Fastest(),  # noqa: B008 (frozen)
         after_row: Callable[[Configuration, dict[str, Any]], None] = lambda *row: None,
     ) -> None:
         self.device = device
@@ -162,6 +166,10 @@ class ProblemContext:
         self.say = say
         self.rest = rest
         self.after_row = after_row
+        work, value = workload.spec.work, workload.spec.value
+        least_us = fastest.least_us(value(work.bytes, problem), value(work.flop, problem))
+        # Graphs of short kernels find L2 warm, and what is compared must find the same.
+        self.empties_l2 = least_us >= method.graph_below_us
         tasks = ("inputs", "warm_up", "verify", "time", "control", "energy", "rest")
         self.seconds = dict.fromkeys(tasks, 0.0)
 
@@ -185,19 +193,20 @@ class ProblemContext:
         """Repeats of one run, and whether L2 was ``cold`` or ``warm`` before each.
 
         A kernel as short as the events' own cost is timed as a replayed graph, whose launches
-        follow each other at once: L2 cannot be emptied between them.
+        follow each other at once: L2 cannot be emptied between them. So it is emptied for no
+        configuration of a problem that may have such a kernel.
         """
         device, repeats = self.device, self.method.repeats
         if isinstance(work, HostRun):
             times = repeat(lambda count: times_ms(device, work, count), repeats, first_ms, best_ms)
             return Repeated(times, "host", 1), "warm"
-        flush = session.working_set_bytes <= device.l2_bytes
+        flush = self.empties_l2 and session.working_set_bytes <= device.l2_bytes
         begun: list[float] = []
         # The host needs some microseconds for each launch, too.
         limit_ms = len(work.launches) * self.method.graph_below_us / 1e3
         # A first launch is slow; only one that is far too long for a graph is believed.
-        if first_ms < 10 * limit_ms:
-            begun = device.timed(work, min(repeats.few, repeats.minimum), flush)
+        if first_ms < 10 * limit_ms and not flush:
+            begun = device.timed(work, min(repeats.few, repeats.minimum), flush=False)
             shortest = min(begun)
             if shortest < limit_ms:
                 launches = min(MOST_IN_A_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))

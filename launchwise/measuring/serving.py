@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from launchwise.machine import Fastest
 from launchwise.measuring.control import Control, Watched
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.measuring.measure import (
@@ -69,6 +70,7 @@ def serve(
     seed: int,
     say: Say,
     watched: Watched | None = None,
+    fastest: Fastest = Fastest(),  # noqa: B008 (frozen)
 ) -> None:
     """Measure every configuration of ``tasks`` in order and say a row for each.
 
@@ -76,6 +78,9 @@ def serve(
     ----------
     watched
         What is measured again every so often; nothing when left out.
+    fastest
+        What the device cannot exceed: says which problems have short kernels; any may when left
+        out.
 
     Raises
     ------
@@ -89,7 +94,17 @@ def serve(
         )
         own_seed = problem_seed(seed, problem)
         return ProblemContext(
-            device, workload, method, problem, attempt, best_ms, mark_ms, own_seed, say, rest
+            device,
+            workload,
+            method,
+            problem,
+            attempt,
+            best_ms,
+            mark_ms,
+            own_seed,
+            say,
+            rest,
+            fastest,
         )
 
     rest = Rest(method.rest)

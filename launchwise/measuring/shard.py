@@ -15,6 +15,12 @@ from launchwise.space import Configuration, Narrowing, Problem, configurations
 from launchwise.spec import Spec
 from launchwise.storage import digest
 
+RULES = 2
+"""Number of what a time means: raised whenever the engine times something in another way.
+
+2: L2 is emptied for all configurations of a problem or for none.
+"""
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -115,4 +121,5 @@ class Shard:
         """
         how = self.method.model_dump(mode="json", exclude={"strategy"})
         made_with = [self.labels["driver"], self.labels["backend"]]
-        return digest([profile.name, profile.device_name, profile.sms, kernels, how, made_with])
+        made_by = [RULES, kernels, how, made_with]
+        return digest([profile.name, profile.device_name, profile.sms, *made_by])

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from launchwise.machine import Fastest
 from launchwise.measuring.claims import Claims
 from launchwise.measuring.journal import Journal, read_journal, read_notes
 from launchwise.measuring.rows import rows_to_table
@@ -212,6 +213,38 @@ def test_short_kernels_are_timed_many_at_a_time(
     assert {row["launches_per_repeat"] for row in rows} == {40}
     assert {row["l2"] for row in rows} == {"warm"}
     assert statistics.median(row["time_ms"] for row in rows) == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize("time_ms", [0.005, 0.05])
+def test_l2_is_emptied_for_all_configurations_of_a_problem_or_for_none(
+    make_shard: Callable[..., Shard], tmp_path: Path, time_ms: float
+) -> None:
+    method = STEADY.model_copy(update={"graph_below_us": 20.0})
+    # 20^3 points of 8 bytes at least: 64 us at 1 GB/s.
+    for gbs, l2_bytes, emptied in [(1, 1 << 30, True), (10, 1 << 30, False), (1, 1 << 10, False)]:
+        limits = {"gbs": gbs, "gflops": 1e9}
+        shard = make_shard(
+            PROBLEM,
+            script=STAGED,
+            method=method,
+            time_ms=time_ms,
+            l2_bytes=l2_bytes,
+            fastest=limits,
+        )
+        rows, _ = run(shard, tmp_path / f"{gbs}-{l2_bytes}")
+        assert {row["l2"] for row in rows} == {"cold" if emptied else "warm"}
+        graphs = time_ms < 0.02 and not emptied
+        assert {row["timer"] for row in rows} == {"graph" if graphs else "events"}
+
+
+def test_what_a_gpu_cannot_exceed() -> None:
+    rates = {"copy_bandwidth_gbs": 4000.0, "float32_gflops": 60e3}
+    rates |= {"tf32_gflops": 300e3, "float16_gflops": 600e3, "bfloat16_gflops": 500e3}
+    known = profile("big")
+    known = known.model_copy(update={"ceilings": known.ceilings.model_copy(update=rates)})
+    fastest = Fastest.of(known)
+    assert fastest.least_us(4e9, 0) == pytest.approx(1000)
+    assert fastest.least_us(4e9, 6e15) == pytest.approx(10e6)
 
 
 @pytest.mark.parametrize("kind", ["random", "tpe"])

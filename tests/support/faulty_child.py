@@ -171,7 +171,7 @@ def _after_rows(fault: Callable[[], None], every: int | None) -> None:
     serve: Callable[..., None] = child.serve
 
     def faulty_serve(*arguments: Any) -> None:
-        *before, say, watched = arguments
+        *before, say, watched, fastest = arguments
         count = 0
 
         def faulty_say(event: dict[str, Any]) -> None:
@@ -183,7 +183,7 @@ def _after_rows(fault: Callable[[], None], every: int | None) -> None:
                 if marked if every is None else count % every == 0:
                     fault()
 
-        serve(*before, faulty_say, watched)
+        serve(*before, faulty_say, watched, fastest)
 
     child.serve = faulty_serve  # type: ignore[assignment]
 

@@ -51,7 +51,7 @@ def open_device(job: dict[str, Any]) -> HostDevice:
     """A staged device for the job's workload."""
     folder = Path(job["folder"])
     device = StagedDevice(folder, load_spec(folder).headers, cache=Path(job["cache"]))
-    for name in ("time_ms", "slower_from", "pause_s"):
+    for name in ("time_ms", "slower_from", "pause_s", "l2_bytes"):
         if name in job:
             setattr(device, name, job[name])
     return device
