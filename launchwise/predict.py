@@ -19,6 +19,7 @@ from launchwise.cards import CARDS_FILE, described_profile, read_cards
 from launchwise.errors import UserError, unknown
 from launchwise.experiment import Experiment, load_experiment
 from launchwise.gpu import GpuProfile, read_profile
+from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.unmeasured import fitted_predictors, predict_unmeasured
@@ -151,7 +152,7 @@ def _measured(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> pd.Dat
         folder = recorded.get(gpu, f"results/sweeps/{gpu}")
         path = experiment.root / folder / f"{spec.workload}.parquet"
         table = read_table(path, measurement_schema(spec))
-        tables.append(table.loc[table["status"] == "ok", [*spec.key_columns, "time_ms"]])
+        tables.append(table.loc[table["status"] == "ok", [*spec.key_columns, "time_ms", *FACTS]])
     return pd.concat(tables, ignore_index=True)
 
 

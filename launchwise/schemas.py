@@ -196,8 +196,7 @@ def _time_columns() -> dict[str, pa.Column]:
 def _kernel_columns() -> dict[str, pa.Column]:
     """What the kernel needs of the GPU, and how much of it it reaches."""
     return {
-        "registers": _whole(),
-        "spill_bytes": _whole(),
+        **build_schema(),
         "shared_bytes": _whole(),
         "occupancy": _real(pa.Check.in_range(0, 1), nullable=True),
         "bandwidth_gbs": _real(_POSITIVE, nullable=True),
@@ -225,6 +224,11 @@ def _origin_columns() -> dict[str, pa.Column]:
     """Where the row comes from."""
     texts = ("card", "driver", "toolkit", "backend", "commit")
     return {**{name: _text() for name in texts}, "seed": _whole(), "measured_at": _text()}
+
+
+def build_schema() -> dict[str, pa.Column]:
+    """What the compiler said of the main kernel: registers of a thread, bytes that it spills."""
+    return {"registers": _whole(), "spill_bytes": _whole()}
 
 
 def counters_schema(spec: Spec) -> pa.DataFrameSchema:
@@ -276,7 +280,7 @@ def removed_schema(spec: Spec) -> pa.DataFrameSchema:
 def training_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of what models learn from: measured training rows inside the fences.
 
-    Stages keep their times here, of which models may learn.
+    Stages keep their times here, and builds what the compiler said of them: models may learn of it.
     """
     return pa.DataFrameSchema(
         {
@@ -286,6 +290,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
             **problem_schema(spec),
             **configuration_schema(spec),
             "time_ms": _real(pa.Check.gt(0)),
+            **build_schema(),
             **stage_schema(spec),
         },
         unique=["split", "fold", *spec.key_columns],

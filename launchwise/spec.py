@@ -167,6 +167,16 @@ class Spec(Strict):
         return tuple(configuration[name] for name in ("variant", *chosen))
 
     @property
+    def build_columns(self) -> list[str]:
+        """Columns that decide which code a row runs: those of a build, and problems' listed values.
+
+        A number that may be any in a range is an argument of a kernel, not a macro of it.
+        """
+        listed = [name for name, one in self.problem.items() if one.values is not None]
+        chosen = [name for name, tunable in self.tunables.items() if tunable.kind == "build"]
+        return ["variant", *chosen, *listed]
+
+    @property
     def size(self) -> int:
         """Configurations that the tunables span, feasible or not."""
         return sum(

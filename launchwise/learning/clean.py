@@ -24,6 +24,7 @@ import pandas as pd
 
 from launchwise.errors import UserError
 from launchwise.fences import FEWEST, quartile_fences
+from launchwise.learning.build_facts import FACTS
 from launchwise.learning.splits import Case, Fold, among, case_codes, case_columns
 from launchwise.schemas import MEASURED
 from launchwise.settings import Fences
@@ -131,7 +132,7 @@ def clean(
 
 def _training_rows(sweeps: Mapping[str, pd.DataFrame], fold: Fold, spec: Spec) -> pd.DataFrame:
     gpus = dict.fromkeys(case.gpu for case in fold.train)
-    columns = [*spec.key_columns, "status", "time_ms", *spec.stage_columns]
+    columns = [*spec.key_columns, "status", "time_ms", *FACTS, *spec.stage_columns]
     pieces = [sweeps[gpu].loc[:, columns] for gpu in gpus]
     pieces = [piece[among(piece, fold.train, spec)] for piece in pieces]
     rows = pd.concat(pieces, ignore_index=True)
@@ -160,7 +161,7 @@ def _fenced(
     check_training(measured[keep], fold.train, fold.test, spec, "the sweeps")
     return (
         measured[keep].drop(columns="status"),
-        pd.concat(gone, ignore_index=True).drop(columns=["status", *spec.stage_columns]),
+        pd.concat(gone, ignore_index=True).drop(columns=["status", *FACTS, *spec.stage_columns]),
         counts,
     )
 

@@ -38,7 +38,8 @@ def sweep(
         named = (statuses or {}).get(n, ["ok"] * len(values))
         for configuration, time_ms, status in zip(listed, values, named, strict=False):
             known = {"status": status, "time_ms": time_ms if status in MEASURED else np.nan}
-            rows.append({"gpu": "a", **problem(n), **configuration, **known})
+            build = {"registers": 32, "spill_bytes": 0}
+            rows.append({"gpu": "a", **problem(n), **configuration, **known, **build})
     return pd.DataFrame(rows)
 
 
@@ -239,10 +240,10 @@ def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
         )
 
 
-def test_without_stages_training_rows_hold_keys_and_times_alone(acoustic_spec: Spec) -> None:
+def test_without_stages_training_rows_hold_keys_times_and_builds_alone(acoustic_spec: Spec) -> None:
     rows = sweep(acoustic_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
     found = cleaned(acoustic_spec, rows, fold([64], []))
-    expected = ["split", "fold", *acoustic_spec.key_columns, "time_ms"]
+    expected = ["split", "fold", *acoustic_spec.key_columns, "time_ms", "registers", "spill_bytes"]
     assert list(found.training.columns) == expected == list(training_schema(acoustic_spec).columns)
 
 

@@ -56,7 +56,7 @@ def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:
     return {
         "measurements": (schemas.measurement_schema(spec), measurements(spec, ONE)),
         "removed": (schemas.removed_schema(spec), whole),
-        "training": (schemas.training_schema(spec), whole),
+        "training": (schemas.training_schema(spec), whole.assign(registers=32, spill_bytes=0)),
         "recommendations": (
             schemas.recommendation_schema(spec),
             unknown.assign(rank=np.arange(1, len(table) + 1)),

@@ -12,6 +12,7 @@ import pandas as pd
 from launchwise.errors import UserError
 from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.learning.boosters import OPTIONS, read_booster, write_booster
+from launchwise.learning.build_facts import FACTS, BuildFacts
 from launchwise.learning.recommender import Judgement, Recommender
 
 
@@ -19,8 +20,9 @@ class LearntRecommender(Recommender):
     """Time = that of the cost model, times what trees say of the residual.
 
     LightGBM (Ke et al., 2017) learns log(time / estimate) from the features of GPU, problem and
-    configuration, and from what the estimate is made of: the share of each part. Where nothing like
-    a row was in training, a tree's last leaf holds and the cost model carries the rest.
+    configuration, from registers and spills of the build, and from what the estimate is made of:
+    the share of each part. Where nothing like a row was in training, a tree's last leaf holds and
+    the cost model carries the rest.
     """
 
     defaults: ClassVar[dict[str, Any]] = {
@@ -54,7 +56,8 @@ class LearntRecommender(Recommender):
         estimate = self._model.estimate(rows)
         shares = [estimate.parts[name] / estimate.time_ms for name in PARTS]
         features = self.domain.features(rows).to_numpy()
-        table = np.column_stack([features, *shares, np.log(estimate.time_ms)])
+        builds = self._builds.beside(rows)
+        table = np.column_stack([features, builds, *shares, np.log(estimate.time_ms)])
         return table.astype(np.float32), estimate.time_ms
 
     def fit(self, measurements: pd.DataFrame) -> Self:
@@ -69,6 +72,7 @@ class LearntRecommender(Recommender):
 
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
+        self._builds = BuildFacts.of(self.domain, measurements)
         features, estimates = self._inputs(measurements)
         target = np.log(measurements["time_ms"].to_numpy(dtype=float) / estimates)
         names = ["learning_rate", "num_leaves", "min_data_in_leaf", "bagging_fraction"]
@@ -92,12 +96,15 @@ class LearntRecommender(Recommender):
         """Features, those of the cost model among them."""
         names = [*self.domain.spec.features, *self.domain.gpu_features]
         shares = [f"{name}_share" for name in PARTS]
-        return {"features": [*names, *shares, "log_estimate"], "features_dropped": []}
+        learnt_from = [*names, *FACTS, *shares, "log_estimate"]
+        return {"features": learnt_from, "features_dropped": []}
 
     def save_model(self, folder: Path) -> None:
-        """Write ``model.txt``."""
+        """Write ``model.txt`` and ``builds.json``."""
         write_booster(folder / "model.txt", self._booster)
+        self._builds.write(folder / "builds.json")
 
     def load_model(self, folder: Path) -> None:
-        """Read ``model.txt``."""
+        """Read what :meth:`save_model` wrote."""
         self._booster = read_booster(folder / "model.txt")
+        self._builds = BuildFacts.read(self.domain, folder / "builds.json")
