@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.gpu import read_profile
+from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.provenance import commit, now, versions
@@ -36,7 +37,7 @@ def drawn(workload: str) -> tuple[Domain, pd.DataFrame, pd.DataFrame]:
     spec = load_spec(ROOT / "kernels" / workload)
     domain = Domain(spec, {"h200": read_profile(RECORDED / "profile.json")})
     rows = pd.read_parquet(RECORDED / f"{workload}.parquet")
-    rows = rows.loc[rows["status"] == "ok", [*spec.key_columns, "time_ms"]]
+    rows = rows.loc[rows["status"] == "ok", [*spec.key_columns, "time_ms", *FACTS]]
     rows = rows.sample(min(len(rows), 6 * ROWS), random_state=SEED).reset_index(drop=True)
     return domain, rows.iloc[ROWS:].reset_index(drop=True), rows.iloc[:ROWS]
 
