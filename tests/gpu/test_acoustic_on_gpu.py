@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from launchwise import space
 from launchwise.gpu import GpuProfile
+from launchwise.machine import Fastest
 from launchwise.measuring.cards import cards, free_card
 from launchwise.measuring.journal import Journal, read_notes
 from launchwise.measuring.parts import Alongside
@@ -113,7 +115,11 @@ def measured(
                 "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
             },
             parts=parts,
-            job={"slice_sms": slice_sms, "expected_sms": profile.sms},
+            job={
+                "slice_sms": slice_sms,
+                "expected_sms": profile.sms,
+                "fastest": asdict(Fastest.of(profile)),
+            },
         )
         with (
             Journal(scratch / "journal.jsonl", "test", spec.key_columns) as journal,
@@ -259,6 +265,7 @@ def test_a_row_says_how_it_was_timed_and_what_the_card_did(
     short, long = ok[ok["n"] == 64], ok[ok["n"] == 256]
     # 64^3 takes a few microseconds: events around one launch would measure themselves.
     assert (short["timer"] == "graph").mean() > 0.9
+    assert set(short["l2"]) == {"warm"}
     assert short["launches_per_repeat"].max() > 10
     assert (long["timer"] == "events").all()
     print("64^3", short["time_ms"].describe().to_dict())

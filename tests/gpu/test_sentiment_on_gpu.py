@@ -42,6 +42,18 @@ def test_drawn_configurations_are_right(
     assert {row["class_flips"] for row in exact} == {0}
 
 
+@pytest.mark.parametrize(("batch", "l2"), [(64, "warm"), (8192, "cold")])
+def test_configurations_of_a_problem_find_the_same_l2(
+    profile: GpuProfile, tmp_path: Path, batch: int, l2: str
+) -> None:
+    problem: Problem = {"batch": batch, "tokens": 128, "given": "tokens", "memory": "device"}
+    strategy = {"kind": "random", "budget": 40}
+    rows = measured(FOLDER, profile, [problem], tmp_path, strategy=strategy)
+    ok = [row for row in rows if row["status"] == "ok"]
+    assert len(ok) > 5
+    assert {row["l2"] for row in ok} == {l2}
+
+
 def test_graphs_answer_as_streams_do(profile: GpuProfile, tmp_path: Path) -> None:
     problem: Problem = {"batch": 300, "tokens": 129, "given": "tokens", "memory": "pinned"}
     rows = measured(
