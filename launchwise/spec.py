@@ -163,8 +163,7 @@ class Spec(Strict):
         Configurations that differ in launch tunables alone share a build: those cost no
         compilation.
         """
-        chosen = [name for name, tunable in self.tunables.items() if tunable.kind == "build"]
-        return tuple(configuration[name] for name in ("variant", *chosen))
+        return tuple(configuration[name] for name in self._chosen_by_builds)
 
     @property
     def build_columns(self) -> list[str]:
@@ -172,9 +171,17 @@ class Spec(Strict):
 
         A number that may be any in a range is an argument of a kernel, not a macro of it.
         """
-        listed = [name for name, one in self.problem.items() if one.values is not None]
-        chosen = [name for name, tunable in self.tunables.items() if tunable.kind == "build"]
-        return ["variant", *chosen, *listed]
+        return [*self._chosen_by_builds, *self.listed_columns]
+
+    @property
+    def listed_columns(self) -> list[str]:
+        """Columns of a problem whose values are listed, such as a type."""
+        return [name for name, one in self.problem.items() if one.values is not None]
+
+    @property
+    def _chosen_by_builds(self) -> list[str]:
+        """Columns of a configuration that its build may depend on."""
+        return ["variant", *(name for name, one in self.tunables.items() if one.kind == "build")]
 
     @property
     def size(self) -> int:

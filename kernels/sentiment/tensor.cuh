@@ -33,41 +33,32 @@ __device__ __forceinline__ unsigned to_half_pair(float low, float high) {
     return __half_as_ushort(__high2half(pair)) * 0x10000u + __half_as_ushort(__low2half(pair));
 }
 
+// sum += a b, by the instruction for elements of a shape and type.
+#if TENSOR_CORES
+#define PRODUCT(elements, a, b, sum)                                                                \
+    asm("mma.sync.aligned." elements ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "          \
+        "{%0, %1, %2, %3};"                                                                         \
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                                    \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#else
+#define PRODUCT(elements, a, b, sum) sum[0] = value_of(0x7FC00000u)
+#endif
+
 __device__ __forceinline__ void add_tf32(
     float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-#if TENSOR_CORES
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else
-    sum[0] = value_of(0x7FC00000u);
-#endif
+    PRODUCT("m16n8k8.row.col.f32.tf32.tf32", a, b, sum);
 }
 
 __device__ __forceinline__ void add_bf16(
     float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-#if TENSOR_CORES
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else
-    sum[0] = value_of(0x7FC00000u);
-#endif
+    PRODUCT("m16n8k16.row.col.f32.bf16.bf16", a, b, sum);
 }
 
 __device__ __forceinline__ void add_half(
     float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-#if TENSOR_CORES
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else
-    sum[0] = value_of(0x7FC00000u);
-#endif
+    PRODUCT("m16n8k16.row.col.f32.f16.f16", a, b, sum);
 }
+#undef PRODUCT
 #else
 inline unsigned bits_of(float value) {
     unsigned bits;

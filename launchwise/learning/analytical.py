@@ -14,7 +14,7 @@ memory (Ilic et al. 2014), and occupancy and waves as in Hong, Kim (2009).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -31,7 +31,8 @@ from launchwise.cost import (
     plain_cost,
 )
 from launchwise.errors import UserError
-from launchwise.gpu import GPU_FEATURES, GpuProfile
+from launchwise.gpu import GpuProfile
+from launchwise.learning.features import of_gpus
 from launchwise.learning.vectors import Columns
 from launchwise.machine import BLOCKS_A_SM, Machine
 from launchwise.space import gpu_facts
@@ -87,16 +88,15 @@ class CostModel:
         self._cost: Cost = spec.cost or plain_cost(spec.work.model_dump())
 
     @cached_property
-    def _machines(self) -> dict[str, Machine]:
-        return {gpu: Machine.of(profile) for gpu, profile in self._profiles.items()}
+    def _machines(self) -> dict[str, dict[str, float]]:
+        return {gpu: asdict(Machine.of(profile)) for gpu, profile in self._profiles.items()}
 
     @cached_property
     def _facts(self) -> dict[str, dict[str, float]]:
-        found = {}
-        for gpu, profile in self._profiles.items():
-            features = {name: float(getattr(profile, key)) for name, key in GPU_FEATURES.items()}
-            found[gpu] = {**features, **gpu_facts(profile.model_dump())}
-        return found
+        return {
+            gpu: {**profile.features(), **gpu_facts(profile.model_dump())}
+            for gpu, profile in self._profiles.items()
+        }
 
     def estimate(self, rows: pd.DataFrame) -> Estimate:
         """Predict.
@@ -113,7 +113,7 @@ class CostModel:
         ValueError
             When one of its expressions cannot be evaluated.
         """
-        constants = self._constants(rows)
+        constants = of_gpus(rows, self._machines)
         known = {f"machine_{name}": values for name, values in constants.items()}
         run = _Run(self, known | self._names(rows), constants)
         times = run.total_ms(self._cost.overlaps)
@@ -131,22 +131,12 @@ class CostModel:
 
     def _names(self, rows: pd.DataFrame) -> dict[str, np.ndarray]:
         """What expressions may read, each of shape (rows,)."""
-        codes, gpus = pd.factorize(rows["gpu"])
-        facts = [self._facts[gpu] for gpu in gpus]
-        known = {name: np.array([fact[name] for fact in facts])[codes] for name in facts[0]}
+        known = of_gpus(rows, self._facts)
         for name in (*self._spec.problem_columns, *self._spec.tunable_columns):
             values = rows[name].to_numpy()
             # float64 holds every size exactly, and cannot wrap when sizes are multiplied.
             known[name] = values.astype(float if values.dtype.kind in "iuf" else object)
         return known
-
-    def _constants(self, rows: pd.DataFrame) -> dict[str, np.ndarray]:
-        """Constants of each row's machine, shape (rows,)."""
-        codes, gpus = pd.factorize(rows["gpu"])
-        return {
-            name: np.array([getattr(self._machines[gpu], name) for gpu in gpus])[codes]
-            for name in Machine.names()
-        }
 
     def columns(self, known: dict[str, np.ndarray]) -> Columns:
         """Expressions of the cost over what is known of some rows."""

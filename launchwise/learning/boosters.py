@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from launchwise.errors import UserError
 from launchwise.storage import write_text
@@ -20,6 +23,46 @@ OPTIONS = MappingProxyType(
     }
 )
 """The same trees every time, on one thread, without a word."""
+
+CHOSEN = (
+    "learning_rate",
+    "num_leaves",
+    "min_data_in_leaf",
+    "bagging_fraction",
+    "feature_fraction",
+    "seed",
+)
+"""Hyper-parameters that go to LightGBM by their own names."""
+
+
+def boosted(
+    parameters: Mapping[str, Any],
+    features: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray | None = None,
+    **more: Any,
+) -> Any:
+    """A fitted ``lightgbm.Booster``.
+
+    Parameters
+    ----------
+    parameters
+        ``rounds`` and :data:`CHOSEN`.
+    features, target, weights
+        float32 (rows, features); float64 (rows,); float64 (rows,), all alike when left out.
+    **more
+        Further options of LightGBM.
+    """
+    import lightgbm
+
+    settings = {name: parameters[name] for name in CHOSEN} | {**OPTIONS, **more}
+    data = lightgbm.Dataset(features, target, weight=weights, params={"verbosity": -1})
+    return lightgbm.train(settings, data, num_boost_round=parameters["rounds"])
+
+
+def sum_of_trees(booster: Any, features: np.ndarray) -> np.ndarray:
+    """What a booster predicts: float64, shape (rows,)."""
+    return np.asarray(booster.predict(features, num_threads=1), dtype=float)
 
 
 def write_booster(path: Path, booster: Any) -> None:

@@ -96,12 +96,7 @@ class Domain:
         kept = [name for name in rows if str(name).startswith(_KEPT)]
         if kept:
             return rows[kept].rename(columns=lambda name: name.removeprefix(_KEPT))
-        codes, gpus = pd.factorize(rows["gpu"])
-        facts = [self.profiles[gpu].features() for gpu in gpus]
-        of_gpu = {
-            name: np.array([fact[name] for fact in facts], dtype=float)[codes]
-            for name in self.gpu_features
-        }
+        of_gpu = of_gpus(rows, {gpu: one.features() for gpu, one in self.profiles.items()})
         columns = Columns(self.spec.derived, {**arrays(rows, self.spec), **of_gpu})
         found = {name: columns.value(text) for name, text in self._expressions.items()}
         found |= of_gpu
@@ -127,11 +122,7 @@ class Domain:
             ms, shape (rows,).
         """
         columns = Columns(self.spec.derived, arrays(rows, self.spec, self.spec.problem_columns))
-        bandwidth = {
-            gpu: profile.ceilings.copy_bandwidth_gbs for gpu, profile in self.profiles.items()
-        }
-        gbs = rows["gpu"].map(bandwidth).to_numpy(dtype=float)
-        return np.asarray(columns.value(self.spec.work.bytes), dtype=float) / gbs / 1e6
+        return least_bytes_ms(rows, columns, self.spec, self.profiles)
 
     def choices(self, cases: Iterable[Case]) -> pd.DataFrame:
         """Every feasible candidate of every case, the baseline first in each.
@@ -220,6 +211,33 @@ class Domain:
         for name, value in space.baseline(self.spec).items():
             same &= (rows[name] == value).to_numpy()
         return same
+
+
+def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
+    """Each row's facts of its GPU, by name: float64, shape (rows,).
+
+    Parameters
+    ----------
+    facts
+        GPU to its facts, every GPU of ``rows`` among them; all have the same names.
+    """
+    codes, gpus = pd.factorize(rows["gpu"])
+    return {
+        name: np.array([facts[gpu][name] for gpu in gpus], dtype=float)[codes]
+        for name in next(iter(facts.values()))
+    }
+
+
+def least_bytes_ms(
+    rows: pd.DataFrame, columns: Columns, spec: Spec, profiles: Mapping[str, GpuProfile]
+) -> np.ndarray:
+    """Time of the problems' least bytes at the copy bandwidth: ms, shape (rows,).
+
+    ``columns`` evaluates expressions over the problems of ``rows``.
+    """
+    rates = {gpu: {"gbs": one.ceilings.copy_bandwidth_gbs} for gpu, one in profiles.items()}
+    moved_bytes = np.asarray(columns.value(spec.work.bytes), dtype=float)
+    return np.asarray(moved_bytes / of_gpus(rows, rates)["gbs"] / 1e6)
 
 
 def arrays(rows: pd.DataFrame, spec: Spec, names: Iterable[str] | None = None) -> dict[str, Any]:

@@ -62,8 +62,7 @@ def _parts(rows: pd.DataFrame, domain: Domain) -> Iterator[tuple[str, str, str, 
     yield ALL, "", "", rows
     for gpu, part in rows.groupby("gpu", sort=False):
         yield str(gpu), "", "", part
-    listed = [name for name, one in domain.spec.problem.items() if one.values is not None]
-    for name in ("variant", BOUND, *listed):
+    for name in ("variant", BOUND, *domain.spec.listed_columns):
         if rows[name].nunique() > 1:
             for value, part in rows.groupby(name, sort=False):
                 if len(part) >= FEWEST:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.gpu import GpuProfile
-from launchwise.learning.features import arrays
+from launchwise.learning.features import arrays, least_bytes_ms, of_gpus
 from launchwise.learning.vectors import Columns
 from launchwise.spec import Spec
 
@@ -31,16 +31,20 @@ def limits_ms(
     """
     columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
     precision = columns.value(spec.work.precision)
-    codes, gpus = pd.factorize(rows["gpu"])
-    ceilings = [profiles[gpu].ceilings for gpu in gpus]
-    gbs = np.array([each.copy_bandwidth_gbs for each in ceilings])[codes]
+    types = list(dict.fromkeys(map(str, precision.tolist())))
+    facts = {}
+    for gpu, profile in profiles.items():
+        known = profile.ceilings
+        flops = {name: known.flop_gflops(name) for name in types}
+        facts[gpu] = {"launch_us": known.launch_overhead_us, **flops}
+    rates = of_gpus(rows, facts)
     gflops = np.full(len(rows), np.inf)
-    for name in dict.fromkeys(precision.tolist()):
-        rates = np.array([each.flop_gflops(str(name)) for each in ceilings])[codes]
-        gflops = np.where((precision == name) & np.isfinite(rates), rates, gflops)
+    for name in types:
+        measured = (precision == name) & np.isfinite(rates[name])
+        gflops = np.where(measured, rates[name], gflops)
     found = {
-        "bytes": columns.value(spec.work.bytes).astype(float) / gbs / 1e6,
+        "bytes": least_bytes_ms(rows, columns, spec, profiles),
         "flop": columns.value(spec.work.flop).astype(float) / gflops / 1e6,
     }
-    overhead_ms = np.array([each.launch_overhead_us for each in ceilings])[codes] / 1e3
+    overhead_ms = rates["launch_us"] / 1e3
     return {**found, "roofline": np.maximum(found["bytes"], found["flop"]) + overhead_ms}

@@ -88,32 +88,17 @@ def serve(
         When the context is lost; the configuration at fault was announced by ``start``.
     """
 
-    def context(problem: Problem, task: Task | None = None) -> ProblemContext:
-        attempt, best_ms, mark_ms = (
-            (task.attempt, task.best_ms, task.mark_ms) if task else (1, None, None)
-        )
-        own_seed = problem_seed(seed, problem)
-        return ProblemContext(
-            device,
-            workload,
-            method,
-            problem,
-            attempt,
-            best_ms,
-            mark_ms,
-            own_seed,
-            say,
-            rest,
-            fastest,
-        )
+    def context(task: Task) -> ProblemContext:
+        known = task.attempt, task.best_ms, task.mark_ms, problem_seed(seed, task.problem)
+        return ProblemContext(device, workload, method, task.problem, *known, say, rest, fastest)
 
     rest = Rest(method.rest)
     control: Control | None = None
     for task in tasks:
         if watched is not None and control is None:
             # Not before the first task: its kernels are there now.
-            control = Control(context(watched.problem), watched)
-        of_task = context(task.problem, task)
+            control = Control(context(Task(watched.problem, [])), watched)
+        of_task = context(task)
         if control is not None:
             of_task.after_row = partial(control.after, task.problem)
         _measure_problem(of_task, task)

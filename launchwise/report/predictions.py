@@ -185,8 +185,8 @@ def overall(studies: Sequence[StudyData]) -> Section | None:
     text = (
         "What a run would take, without running it. The roofline knows the problem's bytes and "
         "FLOP and the GPU's measured ceilings; the cost model also what each kernel does, read off "
-        "its source, and micro-benchmarks of the GPU; trees then learn from sweeps what the cost "
-        "model gets wrong. " + NOTE
+        "its source, and micro-benchmarks of the GPU (estimates where its profile has none); trees "
+        "then learn from sweeps what the cost model gets wrong. " + NOTE
     )
     caption = "Errors of predicted times on test problems, all GPUs of a study together"
     return Section("predicted", "Times without a run", [Text(text), Table(caption, columns, rows)])

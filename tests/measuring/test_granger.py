@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from launchwise.measuring.measure import LaunchFailed, OnDevice
-from launchwise.measuring.serving import Task, serve
 from launchwise.settings import Method
 from launchwise.space import Configuration, Problem, launch
 from launchwise.spec import Spec, load_spec
 from launchwise.workload import load_workload
 from tests.measuring.test_tridiagonal import METHOD
-from tests.support.host_device import HostDevice
+from tests.support.host_device import HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "granger"
 SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "float64"}
@@ -47,10 +46,7 @@ def rows_of(
     """What measuring them says."""
     spec = load_spec(folder)
     device = kind(folder, spec.headers, cache=cache)
-    said: list[dict[str, Any]] = []
-    tasks = [Task(problem, configurations)]
-    serve(device, load_workload(folder, spec), method, tasks, 1, said.append)
-    return [event for event in said if event["event"] == "row"]
+    return measured_rows(device, folder, spec, problem, configurations, method)
 
 
 def every(spec: Spec) -> list[Configuration]:

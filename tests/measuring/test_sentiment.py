@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from launchwise.measuring.serving import Task, serve
 from launchwise.sentiment.launches import (
     BLOCKED,
     BY_WARPS,
@@ -24,7 +23,7 @@ from launchwise.spec import Spec, load_spec
 from launchwise.storage import read_json
 from launchwise.workload import Allocations, HostRun, load_workload
 from tests.measuring.test_tridiagonal import METHOD
-from tests.support.host_device import HostDevice
+from tests.support.host_device import HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "sentiment"
 SMALL: Problem = {"batch": 5, "tokens": 33, "given": "tokens", "memory": "device"}
@@ -62,10 +61,7 @@ def rows_of(
     """What measuring them says."""
     spec = load_spec(folder)
     device = HostDevice(folder, spec.headers, cache=cache)
-    said: list[dict[str, Any]] = []
-    tasks = [Task(problem, configurations)]
-    serve(device, load_workload(folder, spec), METHOD, tasks, 1, said.append)
-    return [event for event in said if event["event"] == "row"]
+    return measured_rows(device, folder, spec, problem, configurations, METHOD)
 
 
 SHAPES: list[dict[str, Any]] = [

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from scipy.linalg import solve_banded
 
 from launchwise.draws import Draws
-from launchwise.measuring.serving import Task, serve
 from launchwise.settings import Method, Repeats
 from launchwise.space import Configuration, Problem, baseline
 from launchwise.spec import Spec, load_spec
@@ -30,7 +29,7 @@ from launchwise.tridiagonal.launches import (
 )
 from launchwise.tridiagonal.plan import Choice
 from launchwise.workload import load_workload
-from tests.support.host_device import HostDevice
+from tests.support.host_device import HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "tridiagonal"
 FACTS = {
@@ -208,10 +207,7 @@ def rows_of(
     device: HostDevice, folder: Path, spec: Spec, problem: Problem, some: list[Configuration]
 ) -> list[dict[str, Any]]:
     """What a measuring process says of some configurations."""
-    events: list[dict[str, Any]] = []
-    workload = load_workload(folder, spec)
-    serve(device, workload, METHOD, [Task(problem, some)], 1, events.append)  # type: ignore[arg-type]
-    return [event for event in events if event["event"] == "row"]
+    return measured_rows(device, folder, spec, problem, some, METHOD)
 
 
 @pytest.mark.parametrize("memory", ["device", "pinned", "pageable"])
@@ -258,10 +254,7 @@ def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
     problem = {**SMALL, "memory": "pinned"}
     tried = [baseline(spec), {**baseline(spec), "m": 20}]
     method = METHOD.model_copy(update={"slow_factor": 20.0})
-    events: list[dict[str, Any]] = []
-    workload = load_workload(FOLDER, spec)
-    serve(device, workload, method, [Task(problem, tried)], 1, events.append)  # type: ignore[arg-type]
-    first, second = (event for event in events if event["event"] == "row")
+    first, second = measured_rows(device, FOLDER, spec, problem, tried, method)
     assert first["status"] == "ok"
     assert second["timer"] == "host"
     assert second["first_ms"] > 500

@@ -21,8 +21,12 @@ import numpy as np
 from launchwise.builds import Build, translation_unit
 from launchwise.measuring.measure import OnDevice, OutOfMemory
 from launchwise.measuring.parts import Part
+from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.timing import Repeated
-from launchwise.workload import Buffer, Launch
+from launchwise.settings import Method
+from launchwise.space import Configuration, Problem
+from launchwise.spec import Spec
+from launchwise.workload import Buffer, Launch, load_workload
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
 
@@ -258,3 +262,18 @@ class HostDevice:
             capture_output=True,
         )
         scratch.replace(library)
+
+
+def measured_rows(
+    device: HostDevice,
+    folder: Path,
+    spec: Spec,
+    problem: Problem,
+    configurations: list[Configuration],
+    method: Method,
+) -> list[dict[str, Any]]:
+    """What a measuring process says of some configurations of the workload in ``folder``."""
+    said: list[dict[str, Any]] = []
+    tasks = [Task(problem, configurations)]
+    serve(device, load_workload(folder, spec), method, tasks, 1, said.append)  # type: ignore[arg-type]
+    return [event for event in said if event["event"] == "row"]

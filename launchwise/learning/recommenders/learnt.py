@@ -11,7 +11,7 @@ import pandas as pd
 
 from launchwise.errors import UserError
 from launchwise.learning.analytical import PARTS, CostModel
-from launchwise.learning.boosters import OPTIONS, read_booster, write_booster
+from launchwise.learning.boosters import boosted, read_booster, sum_of_trees, write_booster
 from launchwise.learning.build_facts import FACTS, BuildFacts
 from launchwise.learning.recommender import Judgement, Recommender
 
@@ -68,28 +68,18 @@ class LearntRecommender(Recommender):
         UserError
             When there are no rows.
         """
-        import lightgbm
-
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         self._builds = BuildFacts.of(self.domain, measurements)
         features, estimates = self._inputs(measurements)
         target = np.log(measurements["time_ms"].to_numpy(dtype=float) / estimates)
-        names = ["learning_rate", "num_leaves", "min_data_in_leaf", "bagging_fraction"]
-        settings = {name: self.parameters[name] for name in (*names, "feature_fraction", "seed")}
-        settings |= {
-            **OPTIONS,
-            "lambda_l2": self.parameters["l2"],
-        }
-        data = lightgbm.Dataset(features, target, params={"verbosity": -1})
-        self._booster = lightgbm.train(settings, data, num_boost_round=self.parameters["rounds"])
+        self._booster = boosted(self.parameters, features, target, lambda_l2=self.parameters["l2"])
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; of equal ones the baseline comes first."""
         features, estimates = self._inputs(rows)
-        residual = np.asarray(self._booster.predict(features, num_threads=1), dtype=float)
-        times = estimates * np.exp(residual)
+        times = estimates * np.exp(sum_of_trees(self._booster, features))
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:

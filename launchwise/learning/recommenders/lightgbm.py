@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from launchwise.learning.boosters import OPTIONS, read_booster, write_booster
+from launchwise.learning.boosters import boosted, read_booster, sum_of_trees, write_booster
 from launchwise.learning.regression import TimeRegressor
 
 
@@ -38,20 +38,13 @@ class LightgbmRecommender(TimeRegressor):
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         """Boost."""
-        import lightgbm
-
-        names = ["learning_rate", "num_leaves", "min_data_in_leaf", "bagging_fraction"]
-        names += ["feature_fraction", "seed"]
-        settings = {name: self.parameters[name] for name in names} | {
-            **OPTIONS,
-            "min_sum_hessian_in_leaf": 1e-3,
-        }
-        data = lightgbm.Dataset(features, target, weight=weights, params={"verbosity": -1})
-        self._booster = lightgbm.train(settings, data, num_boost_round=self.parameters["rounds"])
+        self._booster = boosted(
+            self.parameters, features, target, weights, min_sum_hessian_in_leaf=1e-3
+        )
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Sum of the trees."""
-        return np.asarray(self._booster.predict(features, num_threads=1), dtype=float)
+        return sum_of_trees(self._booster, features)
 
     def save_model(self, folder: Path) -> None:
         """Write ``model.txt``."""
