@@ -62,12 +62,12 @@ UNITS = {**FIGURES, **TENSOR_FIGURES}
 # What the H200 of data/recorded/h200/profile.json reaches of its own figures. Other cards may reach
 # less or more: whoever measures one knows better.
 COPY_SHARE = 0.848
-"""Of the memory bandwidth by a copy: 4082 of 4814 GB/s."""
+"""Of the memory bandwidth by a copy: 4080 of 4814 GB/s."""
 
-FLOP_SHARES = {"float32_gflops": 0.918, "float64_gflops": 0.977}
-"""Of the peaks by multiply-adds: 61.4 of 2 x 16896 x 1.98 = 66.9 TFLOP/s, 32.7 of half of that."""
+FLOP_SHARES = {"float32_gflops": 0.939, "float64_gflops": 0.990}
+"""Of the peaks by multiply-adds: 62.8 of 2 x 16896 x 1.98 = 66.9 TFLOP/s, 33.1 of half of that."""
 
-LAUNCH_OVERHEAD_US = 5.54
+LAUNCH_OVERHEAD_US = 5.30
 """An empty kernel launched behind another; mostly the host's work, whatever the card is."""
 
 

@@ -8,7 +8,8 @@ import pytest
 from test_acoustic_on_gpu import described, measured
 
 from launchwise.gpu import GpuProfile
-from launchwise.space import Problem
+from launchwise.space import Problem, configurations, gpu_facts
+from launchwise.spec import load_spec
 from tests.measuring.test_granger import FOLDER, PUBLISHED_SIZE
 
 pytestmark = pytest.mark.gpu
@@ -38,7 +39,11 @@ def test_every_configuration_is_right(
         for row in verified
         if row["status"] not in ("ok", "slow")
     ][:3]
-    assert len({row["variant"] for row in verified}) == 5
+    # All five, but where no block's shared memory holds a regression of this size.
+    possible = configurations(load_spec(FOLDER), problem, gpu_facts(profile.model_dump()))
+    variants = {each["variant"] for each in possible} - {"published"}
+    assert {row["variant"] for row in verified} == variants
+    assert len(variants) == (4 if (rows, dtype) == (1000, "float64") else 5)
     assert max(row["max_error"] for row in verified) <= verified[0]["tolerance"]
 
 
