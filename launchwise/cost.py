@@ -4,8 +4,9 @@ The numbers are read off the sources, never fitted to a sweep: bytes that pass e
 memory, instructions, and what a thread waits for one after the other. Expressions may read the
 problem, the configuration, the derived names of ``spec.yaml`` and of this file, the GPU's
 attributes (:data:`launchwise.gpu.GPU_FEATURES`) and limits, constants of its machine
-(``machine_dram_ns`` and so on, see :class:`launchwise.machine.Machine`), and ``resident_blocks``,
-what an SM holds of the kernel at once.
+(``machine_dram_ns`` and so on, see :class:`launchwise.machine.Machine`), ``least_us``, the
+shortest time that any kernel could take for the problem on the GPU, and ``resident_blocks``, what
+an SM holds of the kernel at once.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ from pydantic import Field
 
 from launchwise.errors import unknown
 from launchwise.expressions import check_names
-from launchwise.machine import Machine
+from launchwise.machine import ARITHMETIC, Machine
 from launchwise.typed import Strict
 
 COST_FILE = "cost.yaml"
 
 RESIDENT = "resident_blocks"
 """Name by which expressions of a kernel read how many of its blocks an SM holds at once."""
+
+LEAST = "least_us"
+"""Name by which expressions read :meth:`launchwise.machine.Fastest.least_us` of the problem: a
+sweep empties L2 for problems of 20 us or more by it (``graph_below_us`` of its method)."""
 
 MACHINE = tuple(f"machine_{name}" for name in Machine.names())
 """Names by which expressions read constants of the machine."""
@@ -137,9 +142,9 @@ class Cost(Strict):
             Key and reason in one line.
         """
         names = {*known}
-        if taken := sorted(names & {RESIDENT, *MACHINE}):
+        if taken := sorted(names & {RESIDENT, LEAST, *MACHINE}):
             raise ValueError(f"{taken[0]} of spec.yaml means something else here")
-        names |= {RESIDENT, *MACHINE}
+        names |= {RESIDENT, LEAST, *MACHINE}
         for name, text in self.derived.items():
             if name in names:
                 raise ValueError(f"derived.{name}: the name is taken")
@@ -173,6 +178,12 @@ def _texts(phase: Strict) -> Iterable[tuple[str, str]]:
             yield from ((f"{key}.{name}", str(text)) for name, text in value.items())
         elif isinstance(value, str) and key != "to":
             yield key, value
+
+
+def least_us(moved_bytes: str, flop: str) -> str:
+    """:meth:`launchwise.machine.Fastest.least_us` as an expression of two others."""
+    fastest = ", ".join(f"machine_{name}" for name in ARITHMETIC)
+    return f"max(({moved_bytes}) / machine_dram_gbs, ({flop}) / max({fastest})) / 1e3"
 
 
 def plain_cost(work: Mapping[str, Any]) -> Cost:

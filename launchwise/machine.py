@@ -11,6 +11,9 @@ from dataclasses import dataclass, fields
 
 from launchwise.gpu import GpuProfile
 
+ARITHMETIC = ("float32", "float64", "tf32", "float16", "bfloat16")
+"""Types whose rates a machine has, the last three those of tensor cores."""
+
 L1_BYTES_A_CYCLE = 128.0
 """What an SM's L1 or shared memory moves in a cycle (CUDA C++ Best Practices Guide: 32 banks of 4
 bytes)."""
@@ -211,8 +214,7 @@ class Fastest:
     def of(cls, profile: GpuProfile) -> Fastest:
         """Of a GPU: its copy bandwidth, and the fastest of its cores, measured or estimated."""
         machine = Machine.of(profile)
-        rates = (machine.float32, machine.float64, machine.tf32, machine.float16, machine.bfloat16)
-        return cls(machine.dram_gbs, max(rates))
+        return cls(machine.dram_gbs, max(getattr(machine, name) for name in ARITHMETIC))
 
     def least_us(self, moved_bytes: float, flop: float) -> float:
         """Shortest time of so many bytes and FLOP, us."""

@@ -22,19 +22,21 @@ import pandas as pd
 
 from launchwise.cost import (
     COST_FILE,
+    LEAST,
     RESIDENT,
     Cost,
     HostWork,
     KernelCost,
     Overlap,
     Transfer,
+    least_us,
     plain_cost,
 )
 from launchwise.errors import UserError
 from launchwise.gpu import GpuProfile
 from launchwise.learning.features import of_gpus
 from launchwise.learning.vectors import Columns
-from launchwise.machine import BLOCKS_A_SM, Machine
+from launchwise.machine import ARITHMETIC, BLOCKS_A_SM, Machine
 from launchwise.space import gpu_facts
 from launchwise.spec import Spec
 
@@ -46,8 +48,6 @@ RESOURCES = ("dram", "l2", "l1", "shared", "instructions", "arithmetic", "waitin
 
 PARTS = (*RESOURCES, "launches", "transfers", "host")
 """What a run may be bound by."""
-
-ARITHMETIC = ("float32", "float64", "tf32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,8 @@ class CostModel:
 
     def columns(self, known: dict[str, np.ndarray]) -> Columns:
         """Expressions of the cost over what is known of some rows."""
-        return Columns({**self._spec.derived, **self._cost.derived}, known)
+        least = {LEAST: least_us(self._spec.work.bytes, self._spec.work.flop)}
+        return Columns({**self._spec.derived, **least, **self._cost.derived}, known)
 
     @property
     def cost(self) -> Cost:

@@ -19,7 +19,7 @@ from launchwise.draws import Draws
 from launchwise.errors import UserError
 from launchwise.gpu import Ceilings, GpuProfile
 from launchwise.learning.analytical import PARTS, SHARPNESS, CostModel, Estimate
-from launchwise.machine import L1_BYTES_A_CYCLE, Machine
+from launchwise.machine import L1_BYTES_A_CYCLE, Fastest, Machine
 from launchwise.spec import Spec, load_spec
 from tests.support.samples import profile
 from tests.support.spaces import made
@@ -127,6 +127,23 @@ def test_what_stands_on_resident_blocks_is_another_in_each_kernel() -> None:
 def test_constants_of_the_machine_are_names_for_expressions() -> None:
     found = estimate(kernel({}, waits={"dram": "machine_l2_ns / 100"}), [1])
     assert found.parts["waiting"] == pytest.approx([2 * 500 / 1e6])
+
+
+def test_the_least_time_of_a_problem_is_the_one_that_sweeps_go_by() -> None:
+    # Device memory takes what is printed in nanoseconds, and a launch 2 us.
+    waits = {"dram": "least_us * 1000 / machine_dram_ns"}
+    spec = made({"tile": [1]}, {"plain": ((), ())}, tile=1)
+    work = {**spec.work.model_dump(), "bytes": "12 * m", "flop": "m * m"}
+    cost = kernel({}, waits=waits)
+    changed = {**spec.model_dump(exclude_unset=True), "work": work, "cost": cost}
+    sizes = [100, 10**5, 10**7]
+    rows = pd.DataFrame({"gpu": "test", "m": sizes, "variant": "plain", "tile": 1})
+    for ceilings in (MEASURED, MEASURED.model_copy(update={"float16_gflops": 90_000.0})):
+        known = profile(sms=10, whole_card_sms=10, clock_mhz=1000.0, ceilings=ceilings)
+        found = CostModel(Spec.model_validate(changed), {"test": known}).estimate(rows)
+        fastest = Fastest.of(known)
+        expected = [fastest.least_us(12 * m, m * m) / 1e3 + 0.002 for m in sizes]
+        assert found.time_ms == pytest.approx(expected)
 
 
 def test_a_phase_that_a_run_does_not_have_costs_nothing() -> None:
