@@ -8,17 +8,19 @@
 constexpr int THREADS = WARPS * 32;
 constexpr int HIGH = ROWS / 4;
 constexpr int DEPTH = 4;
-// Columns of a lane: fours of neighbours, then single ones.
-constexpr int FIRST_PITCH = 152, FIRST_WIDE = FIRST_PITCH / 8, SECOND_WIDE = SECOND / 8;
+// Columns of a lane: fours of neighbours. Those of the first layer end in the next row's weights: what
+// two lanes have in their last four is not counted. With 19 columns, three of them single ones, the
+// compiler gives a sum and a factor the same of an SM's two register banks more often, and both have to
+// be read one after the other.
+constexpr int FIRST_PITCH = 152, FIRST_WIDE = 20, SECOND_WIDE = SECOND / 8;
+constexpr int ALL_HAVE = 16, LAST_OWNERS = 6;
 constexpr int FIRST_WEIGHTS = EMBEDDING * FIRST_PITCH;
 constexpr int WEIGHTS = FIRST_WEIGHTS + FIRST_PITCH * SECOND;
 // Slices on their way: one that is worked on, one that all can see, one that is written.
 constexpr int SLICES_KEPT = 3, SLAB = SLICES_KEPT * DEPTH * ROWS;
 
-template <int WIDE>
 __device__ __forceinline__ int column_of(int across, int j) {
-    constexpr int FOURS = WIDE / 4 * 4;
-    return j < FOURS ? (j / 4 * 8 + across) * 4 + j % 4 : FOURS * 8 + (j - FOURS) * 8 + across;
+    return (j / 4 * 8 + across) * 4 + j % 4;
 }
 
 // Both layers' weights one behind the other, zeros where the network has no column or row.
@@ -40,15 +42,12 @@ struct alignas(N % 4 == 0 ? 16 : 4 * N) Some {
 // A row of weights, the lane's columns.
 template <int WIDE>
 __device__ __forceinline__ void columns_from(const float *row, int across, float (&w)[WIDE]) {
-    constexpr int FOURS = WIDE / 4 * 4;
 #pragma unroll
-    for (int j = 0; j < FOURS; j += 4) {
-        const Some<4> four = *reinterpret_cast<const Some<4> *>(row + column_of<WIDE>(across, j));
+    for (int j = 0; j < WIDE; j += 4) {
+        const Some<4> four = *reinterpret_cast<const Some<4> *>(row + column_of(across, j));
 #pragma unroll
         for (int n = 0; n < 4; ++n) w[j + n] = four.v[n];
     }
-#pragma unroll
-    for (int j = FOURS; j < WIDE; ++j) w[j] = row[column_of<WIDE>(across, j)];
 }
 
 template <int WIDE>
@@ -56,20 +55,25 @@ __device__ __forceinline__ void begin_with(
     const float *bias, int columns, int across, float (&sum)[HIGH][WIDE]) {
 #pragma unroll
     for (int j = 0; j < WIDE; ++j) {
-        const int column = column_of<WIDE>(across, j);
+        const int column = column_of(across, j);
         const float value = column < columns ? bias[column] : 0;
 #pragma unroll
         for (int i = 0; i < HIGH; ++i) sum[i][j] = value;
     }
 }
 
+// Column after column, rows up and down: at each turn a row's factor serves twice in a row, and is read
+// once.
 template <int WIDE>
 __device__ __forceinline__ void add(
     const float (&x)[HIGH], const float (&w)[WIDE], float (&sum)[HIGH][WIDE]) {
 #pragma unroll
-    for (int i = 0; i < HIGH; ++i)
+    for (int j = 0; j < WIDE; ++j)
 #pragma unroll
-        for (int j = 0; j < WIDE; ++j) sum[i][j] += x[i] * w[j];
+        for (int n = 0; n < HIGH; ++n) {
+            const int i = j % 2 ? HIGH - 1 - n : n;
+            sum[i][j] += x[i] * w[j];
+        }
 }
 
 // The lane's rows of one element of the embeddings.
@@ -85,23 +89,25 @@ __device__ __forceinline__ void rows_from(const float *own, float (&x)[HIGH]) {
 
 // `slab`: SLAB words of the warp's own, embeddings on their way from lanes that fetch to lanes that
 // multiply, element after element. Whatever is multiplied was read from shared memory a step before.
+// There is no branch in a slice, so that the compiler may fetch and leave between multiplications.
 __device__ __forceinline__ void first_layer(
     INPUT input, long long base, long long rows, const float *weights, float *slab, int lane,
     float (&sum)[HIGH][FIRST_WIDE]) {
     constexpr int SLICES = EMBEDDING / DEPTH;
     const int down = lane / 8, across = lane % 8;
-    const long long row = base + lane;
+    // Lanes beyond the warp's rows fetch and leave the last one, too.
+    const int own = lane < ROWS ? lane : ROWS - 1;
+    const long long row = base + own;
     // Those behind the last one are not counted, but they are read.
     const auto place = input.place(row < rows ? row : rows - 1);
     const auto leave = [&](INPUT::Four four, int kept) {
         float x[DEPTH];
         four.give(x);
-        if (lane < ROWS)
-            for (int k = 0; k < DEPTH; ++k) slab[(kept * DEPTH + k) * ROWS + lane] = x[k];
+#pragma unroll
+        for (int k = 0; k < DEPTH; ++k) slab[(kept * DEPTH + k) * ROWS + own] = x[k];
     };
     leave(input.four(place, 0), 0);
     leave(input.four(place, DEPTH), 1);
-    INPUT::Four next = input.four(place, 2 * DEPTH);
     wait_for_warp();
     float x[2][HIGH], w[2][FIRST_WIDE];
     rows_from(slab + down * HIGH, x[0]);
@@ -109,17 +115,18 @@ __device__ __forceinline__ void first_layer(
 #pragma unroll 1
     for (int slice = 0, now = 0; slice < SLICES; ++slice) {
         const int soon = now == SLICES_KEPT - 1 ? 0 : now + 1;
+        const int later = soon == SLICES_KEPT - 1 ? 0 : soon + 1;
+        // Behind the last slice it fetches, and reads, what nobody uses.
+        const INPUT::Four next = input.four(place, (slice + 2 < SLICES ? slice + 2 : 0) * DEPTH);
 #pragma unroll
         for (int k = 0; k < DEPTH; ++k) {
-            // Behind the last slice it reads what nobody uses.
             const int element = k + 1 < DEPTH ? now * DEPTH + k + 1 : soon * DEPTH;
             rows_from(slab + element * ROWS + down * HIGH, x[(k + 1) % 2]);
             columns_from(
                 weights + (slice * DEPTH + k + 1) * FIRST_PITCH, across, w[(k + 1) % 2]);
             add(x[k % 2], w[k % 2], sum);
         }
-        if (slice + 2 < SLICES) leave(next, soon == SLICES_KEPT - 1 ? 0 : soon + 1);
-        if (slice + 3 < SLICES) next = input.four(place, (slice + 3) * DEPTH);
+        leave(next, later);
         now = soon;
         wait_for_warp();
     }
@@ -130,16 +137,20 @@ __device__ __forceinline__ void second_layer(
     const float (&first)[HIGH][FIRST_WIDE], const float *weights, int lane,
     float (&sum)[HIGH][SECOND_WIDE]) {
     const int across = lane % 8;
-#pragma unroll 1
-    for (int owner = 0; owner < 8; ++owner)
+    const auto hand_on = [&](int owner, int begin, int end) {
 #pragma unroll
-        for (int j = 0; j < FIRST_WIDE; ++j) {
+        for (int j = begin; j < end; ++j) {
             float x[HIGH], w[SECOND_WIDE];
 #pragma unroll
             for (int i = 0; i < HIGH; ++i) x[i] = from_lane(first[i][j], lane - across + owner);
-            columns_from(weights + column_of<FIRST_WIDE>(owner, j) * SECOND, across, w);
+            columns_from(weights + column_of(owner, j) * SECOND, across, w);
             add(x, w, sum);
         }
+    };
+#pragma unroll 1
+    for (int owner = 0; owner < 8; ++owner) hand_on(owner, 0, ALL_HAVE);
+#pragma unroll 1
+    for (int owner = 0; owner < LAST_OWNERS; ++owner) hand_on(owner, ALL_HAVE, FIRST_WIDE);
 }
 
 // 64 sums over the warp's tokens between `begin` and `end`.
@@ -156,7 +167,7 @@ __device__ __forceinline__ void pool(
             if (row >= begin && row < end) sum += relu(second[i][j]);
         }
         sum = sum_of_lanes<8>(sum);
-        if (down == 0) out[column_of<SECOND_WIDE>(across, j)] = sum;
+        if (down == 0) out[column_of(across, j)] = sum;
     }
 }
 

@@ -184,7 +184,12 @@ MUTANTS = {
     "row >= begin && row < end": ("tensor_case.cuh", "row >= begin", FEW),
     "half * 2 + j % 2]": ("tensor_case.cuh", "half * 2 + 1 - j % 2]", FEW),
     "column < FIRST ? w1": ("fused_case.cu", "column < FIRST - 1 ? w1", ["fused_case"]),
-    "(slice + 3) * DEPTH": ("fused_case.cu", "(slice + 2) * DEPTH", ["fused_case"]),
+    "slice + 2 < SLICES ? slice + 2 : 0": (
+        "fused_case.cu",
+        "slice + 1 < SLICES ? slice + 1 : 0",
+        ["fused_case"],
+    ),
+    "LAST_OWNERS = 6": ("fused_case.cu", "LAST_OWNERS = 5", ["fused_case"]),
     "lane - across + owner": ("fused_case.cu", "owner", ["fused_case"]),
     "row >= begin && row < end) sum += relu(second[i][j])": (
         "fused_case.cu",
