@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def _whole(minimum: int = 0) -> pa.Column:
     return pa.Column("int64", checks=pa.Check.ge(minimum))
 
 
-def _value_column(values: list[Value]) -> pa.Column:
+def _value_column(values: Sequence[Value]) -> pa.Column:
     kind: Any = str if any(isinstance(value, str) for value in values) else "int64"
     return pa.Column(kind, checks=pa.Check.isin(values))
 
@@ -281,6 +282,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of what models learn from: measured training rows inside the fences.
 
     Stages keep their times here, and builds what the compiler said of them: models may learn of it.
+    ``status`` tells times from those of ``slow`` rows, which are their first launch and no more.
     """
     return pa.DataFrameSchema(
         {
@@ -289,6 +291,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
             "gpu": _text(),
             **problem_schema(spec),
             **configuration_schema(spec),
+            "status": _value_column(MEASURED),
             "time_ms": _real(pa.Check.gt(0)),
             **build_schema(),
             **stage_schema(spec),

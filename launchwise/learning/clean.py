@@ -160,7 +160,7 @@ def _fenced(
         counts[scope] = _counted(measured, ~inside, spec)
     check_training(measured[keep], fold.train, fold.test, spec, "the sweeps")
     return (
-        measured[keep].drop(columns="status"),
+        measured[keep],
         pd.concat(gone, ignore_index=True).drop(columns=["status", *FACTS, *spec.stage_columns]),
         counts,
     )

@@ -103,7 +103,8 @@ class Recommender(ABC):
             Columns ``gpu``, the problem's and the configuration's (text or int64) and ``time_ms``
             (float64, ms); one row a measured configuration, from training cases only. Of a
             workload with stages also their times (``spec.stage_columns``: float64, ms, or NaN), and
-            of sweeps ``registers`` and ``spill_bytes`` of their builds (int64).
+            of sweeps ``status`` (``ok`` or ``slow``) and ``registers`` and ``spill_bytes`` of their
+            builds (int64).
         """
 
     @abstractmethod

@@ -55,7 +55,7 @@ def fitted(
         sweep = measurements(domain.spec, [{"n": sizes, "dtype": ["float32"], "order": [2]}])
         good = "omp_tile" if split == "few" else "block3d"
         sweep.loc[sweep["variant"] == good, "time_ms"] /= 10
-        columns = [*domain.spec.key_columns, "time_ms", *FACTS]
+        columns = [*domain.spec.key_columns, "status", "time_ms", *FACTS]
         pieces.append(sweep[columns].assign(split=split, fold=ALL))
         train = [{"gpu": GPU, "problem": {**ASKED, "n": n}} for n in sizes]
         folds.append({"split": split, "fold": ALL, "train": train, "test": []})

@@ -240,10 +240,13 @@ def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
         )
 
 
-def test_without_stages_training_rows_hold_keys_times_and_builds_alone(acoustic_spec: Spec) -> None:
+def test_without_stages_training_rows_hold_keys_status_times_and_builds_alone(
+    acoustic_spec: Spec,
+) -> None:
     rows = sweep(acoustic_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
     found = cleaned(acoustic_spec, rows, fold([64], []))
-    expected = ["split", "fold", *acoustic_spec.key_columns, "time_ms", "registers", "spill_bytes"]
+    told = ["status", "time_ms", "registers", "spill_bytes"]
+    expected = ["split", "fold", *acoustic_spec.key_columns, *told]
     assert list(found.training.columns) == expected == list(training_schema(acoustic_spec).columns)
 
 

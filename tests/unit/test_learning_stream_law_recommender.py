@@ -320,7 +320,7 @@ def test_training_reads_stage_times_from_its_file(
     path = tmp_path / "training.parquet"
     train = [{"gpu": "large", "problem": {**PROBLEM, "n": n}} for n in SIZES]
     folds = [{"split": "it", "fold": ALL, "train": train, "test": []}]
-    named = rows.assign(split="it", fold=ALL)
+    named = rows.assign(split="it", fold=ALL, status="ok")
     write_table(path, named, training_schema(domain.spec), {"folds": folds})
     entry, options = ModelEntry(kind=kind, title="x", trials=2), Search(folds=2)
     summary = train_model("mine", entry, domain, path, options, 7, tmp_path / "models")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from launchwise import space
+from launchwise.errors import UserError
 from launchwise.gpu import read_profile
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
@@ -112,6 +113,22 @@ def test_the_learnt_one_learns_what_the_cost_model_gets_wrong(
         for factor in (1, 3)
     )
     assert np.median(two.predict(test) / one.predict(test)) == pytest.approx(3, rel=0.01)
+
+
+def test_the_learnt_one_takes_no_first_launch_for_a_time(
+    domain: Domain, recorded: pd.DataFrame
+) -> None:
+    train, test = of(recorded, TRAINED), of(recorded, ASKED)
+    slow = np.arange(len(train)) % 3 == 0
+    planted = train.assign(
+        status=np.where(slow, "slow", "ok"),
+        time_ms=np.where(slow, 5 * train["time_ms"], train["time_ms"]),
+    )
+    right = recommender_class("learnt")(domain).fit(train[~slow].reset_index(drop=True))
+    found = recommender_class("learnt")(domain).fit(planted)
+    assert found.predict(test) == pytest.approx(right.predict(test))
+    with pytest.raises(UserError, match="slow ones alone"):
+        recommender_class("learnt")(domain).fit(planted[slow])
 
 
 # How errors are counted

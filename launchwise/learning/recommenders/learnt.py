@@ -23,6 +23,9 @@ class LearntRecommender(Recommender):
     configuration, from registers and spills of the build, and from what the estimate is made of:
     the share of each part. Where nothing like a row was in training, a tree's last leaf holds and
     the cost model carries the rest.
+
+    Rows that are ``slow`` are left out: the one launch that they were timed by was the first, which
+    fills caches, and whose kernels wait for the host where a run has several.
     """
 
     defaults: ClassVar[dict[str, Any]] = {
@@ -66,13 +69,16 @@ class LearntRecommender(Recommender):
         Raises
         ------
         UserError
-            When there are no rows.
+            When there are no rows, or ``slow`` ones alone.
         """
-        if measurements.empty:
-            raise UserError("training rows", "", "there are none")
+        timed = measurements
+        if "status" in measurements:
+            timed = measurements[measurements["status"] != "slow"].reset_index(drop=True)
+        if timed.empty:
+            raise UserError("training rows", "", "there are none, or slow ones alone")
         self._builds = BuildFacts.of(self.domain, measurements)
-        features, estimates = self._inputs(measurements)
-        target = np.log(measurements["time_ms"].to_numpy(dtype=float) / estimates)
+        features, estimates = self._inputs(timed)
+        target = np.log(timed["time_ms"].to_numpy(dtype=float) / estimates)
         self._booster = boosted(self.parameters, features, target, lambda_l2=self.parameters["l2"])
         return self
 
