@@ -19,6 +19,7 @@ from launchwise.cards import (
     Card,
     described_profile,
     read_cards,
+    tensor_share,
 )
 from launchwise.errors import UserError
 from launchwise.gpu import (
@@ -153,6 +154,9 @@ def test_the_shares_are_those_of_the_recorded_card() -> None:
     for key, share in FLOP_SHARES.items():
         reached = getattr(measured.ceilings, key) / card.figures[key]
         assert share == pytest.approx(reached, rel=0.02), key
+    for key in TENSOR_FIGURES:
+        reached = getattr(measured.ceilings, key) / card.figures[key]
+        assert tensor_share(measured.compute_capability) == pytest.approx(reached, rel=0.02), key
     assert pytest.approx(measured.ceilings.launch_overhead_us, rel=0.02) == LAUNCH_OVERHEAD_US
 
 
