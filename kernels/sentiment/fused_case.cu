@@ -1,6 +1,6 @@
 // Both layers and the sum over tokens in one launch. A warp has ROWS tokens and waits for no other:
 // a lane has a fourth of the rows and an eighth of the columns of both layers in registers, so that
-// with 24 rows each word that it reads serves 4.5 products. RESIDENT: the weights lie in shared memory,
+// with 24 rows each word that it reads serves 4.6 products. RESIDENT: the weights lie in shared memory,
 // blocks stay until all is done; or they come from the caches.
 // ROWS, WARPS, RESIDENT and LAST_ANSWERS are macros of the build.
 #include "pooled_warps.cuh"
