@@ -15,6 +15,7 @@ from pydantic import Field
 
 from launchwise.errors import UserError, unknown
 from launchwise.gpu import CORES_PER_SM, Ceilings, GpuProfile
+from launchwise.machine import tensor_share
 from launchwise.typed import Strict
 
 CARDS_FILE = "data/cards.csv"
@@ -69,15 +70,6 @@ FLOP_SHARES = {"float32_gflops": 0.939, "float64_gflops": 0.990}
 
 LAUNCH_OVERHEAD_US = 5.30
 """An empty kernel launched behind another; mostly the host's work, whatever the card is."""
-
-
-def tensor_share(capability: tuple[int, int]) -> float:
-    """Part of a card's dense tensor rates that its ``mma`` instructions reach.
-
-    Nearly all up to Ada (Sun et al. 2022); from Hopper on whole warp groups are needed for the
-    rest, and ``mma`` stays below two thirds (Luo et al. 2024): the recorded H200 reaches 65 %.
-    """
-    return 0.95 if capability < (9, 0) else 0.65
 
 
 class Card(Strict):

@@ -282,7 +282,8 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of what models learn from: measured training rows inside the fences.
 
     Stages keep their times here, and builds what the compiler said of them: models may learn of it.
-    ``status`` tells times from those of ``slow`` rows, which are their first launch and no more.
+    ``status`` tells times from those of ``slow`` rows, which are their first launch and no more (of
+    what the host drives, the shorter of two).
     """
     return pa.DataFrameSchema(
         {

@@ -43,7 +43,6 @@ def test_every_configuration_is_right(
     possible = configurations(load_spec(FOLDER), problem, gpu_facts(profile.model_dump()))
     variants = {each["variant"] for each in possible} - {"published"}
     assert {row["variant"] for row in verified} == variants
-    assert len(variants) == (4 if (rows, dtype) == (1000, "float64") else 5)
     assert max(row["max_error"] for row in verified) <= verified[0]["tolerance"]
 
 

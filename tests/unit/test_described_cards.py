@@ -19,7 +19,6 @@ from launchwise.cards import (
     Card,
     described_profile,
     read_cards,
-    tensor_share,
 )
 from launchwise.errors import UserError
 from launchwise.gpu import (
@@ -29,6 +28,7 @@ from launchwise.gpu import (
     read_profile,
     write_profile,
 )
+from launchwise.machine import tensor_share
 
 CARDS = read_cards(ROOT / CARDS_FILE)
 COMPLETE = sorted(name for name, card in CARDS.items() if not card.missing)
