@@ -10,6 +10,7 @@ import pandas as pd
 from launchwise.report import (
     acoustic,
     goals,
+    gpus,
     granger,
     models,
     occupancy,
@@ -55,7 +56,7 @@ def report(
     """
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
     made = [Section("answers", "Answers", [], [overview.answer(study) for study in studies])]
-    made.append(overview.gpus(profiles))
+    made.append(gpus.section(profiles))
     if (times := predictions.overall(studies)) is not None:
         made.append(times)
     made += [_study(study, published.get(study.name, {})) for study in studies]

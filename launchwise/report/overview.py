@@ -1,4 +1,4 @@
-"""The parts of the page outside a study's details: the answer, the GPUs, the provenance."""
+"""The parts of the page outside a study's details: the answer and the provenance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from launchwise.gpu import GpuProfile
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import figures, models, trust, wording
 from launchwise.report.blocks import (
@@ -164,48 +163,6 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
         ],
         answers=answers,
     )
-
-
-ATTRIBUTES = (
-    ("device", "", lambda p: p.device_name),
-    ("compute capability", "", lambda p: ".".join(map(str, p.compute_capability))),
-    ("SMs used", "of the card's", lambda p: f"{p.sms} of {p.whole_card_sms}"),
-    ("CUDA cores", "", lambda p: wording.count(p.cores)),
-    ("SM clock", "MHz", lambda p: wording.number(p.clock_mhz, 4)),
-    ("memory", "GB", lambda p: wording.number(p.memory_bytes / 1e9)),
-    ("memory bandwidth, theoretical", "GB/s", lambda p: wording.number(p.memory_bandwidth_gbs, 4)),
-    (
-        "copy bandwidth, measured",
-        "GB/s",
-        lambda p: wording.number(p.ceilings.copy_bandwidth_gbs, 4),
-    ),
-    ("launch overhead, measured", "µs", lambda p: wording.number(p.ceilings.launch_overhead_us)),
-    ("L2 cache", "MB", lambda p: wording.number(p.l2_bytes / 2**20)),
-    ("shared memory per SM", "KB", lambda p: wording.number(p.shared_per_sm_bytes / 2**10)),
-    ("registers per SM", "", lambda p: wording.count(p.registers_per_sm)),
-    ("driver / CUDA", "", lambda p: f"{p.driver} / {p.toolkit}"),
-)
-
-
-def gpus(profiles: Mapping[str, GpuProfile]) -> Section:
-    """What the GPUs are and what they were measured to reach."""
-    columns = [Column("attribute", number=False), *(Column(name) for name in profiles)]
-    rows = [
-        [f"{title} ({unit})" if unit else title, *(read(profile) for profile in profiles.values())]
-        for title, unit, read in ATTRIBUTES
-    ]
-    found: list[Block] = [table("GPUs: attributes and measured ceilings", columns, rows)]
-    by_card: dict[str, list[str]] = {}
-    for name, profile in profiles.items():
-        by_card.setdefault(profile.card_model, []).append(name)
-    for names in by_card.values():
-        if len(names) > 1:
-            found.append(
-                Text(
-                    f"{wording.listed(names)} are one model of card, used whole or in part.", "note"
-                )
-            )
-    return Section("gpus", "GPUs", found)
 
 
 def provenance(run: Run, studies: Sequence[StudyData]) -> Section:

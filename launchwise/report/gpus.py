@@ -1,0 +1,72 @@
+"""The GPUs of a report: what they are, and what they were measured to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from launchwise.gpu import Ceilings, GpuProfile
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
+
+UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
+"""How the name of a ceiling ends -> unit in which it is shown, and how many of its own that is."""
+
+ATTRIBUTES = (
+    ("device", "", lambda p: p.device_name),
+    ("compute capability", "", lambda p: ".".join(map(str, p.compute_capability))),
+    ("SMs used", "of the card's", lambda p: f"{p.sms} of {p.whole_card_sms}"),
+    ("CUDA cores", "", lambda p: wording.count(p.cores)),
+    ("SM clock", "MHz", lambda p: wording.number(p.clock_mhz, 4)),
+    ("memory", "GB", lambda p: wording.number(p.memory_bytes / 1e9)),
+    ("memory bandwidth, theoretical", "GB/s", lambda p: wording.number(p.memory_bandwidth_gbs, 4)),
+    (
+        "copy bandwidth, measured",
+        "GB/s",
+        lambda p: wording.number(p.ceilings.copy_bandwidth_gbs, 4),
+    ),
+    ("launch overhead, measured", "µs", lambda p: wording.number(p.ceilings.launch_overhead_us)),
+    ("L2 cache", "MB", lambda p: wording.number(p.l2_bytes / 2**20)),
+    ("shared memory per SM", "KB", lambda p: wording.number(p.shared_per_sm_bytes / 2**10)),
+    ("registers per SM", "", lambda p: wording.count(p.registers_per_sm)),
+    ("driver / CUDA", "", lambda p: f"{p.driver} / {p.toolkit}"),
+)
+
+
+def section(profiles: Mapping[str, GpuProfile]) -> Section:
+    """What the GPUs are and what they were measured to reach."""
+    columns = [Column("attribute", number=False), *(Column(name) for name in profiles)]
+    rows = [
+        [f"{title} ({unit})" if unit else title, *(read(profile) for profile in profiles.values())]
+        for title, unit, read in ATTRIBUTES
+    ]
+    found: list[Block] = [table("GPUs: attributes and measured ceilings", columns, rows)]
+    found += _micro_benchmarks(profiles)
+    by_card: dict[str, list[str]] = {}
+    for name, profile in profiles.items():
+        by_card.setdefault(profile.card_model, []).append(name)
+    for names in by_card.values():
+        if len(names) > 1:
+            found.append(
+                Text(
+                    f"{wording.listed(names)} are one model of card, used whole or in part.", "note"
+                )
+            )
+    return Section("gpus", "GPUs", found)
+
+
+def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
+    """All that cost models stand on; nothing where no GPU was measured for more than the first."""
+    rows = []
+    for name, field in Ceilings.model_fields.items():
+        values = [getattr(profile.ceilings, name) for profile in profiles.values()]
+        if all(value is None for value in values):
+            continue
+        title, _, ending = name.rpartition("_")
+        unit, own = UNITS[ending]
+        told = [wording.number(None if value is None else value / own, 4) for value in values]
+        rows.append([f"{title.replace('_', ' ')} ({unit})", field.description or "", *told])
+    if len(rows) <= sum(field.is_required() for field in Ceilings.model_fields.values()):
+        return []
+    columns = [Column("what", number=False), Column("of", number=False)]
+    columns += [Column(name) for name in profiles]
+    return [Fold("Micro-benchmarks", [table("What each GPU reaches", columns, rows)])]
