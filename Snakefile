@@ -1,7 +1,7 @@
 # launchwise: measure launch parameters, learn from them, recommend them.
 # Each stage is one file in rules/; `snakemake --list` names every target.
-from launchwise.cluster import Cluster
-from launchwise.workflow import (
+from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.plan import (
     architectures,
     code,
     described_cards,

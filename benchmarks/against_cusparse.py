@@ -24,15 +24,15 @@ from typing import Any
 import cupy
 import numpy as np
 
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import write_json
 from launchwise.cuda.solving import open_solver
 from launchwise.measuring.cards import cards
-from launchwise.provenance import commit, now, versions
-from launchwise.storage import write_json
 from launchwise.tridiagonal.accuracy import allowed_error, backward_error
 from launchwise.tridiagonal.launches import Arrays
 from launchwise.tridiagonal.plan import Choice, remaining_rows
 from launchwise.tridiagonal.solver import DeviceArray
-from launchwise.workload import Sequence
+from launchwise.workloads.workload import Sequence
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = [10**4, 10**5, 10**6, 10**7, 10**8]

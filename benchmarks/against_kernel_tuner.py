@@ -41,18 +41,18 @@ from typing import Any
 import numpy as np
 import yaml
 
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import write_json
+from launchwise.experiment.settings import Method, Repeats
 from launchwise.measuring.cards import cards, free_card
 from launchwise.measuring.journal import Journal, read_journal
-from launchwise.measuring.parts import Alongside
+from launchwise.measuring.kernel_bundles import Alongside
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard, seconds_of
-from launchwise.provenance import commit, now, versions
-from launchwise.schemas import MEASURED
-from launchwise.settings import Method, Repeats
-from launchwise.space import configurations
-from launchwise.spec import Spec, load_spec
-from launchwise.storage import write_json
-from launchwise.workload import builds_in_order, load_workload
+from launchwise.tables.schemas import MEASURED
+from launchwise.workloads.space import configurations
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import builds_in_order, load_workload
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 7

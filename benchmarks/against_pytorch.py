@@ -26,17 +26,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import write_json
 from launchwise.cuda.device import CudaDevice
-from launchwise.gpu import read_profile
+from launchwise.gpus.profile import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
-from launchwise.provenance import commit, now, versions
 from launchwise.sentiment.launches import Batch, Choice, Pipeline, Weights
 from launchwise.sentiment.network import SHAPES, Network, Trained, accuracy, logits
-from launchwise.space import Configuration, Narrowing, Problem, configurations, gpu_facts
-from launchwise.spec import load_spec
-from launchwise.storage import write_json
-from launchwise.workload import Allocations, HostRun, load_workload
+from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations, gpu_facts
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import Allocations, HostRun, load_workload
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "kernels" / "sentiment"

@@ -21,9 +21,9 @@ from typing import Any
 
 import yaml
 
-from launchwise.gpu import read_profile, write_profile
-from launchwise.provenance import commit, now, versions
-from launchwise.storage import write_json
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import write_json
+from launchwise.gpus.profile import read_profile, write_profile
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("Snakefile", "rules", "scripts", "launchwise", "kernels", "report", "data/published")

@@ -16,13 +16,13 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.gpu import read_profile
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import write_json
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
-from launchwise.provenance import commit, now, versions
-from launchwise.spec import load_spec
-from launchwise.storage import write_json
+from launchwise.workloads.spec import load_spec
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "data" / "recorded" / "h200"

@@ -23,11 +23,11 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
-from launchwise.provenance import commit, now, versions
-from launchwise.spec import load_spec
-from launchwise.storage import write_json
-from launchwise.tables import read_facts
+from launchwise.tables.files import read_facts
+from launchwise.workloads.spec import load_spec
 
 ROOT = Path(__file__).resolve().parents[1]
 PROBLEMS = [

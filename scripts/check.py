@@ -3,11 +3,11 @@
 import socket
 from typing import TYPE_CHECKING
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
+from launchwise.base.provenance import now
+from launchwise.base.scripting import running
+from launchwise.base.storage import write_json
 from launchwise.measuring.ready import check_machine
-from launchwise.provenance import now
-from launchwise.scripting import running
-from launchwise.storage import write_json
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

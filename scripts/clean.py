@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from launchwise.base.scripting import log, running
+from launchwise.experiment.settings import Fences
 from launchwise.learning.clean import clean
 from launchwise.learning.splits import read_folds
-from launchwise.schemas import measurement_schema, removed_schema, training_schema
-from launchwise.scripting import log, running
-from launchwise.settings import Fences
-from launchwise.spec import load_spec
-from launchwise.tables import read_table, write_table
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import measurement_schema, removed_schema, training_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from launchwise.base.scripting import running
 from launchwise.measuring.compile import compile_bundle
-from launchwise.scripting import running
-from launchwise.spec import load_spec
-from launchwise.workload import builds_in_order, load_workload
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

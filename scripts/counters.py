@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from launchwise.errors import UserError
-from launchwise.gpu import GpuProfile, read_profile
+from launchwise.base.errors import UserError
+from launchwise.base.provenance import commit, now
+from launchwise.base.scripting import log, running
+from launchwise.experiment.settings import Study
+from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import free_card, selects
 from launchwise.measuring.counters import fastest_by, read_counters
-from launchwise.provenance import commit, now
-from launchwise.schemas import MEASURED, counters_schema, measurement_schema
-from launchwise.scripting import log, running
-from launchwise.settings import Study
-from launchwise.spec import Spec, load_spec
-from launchwise.tables import read_table, write_table
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import MEASURED, counters_schema, measurement_schema
+from launchwise.workloads.spec import Spec, load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

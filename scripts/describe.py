@@ -6,12 +6,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from launchwise.errors import UserError
-from launchwise.gpu import GpuProfile, write_profile
+from launchwise.base.errors import UserError
+from launchwise.base.scripting import log, running
+from launchwise.base.typed import validated
+from launchwise.experiment.settings import Gpu
+from launchwise.gpus.profile import GpuProfile, write_profile
 from launchwise.measuring.cards import free_card, selects
-from launchwise.scripting import log, running
-from launchwise.settings import Gpu
-from launchwise.typed import validated
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from launchwise.cards import described_profile, read_cards
-from launchwise.gpu import write_profile
-from launchwise.scripting import running
+from launchwise.base.scripting import running
+from launchwise.gpus.datasheets import described_profile, read_cards
+from launchwise.gpus.profile import write_profile
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

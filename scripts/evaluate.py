@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.gpu import read_profile
+from launchwise.base.scripting import running
+from launchwise.base.storage import write_json
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.evaluate import Truth, evaluate, summarise
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.learning.splits import read_folds
-from launchwise.schemas import evaluation_schema, measurement_schema, recommendation_schema
-from launchwise.scripting import running
-from launchwise.spec import load_spec
-from launchwise.storage import write_json
-from launchwise.tables import read_facts, read_table, write_table
+from launchwise.tables.files import read_facts, read_table, write_table
+from launchwise.tables.schemas import evaluation_schema, measurement_schema, recommendation_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

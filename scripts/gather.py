@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from launchwise.base.scripting import running
 from launchwise.measuring.rows import check_one_way
-from launchwise.schemas import measurement_schema
-from launchwise.scripting import running
-from launchwise.spec import load_spec
-from launchwise.tables import read_facts, read_table, write_table
+from launchwise.tables.files import read_facts, read_table, write_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

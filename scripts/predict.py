@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from launchwise.gpu import read_profile
+from launchwise.base.scripting import log, running
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import read_folds
 from launchwise.learning.unmeasured import fitted_predictors, predict_unmeasured
-from launchwise.schemas import measurement_schema, unmeasured_schema
-from launchwise.scripting import log, running
-from launchwise.spec import load_spec
-from launchwise.tables import read_table, write_table
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import measurement_schema, unmeasured_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from launchwise.gpu import read_profile
+from launchwise.base.scripting import log, running
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.recommending import recommend_baselines, recommend_model
 from launchwise.learning.splits import read_folds
-from launchwise.schemas import recommendation_schema
-from launchwise.scripting import log, running
-from launchwise.spec import load_spec
-from launchwise.tables import write_table
+from launchwise.tables.files import write_table
+from launchwise.tables.schemas import recommendation_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

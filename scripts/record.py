@@ -4,11 +4,11 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.schemas import measurement_schema
-from launchwise.scripting import running
-from launchwise.spec import load_spec
-from launchwise.storage import write_json
-from launchwise.tables import read_facts, read_table, write_table
+from launchwise.base.scripting import running
+from launchwise.base.storage import write_json
+from launchwise.tables.files import read_facts, read_table, write_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

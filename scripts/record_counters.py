@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launchwise.schemas import counters_schema
-from launchwise.scripting import running
-from launchwise.spec import load_spec
-from launchwise.tables import read_facts, read_table, write_table
+from launchwise.base.scripting import running
+from launchwise.tables.files import read_facts, read_table, write_table
+from launchwise.tables.schemas import counters_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -4,13 +4,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
+from launchwise.base.scripting import running
+from launchwise.base.storage import whole_file
 from launchwise.measuring.rows import check_one_way
-from launchwise.schemas import measurement_schema
-from launchwise.scripting import running
-from launchwise.spec import load_spec
-from launchwise.storage import whole_file
-from launchwise.tables import read_table
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from launchwise.gpu import read_profile, write_profile
-from launchwise.scripting import running
+from launchwise.base.scripting import running
+from launchwise.gpus.profile import read_profile, write_profile
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

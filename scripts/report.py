@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.provenance import commit, now, versions
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.scripting import log, running
+from launchwise.base.storage import digest, write_text
+from launchwise.experiment.settings import ModelEntry, Study
 from launchwise.report.assemble import configuration_summary, model_summary, report
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyFiles, read_study
-from launchwise.scripting import log, running
-from launchwise.settings import ModelEntry, Study
-from launchwise.storage import digest, write_text
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

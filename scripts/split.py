@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from launchwise.gpu import read_profile
+from launchwise.base.scripting import running
+from launchwise.base.storage import write_json
+from launchwise.experiment.settings import Split
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.splits import make_splits
-from launchwise.schemas import measurement_schema
-from launchwise.scripting import running
-from launchwise.settings import Split
-from launchwise.spec import load_spec
-from launchwise.storage import write_json
-from launchwise.tables import read_table
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -8,28 +8,28 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.gpu import GpuProfile, read_profile
-from launchwise.machine import Fastest
+from launchwise.base.provenance import commit, versions
+from launchwise.base.scripting import log, running
+from launchwise.base.storage import digest
+from launchwise.experiment.settings import Method
+from launchwise.gpus.machine import Fastest
+from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
-from launchwise.measuring.claims import Claims
 from launchwise.measuring.compile import Compiler
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.parts import Alongside, Beforehand
+from launchwise.measuring.kernel_bundles import Alongside, Beforehand
+from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
-from launchwise.provenance import commit, versions
-from launchwise.schemas import measurement_schema
-from launchwise.scripting import log, running
-from launchwise.settings import Method
-from launchwise.space import Block, Configuration, Problem, gpu_facts, narrowings
-from launchwise.spec import Spec, load_spec
-from launchwise.storage import digest
-from launchwise.tables import write_table
-from launchwise.workload import builds_in_order, load_workload
+from launchwise.tables.files import write_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.space import Block, Configuration, Problem, gpu_facts, narrowings
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

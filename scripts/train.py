@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.gpu import read_profile
+from launchwise.base.scripting import log, running
+from launchwise.experiment.settings import ModelEntry, Search
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.training import train_model
-from launchwise.scripting import log, running
-from launchwise.settings import ModelEntry, Search
-from launchwise.spec import load_spec
+from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from launchwise.spec import Spec, load_spec
+from launchwise.workloads.spec import Spec, load_spec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.builds import Build
-from launchwise.space import launch as launch_shape
-from launchwise.spec import Spec
-from launchwise.workload import Buffer, Device, Finding, Launch, Session, Workload
+from launchwise.workloads.builds import Build
+from launchwise.workloads.space import launch as launch_shape
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import Buffer, Device, Finding, Launch, Session, Workload
 
 SPACING_M = 10.0
 VELOCITY_MS = (1500.0, 4500.0)
@@ -118,7 +118,7 @@ class Acoustic(Workload):
         self._checked: set[tuple[int, str]] = set()
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workload.Workload.build`."""
+        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         real = "float" if problem["dtype"] == "float32" else "double"
         order, n = int(problem["order"]), int(problem["n"])
         suffix = "f" if real == "float" else ""
@@ -135,7 +135,7 @@ class Acoustic(Workload):
         return Build.of(self.spec.variants[configuration["variant"]].source, defines)
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """See :meth:`launchwise.workload.Workload.check_builds`."""
+        """See :meth:`launchwise.workloads.workload.Workload.check_builds`."""
         return [check_build(str(problem["dtype"]))]
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
@@ -168,7 +168,7 @@ class Acoustic(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> AcousticSession:
-        """See :meth:`launchwise.workload.Workload.open`."""
+        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         padding = int(str(layout))
         small = int(problem["n"]) <= NUMPY_LIMIT
         return AcousticSession(self, device, problem, padding, seed, numpy_reference=small)
@@ -272,7 +272,7 @@ class AcousticSession(Session):
         return whole[inner, inner, inner]
 
     def launch(self, configuration: Mapping[str, Any]) -> Launch:
-        """See :meth:`launchwise.workload.Session.launch`."""
+        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         kind = self.workload.spec.build_choice(configuration)
         if kind not in self._builds:
             self._builds[kind] = self.workload.build(self.problem, configuration)
@@ -296,7 +296,7 @@ class AcousticSession(Session):
         self.device.fill_bytes(self.u_new, 0xFF)
 
     def check(self) -> Finding:
-        """See :meth:`launchwise.workload.Session.check`."""
+        """See :meth:`launchwise.workloads.workload.Session.check`."""
         self.device.fill_bytes(self.findings, 0)
         self._run(
             "compare",

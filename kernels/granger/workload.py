@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.builds import Build
-from launchwise.space import launch as launch_shape
-from launchwise.spec import Spec
-from launchwise.workload import Allocations, Buffer, Device, Finding, Launch, Session, Workload
+from launchwise.workloads.builds import Build
+from launchwise.workloads.space import launch as launch_shape
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import (
+    Allocations,
+    Buffer,
+    Device,
+    Finding,
+    Launch,
+    Session,
+    Workload,
+)
 
 SIDE_BY_SIDE = ("interleaved", "fused_r")
 """Variants for which all regressions lie side by side, element by element."""
@@ -66,12 +74,12 @@ class Granger(Workload):
         self._checked: set[str] = set()
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workload.Workload.build`."""
+        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         source = self.spec.variants[configuration["variant"]].source
         return Build.of(source, real(str(problem["dtype"])))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """See :meth:`launchwise.workload.Workload.check_builds`."""
+        """See :meth:`launchwise.workloads.workload.Workload.check_builds`."""
         return [check_build(str(problem["dtype"]))]
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
@@ -99,7 +107,7 @@ class Granger(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> GrangerSession:
-        """See :meth:`launchwise.workload.Workload.open`."""
+        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return GrangerSession(self, device, problem, bool(layout), seed)
 
 
@@ -180,7 +188,7 @@ class GrangerSession(Session):
         return np.moveaxis(found, 2, 0) if self._side_by_side else found
 
     def launch(self, configuration: Mapping[str, Any]) -> Launch:
-        """See :meth:`launchwise.workload.Session.launch`."""
+        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         spec = self.workload.spec
         build = self.workload.build(self.problem, configuration)
         block, grid = launch_shape(spec, self.problem, configuration)
@@ -194,7 +202,7 @@ class GrangerSession(Session):
         self._fill(self._x, self.rows * self.cols, 0, self.rows)
 
     def check(self) -> Finding:
-        """See :meth:`launchwise.workload.Session.check`: coefficients against the reference."""
+        """See :meth:`check`: coefficients against the reference."""
         allowed = ROUNDING * float(np.finfo(self._dtype).eps)
         found = self._down(self._b, self.cols, 1)[..., 0]
         if not np.isfinite(found).all():

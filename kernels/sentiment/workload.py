@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.builds import Build
 from launchwise.sentiment.launches import (
     LOGITS_BYTES,
     Batch,
@@ -22,8 +21,9 @@ from launchwise.sentiment.launches import (
 from launchwise.sentiment.network import CLASSES, EMBEDDING, SHAPES, Trained, logits, read_trained
 from launchwise.sentiment.reviews import drawn
 from launchwise.sentiment.streaming import HostBatch, StreamedRun
-from launchwise.spec import Spec
-from launchwise.workload import (
+from launchwise.workloads.builds import Build
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import (
     Allocations,
     Device,
     Finding,
@@ -57,12 +57,12 @@ class Sentiment(Workload):
         return read_trained(self.folder / "network.npz")
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workload.Workload.build`."""
+        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         # Launch tunables are no part of it, and not always there.
         return build(Choice.of({**vars(Choice("")), **configuration}), str(problem["given"]))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """See :meth:`launchwise.workload.Workload.check_builds`."""
+        """See :meth:`launchwise.workloads.workload.Workload.check_builds`."""
         return [CHECK]
 
     def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
@@ -89,7 +89,7 @@ class Sentiment(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> SentimentSession:
-        """See :meth:`launchwise.workload.Workload.open`."""
+        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return SentimentSession(self, device, problem, seed)
 
 
@@ -179,7 +179,7 @@ class SentimentSession(Session):
         return HostBatch(*arrays)
 
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
-        """See :meth:`launchwise.workload.Session.launch`."""
+        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         self._forget()
         choice = Choice.of(configuration)
         self._tolerance = LOOSER.get(choice.variant, TOLERANCE)
@@ -210,7 +210,7 @@ class SentimentSession(Session):
             self._running = None
 
     def stages(self, work: Runnable) -> dict[str, float]:
-        """See :meth:`launchwise.workload.Session.stages`: set-up, copies and kernels apart."""
+        """See :meth:`stages`: set-up, copies and kernels apart."""
         setup = {"setup": self._setup_ms}
         if isinstance(work, StreamedRun):
             return setup | work.staged()
@@ -229,7 +229,7 @@ class SentimentSession(Session):
             self._running.poison()
 
     def check(self) -> Finding:
-        """See :meth:`launchwise.workload.Session.check`: logits against the float64 reference."""
+        """See :meth:`check`: logits against the float64 reference."""
         found = np.empty(self.expected.shape, np.float32)
         if self._host is not None:
             found[:] = self._host.logits

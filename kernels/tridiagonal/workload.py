@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.builds import Build
-from launchwise.spec import Spec
 from launchwise.tridiagonal.accuracy import allowed_error, backward_error
 from launchwise.tridiagonal.host import HostArrays, HostSolution
 from launchwise.tridiagonal.launches import Arrays, DeviceSolution, build
 from launchwise.tridiagonal.plan import INNER_LAYOUTS, Choice
-from launchwise.workload import (
+from launchwise.workloads.builds import Build
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import (
     Allocations,
     Device,
     Finding,
@@ -60,7 +60,7 @@ class Tridiagonal(Workload):
         self._checked: set[str] = set()
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
-        """See :meth:`launchwise.workload.Workload.build`."""
+        """See :meth:`launchwise.workloads.workload.Workload.build`."""
         return build(str(configuration["variant"]), np.dtype(str(problem["dtype"])))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
@@ -107,7 +107,7 @@ class Tridiagonal(Workload):
     def open(
         self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
     ) -> TridiagonalSession:
-        """See :meth:`launchwise.workload.Workload.open`."""
+        """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return TridiagonalSession(self, device, problem, int(str(layout)), seed)
 
 
@@ -188,7 +188,7 @@ class TridiagonalSession(Session):
         return float(found[0])
 
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
-        """See :meth:`launchwise.workload.Session.launch`."""
+        """See :meth:`launchwise.workloads.workload.Session.launch`."""
         self._forget()
         choice = Choice.of(configuration)
         solution = DeviceSolution.chosen(self.device, self.dtype, self.rows, choice)
@@ -206,7 +206,7 @@ class TridiagonalSession(Session):
             self._solution = None
 
     def stages(self, work: Runnable) -> dict[str, float]:
-        """See :meth:`launchwise.workload.Session.stages`."""
+        """See :meth:`launchwise.workloads.workload.Session.stages`."""
         if isinstance(work, HostSolution):
             return work.staged()
         assert not isinstance(work, HostRun)
@@ -231,7 +231,7 @@ class TridiagonalSession(Session):
             self._host.x.view(np.uint8)[:] = 0xFF
 
     def check(self) -> Finding:
-        """See :meth:`launchwise.workload.Session.check`: the normwise backward error."""
+        """See :meth:`launchwise.workloads.workload.Session.check`: the normwise backward error."""
         if self._host is not None:
             # What counts is what the host got, not what is still on the device.
             self.device.upload(self.x, self._host.x)

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from launchwise.base.errors import UserError
 from launchwise.cuda import ceilings_host, ceilings_latencies, ceilings_rates
 from launchwise.cuda.ceilings_timing import Benchmark, Kernels, Unmeasured
-from launchwise.errors import UserError
-from launchwise.gpu import Ceilings
+from launchwise.gpus.profile import Ceilings
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 
 if TYPE_CHECKING:

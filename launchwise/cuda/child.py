@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from launchwise.errors import UserError
-from launchwise.machine import Fastest
-from launchwise.measuring.control import Watched
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import Method
+from launchwise.gpus.machine import Fastest
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
+from launchwise.measuring.reference_kernel import Watched
 from launchwise.measuring.serving import Task, serve
-from launchwise.settings import Method
-from launchwise.spec import load_spec
-from launchwise.workload import load_workload
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import load_workload
 
 PR_SET_PDEATHSIG = 1
 

@@ -17,10 +17,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.measuring.serving import problem_seed
-from launchwise.spec import load_spec
-from launchwise.workload import Device, HostRun, Launch, Runnable, Session, load_workload
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import Device, HostRun, Launch, Runnable, Session, load_workload
 
 
 class Recorded:

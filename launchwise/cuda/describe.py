@@ -10,12 +10,12 @@ from typing import Any
 
 import pycuda.driver as cuda
 
+from launchwise.base.errors import UserError
+from launchwise.base.provenance import commit, now
 from launchwise.cuda.ceilings import HERE, measured_ceilings, translation_unit
 from launchwise.cuda.device import CudaDevice
-from launchwise.errors import UserError
-from launchwise.gpu import CORES_PER_SM, GpuProfile
+from launchwise.gpus.profile import CORES_PER_SM, GpuProfile
 from launchwise.measuring.compile import compile_unit, nvcc_release
-from launchwise.provenance import commit, now
 
 
 def describe(job: dict[str, Any]) -> GpuProfile:

@@ -15,14 +15,14 @@ os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 
 import pycuda.driver as cuda
 
+from launchwise.base.errors import UserError
 from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
 from launchwise.cuda.slices import STATIC_LIMIT, enter_slice, resident_blocks
-from launchwise.errors import UserError
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
 from launchwise.measuring.timing import Repeated
-from launchwise.workload import Buffer, Launch
+from launchwise.workloads.workload import Buffer, Launch
 
 FLUSH_FACTOR = 2
 
@@ -107,15 +107,15 @@ class CudaDevice:
         self.context.pop()
 
     def allocate(self, nbytes: int) -> CudaBuffer:
-        """See :class:`launchwise.workload.Device`; raises OutOfMemory."""
+        """See :class:`launchwise.workloads.workload.Device`; raises OutOfMemory."""
         return CudaBuffer(nbytes)
 
     def release(self, buffer: Buffer) -> None:
-        """See :class:`launchwise.workload.Device`."""
+        """See :class:`launchwise.workloads.workload.Device`."""
         buffer.allocation.free()  # type: ignore[attr-defined]
 
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
-        """See :class:`launchwise.workload.Device`."""
+        """See :class:`launchwise.workloads.workload.Device`."""
         pointer = buffer.allocation  # type: ignore[attr-defined]
         if buffer.nbytes % 4 == 0:
             cuda.memset_d32_async(pointer, value * 0x01010101, buffer.nbytes // 4)
@@ -123,11 +123,11 @@ class CudaDevice:
             cuda.memset_d8_async(pointer, value, buffer.nbytes)
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> CudaPart:
-        """See :class:`launchwise.workload.Device`."""
+        """See :class:`launchwise.workloads.workload.Device`."""
         return CudaPart(buffer, offset, nbytes)
 
     def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """See :class:`launchwise.workload.Device`."""
+        """See :class:`launchwise.workloads.workload.Device`."""
         to = buffer.allocation  # type: ignore[attr-defined]
         if stream is None:
             cuda.memcpy_htod(to, np.ascontiguousarray(array))
@@ -135,7 +135,7 @@ class CudaDevice:
             cuda.memcpy_htod_async(to, array, stream)
 
     def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """See :class:`launchwise.workload.Device`; raises LaunchFailed for what came before."""
+        """See :class:`Device`; raises LaunchFailed for what came before."""
         source = buffer.allocation  # type: ignore[attr-defined]
         try:
             if stream is None:
@@ -146,19 +146,19 @@ class CudaDevice:
             raise self._failed(error) from error
 
     def page_locked(self, nbytes: int) -> np.ndarray:
-        """See :class:`launchwise.workload.Device`."""
+        """See :class:`launchwise.workloads.workload.Device`."""
         return cuda.pagelocked_empty(nbytes, np.uint8)
 
     def stream(self) -> Any:
-        """See :class:`launchwise.workload.Device`."""
+        """See :class:`launchwise.workloads.workload.Device`."""
         return cuda.Stream()
 
     def event(self, stream: Any = None) -> Any:
-        """See :class:`launchwise.workload.Device`."""
+        """See :class:`launchwise.workloads.workload.Device`."""
         return cuda.Event().record(stream)
 
     def elapsed_ms(self, begin: Any, end: Any) -> float:
-        """See :class:`launchwise.workload.Device`; raises LaunchFailed for what came before."""
+        """See :class:`Device`; raises LaunchFailed for what came before."""
         try:
             end.synchronize()
             return float(end.time_since(begin))
@@ -166,7 +166,7 @@ class CudaDevice:
             raise self._failed(error) from error
 
     def synchronize(self) -> None:
-        """See :class:`launchwise.workload.Device`; raises LaunchFailed for what came before."""
+        """See :class:`Device`; raises LaunchFailed for what came before."""
         try:
             cuda.Context.synchronize()
         except cuda.Error as error:
@@ -192,7 +192,7 @@ class CudaDevice:
         return self._functions[symbol]
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
-        """See :class:`launchwise.workload.Device`; raises LaunchFailed when it is refused."""
+        """See :class:`Device`; raises LaunchFailed when it is refused."""
         self._ready(launch)(stream)
 
     def _ready(self, work: OnDevice) -> Callable[[Any], None]:
@@ -267,7 +267,7 @@ class CudaDevice:
         return Repeated([each / launches for each in times], "graph", launches)
 
     def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> CapturedGraph:
-        """See :class:`launchwise.workload.Device`; LaunchFailed where it cannot be captured."""
+        """See :class:`Device`; LaunchFailed where it cannot be captured."""
         try:
             return self._own_graphs().capture(queue, list(streams))
         except GraphsMissing as error:

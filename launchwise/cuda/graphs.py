@@ -25,7 +25,7 @@ def ask(result: tuple[Any, ...]) -> Any:
 
 
 class CapturedGraph:
-    """Work that was captured once: see :class:`launchwise.workload.Captured`."""
+    """Work that was captured once: see :class:`launchwise.workloads.workload.Captured`."""
 
     def __init__(self, driver: Any, executable: Any, stream: Any) -> None:
         self._driver = driver

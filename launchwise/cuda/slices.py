@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 
 
 def enter_slice(sms: int) -> int:

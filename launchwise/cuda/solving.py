@@ -12,12 +12,12 @@ import numpy as np
 import pycuda.driver as cuda
 
 from launchwise.cuda.device import CudaDevice
-from launchwise.gpu import read_profile
+from launchwise.gpus.profile import read_profile
 from launchwise.measuring.compile import compile_bundle, fingerprint, nvcc_release
-from launchwise.spec import load_spec
 from launchwise.tridiagonal.launches import LAYOUTS, build
 from launchwise.tridiagonal.plan import Choice
 from launchwise.tridiagonal.solver import Problem, Solver, recommended, usual_choice
+from launchwise.workloads.spec import load_spec
 
 FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "tridiagonal"
 

@@ -20,7 +20,12 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from launchwise.cost import (
+from launchwise.base.errors import UserError
+from launchwise.gpus.machine import ARITHMETIC, BLOCKS_A_SM, Machine
+from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.features import of_gpus
+from launchwise.learning.vectors import Columns
+from launchwise.workloads.cost import (
     COST_FILE,
     LEAST,
     RESIDENT,
@@ -32,13 +37,8 @@ from launchwise.cost import (
     least_us,
     plain_cost,
 )
-from launchwise.errors import UserError
-from launchwise.gpu import GpuProfile
-from launchwise.learning.features import of_gpus
-from launchwise.learning.vectors import Columns
-from launchwise.machine import ARITHMETIC, BLOCKS_A_SM, Machine
-from launchwise.space import gpu_facts
-from launchwise.spec import Spec
+from launchwise.workloads.space import gpu_facts
+from launchwise.workloads.spec import Spec
 
 SHARPNESS = 3.0
 """p of the norm: 1 would add all resources, infinity take the slowest alone."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.errors import UserError
-from launchwise.storage import write_text
+from launchwise.base.errors import UserError
+from launchwise.base.storage import write_text
 
 OPTIONS = MappingProxyType(
     {

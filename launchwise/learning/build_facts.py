@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json, write_json
 from launchwise.learning.features import Domain
-from launchwise.storage import read_json, write_json
 
 FACTS = ("registers", "spill_bytes")
 """Registers of a thread, and bytes of local memory that it spills into, of a run's main kernel."""

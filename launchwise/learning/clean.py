@@ -22,13 +22,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError
-from launchwise.fences import FEWEST, quartile_fences
+from launchwise.base.errors import UserError
+from launchwise.base.tukey import FEWEST, quartile_fences
+from launchwise.experiment.settings import Fences
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.splits import Case, Fold, among, case_codes, case_columns
-from launchwise.schemas import MEASURED
-from launchwise.settings import Fences
-from launchwise.spec import Spec
+from launchwise.tables.schemas import MEASURED
+from launchwise.workloads.spec import Spec
 
 Scope = Literal["problem", "global"]
 SCOPES: tuple[Scope, ...] = ("problem", "global")
@@ -75,7 +75,7 @@ def fences_ms(
 
 @dataclass(frozen=True)
 class Cleaned:
-    """Outcome of :func:`clean`: tables as :mod:`launchwise.tables` declares them, and counts."""
+    """Outcome of :func:`clean`: tables as :mod:`files` declares them, and counts."""
 
     training: pd.DataFrame
     removed: pd.DataFrame

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise import space
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.splits import Case, Fold, case_codes
-from launchwise.schemas import MEASURED
+from launchwise.tables.schemas import MEASURED
+from launchwise.workloads import space
 
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"
@@ -109,14 +109,14 @@ def evaluate(
     ----------
     recommendations
         Of models and baselines together (see
-        :func:`launchwise.schemas.recommendation_schema`).
+        :func:`launchwise.tables.schemas.recommendation_schema`).
     random_draws
         How many random measurements the random baselines may take.
 
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.schemas.evaluation_schema` declares it.
+        As :func:`launchwise.tables.schemas.evaluation_schema` declares it.
 
     Raises
     ------

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise import space
-from launchwise.errors import UserError
-from launchwise.gpu import GpuProfile
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import Selection
+from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.splits import Case, case_codes
 from launchwise.learning.vectors import Columns, raw_names
-from launchwise.settings import Selection
-from launchwise.spec import Spec
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
 
 _KEPT = "feature:"
 
@@ -264,7 +264,7 @@ def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
 
 
 def labels(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
-    """Name of each row's configuration (see :func:`launchwise.space.label`): objects, (rows,)."""
+    """Name of each row's configuration (see :func:`label`): objects, (rows,)."""
     columns = spec.tunable_columns
     codes = rows.groupby(columns, sort=False, observed=True).ngroup().to_numpy()
     first = np.unique(codes, return_index=True)[1]

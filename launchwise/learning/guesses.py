@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from launchwise.draws import LISTABLE, Draws
-from launchwise.errors import UserError, unknown
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.storage import read_json
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import FACTS_FILE, Recommender
 from launchwise.learning.recommenders import recommender_class
-from launchwise.space import Configuration, Problem, baseline, feasible, gpu_facts
-from launchwise.storage import read_json
+from launchwise.workloads.sampling import LISTABLE, Draws
+from launchwise.workloads.space import Configuration, Problem, baseline, feasible, gpu_facts
 
 SUMMARY_FILE = "summary.json"
 """Beside the folders of a model's splits: what kind it is, and what each fit learnt from."""
@@ -30,7 +30,7 @@ def recommended_guesses(
 ) -> list[Configuration]:
     """The first ``count`` feasible configurations that a fitted model recommends, best first.
 
-    In a space of more than :data:`launchwise.draws.LISTABLE` configurations the best of a random
+    In a space of more than :data:`LISTABLE` configurations the best of a random
     sample, which is always the same.
 
     Parameters

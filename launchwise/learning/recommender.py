@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError, unknown
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.storage import digest_files, read_json, write_json
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case, case_codes
-from launchwise.space import Problem
-from launchwise.storage import digest_files, read_json, write_json
+from launchwise.workloads.space import Problem
 
 FACTS_FILE = "recommender.json"
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold
 from launchwise.learning.training import read_training
-from launchwise.storage import read_json
 
 
 def recommend_model(
@@ -30,7 +30,7 @@ def recommend_model(
     Returns
     -------
     tuple
-        A table as :func:`launchwise.schemas.recommendation_schema` declares it, and facts: seconds
+        A table as :func:`recommendation_schema` declares it, and facts: seconds
         to train and to recommend.
 
     Raises

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain, configuration_codes, regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.splits import case_codes

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from launchwise.gpu import GpuProfile
+from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import arrays, least_bytes_ms, of_gpus
 from launchwise.learning.vectors import Columns
-from launchwise.spec import Spec
+from launchwise.workloads.spec import Spec
 
 
 def limits_ms(

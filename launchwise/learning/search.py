@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.base.storage import digest
 from launchwise.learning.features import Domain, regrets
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import case_codes
-from launchwise.storage import digest
 
 REGRETS = "regrets"
 """Where a trial keeps the regret of each held-out problem."""

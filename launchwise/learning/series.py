@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError, unknown
+from launchwise.base.errors import UserError, unknown
 from launchwise.learning.features import Domain
 from launchwise.learning.regression import distances
 from launchwise.learning.splits import Case, case_codes, cases_in
-from launchwise.spec import Spec, Value
+from launchwise.workloads.spec import Spec, Value
 
 
 @dataclass(frozen=True)

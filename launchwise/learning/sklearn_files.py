@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from launchwise.errors import UserError
-from launchwise.storage import whole_file
+from launchwise.base.errors import UserError
+from launchwise.base.storage import whole_file
 
 TRUSTED = frozenset(
     {

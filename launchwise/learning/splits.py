@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError
-from launchwise.gpu import GpuProfile
-from launchwise.schemas import MEASURED
-from launchwise.settings import ProblemSplit, Selection, Split, Study, TransferSplit
-from launchwise.space import Problem, baseline
-from launchwise.spec import Spec
-from launchwise.storage import read_json
+from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json
+from launchwise.experiment.settings import ProblemSplit, Selection, Split, Study, TransferSplit
+from launchwise.gpus.profile import GpuProfile
+from launchwise.tables.schemas import MEASURED
+from launchwise.workloads.space import Problem, baseline
+from launchwise.workloads.spec import Spec
 
 ALL = "all"
 """Name of the only fold of a problem split."""
@@ -143,7 +143,7 @@ def make_splits(
     name, splits
         The study and its splits, from the settings.
     sweeps
-        GPU to its measurements (see :func:`launchwise.schemas.measurement_schema`).
+        GPU to its measurements (see :func:`launchwise.tables.schemas.measurement_schema`).
     where
         The settings' file, for messages.
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.learning.features import configuration_codes
 from launchwise.learning.stream_laws import STREAMS, CreationLaw, Law, predicted_streams
-from launchwise.spec import Spec
+from launchwise.workloads.spec import Spec
 
 OVERLAPPED = ("t1_comp", "t1_d2h", "t3_h2d", "t3_comp")
 """Times (ms) of a run without streams, by stage, that streams can overlap."""

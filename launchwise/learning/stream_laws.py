@@ -26,7 +26,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeWarning, curve_fit
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 
 STREAMS = (1, 2, 4, 8, 16, 32)
 """Numbers of streams that are tried; a GPU has 32 hardware queues."""

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise import provenance
-from launchwise.errors import UserError
+from launchwise.base import provenance
+from launchwise.base.errors import UserError
+from launchwise.base.storage import write_json
+from launchwise.experiment.settings import ModelEntry, Search
 from launchwise.learning.clean import check_training
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.search import held_out_regret, search
 from launchwise.learning.splits import ALL, Case, case_codes
-from launchwise.schemas import training_schema
-from launchwise.settings import ModelEntry, Search
-from launchwise.storage import write_json
-from launchwise.tables import read_facts, read_table
+from launchwise.tables.files import read_facts, read_table
+from launchwise.tables.schemas import training_schema
 
 CROSS_VALIDATION_FOLDS = 10
 

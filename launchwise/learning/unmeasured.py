@@ -13,7 +13,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import BY_COST, recommender_class
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case
-from launchwise.space import Problem
+from launchwise.workloads.space import Problem
 
 
 def fitted_predictors(domain: Domain, measurements: pd.DataFrame) -> dict[str, Recommender]:
@@ -49,7 +49,7 @@ def predict_unmeasured(
     -------
     pandas.DataFrame
         One row a (predictor, GPU, problem, rank), as
-        :func:`launchwise.schemas.unmeasured_schema` declares it.
+        :func:`launchwise.tables.schemas.unmeasured_schema` declares it.
     """
     choices = domain.choices([Case(gpu, problem) for gpu in gpus for problem in problems])
     known = choices.assign(baseline=domain.is_baseline(choices))

@@ -1,6 +1,6 @@
 """Expressions from ``spec.yaml`` over whole columns at once.
 
-The same language as :mod:`launchwise.expressions`, which stays the reference: a test holds both
+The same language as :mod:`expressions`, which stays the reference: a test holds both
 together. Both branches of a condition are computed and one is taken, so a division by zero in the
 branch that is not taken is no error.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.expressions import FUNCTIONS, names_in
+from launchwise.base.expressions import FUNCTIONS, names_in
 
 _LARGEST = float(1 << 62)
 

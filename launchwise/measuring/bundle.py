@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from launchwise.builds import Build
-from launchwise.errors import UserError
-from launchwise.storage import whole_file
+from launchwise.base.errors import UserError
+from launchwise.base.storage import whole_file
+from launchwise.workloads.builds import Build
 
 INDEX = "index.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)

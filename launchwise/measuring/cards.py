@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 
 POLL_S = 0.5
 

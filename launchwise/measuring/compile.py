@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from launchwise.builds import Build, spread, translation_unit
-from launchwise.errors import UserError
-from launchwise.imports import ROOT, library_files
+from launchwise.base.errors import UserError
+from launchwise.base.imports import ROOT, library_files
+from launchwise.base.storage import digest, digest_files
 from launchwise.measuring.bundle import write_bundle
-from launchwise.spec import Spec
-from launchwise.storage import digest, digest_files
+from launchwise.workloads.builds import Build, spread, translation_unit
+from launchwise.workloads.spec import Spec
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
 MEASURING = ROOT / "launchwise" / "cuda" / "child.py"

@@ -20,9 +20,9 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.learning.series import fastest_rows
-from launchwise.spec import Spec
+from launchwise.workloads.spec import Spec
 
 METRICS = {
     "occupancy": "sm__maximum_warps_per_active_cycle_pct",

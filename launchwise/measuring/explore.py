@@ -1,7 +1,7 @@
 """Which configuration to measure next where a space is too large to measure all of it.
 
 An explorer proposes one configuration at a time and is told how it went. The space is never listed
-(see :mod:`launchwise.draws`). What is proposed depends on the seed and on what was told before, in
+(see :mod:`sampling`). What is proposed depends on the seed and on what was told before, in
 order, and on nothing else: a sweep that was killed and is told its journal goes on as if nothing
 had happened.
 
@@ -16,9 +16,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from launchwise.draws import Draws, Key
-from launchwise.space import Configuration, Problem, baseline
-from launchwise.spec import Spec, Value
+from launchwise.workloads.sampling import Draws, Key
+from launchwise.workloads.space import Configuration, Problem, baseline
+from launchwise.workloads.spec import Spec, Value
 
 Told = tuple[Configuration, float | None]
 """A configuration and its time in ms, None where it has none (failed, wrong, timed out)."""
@@ -61,7 +61,7 @@ class RandomDraws:
     spec, problem
         What is measured.
     gpu_facts
-        Facts of the GPU (see :data:`launchwise.spec.GPU_NAMES`); a lenient guess when None.
+        Facts of the GPU (see :data:`GPU_NAMES`); a lenient guess when None.
     budget
         Rows of this problem in all, failed and ``known`` ones counted.
     seed

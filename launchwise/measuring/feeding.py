@@ -9,9 +9,9 @@ import threading
 from collections.abc import Mapping
 from typing import IO, Any
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.measuring.shard import Shard
-from launchwise.workload import builds_in_order, load_workload
+from launchwise.workloads.workload import builds_in_order, load_workload
 
 GRACE_S = 1.0
 """How long a thread may take to end after its process; a request to stop does not wait for nvcc."""

@@ -24,8 +24,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from launchwise.errors import UserError
-from launchwise.storage import write_bytes
+from launchwise.base.errors import UserError
+from launchwise.base.storage import write_bytes
 
 log = logging.getLogger("launchwise")
 

@@ -13,15 +13,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.measuring.feeding import Feeder
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Telemetry
-from launchwise.schemas import UNKNOWN
-from launchwise.space import label
+from launchwise.tables.schemas import UNKNOWN
+from launchwise.workloads.space import label
 
 NOTICE_S = 0.5
 """How often the supervisor looks for a request to stop while nothing is said."""

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from launchwise.machine import Fastest
-from launchwise.measuring.findings import checked_columns, complaint, timed_row, unverified
+from launchwise.experiment.settings import Method
+from launchwise.gpus.machine import Fastest
+from launchwise.measuring.check_results import checked_columns, complaint, timed_row, unverified
 from launchwise.measuring.timing import Repeated, repeat
-from launchwise.settings import Method
-from launchwise.space import Configuration, Problem, baseline
-from launchwise.workload import (
+from launchwise.workloads.space import Configuration, Problem, baseline
+from launchwise.workloads.workload import (
     Device,
     HostRun,
     Launch,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.measuring.cards import Card, cards, in_words, selects
 from launchwise.measuring.compile import nvcc_release
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError
-from launchwise.gpu import Ceilings
+from launchwise.base.errors import UserError
+from launchwise.base.provenance import now
+from launchwise.gpus.profile import Ceilings
 from launchwise.measuring.timing import repeat_columns
-from launchwise.provenance import now
-from launchwise.schemas import TIMED, UNKNOWN, measurement_schema
-from launchwise.spec import Spec
+from launchwise.tables.schemas import TIMED, UNKNOWN, measurement_schema
+from launchwise.workloads.spec import Spec
 
 NEUTRAL: dict[str, Any] = {
     "time_ms": None,
@@ -88,7 +88,7 @@ def rows_to_table(
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.schemas.measurement_schema` declares it, sorted by key.
+        As :func:`launchwise.tables.schemas.measurement_schema` declares it, sorted by key.
     """
     declared = measurement_schema(spec).columns
     columns = list(declared)

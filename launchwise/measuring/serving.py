@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from launchwise.machine import Fastest
-from launchwise.measuring.control import Control, Watched
+from launchwise.base.storage import digest
+from launchwise.experiment.settings import Method
+from launchwise.gpus.machine import Fastest
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.measuring.measure import (
     LaunchFailed,
@@ -28,10 +29,9 @@ from launchwise.measuring.measure import (
     measure_energy,
     unless_fatal,
 )
-from launchwise.settings import Method
-from launchwise.space import Configuration, Problem
-from launchwise.storage import digest
-from launchwise.workload import Workload
+from launchwise.measuring.reference_kernel import Control, Watched
+from launchwise.workloads.space import Configuration, Problem
+from launchwise.workloads.workload import Workload
 
 EXPLORERS: dict[str, Any] = {"random": RandomDraws, "tpe": TreeParzen}
 """Strategies of the settings to what proposes configurations."""

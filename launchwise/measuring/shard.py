@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from launchwise.gpu import GpuProfile
-from launchwise.measuring.claims import Claims
-from launchwise.measuring.parts import Parts
-from launchwise.settings import Method
-from launchwise.space import Configuration, Narrowing, Problem, configurations
-from launchwise.spec import Spec
-from launchwise.storage import digest
+from launchwise.base.storage import digest
+from launchwise.experiment.settings import Method
+from launchwise.gpus.profile import GpuProfile
+from launchwise.measuring.kernel_bundles import Parts
+from launchwise.measuring.problem_locks import Claims
+from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
+from launchwise.workloads.spec import Spec
 
 RULES = 2
 """Number of what a time means: raised whenever the engine times something in another way.
@@ -33,7 +33,7 @@ class Shard:
     claims
         Where it takes further problems from; nowhere when left out.
     gpu_facts
-        Names for constraints (see :data:`launchwise.spec.GPU_NAMES`).
+        Names for constraints (see :data:`launchwise.workloads.spec.GPU_NAMES`).
     labels
         Columns that are the same in every row: gpu, workload, card, driver, toolkit, backend,
         commit.
@@ -42,7 +42,7 @@ class Shard:
     parts
         Where its kernels come from.
     parts_of
-        What is measured of problems by their values (see :func:`launchwise.space.narrowings`);
+        What is measured of problems by their values (see :func:`narrowings`);
         everything of those that it does not name.
     guesses
         What an explorer shall try first for a problem, best first; nothing when left out.

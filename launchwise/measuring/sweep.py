@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import Interrupted, Listener, interrupted, run_child
 from launchwise.measuring.progress import Progress
@@ -27,7 +27,7 @@ from launchwise.measuring.tasks import (
     second_attempts,
 )
 from launchwise.measuring.telemetry import Telemetry
-from launchwise.space import Problem, baseline
+from launchwise.workloads.space import Problem, baseline
 
 __all__ = ["EXIT_RESUMABLE", "Interrupted", "measure_shard"]
 

@@ -10,8 +10,8 @@ from typing import Any
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import THROTTLED
-from launchwise.space import Problem, baseline
-from launchwise.spec import Spec
+from launchwise.workloads.space import Problem, baseline
+from launchwise.workloads.spec import Spec
 
 CONTROL_SHARE = 1 / 32
 """Part of the card's memory that the control may hold while everything else is measured."""
@@ -109,7 +109,7 @@ def claim_control(shard: Shard) -> None:
 
 
 def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
-    """What :class:`launchwise.measuring.control.Watched` needs: the baseline of one problem.
+    """What :class:`Watched` needs: the baseline of one problem.
 
     None where none is wanted, or where it was measured and is not right. The first time that this
     card took for it is the reference, also in a later visit; another card of the same model has a

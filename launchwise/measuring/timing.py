@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from launchwise.fences import FEWEST, quartile_fences
-from launchwise.settings import Repeats
+from launchwise.base.tukey import FEWEST, quartile_fences
+from launchwise.experiment.settings import Repeats
 
 
 def spread_ms(times_ms: list[float]) -> float:

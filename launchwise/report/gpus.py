@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from launchwise.gpu import Ceilings, GpuProfile
+from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
 

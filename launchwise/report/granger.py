@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.cards import Card, described_profile, read_cards
-from launchwise.gpu import GpuProfile
+from launchwise.gpus.datasheets import Card, described_profile, read_cards
+from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
@@ -21,8 +21,8 @@ from launchwise.report.granger_formula import Printed, Rates, Source
 from launchwise.report.numbers import records
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
-from launchwise.schemas import TIMED
-from launchwise.space import baseline
+from launchwise.tables.schemas import TIMED
+from launchwise.workloads.space import baseline
 
 FILES = ("predictions", "facts")
 """Published tables, ``data/published/granger_time_<name>.csv``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from launchwise.gpu import GpuProfile
+from launchwise.gpus.profile import GpuProfile
 from launchwise.report import wording
 from launchwise.report.blocks import Column, Table, table
 from launchwise.report.granger_formula import Counts, Source

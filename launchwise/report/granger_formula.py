@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from launchwise.gpu import GpuProfile
+from launchwise.gpus.profile import GpuProfile
 from launchwise.report.published import Records, facts_of
 
 ITEMSIZE = 4

@@ -12,8 +12,8 @@ import pandas as pd
 from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.rooflines import limits_ms
 from launchwise.report.study import StudyData, remembered
-from launchwise.space import baseline
-from launchwise.spec import Spec
+from launchwise.workloads.space import baseline
+from launchwise.workloads.spec import Spec
 
 GOALS = {"coefficient": 1.17, "improved": 0.95, "fraction": 0.97}
 """What the main job has to reach: improvement coefficient, share improved, fraction of the best."""

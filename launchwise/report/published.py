@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 
 Records = list[dict[str, str]]
 """Rows of a table, column to text."""

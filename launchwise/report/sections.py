@@ -26,7 +26,7 @@ from launchwise.report.numbers import (
     transfer,
 )
 from launchwise.report.study import StudyData
-from launchwise.schemas import STATUSES
+from launchwise.tables.schemas import STATUSES
 
 STATUS_WORDS = {
     "ok": "rows, timed",

@@ -12,8 +12,8 @@ from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Tex
 from launchwise.report.numbers import records
 from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
-from launchwise.schemas import MEASURED
 from launchwise.sentiment.launches import TENSOR, Choice, intermediate_bytes
+from launchwise.tables.schemas import MEASURED
 
 FILES = ("times", "facts")
 """Published tables, ``data/published/sentiment_inference_<name>.csv``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import pandas as pd
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.learning.stream_choice import (
     OVERLAPPED,
     SERIAL,

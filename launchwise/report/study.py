@@ -12,13 +12,14 @@ import pandas as pd
 import pandera.pandas as pa
 import pyarrow.parquet
 
-from launchwise import schemas, tables
-from launchwise.gpu import GpuProfile, read_profile
+from launchwise.base.storage import read_json
+from launchwise.experiment.settings import ModelEntry, Study
+from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
-from launchwise.settings import ModelEntry, Study
-from launchwise.spec import Spec, load_spec
-from launchwise.storage import read_json
+from launchwise.tables import files as tables
+from launchwise.tables import schemas
+from launchwise.workloads.spec import Spec, load_spec
 
 UNREAD = ("times_ms", "reason")
 """Columns of a sweep that the report never shows; lists are slow to carry about."""

@@ -10,7 +10,7 @@ import pandas as pd
 from launchwise.measuring.telemetry import THROTTLED
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, table
-from launchwise.schemas import UNKNOWN
+from launchwise.tables.schemas import UNKNOWN
 
 TASKS = {
     "start": "opening the device",
@@ -36,7 +36,7 @@ def blocks(
     sweeps
         GPU to its measurements.
     facts
-        GPU to what its table says of itself (see :func:`launchwise.tables.read_facts`).
+        GPU to what its table says of itself (see :func:`launchwise.tables.files.read_facts`).
     """
     columns = [Column("", number=False), *(Column(gpu) for gpu in sweeps)]
     rows = [

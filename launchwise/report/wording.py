@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from launchwise.report.blocks import MISSING
-from launchwise.spec import Spec
+from launchwise.workloads.spec import Spec
 
 
 def is_missing(value: Any) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.builds import Build
 from launchwise.sentiment.network import (
     CLASSES,
     FIRST,
@@ -18,7 +17,8 @@ from launchwise.sentiment.network import (
     THIRD,
     Network,
 )
-from launchwise.workload import Allocations, Buffer, Device, Launch
+from launchwise.workloads.builds import Build
+from launchwise.workloads.workload import Allocations, Buffer, Device, Launch
 
 FIRST_PADDED = 160
 """Columns of the first layer as blocks see them (``sentiment.cuh``)."""

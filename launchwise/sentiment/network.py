@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from launchwise.errors import UserError
-from launchwise.storage import whole_file
+from launchwise.base.errors import UserError
+from launchwise.base.storage import whole_file
 
 EMBEDDING, FIRST, SECOND, THIRD, CLASSES = 300, 150, 64, 32, 2
 """Widths: of an embedding, of the layers on tokens, of those on reviews."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.sentiment.network import Cases
 
 INNER = "additional_resources/hutto_ICWSM_2014.tar.gz"

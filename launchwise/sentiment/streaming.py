@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from launchwise.sentiment.launches import LOGITS_BYTES, Batch, Choice, Pipeline, Weights
-from launchwise.workload import Allocations, Captured, Device, HostRun, Launch
+from launchwise.workloads.workload import Allocations, Captured, Device, HostRun, Launch
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class StreamedRun(HostRun):
         return Lane(self._device, self._pipelines[-1], batch)
 
     def run(self) -> None:
-        """See :meth:`launchwise.workload.HostRun.run`."""
+        """See :meth:`launchwise.workloads.workload.HostRun.run`."""
         if self._graph is None:
             self._queue()
         else:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.sentiment.network import (
     CLASSES,
     EMBEDDING,

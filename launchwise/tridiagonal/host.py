@@ -16,7 +16,7 @@ from scipy.linalg import get_lapack_funcs
 
 from launchwise.tridiagonal.launches import Arrays, DeviceSolution
 from launchwise.tridiagonal.plan import Level
-from launchwise.workload import Buffer, Device, HostRun, Launch
+from launchwise.workloads.workload import Buffer, Device, HostRun, Launch
 
 STAGES = ("t1_h2d", "t1_comp", "t1_d2h", "t2_d", "t2_h", "t3_h2d", "t3_comp", "t3_d2h")
 """Copies to the device, computing and copies back of stages 1 and 3; the interface system on the
@@ -180,7 +180,7 @@ class HostSolution(HostRun):
         return self._device.part(buffer, rows.start * size, (rows.stop - rows.start) * size)
 
     def run(self) -> None:
-        """See :meth:`launchwise.workload.HostRun.run`."""
+        """See :meth:`launchwise.workloads.workload.HostRun.run`."""
         for chunk, launch in zip(self._chunks, self._reduce, strict=True):
             self._copy_in(chunk)
             self._device.launch(launch, chunk.stream)

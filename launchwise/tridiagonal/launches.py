@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.builds import Build
 from launchwise.tridiagonal.plan import (
     ARRAYS,
     Choice,
@@ -17,7 +16,8 @@ from launchwise.tridiagonal.plan import (
     inner_layout,
     remaining_rows,
 )
-from launchwise.workload import Allocations, Buffer, Device, Launch
+from launchwise.workloads.builds import Build
+from launchwise.workloads.workload import Allocations, Buffer, Device, Launch
 
 LAYOUTS = ("strided", "interleaved", "staged", "blockwise")
 

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.gpu import GpuProfile
-from launchwise.spec import load_spec
+from launchwise.gpus.profile import GpuProfile
 from launchwise.tridiagonal.accuracy import InaccurateSolution, allowed_error, backward_error
 from launchwise.tridiagonal.host import HostArrays, HostSolution
 from launchwise.tridiagonal.launches import (
@@ -30,7 +29,8 @@ from launchwise.tridiagonal.launches import (
     reduced_first,
 )
 from launchwise.tridiagonal.plan import Choice, remaining_rows
-from launchwise.workload import Allocations, Device
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import Allocations, Device
 
 INNERMOST, ALONE, LAST_M = 2048, 1024, 8
 """Rows that are left to one block, unless somebody knows better; above ``ALONE`` each of its

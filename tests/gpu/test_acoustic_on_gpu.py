@@ -15,20 +15,20 @@ from typing import Any
 
 import pytest
 
-from launchwise import space
-from launchwise.gpu import GpuProfile
-from launchwise.machine import Fastest
+from launchwise.experiment.settings import Method
+from launchwise.gpus.machine import Fastest
+from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import cards, free_card
 from launchwise.measuring.journal import Journal, read_notes
-from launchwise.measuring.parts import Alongside
+from launchwise.measuring.kernel_bundles import Alongside
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
-from launchwise.settings import Method
-from launchwise.space import gpu_facts
-from launchwise.spec import load_spec
-from launchwise.workload import builds_in_order, load_workload
+from launchwise.workloads import space
+from launchwise.workloads.space import gpu_facts
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import builds_in_order, load_workload
 
 pytestmark = pytest.mark.gpu
 

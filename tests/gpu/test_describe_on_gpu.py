@@ -11,7 +11,7 @@ import time
 import pytest
 from test_acoustic_on_gpu import ROOT, described
 
-from launchwise.gpu import Ceilings, GpuProfile
+from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.measuring.cards import cards
 
 pytestmark = pytest.mark.gpu

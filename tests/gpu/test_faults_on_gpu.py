@@ -16,10 +16,10 @@ import pytest
 from supervising import Supervisor, has_ended, until
 from test_acoustic_on_gpu import ACOUSTIC, described, measured
 
-from launchwise import space
-from launchwise.gpu import GpuProfile
-from launchwise.space import gpu_facts
-from launchwise.spec import load_spec
+from launchwise.gpus.profile import GpuProfile
+from launchwise.workloads import space
+from launchwise.workloads.space import gpu_facts
+from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.gpu
 

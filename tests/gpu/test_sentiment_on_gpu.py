@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from test_acoustic_on_gpu import described, measured
+from tests.kernels.sentiment.test_sentiment import FOLDER
 
-from launchwise.gpu import GpuProfile
-from launchwise.space import Problem
-from tests.measuring.test_sentiment import FOLDER
+from launchwise.gpus.profile import GpuProfile
+from launchwise.workloads.space import Problem
 
 pytestmark = pytest.mark.gpu
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from launchwise.experiment.settings import Method, Repeats
 from launchwise.measuring.shard import Shard
-from launchwise.settings import Method, Repeats
-from launchwise.spec import Spec, load_spec
-from launchwise.workload import Workload, load_workload
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import Workload, load_workload
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))

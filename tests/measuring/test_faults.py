@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from supervising import ending, finished, pids, row_lines
 
+from launchwise.experiment.settings import Method
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import PATIENCE
-from launchwise.settings import Method
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.journal import Journal, read_journal
-from launchwise.measuring.parts import Alongside, Part
+from launchwise.measuring.kernel_bundles import Alongside, Part
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
-from launchwise.spec import load_spec
-from launchwise.workload import builds_in_order, load_workload
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import builds_in_order, load_workload
 
 PROBLEMS = [{"n": 20, "dtype": dtype, "order": 2} for dtype in ("float32", "float64")]
 

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import Method, Repeats
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import Interrupted, measure_shard
 from launchwise.measuring.timing import relative_error
-from launchwise.schemas import measurement_schema
-from launchwise.settings import Method, Repeats
-from launchwise.space import baseline, configurations
-from launchwise.tables import read_table, write_table
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.space import baseline, configurations
 from tests.support.samples import profile
 
 PROBLEMS = [
@@ -194,9 +194,9 @@ DRIVER = """
 import json, sys
 from pathlib import Path
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.parts import Beforehand
-from launchwise.settings import Method
-from launchwise.spec import load_spec
+from launchwise.measuring.kernel_bundles import Beforehand
+from launchwise.experiment.settings import Method
+from launchwise.workloads.spec import load_spec
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import Interrupted, measure_shard
 from launchwise.measuring.timing import relative_error

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from launchwise.machine import Fastest
-from launchwise.measuring.claims import Claims
+from launchwise.experiment.settings import Method, Repeats
+from launchwise.gpus.machine import Fastest
 from launchwise.measuring.journal import Journal, read_journal, read_notes
+from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.tasks import CONTROL_SHARE, remaining, second_attempts
 from launchwise.measuring.telemetry import Sample, Telemetry
-from launchwise.schemas import measurement_schema
-from launchwise.settings import Method, Repeats
-from launchwise.tables import read_table, write_table
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import measurement_schema
 from tests.measuring.conftest import QUICK
 from tests.support.samples import profile
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from host_device import HostDevice
 
-from launchwise import space
-from launchwise.spec import Spec, load_spec
-from launchwise.workload import Workload, load_workload
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import Workload, load_workload
 
 ORDERS = (2, 8, 16)
 DTYPES = ("float32", "float64")

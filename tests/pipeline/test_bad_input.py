@@ -16,7 +16,7 @@ import pytest
 import yaml
 from samples import Project
 
-from launchwise import tables
+from launchwise.tables import files as tables
 
 SWEEP = "data/recorded/test/acoustic.parquet"
 STUDY = "studies.acoustic_tile"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import yaml
 from samples import Project
 
-from launchwise.gpu import read_profile
-from launchwise.schemas import unmeasured_schema
-from launchwise.spec import load_spec
-from launchwise.tables import read_table
+from launchwise.gpus.profile import read_profile
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import unmeasured_schema
+from launchwise.workloads.spec import load_spec
 
 OVERLAY = {"gpus": {"old": {"source": "described", "card": "titan_black"}}}
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from fake_cluster import ROWS_OF_A_SWEEP, ClusterProject
 
-from launchwise.gpu import read_profile
-from launchwise.spec import Spec
+from launchwise.gpus.profile import read_profile
+from launchwise.workloads.spec import Spec
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from samples import ROOT, Project, copy_project
 
-from launchwise.gpu import read_profile, write_profile
-from launchwise.schemas import evaluation_schema, measurement_schema, training_schema
-from launchwise.spec import Spec
-from launchwise.tables import read_table, write_table
+from launchwise.gpus.profile import read_profile, write_profile
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import evaluation_schema, measurement_schema, training_schema
+from launchwise.workloads.spec import Spec
 
 GPUS = ("h200", "h200.sm16")
 TRAIN, TEST = [256, 512], [300, 550]

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from fake_cluster import NODES, ClusterProject, Run
 from one_machine_slurm import OneMachineSlurm, unusable
 
-from launchwise.spec import Spec
+from launchwise.workloads.spec import Spec
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import pandas as pd
 from samples import ROOT, Project, copy_project
 
 from launchwise.measuring.journal import read_journal
-from launchwise.spec import Spec
+from launchwise.workloads.spec import Spec
 
 FAKES = ROOT / "tests" / "support" / "fake_cards"
 NODES = {"a100": 4, "h200": 2, "t4": 1}

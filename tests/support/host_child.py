@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from host_device import HostDevice
 
 from launchwise.cuda.child import run
-from launchwise.spec import load_spec
+from launchwise.workloads.spec import load_spec
 
 
 def open_host(job: dict[str, Any]) -> HostDevice:

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.builds import Build, translation_unit
+from launchwise.experiment.settings import Method
+from launchwise.measuring.kernel_bundles import Part
 from launchwise.measuring.measure import OnDevice, OutOfMemory
-from launchwise.measuring.parts import Part
 from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.timing import Repeated
-from launchwise.settings import Method
-from launchwise.space import Configuration, Problem
-from launchwise.spec import Spec
-from launchwise.workload import Buffer, Launch, load_workload
+from launchwise.workloads.builds import Build, translation_unit
+from launchwise.workloads.space import Configuration, Problem
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import Buffer, Launch, load_workload
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
 

@@ -13,7 +13,7 @@ from host_device import HostDevice
 
 from launchwise.cuda.child import run
 from launchwise.measuring.measure import LaunchFailed, OnDevice
-from launchwise.spec import load_spec
+from launchwise.workloads.spec import load_spec
 
 
 class MisbehavingDevice(HostDevice):

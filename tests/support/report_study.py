@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.gpu import Ceilings, GpuProfile
+from launchwise.experiment.settings import ModelEntry, Study
+from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.learning.evaluate import summarise
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.report.study import StudyData
-from launchwise.settings import ModelEntry, Study
-from launchwise.space import baseline
-from launchwise.spec import Spec, load_spec
+from launchwise.workloads.space import baseline
+from launchwise.workloads.spec import Spec, load_spec
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 KERNEL = KERNELS / "acoustic"

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from launchwise import space
-from launchwise.gpu import Ceilings, GpuProfile, write_profile
-from launchwise.schemas import measurement_schema
-from launchwise.spec import Spec
-from launchwise.tables import write_table
+from launchwise.gpus.profile import Ceilings, GpuProfile, write_profile
+from launchwise.tables.files import write_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from launchwise.measuring.explore import RandomDraws
-from launchwise.space import Configuration, Problem
-from launchwise.spec import Spec
+from launchwise.workloads.space import Configuration, Problem
+from launchwise.workloads.spec import Spec
 
 Outcome = Callable[[Configuration], float | None]
 PROBLEM: Problem = {"m": 4}

@@ -16,7 +16,7 @@ from host_device import HostDevice
 from launchwise.cuda.child import run
 from launchwise.measuring.measure import OnDevice
 from launchwise.measuring.timing import Repeated
-from launchwise.spec import load_spec
+from launchwise.workloads.spec import load_spec
 
 
 class StagedDevice(HostDevice):

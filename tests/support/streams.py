@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise import space
 from launchwise.learning.stream_choice import OVERLAPPED
 from launchwise.learning.stream_laws import STREAMS, Law, SmoothOverheadLaw, SumLaw
-from launchwise.spec import Spec
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
 
 PROBLEM = {"n": 1000, "dtype": "float64", "memory": "pinned", "batch": 1}
 CANDIDATES: dict[str, list[Any]] = {

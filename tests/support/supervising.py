@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard
-from launchwise.space import configurations
+from launchwise.workloads.space import configurations
 
 FINGERPRINT = "print"
 PATIENCE_S = 60.0

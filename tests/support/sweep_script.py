@@ -16,13 +16,13 @@ from supervising import Supervisor, finished
 
 import launchwise.measuring.cards
 import launchwise.measuring.shard
-from launchwise.gpu import write_profile
+from launchwise.gpus.profile import write_profile
 from launchwise.measuring.bundle import write_bundle
 from launchwise.measuring.cards import Card
 from launchwise.measuring.journal import read_journal
 from launchwise.measuring.shard import Shard
-from launchwise.schemas import measurement_schema
-from launchwise.tables import read_table
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
 
 CARD = Card(index=0, uuid="GPU-none", device_name="Made-up GPU", arch="sm_90", driver="none")
 

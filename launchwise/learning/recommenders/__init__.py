@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launchwise.errors import UserError, unknown
+from launchwise.base.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from launchwise.learning.recommender import Recommender

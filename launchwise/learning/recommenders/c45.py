@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.learning.c45 import C45Tree
 from launchwise.learning.features import configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender

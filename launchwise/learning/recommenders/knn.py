@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
+from launchwise.base.storage import whole_file
 from launchwise.learning.regression import Scaling, TimeRegressor
-from launchwise.storage import whole_file
 
 WEIGHTS = ("uniform", "distance")
 SCALINGS = ("log", "none")

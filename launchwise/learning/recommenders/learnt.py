@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.learning.boosters import boosted, read_booster, sum_of_trees, write_booster
 from launchwise.learning.build_facts import FACTS, BuildFacts

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain
 from launchwise.learning.optima import corrected_optima, observed_optima, with_a_choice
 from launchwise.learning.recommender import Judgement, Recommender

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.errors import UserError, unknown
+from launchwise.base.errors import UserError, unknown
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.series import (
@@ -45,8 +45,8 @@ from launchwise.learning.stream_laws import (
     predicted_gains,
     predicted_streams,
 )
-from launchwise.space import Problem
-from launchwise.spec import Spec, Value
+from launchwise.workloads.space import Problem
+from launchwise.workloads.spec import Spec, Value
 
 LAWS = ("chosen", "published")
 LAW_CLASSES = {law.__name__: law for law in (*SUM_LAWS, *OVERHEAD_LAWS)}

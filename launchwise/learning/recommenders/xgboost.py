@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from launchwise.errors import UserError
+from launchwise.base.errors import UserError
+from launchwise.base.storage import whole_file
 from launchwise.learning.regression import TimeRegressor
-from launchwise.storage import whole_file
 
 
 class XgboostRecommender(TimeRegressor):

@@ -10,7 +10,7 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 from made_up import visible
 from samples import profile
 
-from launchwise.gpu import Ceilings
+from launchwise.gpus.profile import Ceilings
 
 job = json.loads(sys.stdin.read())
 card = visible()

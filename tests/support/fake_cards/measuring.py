@@ -17,7 +17,7 @@ from host_device import HostDevice
 from made_up import visible
 
 import launchwise
-from launchwise.spec import load_spec
+from launchwise.workloads.spec import load_spec
 
 _real = importlib.util.spec_from_file_location(
     "real_child", Path(launchwise.__file__).parent / "cuda" / "child.py"

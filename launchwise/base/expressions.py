@@ -1,0 +1,182 @@
+"""Arithmetic and conditions from ``spec.yaml``, read without ``eval``.
+
+simpleeval interprets the parsed tree itself: names, numbers, strings, comparisons, ``and``, ``or``,
+``not``, ``a if b else c``, ``in (…)`` and the functions below; whatever else Python's grammar has
+(attributes, subscripts, comprehensions, lambdas, other calls) is refused before it is interpreted.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from simpleeval import EvalWithCompoundTypes, InvalidExpression
+
+from launchwise.base.errors import unknown
+
+
+def ceil_div(numerator: int, denominator: int) -> int:
+    """Smallest integer not below ``numerator / denominator``."""
+    return -(-numerator // denominator)
+
+
+def round_up(value: int, multiple: int) -> int:
+    """Smallest multiple of ``multiple`` not below ``value``."""
+    return ceil_div(value, multiple) * multiple
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "ceil_div": ceil_div,
+        "round_up": round_up,
+        "min": min,
+        "max": max,
+        "abs": abs,
+        "log2": math.log2,
+    }
+)
+
+_ALLOWED = (
+    *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.Call),
+    *(ast.IfExp, ast.BoolOp, ast.boolop, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop),
+    *(ast.Compare, ast.cmpop),
+)
+
+
+_FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Any:
+    names_in(text)  # Refuses what simpleeval alone would let pass.
+    return EvalWithCompoundTypes.parse(text)
+
+
+@lru_cache(maxsize=4096)
+def names_in(text: str) -> frozenset[str]:
+    """Names that an expression reads, function names left out.
+
+    Raises
+    ------
+    ValueError
+        When ``text`` is no expression or calls a function that does not exist.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = getattr(error, "msg", None) or str(error) or "nested too deep"
+        raise ValueError(f"{text!r} is no expression: {reason}") from error
+    if not all(_is_allowed(node) for node in ast.walk(tree)):
+        raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
+    if strange := sorted(called - FUNCTIONS.keys()):
+        raise ValueError(f"{text!r} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})")
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return frozenset(names - called)
+
+
+def check_names(key: str, text: str, known: Collection[str]) -> None:
+    """Insist that an expression reads ``known`` names only.
+
+    Raises
+    ------
+    ValueError
+        With ``key``: it is no expression, or a name of it is unknown.
+    """
+    try:
+        strange = sorted(names_in(text) - set(known))
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from error
+    if strange:
+        raise ValueError(f"{key}: {unknown('name', strange[0], known)} in {text!r}")
+
+
+def _is_allowed(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and not node.keywords
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float | str)
+    return isinstance(node, _ALLOWED)
+
+
+def evaluate(text: str, names: Mapping[str, Any]) -> Any:
+    """Value of the expression ``text`` with ``names`` bound.
+
+    Raises
+    ------
+    ValueError
+        When it is no expression or cannot be evaluated: unknown name, division by zero, a result
+        too large.
+    """
+    # simpleeval adds functions of its own (list, dict, …) to what it is given: hence the copy.
+    evaluator = EvalWithCompoundTypes(functions=dict(FUNCTIONS), names=dict(names))
+    parsed = _parsed(text)
+    try:
+        return evaluator.eval(text, previously_parsed=parsed)
+    except _FAILURES as error:
+        raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
+
+
+REMEMBERED = 200_000
+"""Values that are kept, some 40 MB: a space too large to be listed must not fill the memory."""
+
+
+class Formulas:
+    """Expressions over raw names and over names derived from them, values remembered.
+
+    A sweep asks the same few questions of thousands of rows, so values are remembered by the raw
+    names that an expression really reads.
+
+    Parameters
+    ----------
+    derived
+        Name to expression, each standing on raw names and on derived names before it.
+    """
+
+    def __init__(self, derived: Mapping[str, str]) -> None:
+        self._derived = dict(derived)
+        self._plans: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self._values: dict[tuple[Any, ...], Any] = {}
+
+    def _plan(self, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Raw names that ``text`` reads, and the derived names to compute first, in order."""
+        if text not in self._plans:
+            wanted, raw = set(names_in(text)), set()
+            steps: list[str] = []
+            for name in reversed(self._derived):
+                if name in wanted:
+                    steps.insert(0, name)
+                    wanted |= names_in(self._derived[name])
+            raw = wanted - self._derived.keys()
+            self._plans[text] = (tuple(sorted(raw)), tuple(steps))
+        return self._plans[text]
+
+    def raw_names(self, text: str) -> tuple[str, ...]:
+        """Names that ``text`` reads in the end, derived ones resolved; sorted."""
+        return self._plan(text)[0]
+
+    def value(self, text: str, names: Mapping[str, Any]) -> Any:
+        """Value of ``text`` with the raw ``names`` bound.
+
+        Raises
+        ------
+        ValueError
+            When a name is missing or the expression cannot be evaluated.
+        """
+        raw, steps = self._plan(text)
+        try:
+            key = (text, *(names[name] for name in raw))
+        except KeyError as error:
+            raise ValueError(f"{text!r} needs {error.args[0]}") from None
+        if key not in self._values:
+            bound = {name: names[name] for name in raw}
+            for step in steps:
+                bound[step] = evaluate(self._derived[step], bound)
+            if len(self._values) >= REMEMBERED:
+                self._values.clear()
+            self._values[key] = evaluate(text, bound)
+        return self._values[key]

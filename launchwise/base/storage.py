@@ -1,0 +1,100 @@
+"""Files that are written whole or not at all, and the hashes that name their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Give a scratch path beside ``path``; move it there when the block ends well.
+
+    The scratch file is flushed to disk before the move and removed after a failure, so that a
+    reader (or a rerun after a full disk) sees the old file or the new one and never a part.
+
+    Raises
+    ------
+    UserError
+        When the disk is full or the folder cannot be written.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        os.close(handle)
+    except OSError as error:
+        raise UserError(target, "", f"cannot be written: {error.strerror}") from error
+    scratch = Path(name)
+    try:
+        yield scratch
+        with open(scratch, "rb+") as written:
+            os.fsync(written.fileno())
+        # mkstemp makes private files; results are meant to be read by the whole group.
+        scratch.chmod(0o666 & ~_umask())
+        os.replace(scratch, target)
+    except OSError as error:
+        raise UserError(target, "", f"cannot be written: {error.strerror or error}") from error
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write ``text`` (UTF-8) to ``path``, whole or not at all."""
+    with whole_file(path) as scratch:
+        scratch.write_text(text, encoding="utf-8")
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write ``content`` to ``path``, whole or not at all."""
+    with whole_file(path) as scratch:
+        scratch.write_bytes(content)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as indented JSON with sorted keys (NaN refused: JSON has none)."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file.
+
+    Raises
+    ------
+    UserError
+        When it is missing or no JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(path, "", f"is no JSON: {error}") from error
+
+
+def digest(value: Any) -> str:
+    """SHA-256 (hex, 16 characters) of a JSON-able value, independent of the order of keys."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def digest_files(paths: list[Path]) -> str:
+    """SHA-256 (hex, 16 characters) of the names and contents of ``paths``, in order of name."""
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()[:16]

@@ -1,0 +1,157 @@
+"""Typed models of files that people write: one base class, one-line errors, strict YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from launchwise.base.errors import UserError, unknown
+
+
+class Strict(BaseModel):
+    """A model that refuses keys it does not know and never changes after it was read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class _Refused(yaml.MarkedYAMLError):
+    """YAML that is well formed and not accepted here."""
+
+
+# The parser in C, ten times as fast, where PyYAML has it.
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _UniqueKeys(_SafeLoader):
+    """YAML in which a repeated key is an error instead of a silent override."""
+
+
+def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            continue
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise _Refused(problem="a key must be a name", problem_mark=key_node.start_mark)
+        key = loader.construct_object(key_node)
+        if key in seen:
+            raise _Refused(problem=f"{key!r} is given twice", problem_mark=key_node.start_mark)
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_UniqueKeys.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read_yaml(path: str | Path) -> Any:
+    """Read a YAML file in which no key occurs twice.
+
+    Raises
+    ------
+    UserError
+        When it is missing, no YAML, or repeats a key (the line is named).
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        return yaml.load(text, Loader=_UniqueKeys)
+    except OSError as error:
+        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(path, "", f"is no UTF-8 text: {error.reason}") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        message = error.problem if isinstance(error, _Refused) else f"no YAML: {error.problem}"
+        raise UserError(path, f"line {line}", str(message)) from error
+    except yaml.YAMLError as error:
+        raise UserError(path, "", f"no YAML: {error}") from error
+
+
+def validated(model: type[Model], value: Any, where: str | Path) -> Model:
+    """``value`` as ``model``; the first thing wrong as a :class:`UserError` naming its key."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise UserError(where, *first_problem(error, model, value)) from error
+
+
+def first_problem(error: ValidationError, model: type[BaseModel], value: Any) -> tuple[str, str]:
+    """Key and message of the first problem that pydantic found in ``value``."""
+    problem, *others = error.errors()
+    kind, location = problem["type"], _keys(problem, value)
+    key = ".".join(location)
+    beside = _models_at(model, problem["loc"][: -1 if kind == "extra_forbidden" else None])
+    if kind == "extra_forbidden":
+        allowed = {name for candidate in beside for name in candidate.model_fields}
+        return key, unknown("key", location[-1], allowed)
+    if kind == "missing":
+        return key, "is missing"
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        tag = str(problem["ctx"]["discriminator"]).strip("'")
+        allowed = {name for candidate in beside for name in _tags(candidate, tag)}
+        if kind == "union_tag_not_found":
+            return f"{key}.{tag}", f"is missing (allowed: {', '.join(sorted(allowed))})"
+        return f"{key}.{tag}", unknown(tag, problem["ctx"]["tag"], allowed)
+    if kind == "value_error":
+        return key, str(problem["msg"]).removeprefix("Value error, ")
+    # A value that fits no member of a union is reported once for every member.
+    same = [problem, *(other for other in others if _keys(other, value) == location)]
+    demands = dict.fromkeys(_SUBJECT.sub("", str(each["msg"])) for each in same)
+    demand = " or ".join(demands).replace("valid dictionary", "mapping")
+    subject = "its name " if problem["loc"][-1:] == ("[key]",) else ""
+    return key, f"{subject}must {demand} (got {_shortened(problem['input'])})"
+
+
+_SUBJECT = re.compile(r"^\w+ should ")
+
+
+def _keys(problem: Mapping[str, Any], value: Any) -> list[str]:
+    """Keys that lead to a problem, without the marks that unions and validators put between."""
+    keys = []
+    for place, part in enumerate(problem["loc"], start=1):
+        inside = range(len(value)) if isinstance(value, list | tuple) else value
+        if isinstance(inside, Mapping | range) and part in inside:
+            value = value[part]
+        elif problem["type"] != "missing" or place < len(problem["loc"]):
+            continue
+        keys.append(str(part))
+    return keys
+
+
+def _models_at(model: Any, location: Iterable[Any]) -> list[type[BaseModel]]:
+    """Models that a value at ``location`` inside ``model`` may have, as far as types tell."""
+    models: list[type[BaseModel]] = [model]
+    for part in location:
+        tagged = [each for each in models if any(part in _tags(each, n) for n in each.model_fields)]
+        fields = [each.model_fields[part] for each in models if part in each.model_fields]
+        if fields:
+            models = [inner for field in fields for inner in _models_in(field.annotation)]
+        elif len(models) > 1 and tagged:
+            models = tagged
+    return models
+
+
+def _tags(model: type[BaseModel], field: str) -> tuple[Any, ...]:
+    """Values of a field that tells the members of a union apart."""
+    return get_args(model.model_fields[field].annotation) if field == "kind" else ()
+
+
+def _models_in(annotation: Any) -> list[Any]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [
+        found for argument in getattr(annotation, "__args__", ()) for found in _models_in(argument)
+    ]
+
+
+def _shortened(value: Any, limit: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

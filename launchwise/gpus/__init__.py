@@ -1,0 +1,1 @@
+"""GPUs: profiles, datasheets, and the machine that the cost model sees."""

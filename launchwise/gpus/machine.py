@@ -1,0 +1,227 @@
+"""A GPU as the cost model sees it: rates and latencies, measured or estimated.
+
+Whatever the ``describe`` stage did not measure is estimated from the GPU's attributes by the shares
+and cycles below, so that a card known from its datasheet alone has a machine too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from launchwise.gpus.profile import GpuProfile
+
+ARITHMETIC = ("float32", "float64", "tf32", "float16", "bfloat16")
+"""Types whose rates a machine has, the last three those of tensor cores."""
+
+L1_BYTES_A_CYCLE = 128.0
+"""What an SM's L1 or shared memory moves in a cycle (CUDA C++ Best Practices Guide: 32 banks of 4
+bytes)."""
+
+L2_BYTES_A_CYCLE = 64.0
+"""What one SM may draw from L2 in a cycle (Volta and newer: 64 bytes)."""
+
+L2_BYTES_A_CYCLE_TOGETHER = {
+    (7, 0): 2048 / 80,
+    (8, 0): 5120 / 108,
+    (9, 0): 5120 / 132,
+    (10, 0): 5120 / 132,
+}
+"""What each SM draws from L2 in a cycle when all do (NVIDIA A100 whitepaper: 2048 bytes for all of
+a V100, 5120 of an A100; a H100 is taken to have as many, a B200 as many an SM)."""
+
+L2_BYTES_A_CYCLE_ELSEWHERE = 2048 / 80
+"""Where nothing else is known: as Volta."""
+
+WARP_INSTRUCTIONS_A_CYCLE = 4.0
+"""One a scheduler, four of them in an SM (Maxwell and newer)."""
+
+BLOCKS_A_SM = 32
+"""Most resident blocks of an SM (7.0, 8.0, 9.0; cards between have fewer threads first)."""
+
+CYCLES = {
+    "dram": 650.0,
+    "l2": 270.0,
+    "l1": 40.0,
+    "shared": 30.0,
+    "float32": 4.0,
+    "float64": 8.0,
+    "float32_division": 40.0,
+    "float64_division": 120.0,
+    "barrier": 40.0,
+}
+"""Latencies where they were not measured: of the order that micro-benchmarks of Volta to Hopper
+find (Jia et al. 2018; Luo et al. 2024)."""
+
+TENSOR_FLOP_A_CYCLE = {
+    (8, 0): {"tf32": 1024.0, "float16": 2048.0, "bfloat16": 2048.0},
+    (9, 0): {"tf32": 2048.0, "float16": 4096.0, "bfloat16": 4096.0},
+}
+"""Dense products of an SM, two FLOP a multiply-add (whitepapers of A100 and H100); described cards
+have their own rates."""
+
+GRAPH_LAUNCH_US = 1.8
+SYNCHRONISE_US = 10.0
+COPY_US = 5.0
+TO_DEVICE_GBS = 12.0
+"""PCIe 3.0 with 16 lanes, the least that cards of these years have."""
+PAGEABLE_SHARE = 0.3
+HOST_SOLVE_NS = 20.0
+
+
+def tensor_share(capability: tuple[int, int]) -> float:
+    """Part of a card's dense tensor rates that its ``mma`` instructions reach.
+
+    Nearly all up to Ada (Sun et al. 2022); from Hopper on whole warp groups are needed for the
+    rest, and ``mma`` stays below two thirds (Luo et al. 2024): the recorded H200 reaches 65 %.
+    """
+    return 0.95 if capability < (9, 0) else 0.65
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Constants of one GPU: rates in 1e9 a second, latencies in ns, sizes in bytes.
+
+    Parameters
+    ----------
+    dram_gbs, l2_gbs, l1_gbs
+        Bytes through device memory, L2, and all SMs' L1s (the same for shared memory).
+    l2_gbs_a_sm, dram_gbs_a_sm
+        What one SM alone may draw.
+    instructions_gips
+        Warp instructions, 1e9 a second.
+    float32, float64, tf32, float16, bfloat16
+        1e9 FLOP/s.
+    dram_ns ... barrier_ns
+        Latencies of :data:`launchwise.workloads.cost.Wait`.
+    launch_us, host_launch_us
+        A kernel behind another, on the device and where the host launches each.
+    """
+
+    sms: float
+    max_threads_per_sm: float
+    registers_per_sm: float
+    shared_per_sm_bytes: float
+    dram_gbs: float
+    dram_gbs_a_sm: float
+    l2_gbs: float
+    l2_gbs_a_sm: float
+    l1_gbs: float
+    instructions_gips: float
+    float32: float
+    float64: float
+    tf32: float
+    float16: float
+    bfloat16: float
+    dram_ns: float
+    l2_ns: float
+    l1_ns: float
+    shared_ns: float
+    float32_ns: float
+    float64_ns: float
+    float32_division_ns: float
+    float64_division_ns: float
+    barrier_ns: float
+    launch_us: float
+    host_launch_us: float
+    synchronise_us: float
+    copy_us: float
+    to_device_gbs: float
+    to_host_gbs: float
+    pageable_to_device_gbs: float
+    pageable_to_host_gbs: float
+    host_solve_ns: float
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """All constants."""
+        return [field.name for field in fields(cls)]
+
+    @classmethod
+    def of(cls, profile: GpuProfile) -> Machine:
+        """Of a GPU: what was measured, and estimates of the rest."""
+        known = profile.ceilings
+        ghz, sms = profile.clock_mhz / 1e3, float(profile.sms)
+        tensor = TENSOR_FLOP_A_CYCLE.get(profile.compute_capability, {})
+        float32 = known.float32_gflops or 2 * profile.cores * ghz
+        float64 = known.float64_gflops or float32 / 32
+
+        def tensor_gflops(name: str, measured: float | None) -> float:
+            rate = tensor.get(name, 0.0) * sms * ghz * tensor_share(profile.compute_capability)
+            # Without such cores the arithmetic is done by the others.
+            return measured or rate or float32
+
+        def latency_ns(name: str, measured: float | None) -> float:
+            return measured or CYCLES[name] / ghz
+
+        together = L2_BYTES_A_CYCLE_TOGETHER.get(
+            profile.compute_capability, L2_BYTES_A_CYCLE_ELSEWHERE
+        )
+        # A slice's SMs draw more each, as the others rest.
+        l2_a_cycle = min(together * profile.whole_card_sms, L2_BYTES_A_CYCLE * sms)
+        to_device = known.to_device_gbs or TO_DEVICE_GBS
+        to_host = known.to_host_gbs or to_device
+        return cls(
+            sms=sms,
+            max_threads_per_sm=float(profile.max_threads_per_sm),
+            registers_per_sm=float(profile.registers_per_sm),
+            shared_per_sm_bytes=float(profile.shared_per_sm_bytes),
+            dram_gbs=known.copy_bandwidth_gbs,
+            dram_gbs_a_sm=L2_BYTES_A_CYCLE * ghz,
+            l2_gbs=known.l2_bandwidth_gbs or l2_a_cycle * ghz,
+            l2_gbs_a_sm=L2_BYTES_A_CYCLE * ghz,
+            l1_gbs=L1_BYTES_A_CYCLE * sms * ghz,
+            instructions_gips=WARP_INSTRUCTIONS_A_CYCLE * sms * ghz,
+            float32=float32,
+            float64=float64,
+            tf32=tensor_gflops("tf32", known.tf32_gflops),
+            float16=tensor_gflops("float16", known.float16_gflops),
+            bfloat16=tensor_gflops("bfloat16", known.bfloat16_gflops),
+            dram_ns=latency_ns("dram", known.dram_latency_ns),
+            l2_ns=latency_ns("l2", known.l2_latency_ns),
+            l1_ns=latency_ns("l1", known.l1_latency_ns),
+            shared_ns=latency_ns("shared", known.shared_latency_ns),
+            float32_ns=latency_ns("float32", known.float32_latency_ns),
+            float64_ns=latency_ns("float64", known.float64_latency_ns),
+            float32_division_ns=latency_ns("float32_division", known.float32_division_ns),
+            float64_division_ns=latency_ns("float64_division", known.float64_division_ns),
+            barrier_ns=latency_ns("barrier", known.barrier_ns),
+            launch_us=known.graph_launch_us or GRAPH_LAUNCH_US,
+            host_launch_us=known.launch_overhead_us,
+            # What was measured is a launch and the wait for it.
+            synchronise_us=max(1.0, known.host_synchronize_us - known.launch_overhead_us)
+            if known.host_synchronize_us
+            else SYNCHRONISE_US,
+            copy_us=known.copy_overhead_us or COPY_US,
+            to_device_gbs=to_device,
+            to_host_gbs=to_host,
+            pageable_to_device_gbs=known.pageable_to_device_gbs or PAGEABLE_SHARE * to_device,
+            pageable_to_host_gbs=known.pageable_to_host_gbs or PAGEABLE_SHARE * to_host,
+            host_solve_ns=known.host_solve_ns or HOST_SOLVE_NS,
+        )
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """What no kernel on a GPU exceeds.
+
+    Parameters
+    ----------
+    gbs
+        Bytes through device memory, 1e9 a second.
+    gflops
+        FLOP of whatever type is fastest, 1e9 a second.
+    """
+
+    gbs: float = math.inf
+    gflops: float = math.inf
+
+    @classmethod
+    def of(cls, profile: GpuProfile) -> Fastest:
+        """Of a GPU: its copy bandwidth, and the fastest of its cores, measured or estimated."""
+        machine = Machine.of(profile)
+        return cls(machine.dram_gbs, max(getattr(machine, name) for name in ARITHMETIC))
+
+    def least_us(self, moved_bytes: float, flop: float) -> float:
+        """Shortest time of so many bytes and FLOP, us."""
+        return max(moved_bytes / self.gbs, flop / self.gflops) / 1e3

@@ -1,0 +1,179 @@
+"""What is known of a GPU: attributes, measured ceilings, and which card it sits on."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json, write_json
+from launchwise.base.typed import Strict, validated
+
+GPU_FEATURES = {
+    "gpu_sms": "sms",
+    "gpu_cores": "cores",
+    "gpu_memory_bandwidth_gbs": "memory_bandwidth_gbs",
+    "gpu_shared_per_sm_bytes": "shared_per_sm_bytes",
+    "gpu_l2_bytes": "l2_bytes",
+    "gpu_clock_mhz": "clock_mhz",
+}
+"""What models may know of a GPU: name of the feature -> attribute of its profile.
+
+The paper's five (SMs, cores, bandwidth, shared memory, L2), the clock, and the measured copy
+bandwidth, which is no attribute but a ceiling.
+"""
+
+CORES_PER_SM = {
+    (3, 5): 192,
+    (3, 7): 192,
+    (5, 0): 128,
+    (5, 2): 128,
+    (6, 0): 64,
+    (6, 1): 128,
+    (7, 0): 64,
+    (7, 5): 64,
+    (8, 0): 64,
+    (8, 6): 128,
+    (8, 9): 128,
+    (9, 0): 128,
+    (10, 0): 128,
+    (10, 3): 128,
+    (12, 0): 128,
+}
+"""FP32 lanes of one SM by compute capability (CUDA C++ Programming Guide, throughput table)."""
+
+
+class Ceilings(Strict):
+    """What this GPU was measured to reach, by the ``describe`` stage.
+
+    Of a described card they are estimates (see :mod:`launchwise.gpus.datasheets`).
+    Profiles of versions before 3 have the first four only; whoever needs another one estimates it
+    (see :mod:`launchwise.gpus.machine`).
+    """
+
+    copy_bandwidth_gbs: float = Field(gt=0, description="bytes read + written, 1e9 B/s")
+    launch_overhead_us: float = Field(gt=0, description="one empty kernel, back to back")
+    float32_gflops: float | None = Field(None, gt=0, description="fused multiply-adds, 2 FLOP each")
+    float64_gflops: float | None = Field(None, gt=0, description="fused multiply-adds, 2 FLOP each")
+    tf32_gflops: float | None = Field(None, gt=0, description="tensor cores by mma, 2 FLOP each")
+    float16_gflops: float | None = Field(None, gt=0, description="tensor cores, float32 sums")
+    bfloat16_gflops: float | None = Field(None, gt=0, description="tensor cores, float32 sums")
+    l2_bandwidth_gbs: float | None = Field(None, gt=0, description="reads that L2 answers")
+    dram_latency_ns: float | None = Field(None, gt=0, description="dependent loads that L2 misses")
+    l2_latency_ns: float | None = Field(None, gt=0, description="dependent loads that L2 answers")
+    l1_latency_ns: float | None = Field(None, gt=0, description="dependent loads that L1 answers")
+    shared_latency_ns: float | None = Field(None, gt=0, description="dependent loads, shared")
+    float32_latency_ns: float | None = Field(None, gt=0, description="dependent multiply-adds")
+    float64_latency_ns: float | None = Field(None, gt=0, description="dependent multiply-adds")
+    float32_division_ns: float | None = Field(None, gt=0, description="dependent divisions")
+    float64_division_ns: float | None = Field(None, gt=0, description="dependent divisions")
+    barrier_ns: float | None = Field(None, gt=0, description="a barrier of a block of 256 threads")
+    graph_launch_us: float | None = Field(None, gt=0, description="an empty kernel of a long graph")
+    host_synchronize_us: float | None = Field(
+        None, gt=0, description="one empty kernel launched and waited for"
+    )
+    to_device_gbs: float | None = Field(None, gt=0, description="from page-locked memory")
+    to_host_gbs: float | None = Field(None, gt=0, description="to page-locked memory")
+    pageable_to_device_gbs: float | None = Field(None, gt=0, description="from pageable memory")
+    pageable_to_host_gbs: float | None = Field(None, gt=0, description="to pageable memory")
+    copy_overhead_us: float | None = Field(None, gt=0, description="a copy of 4 bytes, in a row")
+    host_solve_ns: float | None = Field(
+        None, gt=0, description="a row of a float64 tridiagonal system by LAPACK on the host"
+    )
+
+    def flop_gflops(self, precision: str) -> float:
+        """Ceiling of a type, 1e9 FLOP/s; NaN where it was not measured."""
+        found = {"float32": self.float32_gflops, "float64": self.float64_gflops}.get(precision)
+        return math.nan if found is None else found
+
+
+NOT_IN_A_DATASHEET: dict[str, Any] = {
+    "card": "",
+    "memory_clock_mhz": 0.0,
+    "memory_bus_bits": 0,
+    "driver": "",
+    "toolkit": "",
+    "commit": "",
+    "measured_at": "",
+}
+"""What only a measurement tells: how it stands in the profile of a card that nobody measured."""
+
+
+class GpuProfile(Strict):
+    """``results/gpus/<gpu>.json``.
+
+    ``card`` is a hash of the physical card's UUID: slices of one card share it. ``source`` says
+    whether the GPU was measured, or is known from its datasheet alone (:meth:`described`).
+    """
+
+    name: str
+    source: Literal["measured", "described"] = "measured"
+    device_name: str
+    card: str
+    whole_card_sms: int = Field(ge=1)
+    compute_capability: tuple[int, int]
+    arch: str
+    sms: int = Field(ge=1)
+    cores: int = Field(ge=1)
+    clock_mhz: float
+    memory_clock_mhz: float
+    memory_bus_bits: int
+    memory_bytes: int
+    memory_bandwidth_gbs: float = Field(description="from bus width and memory clock")
+    l2_bytes: int
+    shared_per_sm_bytes: int
+    shared_per_block_bytes: int
+    registers_per_sm: int
+    max_threads_per_sm: int
+    max_threads_per_block: int
+    driver: str
+    toolkit: str
+    commit: str
+    measured_at: str
+    ceilings: Ceilings
+
+    @classmethod
+    def described(cls, **known: Any) -> GpuProfile:
+        """Of a card that nobody measured: what its datasheet tells, and estimated ceilings.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            When something is missing or is no such value.
+        """
+        return cls(source="described", **NOT_IN_A_DATASHEET, **known)
+
+    @property
+    def card_model(self) -> str:
+        """The model of the card: slices and copies of one model tell nothing of another model.
+
+        A sweep in several visits may meet several cards of a model, so ``card`` is too fine to
+        say whether a GPU was seen.
+        """
+        return self.device_name
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether only some SMs of the card are used."""
+        return self.sms < self.whole_card_sms
+
+    def features(self) -> dict[str, float]:
+        """Values of :data:`GPU_FEATURES` and ``gpu_copy_bandwidth_gbs``."""
+        known = {name: float(getattr(self, key)) for name, key in GPU_FEATURES.items()}
+        return {**known, "gpu_copy_bandwidth_gbs": self.ceilings.copy_bandwidth_gbs}
+
+
+def read_profile(path: str | Path, name: str | None = None) -> GpuProfile:
+    """Read a profile; with ``name``, insist that it describes that GPU."""
+    profile = validated(GpuProfile, read_json(path), path)
+    if name is not None and profile.name != name:
+        raise UserError(path, "name", f"is {profile.name!r}, not {name!r}")
+    return profile
+
+
+def write_profile(path: str | Path, profile: GpuProfile) -> None:
+    """Write a profile."""
+    write_json(path, profile.model_dump(mode="json"))

@@ -1,0 +1,195 @@
+"""Reading and writing the pipeline's tables.
+
+Tables are Parquet files; :mod:`schemas` declares their columns. Each file carries its
+kind, the version of its schema and the unit of each of its columns in its metadata;
+:func:`read_table` checks all three and every value before it hands out a row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
+import pyarrow
+import pyarrow.parquet
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.storage import whole_file
+from launchwise.tables.schemas import SINCE_2
+
+SCHEMA_VERSION = 2
+READABLE = (1, SCHEMA_VERSION)
+METADATA_KEY = b"launchwise"
+UNITS = {
+    "time_ms": "ms",
+    "times_ms": "ms",
+    "first_ms": "ms",
+    "spread_ms": "ms",
+    "relative_error": "1",
+    "occupancy": "1",
+    "achieved_occupancy": "1",
+    "dram_throughput": "1",
+    "sm_clock_mhz": "MHz",
+    "memory_clock_mhz": "MHz",
+    "temperature_c": "degC",
+    "power_w": "W",
+    "energy_j": "J",
+    "control_ratio": "1",
+    "bandwidth_gbs": "GB/s",
+    "bandwidth_percent": "%",
+    "flop_rate_gflops": "GFLOP/s",
+    "flop_percent": "%",
+    "max_error": "1",
+    "tolerance": "1",
+    "spill_bytes": "B",
+    "shared_bytes": "B",
+    "predicted_ms": "ms",
+    "best_ms": "ms",
+    "baseline_ms": "ms",
+}
+
+
+def write_table(
+    path: str | Path,
+    table: pd.DataFrame,
+    schema: pa.DataFrameSchema,
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """Check ``table`` and write it, whole or not at all.
+
+    Parameters
+    ----------
+    facts
+        JSON-able provenance, stored in the file's metadata (see :func:`read_facts`).
+
+    Raises
+    ------
+    UserError
+        When the table does not fit its schema (a mistake of a stage, named with column and rows).
+    """
+    known = [name for name in schema.columns if name in table.columns]
+    checked = _checked(path, table[known], schema)
+    arrow = pyarrow.Table.from_pandas(checked, preserve_index=False)
+    note = {
+        "kind": schema.name,
+        "version": SCHEMA_VERSION,
+        "units": {name: UNITS[name] for name in schema.columns if name in UNITS},
+        "facts": dict(facts or {}),
+    }
+    text = json.dumps(note, sort_keys=True, allow_nan=False).encode()
+    arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), METADATA_KEY: text})
+    with whole_file(path) as scratch:
+        pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
+
+
+def read_table(path: str | Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
+    """Read a table and check kind, units, columns and values.
+
+    Raises
+    ------
+    UserError
+        One line: the file, the column, what is wrong. A truncated file is one of these.
+    """
+    note = _note(path)
+    if note["kind"] != schema.name:
+        raise UserError(path, "", f"holds {note['kind']}, not {schema.name}")
+    units = note.get("units", {})
+    for name in schema.columns:
+        if name in UNITS and name in units and units[name] != UNITS[name]:
+            raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
+    try:
+        table = pd.read_parquet(path)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
+    if note["version"] == 1 and schema.name == "measurements":
+        table = table.assign(**{name: SINCE_2[name] for name in SINCE_2 if name not in table})
+        table = table[[name for name in schema.columns if name in table.columns]]
+    return _checked(path, table, schema)
+
+
+def read_facts(path: str | Path) -> dict[str, Any]:
+    """Provenance in a table's metadata."""
+    return dict(_note(path)["facts"])
+
+
+def _note(path: str | Path) -> dict[str, Any]:
+    try:
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+    except FileNotFoundError as error:
+        raise UserError(path, "", "is missing") from error
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise UserError(path, "", f"is no whole Parquet file (truncated?): {error}") from error
+    if METADATA_KEY not in metadata:
+        raise UserError(path, "", "was not written by launchwise: its metadata is missing")
+    try:
+        note: dict[str, Any] = json.loads(metadata[METADATA_KEY])
+        note["kind"], note["facts"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(path, "", "its metadata was not written by launchwise") from error
+    if note.get("version") not in READABLE:
+        message = f"has schema version {note.get('version')}, not {SCHEMA_VERSION}"
+        raise UserError(path, "", message)
+    return note
+
+
+def _checked(path: str | Path, table: pd.DataFrame, schema: pa.DataFrameSchema) -> pd.DataFrame:
+    missing = [name for name in schema.columns if name not in table.columns]
+    if missing:
+        raise UserError(path, missing[0], _missing_message(missing[0], list(table.columns)))
+    if strange := [name for name in table.columns if name not in schema.columns]:
+        raise UserError(path, strange[0], unknown("column", strange[0], schema.columns))
+    if schema.unique:
+        repeated = int(table.duplicated(list(schema.unique)).sum())
+        if repeated:
+            keys = ", ".join(schema.unique)
+            raise UserError(path, "", f"{repeated} duplicated rows (rows with the same {keys})")
+    try:
+        return schema.validate(table)
+    except pa.errors.SchemaError as error:
+        raise UserError(path, *_first_problem(error, table)) from error
+
+
+def _missing_message(column: str, present: list[str]) -> str:
+    stem, _, unit = column.rpartition("_")
+    twins = [name for name in present if stem and name.rpartition("_")[0] == stem]
+    if column in UNITS and twins:
+        return f"is missing; {twins[0]} is not in {unit}"
+    return "is missing"
+
+
+_DEMANDS = {
+    "greater_than": "must be above {min_value}",
+    "greater_than_or_equal_to": "must be at least {min_value}",
+    "less_than_or_equal_to": "must be at most {max_value}",
+    "equal_to": "must be {value!r}",
+    "isin": "must be one of {allowed_values}",
+}
+
+
+def _kind(dtype: object) -> str:
+    return "text" if "str" in str(dtype) else str(dtype)
+
+
+def _first_problem(error: pa.errors.SchemaError, table: pd.DataFrame) -> tuple[str, str]:
+    """Column and message of what pandera found first."""
+    check, cases = error.check, error.failure_cases
+    of_table = isinstance(error.schema, pa.DataFrameSchema)
+    column = str(check.name if of_table else error.schema.name)
+    if isinstance(check, pa.Check):
+        demand = _DEMANDS.get(str(check.name), str(check.error)).format(**check.statistics or {})
+    elif str(check) == "not_nullable":
+        demand = "must not be empty"
+    else:
+        wanted, given = _kind(error.schema.dtype), _kind(table[column].dtype)
+        return column, f"must be of type {wanted}, not {given}"
+    # pandera may drop the index of a single failing row: then it is not known.
+    rows = sorted(set(cases["index"].dropna())) if isinstance(cases, pd.DataFrame) else []
+    if not rows:
+        return column, demand
+    example = "" if column == "times_ms" else f" ({table[column].loc[rows[0]]})"
+    count = "1 row is" if len(rows) == 1 else f"{len(rows)} rows are"
+    return column, f"{demand}; {count} not so, the first is row {rows[0]}{example}"

@@ -1,0 +1,384 @@
+"""Every table of the pipeline: its columns and types, declared once (units: ``tables.UNITS``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pandera.pandas as pa
+
+from launchwise.workloads.spec import Spec, Value
+
+MEASURED = ("ok", "slow")
+"""Statuses of rows whose ``time_ms`` can be believed; ``slow`` rows were launched once only."""
+
+UNVERIFIED = "unverified"
+"""Status of timed rows whose variant is not verified: they may be shown, but nothing learns from
+them, is compared with them or recommends them."""
+
+TIMED = (*MEASURED, UNVERIFIED)
+"""Statuses of rows that have a time."""
+
+STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")
+
+UNKNOWN = "unknown"
+"""Reasons for throttling where nobody could be asked."""
+
+SINCE_2: dict[str, Any] = {
+    "spread_ms": np.nan,
+    "outlier_repeats": 0,
+    "timer": "events",
+    "launches_per_repeat": 1,
+    "occupancy": np.nan,
+    "bandwidth_gbs": np.nan,
+    "bandwidth_percent": np.nan,
+    "flop_rate_gflops": np.nan,
+    "flop_percent": np.nan,
+    "sm_clock_mhz": np.nan,
+    "memory_clock_mhz": np.nan,
+    "temperature_c": np.nan,
+    "power_w": np.nan,
+    "energy_j": np.nan,
+    "throttle": UNKNOWN,
+    "control_ratio": np.nan,
+    "attempt": 1,
+}
+"""Columns of measurements that version 1 did not have: what they are in a table of that time."""
+
+
+def _text(**options: Any) -> pa.Column:
+    return pa.Column(str, **options)
+
+
+def _real(*checks: pa.Check, nullable: bool = False) -> pa.Column:
+    # NaN says that there is no value; infinity says nothing.
+    finite = pa.Check(lambda column: ~np.isinf(column), error="must be finite")
+    return pa.Column(float, checks=[*checks, finite], nullable=nullable)
+
+
+def _are_times(row: Any) -> bool:
+    times = np.asarray(row, dtype=float)
+    return times.ndim == 1 and bool(np.all(np.isfinite(times) & (times > 0)))
+
+
+_POSITIVE = pa.Check.gt(0)
+
+_EVERY_TIME = pa.Check(
+    lambda column: column.map(_are_times), error="must hold positive, finite numbers"
+)
+
+
+def _whole(minimum: int = 0) -> pa.Column:
+    return pa.Column("int64", checks=pa.Check.ge(minimum))
+
+
+def _value_column(values: Sequence[Value]) -> pa.Column:
+    kind: Any = str if any(isinstance(value, str) for value in values) else "int64"
+    return pa.Column(kind, checks=pa.Check.isin(values))
+
+
+def problem_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns that name a problem of ``spec``."""
+    columns = {}
+    for name, parameter in spec.problem.items():
+        if parameter.values is not None:
+            columns[name] = _value_column(parameter.values)
+        else:
+            checks = [
+                pa.Check.ge(parameter.minimum) if parameter.minimum is not None else None,
+                pa.Check.le(parameter.maximum) if parameter.maximum is not None else None,
+            ]
+            columns[name] = pa.Column("int64", checks=[check for check in checks if check])
+    return columns
+
+
+def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns that name a configuration of ``spec``."""
+    tunables = {
+        name: _value_column([tunable.neutral, *tunable.values])
+        for name, tunable in spec.tunables.items()
+    }
+    return {"variant": _value_column(list(spec.variants)), **tunables}
+
+
+def stage_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns with the time of each stage of ``spec``, ms; none where it has no stages."""
+    return {name: _real(pa.Check.ge(0), nullable=True) for name in spec.stage_columns}
+
+
+def finding_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns with what verification tells beside the largest error."""
+    return {name: _real(nullable=True) for name in spec.findings}
+
+
+def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of a sweep: one row a (GPU, problem, configuration).
+
+    Time: ``time_ms`` is the median of ``times_ms`` (the first launch is never in it, except in a
+    ``slow`` row, which has only that one), one a repeat of ``launches_per_repeat`` launches timed
+    by ``timer`` (``host``: the host's clock, for what it drives); ``spread_ms`` is their robust
+    spread, ``relative_error`` the relative standard error of the median, ``outlier_repeats`` how
+    many lie outside Tukey's fences (none is deleted); the workload's stages have columns too.
+
+    Trust: ``max_error`` is the largest deviation from the float64 reference, ``tolerance`` what is
+    allowed (only an ``unverified`` row may have a time and a larger one), and the workload's
+    findings have columns too; ``control_ratio`` what the control configuration took after this row,
+    by what it took first; ``throttle`` the reasons why the card held its clocks back, joined by
+    ``+`` (``unknown`` where it could not be asked); ``attempt`` is 2 where a first measurement was
+    in doubt and repeated.
+
+    Rates: bytes and FLOP of the problem by its time, and percent of the measured ceilings.
+    """
+    measured = pa.Check(
+        lambda table: table["time_ms"].notna() == table["status"].isin(TIMED),
+        name="time_ms",
+        error="must be given exactly where status is ok, slow or unverified",
+    )
+    repeats = pa.Check(
+        lambda table: table["times_ms"].map(len) == table["repeats"],
+        name="repeats",
+        error="must be the number of times_ms",
+    )
+    return pa.DataFrameSchema(
+        {
+            "gpu": _text(),
+            "workload": _text(checks=pa.Check.eq(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "status": _text(checks=pa.Check.isin(STATUSES)),
+            "reason": _text(),
+            **_time_columns(),
+            **stage_schema(spec),
+            **finding_schema(spec),
+            **_kernel_columns(),
+            **_card_columns(),
+            **_origin_columns(),
+        },
+        checks=[measured, repeats, _fitting_statuses(spec)],
+        unique=spec.key_columns,
+        strict=True,
+        name="measurements",
+    )
+
+
+def _fitting_statuses(spec: Spec) -> pa.Check:
+    """Insist on the status ``unverified`` where the variant is, and nowhere else."""
+    unverified = [name for name, variant in spec.variants.items() if not variant.verified]
+
+    def fits(table: pd.DataFrame) -> pd.Series:
+        # An ok row of a variant that races would train models.
+        judged = table["status"].isin([*MEASURED, "wrong"])
+        return ~judged.where(table["variant"].isin(unverified), table["status"] == UNVERIFIED)
+
+    error = "must be unverified, not ok, slow or wrong, just where the variant is not verified"
+    return pa.Check(fits, name="status", error=error)
+
+
+def _time_columns() -> dict[str, pa.Column]:
+    """How long it took, how well that is known, and whether the result was right."""
+    return {
+        "time_ms": _real(_POSITIVE, nullable=True),
+        "times_ms": pa.Column(object, checks=_EVERY_TIME),
+        "repeats": _whole(),
+        "spread_ms": _real(pa.Check.ge(0), nullable=True),
+        "relative_error": _real(pa.Check.ge(0), nullable=True),
+        "outlier_repeats": _whole(),
+        "timer": _text(checks=pa.Check.isin(["", "events", "graph", "host"])),
+        "launches_per_repeat": _whole(),
+        "first_ms": _real(_POSITIVE, nullable=True),
+        "l2": _text(checks=pa.Check.isin(["", "cold", "warm"])),
+        "max_error": _real(pa.Check.ge(0), nullable=True),
+        "tolerance": _real(_POSITIVE, nullable=True),
+    }
+
+
+def _kernel_columns() -> dict[str, pa.Column]:
+    """What the kernel needs of the GPU, and how much of it it reaches."""
+    return {
+        **build_schema(),
+        "shared_bytes": _whole(),
+        "occupancy": _real(pa.Check.in_range(0, 1), nullable=True),
+        "bandwidth_gbs": _real(_POSITIVE, nullable=True),
+        "bandwidth_percent": _real(_POSITIVE, nullable=True),
+        "flop_rate_gflops": _real(pa.Check.ge(0), nullable=True),
+        "flop_percent": _real(pa.Check.ge(0), nullable=True),
+    }
+
+
+def _card_columns() -> dict[str, pa.Column]:
+    """What the card did meanwhile."""
+    return {
+        "sm_clock_mhz": _real(pa.Check.ge(0), nullable=True),
+        "memory_clock_mhz": _real(pa.Check.ge(0), nullable=True),
+        "temperature_c": _real(nullable=True),
+        "power_w": _real(pa.Check.ge(0), nullable=True),
+        "energy_j": _real(_POSITIVE, nullable=True),
+        "throttle": _text(),
+        "control_ratio": _real(_POSITIVE, nullable=True),
+        "attempt": _whole(1),
+    }
+
+
+def _origin_columns() -> dict[str, pa.Column]:
+    """Where the row comes from."""
+    texts = ("card", "driver", "toolkit", "backend", "commit")
+    return {**{name: _text() for name in texts}, "seed": _whole(), "measured_at": _text()}
+
+
+def build_schema() -> dict[str, pa.Column]:
+    """What the compiler said of the main kernel: registers of a thread, bytes that it spills."""
+    return {"registers": _whole(), "spill_bytes": _whole()}
+
+
+def counters_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of hardware counters: one row a launch of a (GPU, problem, configuration).
+
+    ``position`` counts the launches of a run from 0. ``occupancy`` is what registers, shared memory
+    and block size leave room for, ``achieved_occupancy`` the mean of active warps on SMs at work,
+    both by the most warps that an SM holds; ``dram_throughput`` by the card's peak.
+    """
+    share = pa.Check.in_range(0, 1)
+    return pa.DataFrameSchema(
+        {
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "position": _whole(),
+            "launches": _whole(1),
+            "kernel": _text(),
+            "grid_blocks": _whole(1),
+            "block_threads": _whole(1),
+            **{name: _real(share, nullable=True) for name in ("occupancy", "achieved_occupancy")},
+            "dram_throughput": _real(share, nullable=True),
+        },
+        unique=[*spec.key_columns, "position"],
+        strict=True,
+        name="counters",
+    )
+
+
+def removed_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of what the fences removed: keys, time, the fences (ms) and the scope they had."""
+    return pa.DataFrameSchema(
+        {
+            "split": _text(),
+            "fold": _text(),
+            "scope": _text(checks=pa.Check.isin(["problem", "global"])),
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "time_ms": _real(pa.Check.gt(0)),
+            "lower_ms": _real(),
+            "upper_ms": _real(),
+        },
+        strict=True,
+        name="removed",
+    )
+
+
+def training_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of what models learn from: measured training rows inside the fences.
+
+    Stages keep their times here, and builds what the compiler said of them: models may learn of it.
+    ``status`` tells times from those of ``slow`` rows, which are their first launch and no more (of
+    what the host drives, the shorter of two).
+    """
+    return pa.DataFrameSchema(
+        {
+            "split": _text(),
+            "fold": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "status": _value_column(MEASURED),
+            "time_ms": _real(pa.Check.gt(0)),
+            **build_schema(),
+            **stage_schema(spec),
+        },
+        unique=["split", "fold", *spec.key_columns],
+        strict=True,
+        name="training",
+    )
+
+
+def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of recommendations: candidates of every test problem, rank 1 is what to use.
+
+    Models that predict times rank every candidate; others may stop after the first.
+    """
+    return pa.DataFrameSchema(
+        {
+            "study": _text(),
+            "model": _text(),
+            "split": _text(),
+            "fold": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            "rank": _whole(1),
+            **configuration_schema(spec),
+            "predicted_ms": _real(pa.Check.gt(0), nullable=True),
+        },
+        unique=["model", "split", "fold", "gpu", *spec.problem_columns, "rank"],
+        strict=True,
+        name="recommendations",
+    )
+
+
+def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of the evaluation: one row a (model, split, fold, GPU, test problem).
+
+    ``time_ms`` is the measured time of the recommended configuration (an expectation for random
+    draws); ``improvement`` is baseline over it, ``fraction`` is best over it. A recommendation that
+    no sweep measured has no time; ``status`` says why.
+    """
+    return pa.DataFrameSchema(
+        {
+            "study": _text(),
+            "model": _text(),
+            "role": _text(checks=pa.Check.isin(["model", "baseline", "oracle"])),
+            "split": _text(),
+            "fold": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "status": _text(),
+            "predicted_ms": _real(pa.Check.gt(0), nullable=True),
+            "time_ms": _real(pa.Check.gt(0), nullable=True),
+            "baseline_ms": _real(pa.Check.gt(0), nullable=True),
+            "best_ms": _real(pa.Check.gt(0)),
+            "improvement": _real(nullable=True),
+            "fraction": _real(nullable=True),
+            "improved_runs": _real(pa.Check.ge(0), nullable=True),
+            "spearman": _real(nullable=True),
+            "absolute_percentage_error": _real(nullable=True),
+        },
+        unique=["model", "split", "fold", "gpu", *spec.problem_columns],
+        strict=True,
+        name="evaluation",
+    )
+
+
+def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of predictions for GPUs that nobody measured: one row a (predictor, GPU, problem).
+
+    ``predicted_ms`` is of the configuration that the predictor takes for the fastest,
+    ``baseline_ms`` what it says of the baseline; ``roofline_ms``, ``bytes_ms`` and ``flop_ms`` hold
+    for the problem; ``bound_by`` is the largest part of the cost model's estimate.
+    """
+    times = ("predicted_ms", "baseline_ms", "roofline_ms", "bytes_ms", "flop_ms")
+    return pa.DataFrameSchema(
+        {
+            "predictor": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            "rank": _whole(1),
+            **configuration_schema(spec),
+            **{name: _real(pa.Check.ge(0)) for name in times},
+            "bound_by": _text(),
+        },
+        unique=["predictor", "gpu", *spec.problem_columns, "rank"],
+        strict=True,
+        name="unmeasured",
+    )

@@ -1,0 +1,1 @@
+"""What the Snakefile asks the library."""

@@ -1,0 +1,84 @@
+"""What the jobs of an experiment ask of a cluster: which GPU, how long, how much memory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.experiment import Experiment
+from launchwise.gpus.profile import read_profile
+from launchwise.workflow.estimate import (
+    Volume,
+    limit_minutes,
+    memory_mb,
+    nominal_bandwidth_gbs,
+    shards_for,
+    volume,
+)
+
+
+class Cluster:
+    """See the module.
+
+    Parameters
+    ----------
+    archs
+        Architecture of every live GPU.
+    """
+
+    def __init__(self, experiment: Experiment, archs: Mapping[str, str]) -> None:
+        self._experiment = experiment
+        self._archs = archs
+        self._volumes: dict[str, Volume] = {}
+
+    def place(self, gpu: str, what: Literal["partition", "model", "constraint"]) -> str | None:
+        """What the settings say of where Slurm finds a GPU; None where they leave it open."""
+        slurm = self._experiment.settings.gpus[gpu].slurm
+        found: str | None = getattr(slurm, what, None)
+        return found
+
+    def shards(self, gpu: str, workload: str) -> int:
+        """Jobs that share a sweep: as the settings say, or few enough that none takes too long."""
+        entry = self._experiment.settings.gpus[gpu]
+        if entry.shards is not None:
+            return entry.shards
+        if entry.compile == "alongside":
+            return 1
+        # Not what was measured of the GPU: the number must not change from one run to the next.
+        return shards_for(self._seconds(gpu, workload, nominal_bandwidth_gbs(self._archs[gpu])))
+
+    def minutes(self, gpu: str, workload: str, profile: str, attempt: int) -> int:
+        """Time limit of one shard.
+
+        Parameters
+        ----------
+        profile
+            Where the GPU is described, if it is yet.
+        attempt
+            1 for the first, more when the job is tried again.
+        """
+        bandwidth = nominal_bandwidth_gbs(self._archs[gpu])
+        if Path(profile).is_file():
+            # What is wrong with a damaged one, the job that reads it says better.
+            with contextlib.suppress(UserError):
+                bandwidth = read_profile(profile, gpu).ceilings.copy_bandwidth_gbs
+        seconds = self._seconds(gpu, workload, bandwidth)
+        return limit_minutes(seconds, self.shards(gpu, workload), attempt)
+
+    def memory_mb(self, gpu: str, workload: str, attempt: int) -> int:
+        """Memory of one shard, 1e6 B."""
+        experiment = self._experiment
+        blocks = experiment.blocks_of(gpu, workload)
+        return memory_mb(experiment.specs[workload], blocks, attempt)
+
+    def _seconds(self, gpu: str, workload: str, bandwidth_gbs: float) -> float:
+        experiment = self._experiment
+        blocks = experiment.blocks_of(gpu, workload)
+        key = f"{workload} {blocks}"
+        if key not in self._volumes:
+            budget = experiment.settings.sweeps[workload].strategy.budget
+            self._volumes[key] = volume(experiment.specs[workload], blocks, budget)
+        return self._volumes[key].seconds(bandwidth_gbs)

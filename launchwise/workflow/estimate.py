@@ -1,0 +1,108 @@
+"""How long a sweep takes and how much memory its job needs, before anything of it was measured.
+
+Rough on purpose: it decides how many jobs share a sweep and how long each may run. A job that is
+stopped too early goes on where its journal ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from launchwise.experiment.settings import Block
+from launchwise.workloads.space import configurations, narrowings, problems
+from launchwise.workloads.spec import Spec
+
+BANDWIDTH_GBS: dict[str, float] = {
+    "sm_60": 549,  # P100, 12 GB
+    "sm_61": 192,  # P4
+    "sm_70": 900,  # V100
+    "sm_75": 300,  # T4
+    "sm_80": 1555,  # A100, 40 GB
+    "sm_86": 200,  # A2
+    "sm_89": 300,  # L4
+    "sm_90": 2000,  # H100 PCIe
+    "sm_100": 8000,  # B200
+    "sm_120": 448,  # RTX 5060
+}
+"""Memory bandwidth of a slow card of each architecture, 1e9 B/s, from the makers' data sheets."""
+
+SECONDS_A_ROW = 0.005
+PASSES_A_ROW = 50.0
+"""A row takes so long for each time that its problem's bytes could be moved: every launch of
+verification and timing, most of them far from the limit of the memory, and rests. Four sweeps of a
+stencil took 44 passes (an H200), 16, 38 and 74 (72, 32 and 16 of its SMs, at the whole card's
+bandwidth): the estimate is .7 to 2.6 times what they took."""
+
+LONGEST_SHARD_S = 2 * 3600.0
+"""Sweeps that take longer are shared by several jobs, unless the settings say how many."""
+
+MOST_SHARDS = 100
+
+JOB_MB = 4000
+"""Memory of a job whose arrays are all on the GPU: two processes with their libraries."""
+
+
+def nominal_bandwidth_gbs(arch: str) -> float:
+    """Memory bandwidth, 1e9 B/s, that any card of an architecture such as ``sm_90`` has.
+
+    Of an architecture that is not in the list, that of the slowest card in it.
+    """
+    return BANDWIDTH_GBS.get(arch.rstrip("af"), min(BANDWIDTH_GBS.values()))
+
+
+@dataclass(frozen=True)
+class Volume:
+    """What there is to measure: ``rows``, and bytes of their problems, each counted by its rows."""
+
+    rows: int
+    bytes: float
+
+    def seconds(self, bandwidth_gbs: float) -> float:
+        """Seconds on one card whose memory reaches so much, 1e9 B/s."""
+        return self.rows * SECONDS_A_ROW + PASSES_A_ROW * self.bytes / (bandwidth_gbs * 1e9)
+
+
+def volume(spec: Spec, blocks: Iterable[Block], budget: int | None) -> Volume:
+    """What a sweep measures.
+
+    Parameters
+    ----------
+    blocks
+        Problems as in the settings.
+    budget
+        Rows of each problem, where they are not all measured.
+    """
+    total, moved = 0, 0.0
+    for block in blocks:
+        listed = problems(spec, [block])
+        # Configurations of one problem stand for those of its block: counting takes time.
+        middle = listed[len(listed) // 2]
+        parts = narrowings(spec, [block])[tuple(middle.values())]
+        rows = budget or len(configurations(spec, middle, None, parts))
+        total += rows * len(listed)
+        moved += rows * sum(float(spec.value(spec.work.bytes, problem)) for problem in listed)
+    return Volume(total, moved)
+
+
+def shards_for(seconds: float) -> int:
+    """Jobs that share a sweep of so many seconds."""
+    return max(1, min(MOST_SHARDS, math.ceil(seconds / LONGEST_SHARD_S)))
+
+
+def limit_minutes(seconds: float, shards: int, attempt: int) -> int:
+    """Time limit of one of ``shards`` jobs: three times the estimate and time to start.
+
+    Cards differ by more than an estimate can know, and a job that was stopped gets more time when
+    it is tried again.
+    """
+    return (15 + math.ceil(3 * seconds / shards / 60)) * attempt
+
+
+def memory_mb(spec: Spec, blocks: Iterable[Block], attempt: int) -> int:
+    """Memory of a job that measures any of the problems, 1e6 B."""
+    largest = max(
+        float(spec.value(spec.work.host_bytes, problem)) for problem in problems(spec, blocks)
+    )
+    return (JOB_MB + math.ceil(1.2 * largest / 1e6)) * attempt

@@ -1,0 +1,212 @@
+"""What the Snakefile asks the library: settings, and the files that a script stands on."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.imports import ROOT, library_files
+from launchwise.base.typed import read_yaml
+from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.settings import Settings
+from launchwise.gpus.datasheets import CARDS_FILE, described_profile, read_cards
+from launchwise.learning.recommenders import kinds
+from launchwise.measuring.cards import cards, in_words
+from launchwise.measuring.compile import deciding_files
+from launchwise.workloads.space import Problem
+
+
+def readable(path: str, overlays: Collection[str | Path] = ()) -> str:
+    """``path``, a file of settings; stop with one line when Snakemake could not read it.
+
+    Snakemake itself names neither file nor line. A missing file is well where there are overlays.
+    """
+    if Path(path).exists() or not overlays:
+        try:
+            if not isinstance(read_yaml(path), Mapping):
+                raise UserError(path, "", "must hold keys with values, such as seed: 1")
+        except UserError as error:
+            stop(error)
+    return path
+
+
+def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]) -> Experiment:
+    """Check the settings before any rule is made; stop with one line when something is wrong.
+
+    Parameters
+    ----------
+    config
+        What Snakemake merged.
+    path
+        The file that the Snakefile names.
+    overlays
+        Files from the command line, the last one strongest.
+    """
+    files = [Path(path)] if Path(path).exists() else []
+    files += [_short(Path(name)) for name in overlays]
+    try:
+        experiment = load_experiment(config, files, ROOT)
+        _check_models(experiment)
+        _check_recorded(experiment)
+        _check_described(experiment)
+    except UserError as error:
+        stop(error)
+    return experiment
+
+
+def _check_models(experiment: Experiment) -> None:
+    for name, model in experiment.settings.models.items():
+        if model.kind not in kinds():
+            message = unknown("kind of model", model.kind, kinds())
+            raise experiment.error(f"models.{name}.kind", message)
+
+
+def _check_recorded(experiment: Experiment) -> None:
+    for name, folder in recorded_folders(experiment.settings).items():
+        if not Path(folder).is_dir():
+            message = f"no folder {folder!r}: record the GPU, name its folder by path or"
+            raise experiment.error(f"gpus.{name}", f"{message} take the entry out")
+        wanted = [f"{workload}.parquet" for workload in experiment.workloads_of(name)]
+        for file in ("profile.json", *wanted):
+            if not Path(folder, file).is_file():
+                raise experiment.error(f"gpus.{name}", f"no file {file!r} in {folder!r}")
+
+
+def _check_described(experiment: Experiment) -> None:
+    wanted = described_cards(experiment.settings)
+    table = read_cards(CARDS_FILE) if wanted else {}
+    for name, card in wanted.items():
+        try:
+            described_profile(name, table, card)
+        except UserError as error:
+            # Of the entry that asks for the card: the table may lack what nobody asks for.
+            told = error.message if card not in table else f"{card} in {CARDS_FILE} {error.message}"
+            raise experiment.error(f"gpus.{name}", told) from error
+
+
+def described_cards(settings: Settings) -> dict[str, str]:
+    """Card of every GPU that is described and not measured."""
+    return {
+        name: gpu.card or name for name, gpu in settings.gpus.items() if gpu.source == "described"
+    }
+
+
+def recorded_folders(settings: Settings) -> dict[str, str]:
+    """Where the sweeps of every recorded GPU lie."""
+    return {
+        name: gpu.path or f"data/recorded/{name}"
+        for name, gpu in settings.gpus.items()
+        if gpu.source == "recorded"
+    }
+
+
+def stop(error: UserError) -> NoReturn:
+    """Print one line and end the process."""
+    where = _short(Path(error.where)) if Path(error.where).is_absolute() else error.where
+    print(f"launchwise: {UserError(where, error.key, error.message)}", file=sys.stderr)
+    raise SystemExit(1)
+
+
+def _short(path: Path) -> Path:
+    path = path.resolve()
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def architectures(experiment: Experiment) -> dict[str, str]:
+    """Architecture of every live GPU: as written in its entry, or read off this machine's card."""
+    found: dict[str, str] = {}
+    for name, gpu in experiment.settings.gpus.items():
+        if gpu.source == "live":
+            try:
+                found[name] = gpu.arch or _arch_here(gpu.device)
+            except ValueError as error:
+                stop(experiment.error(f"gpus.{name}", str(error)))
+    return found
+
+
+def _arch_here(device: str | None) -> str:
+    present = [card for card in cards() if device is None or device in card.device_name]
+    found = sorted({(card.arch, card.device_name) for card in present})
+    if len(found) == 1:
+        return found[0][0]
+    if not found:
+        named = f"GPU named {device!r}" if device else "NVIDIA GPU"
+        message = f"source is live, but this machine has no {named}; give its arch (such as sm_90)"
+        raise ValueError(f"{message} to measure on another machine, or take the entry out")
+    kinds = in_words(present)
+    raise ValueError(f"this machine has several kinds of GPU, name one by device: {kinds}")
+
+
+def folders(experiment: Experiment) -> dict[str, str]:
+    """Folder of every workload, relative to the project where it lies inside."""
+    return {name: str(_inside(folder)) for name, folder in experiment.folders.items()}
+
+
+def _inside(path: Path) -> Path:
+    """A path as seen from the project, where it lies inside."""
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+
+
+@cache
+def sources(folder: str) -> list[str]:
+    """Files that decide what the kernels of a workload compute, and how they are run."""
+    return sorted(str(_inside(path)) for path in deciding_files(ROOT / folder))
+
+
+def problems_for(
+    experiment: Experiment, archs: Mapping[str, str], workload: str, arch: str
+) -> list[Problem]:
+    """Problems that any live GPU of an architecture measures of a workload."""
+    found: dict[str, Problem] = {}
+    for gpu, its_arch in archs.items():
+        if its_arch == arch and workload in experiment.workloads_of(gpu):
+            found |= {str(problem): problem for problem in experiment.problems_of(gpu, workload)}
+    return list(found.values())
+
+
+FLOP_A_BYTE = 4.0
+"""FLOP that are taken to last as long as a byte: between the one that fits sweeps of a stencil on
+an H200 and what a GPU could do, eight and more."""
+
+
+def in_order(experiment: Experiment, gpu: str, workload: str, shards: int) -> list[Problem]:
+    """Problems of a sweep in the order in which they are measured.
+
+    That of the settings; the heaviest first where several shards share them, so that none is left
+    with a long one at the end.
+    """
+    spec = experiment.specs[workload]
+    problems = experiment.problems_of(gpu, workload)
+    if shards == 1:
+        return problems
+
+    def weight(problem: Problem) -> float:
+        flop = float(spec.value(spec.work.flop, problem))
+        return float(spec.value(spec.work.bytes, problem)) + flop / FLOP_A_BYTE
+
+    return sorted(problems, key=weight, reverse=True)
+
+
+def pattern(names: Any) -> str:
+    """Regular expression that matches exactly ``names`` (nothing when there are none)."""
+    return "|".join(re.escape(str(name)) for name in names) or "(?!)"
+
+
+@cache
+def code(script: str) -> list[str]:
+    """Library files that a script stands on, found by following its imports.
+
+    Snakemake sees an edited script and not an edited import, so every rule lists these as inputs.
+
+    Parameters
+    ----------
+    script
+        Path from the root of the project, such as ``scripts/clean.py``. A module of the library
+        (one that a rule runs as a process of its own) is in the list itself.
+    """
+    return [str(path.relative_to(ROOT)) for path in library_files([ROOT / script])]

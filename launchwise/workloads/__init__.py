@@ -1,0 +1,1 @@
+"""Workloads: specs, spaces of configurations, builds, cost, host code."""

@@ -1,0 +1,270 @@
+"""Feasible configurations drawn from a space that is never listed.
+
+The tunables of a workload may span a thousand million configurations, most of them refused by the
+constraints. So a configuration is a number in mixed radix, drawn and then asked about; where next
+to all are refused, tunables are set one by one and a constraint is asked as soon as all that it
+reads is known, which leaves out whole regions at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from launchwise.workloads.space import (
+    LENIENT_GPU,
+    MOST_LISTED,
+    UNKNOWN_GPU,
+    Configuration,
+    Growth,
+    Problem,
+    baseline,
+    feasible,
+)
+from launchwise.workloads.spec import Spec, Value
+
+LISTABLE = MOST_LISTED
+"""Spaces up to this size, constraints aside, are gone through in a shuffled order, so that their
+end is known."""
+
+TRIES = 1_000
+"""Draws from a larger space before constraints are used to find a feasible one."""
+
+STEPS = 20_000
+"""Tunables set one by one, in one search for a feasible configuration."""
+
+DRAWN_FOR_ONE = 10
+"""Draws for each configuration of a sample from a larger space."""
+
+Key = tuple[Value, ...]
+"""Values of a configuration in the order of :attr:`tunable_columns`."""
+
+
+class Draws:
+    """Random feasible configurations of one problem on one GPU.
+
+    Parameters
+    ----------
+    spec, problem
+        What is measured.
+    gpu_facts
+        Facts of the GPU (see :data:`launchwise.workloads.spec.GPU_NAMES`).
+    seed
+        Order in which a small space is gone through.
+    """
+
+    def __init__(
+        self, spec: Spec, problem: Problem, gpu_facts: Mapping[str, Any] | None, seed: int
+    ) -> None:
+        self._spec = spec
+        self._problem = dict(problem)
+        self._facts = {**UNKNOWN_GPU, **(gpu_facts or {})}
+        self._neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+        self._growth = Growth(spec, {**self._facts, **self._problem})
+        self._used = self._growth.used
+        self._sizes = {
+            name: math.prod(len(spec.tunables[tunable].values) for tunable in used)
+            for name, used in self._used.items()
+        }
+        self.size = sum(self._sizes.values())
+        self._seed = seed
+        self._orders: dict[str | None, list[int]] = {}
+        self._ended: set[str | None] = set()
+
+    def used(self, variant: str) -> list[str]:
+        """Tunables of a variant, in the order of the spec; the others stay neutral."""
+        return self._used[variant]
+
+    def share(self, variant: str) -> float:
+        """Part of the space that a variant spans, constraints aside."""
+        return self._sizes[variant] / self.size
+
+    def key(self, configuration: Configuration) -> Key:
+        """What tells a configuration from others."""
+        return tuple(configuration[name] for name in self._spec.tunable_columns)
+
+    def whole(self, configuration: Configuration) -> Configuration:
+        """The configuration with every tunable, in the order of the spec."""
+        values = {**self._neutral, **configuration}
+        return {name: values[name] for name in self._spec.tunable_columns}
+
+    def spans(self, configuration: Configuration) -> bool:
+        """Whether the spec has this variant with these values, feasible or not."""
+        used = self._used.get(str(configuration.get("variant")))
+        return used is not None and all(
+            value in self._spec.tunables[name].values if name in used else value == neutral
+            for name, neutral in self._neutral.items()
+            for value in (configuration.get(name),)
+        )
+
+    def feasible(self, configuration: Configuration) -> bool:
+        """Whether every constraint holds."""
+        return feasible(self._spec, self._problem, configuration, self._facts)
+
+    def draw(
+        self, dice: random.Random, unwanted: Collection[Key], variant: str | None = None
+    ) -> Configuration | None:
+        """A feasible configuration that is not ``unwanted``, each as likely as any other.
+
+        None means that there is none left or, among more than :data:`LISTABLE` configurations,
+        that none was found: there are very few, if any. Among so many, those that are rare (less
+        than one in :data:`TRIES`) may also be drawn unevenly.
+
+        Parameters
+        ----------
+        dice
+            Chance, where there are too many to be gone through in an order fixed beforehand.
+        unwanted
+            Keys of configurations; from one call to the next they must only become more.
+        variant
+            The only variant that is wanted.
+        """
+        if variant in self._ended:
+            return None
+        start, size = self._numbers(variant)
+        if size <= LISTABLE:
+            return self._next_listed(unwanted, variant)
+        for _ in range(TRIES):
+            found = self._at(start + dice.randrange(size))
+            if self.key(found) not in unwanted and self.feasible(found):
+                return found
+        return self._searched(dice, unwanted, variant)
+
+    def any(self, variant: str | None = None) -> Configuration | None:
+        """Some feasible configuration; None when there is none or, in a huge space, none was found.
+
+        Quicker than :meth:`draw` where there is none: what the constraints say of the problem
+        alone, or of the first tunables, is asked first.
+
+        Parameters
+        ----------
+        variant
+            The only variant that is wanted.
+        """
+        steps = itertools.count()
+        found = next(self._search(random.Random(self._seed), variant, steps), None)
+        if found is None and next(steps) >= STEPS:
+            return self.draw(random.Random(self._seed), (), variant)
+        return found
+
+    def sample(self, dice: random.Random, count: int) -> list[Configuration]:
+        """Up to ``count`` different feasible configurations, in random order.
+
+        Fewer when there are no more or, among more than :data:`LISTABLE`, when they are rare.
+        """
+        numbers: Iterable[int]
+        rare: Iterable[Configuration] = ()
+        if self.size <= LISTABLE:
+            numbers = dice.sample(range(self.size), self.size)
+        else:
+            numbers = (dice.randrange(self.size) for _ in range(DRAWN_FOR_ONE * count))
+            rare = self._search(dice, None, itertools.count())
+        drawn = (each for each in map(self._at, numbers) if self.feasible(each))
+        found: dict[Key, Configuration] = {}
+        for each in itertools.chain(drawn, rare):
+            if len(found) == count:
+                break
+            found.setdefault(self.key(each), each)
+        return list(found.values())
+
+    def ended(self, variant: str) -> bool:
+        """Whether a draw has found out that nothing is left of a variant."""
+        return variant in self._ended
+
+    def _next_listed(self, unwanted: Collection[Key], variant: str | None) -> Configuration | None:
+        if variant not in self._orders:
+            start, size = self._numbers(variant)
+            self._orders[variant] = list(range(start, start + size))
+            random.Random(f"{self._seed} {variant}").shuffle(self._orders[variant])
+        order = self._orders[variant]
+        while order:
+            found = self._at(order[-1])
+            if self.key(found) not in unwanted and self.feasible(found):
+                return found
+            order.pop()  # Infeasible or unwanted, and it stays so.
+        self._ended.add(variant)
+        return None
+
+    def _numbers(self, variant: str | None) -> tuple[int, int]:
+        """Where the numbers of a variant's configurations (None: of all) begin, how many."""
+        if variant is None:
+            return 0, self.size
+        before = itertools.takewhile(lambda name: name != variant, self._sizes)
+        return sum(self._sizes[name] for name in before), self._sizes[variant]
+
+    def _at(self, number: int) -> Configuration:
+        """The configuration of a number below :attr:`size`: its digits in mixed radix."""
+        for variant, size in self._sizes.items():
+            if number < size:
+                found = dict(self._neutral)
+                for name in self._used[variant]:
+                    values = self._spec.tunables[name].values
+                    number, digit = divmod(number, len(values))
+                    found[name] = values[digit]
+                return {"variant": variant, **found}
+            number -= size
+        raise IndexError("a number beyond the space")
+
+    def _searched(
+        self, dice: random.Random, unwanted: Collection[Key], variant: str | None
+    ) -> Configuration | None:
+        steps = itertools.count()
+        for found in self._search(dice, variant, steps):
+            if self.key(found) not in unwanted:
+                return found
+        if next(steps) < STEPS:
+            self._ended.add(variant)
+        return None
+
+    def _search(
+        self, dice: random.Random, variant: str | None, steps: Iterator[int]
+    ) -> Iterator[Configuration]:
+        """Feasible configurations, depth first, in random order, within :data:`STEPS` steps."""
+        variants = list(self._used) if variant is None else [variant]
+        dice.shuffle(variants)
+        for name in variants:
+            yield from self._below(self._growth.start(name), 0, dice, steps)
+
+    def _below(
+        self, found: Configuration, depth: int, dice: random.Random, steps: Iterator[int]
+    ) -> Iterator[Configuration]:
+        """Whatever can be made of ``found``, whose first ``depth`` tunables are set."""
+        variant = str(found["variant"])
+        used = self._used[variant]
+        if next(steps) >= STEPS or not self._growth.promising(found, depth):
+            return
+        if depth == len(used):
+            if self.feasible(found):
+                yield found
+            return
+        values = list(self._spec.tunables[used[depth]].values)
+        dice.shuffle(values)
+        for value in values:
+            yield from self._below({**found, used[depth]: value}, depth + 1, dice, steps)
+
+
+def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
+    """One configuration for every build that a feasible one may need, the baseline's first.
+
+    That is, for every choice of a variant and its build tunables; the GPU is a lenient guess.
+    Launch tunables are not gone through, however many there are. Where neither a feasible one was
+    found nor all were seen, the choice is taken to have one.
+    """
+    first = baseline(spec)
+    found = {spec.build_choice(first): first} if feasible(spec, problem, first, LENIENT_GPU) else {}
+    for name, variant in spec.variants.items():
+        chosen = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
+        for values in itertools.product(*(spec.tunables[each].values for each in chosen)):
+            fixed = dict(zip(chosen, values, strict=True))
+            allowed: dict[str, list[Value]] = {"variant": [name]}
+            allowed |= {each: [value] for each, value in fixed.items()}
+            draws = Draws(spec.narrowed(allowed), problem, LENIENT_GPU, 0)
+            one = draws.draw(random.Random(0), (), name)
+            if one is None and not draws.ended(name):
+                one = draws.whole({"variant": name, **fixed})
+            if one is not None:
+                found.setdefault(spec.build_choice(one), one)
+    return list(found.values())

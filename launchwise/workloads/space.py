@@ -1,0 +1,247 @@
+"""Problems and configurations, enumerated from a spec.
+
+Both come as plain dictionaries in a fixed order, so that two runs list the same things in the same
+order, and so that they can be sent to the measuring process as JSON.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from launchwise.base.errors import UserError
+from launchwise.workloads.spec import GPU_NAMES, Spec, Value
+
+MOST_LISTED = 200_000
+"""Configurations of one problem that are ever listed; larger spaces are drawn from."""
+
+Problem = dict[str, Value]
+Configuration = dict[str, Value]
+
+# What a GPU nobody described can do: every CUDA card of the last ten years allows this much.
+UNKNOWN_GPU = {
+    "gpu_memory_bytes": 1 << 62,
+    "gpu_max_threads_per_block": 1024,
+    "gpu_shared_per_block_bytes": 48 * 1024,
+}
+
+# As much as any card allows so far (CUDA C++ Programming Guide, compute capabilities): for what
+# must be made before it is known which card there is.
+LENIENT_GPU = {**UNKNOWN_GPU, "gpu_shared_per_block_bytes": 227 * 1024}
+
+
+ONLY = "only"
+"""Key of a block of problems that narrows what is measured of them."""
+
+Block = Mapping[str, Any]
+"""Problem parameters to the values to cross; under :data:`ONLY`, tunables to the values taken."""
+
+
+def problems(spec: Spec, blocks: Iterable[Block]) -> list[Problem]:
+    """Every problem of ``blocks``, without repetition, in the order of the blocks.
+
+    Parameters
+    ----------
+    spec
+        The workload.
+    blocks
+        Each a mapping from problem parameter to the values to cross.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is missing, unknown or out of its range.
+    """
+    found: dict[tuple[Value, ...], Problem] = {}
+    for block in blocks:
+        for name in block:
+            if name not in spec.problem and name != ONLY:
+                raise ValueError(spec.check_problem({name: 0}) or "")
+        if missing := [name for name in spec.problem if name not in block]:
+            raise ValueError(f"{missing[0]} is missing")
+        for values in itertools.product(*(block[name] for name in spec.problem)):
+            problem = dict(zip(spec.problem, values, strict=True))
+            if complaint := spec.check_problem(problem):
+                raise ValueError(complaint)
+            found.setdefault(values, problem)
+    return list(found.values())
+
+
+Narrowing = list[Mapping[str, list[Value]]]
+"""Parts of a space, each as :meth:`narrowed` takes it; empty for all of it."""
+
+
+def narrowings(spec: Spec, blocks: Iterable[Block]) -> dict[tuple[Value, ...], Narrowing]:
+    """What is measured of each problem (named by its values): the blocks' parts together.
+
+    A problem that also stands in a block without :data:`ONLY` is measured whole.
+    """
+    found: dict[tuple[Value, ...], Narrowing] = {}
+    for block in blocks:
+        for problem in problems(spec, [block]):
+            key = tuple(problem.values())
+            if ONLY not in block or found.get(key) == []:
+                found[key] = []
+            else:
+                found.setdefault(key, []).append(block[ONLY])
+    return found
+
+
+def baseline(spec: Spec) -> Configuration:
+    """The baseline's configuration with every tunable in it."""
+    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+    return {"variant": spec.baseline["variant"], **neutral, **spec.baseline}
+
+
+def configurations(
+    spec: Spec,
+    problem: Mapping[str, Any],
+    gpu: Mapping[str, Any] | None = None,
+    parts: Narrowing | None = None,
+) -> list[Configuration]:
+    """Every configuration that the constraints allow for ``problem``, the baseline first.
+
+    Parameters
+    ----------
+    gpu
+        Facts of the GPU (the names in :data:`spec.GPU_NAMES`); a lenient guess when left out.
+    parts
+        Parts of the space that are listed, beside the baseline; all of it when left out or empty.
+
+    Raises
+    ------
+    UserError
+        When there are more than :data:`MOST_LISTED`.
+    """
+    facts = {**UNKNOWN_GPU, **(gpu or {})}
+    first = baseline(spec)
+    narrowed = [spec.narrowed(part) for part in parts or [{}]]
+    growths = [(each, Growth(each, {**facts, **problem})) for each in narrowed]
+    listed = (
+        configuration
+        for each, growth in growths
+        for variant in each.variants
+        for configuration in growth.below(growth.start(variant), 0)
+        if configuration != first and feasible(spec, problem, configuration, facts)
+    )
+    rest = list(itertools.islice(listed, MOST_LISTED))
+    if len(narrowed) > 1:
+        # What two parts have in common is listed once.
+        rest = list({tuple(each.values()): each for each in rest}.values())
+    if next(listed, None) is not None:
+        message = f"more than {MOST_LISTED:,} configurations of one problem: measure some of them"
+        raise UserError(f"sweeps.{spec.workload}", "strategy", f"{message} (random or tpe)")
+    return [first, *rest] if feasible(spec, problem, first, facts) else rest
+
+
+class Growth:
+    """Configurations put together tunable by tunable, in the order of the spec.
+
+    A constraint is asked as soon as all that it reads is known: where it says no, everything that
+    could be made of the tunables so far is left out at once. What is found may still be
+    infeasible, where a constraint could not be asked before the end.
+
+    Parameters
+    ----------
+    names
+        Values that constraints may read beside the configuration: the GPU's and the problem's.
+    """
+
+    def __init__(self, spec: Spec, names: Mapping[str, Any]) -> None:
+        self._spec = spec
+        self._names = dict(names)
+        self._neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+        # The order of spec.tunables, not of the variant's list, so that columns never move.
+        self.used = {
+            name: [tunable for tunable in spec.tunables if tunable in variant.tunables]
+            for name, variant in spec.variants.items()
+        }
+        self._constraints = {name: self._by_depth(name) for name in spec.variants}
+
+    def start(self, variant: str) -> Configuration:
+        """A variant with every tunable still neutral."""
+        return {"variant": variant, **self._neutral}
+
+    def below(self, found: Configuration, depth: int) -> Iterator[Configuration]:
+        """Whatever can be made of ``found``, whose first ``depth`` tunables are set, in order."""
+        variant = str(found["variant"])
+        if not self.promising(found, depth):
+            return
+        if depth == len(self.used[variant]):
+            yield found
+            return
+        name = self.used[variant][depth]
+        for value in self._spec.tunables[name].values:
+            yield from self.below({**found, name: value}, depth + 1)
+
+    def promising(self, found: Configuration, depth: int) -> bool:
+        """Whether the constraints hold that the last of ``depth`` tunables completes."""
+        names = {**self._names, **found}
+        for text in self._constraints[str(found["variant"])][depth]:
+            try:
+                if not self._spec.formulas.value(text, names):
+                    return False
+            except ValueError:
+                # A constraint that comes before it may keep it from being asked: see at the end.
+                continue
+        return True
+
+    def _by_depth(self, variant: str) -> list[list[str]]:
+        """Constraints by the number of tunables that must be set to ask them."""
+        used = self.used[variant]
+        found: list[list[str]] = [[] for _ in range(len(used) + 1)]
+        for text in (*self._spec.variants[variant].constraints, *self._spec.constraints):
+            read = self._spec.formulas.raw_names(text)
+            depth = max((used.index(name) + 1 for name in read if name in used), default=0)
+            found[depth].append(text)
+        return found
+
+
+def feasible(
+    spec: Spec,
+    problem: Mapping[str, Any],
+    configuration: Mapping[str, Any],
+    gpu: Mapping[str, Any] | None = None,
+) -> bool:
+    """Whether every constraint of the workload and of the variant holds."""
+    names = {**UNKNOWN_GPU, **(gpu or {}), **problem, **configuration}
+    variant = spec.variants[str(configuration["variant"])]
+    value = spec.formulas.value
+    return all(value(text, names) for text in (*variant.constraints, *spec.constraints))
+
+
+def universe(spec: Spec) -> list[Configuration]:
+    """Every configuration that the tunables span, feasible anywhere or not, in a fixed order."""
+    return list(_candidates(spec))
+
+
+def _candidates(spec: Spec) -> Iterator[Configuration]:
+    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+    for name, variant in spec.variants.items():
+        # The order of spec.tunables, not of the variant's list, so that columns never move.
+        chosen = [tunable for tunable in spec.tunables if tunable in variant.tunables]
+        for values in itertools.product(*(spec.tunables[tunable].values for tunable in chosen)):
+            yield {"variant": name, **neutral, **dict(zip(chosen, values, strict=True))}
+
+
+def launch(
+    spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Threads a block and blocks a grid (x, y, z each) of one configuration."""
+    variant = spec.variants[str(configuration["variant"])]
+    block = tuple(int(spec.value(text, problem, configuration)) for text in variant.block)
+    grid = tuple(int(spec.value(text, problem, configuration)) for text in variant.grid)
+    return block, grid  # type: ignore[return-value]
+
+
+def gpu_facts(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a GPU profile that constraints may read (see :data:`spec.GPU_NAMES`)."""
+    return {name: profile[name.removeprefix("gpu_")] for name in GPU_NAMES}
+
+
+def label(configuration: Mapping[str, Any], spec: Spec) -> str:
+    """A short readable name of a configuration: its variant and the tunables that it uses."""
+    variant = str(configuration["variant"])
+    used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
+    return " ".join([variant, *(f"{name}={configuration[name]}" for name in used)])

@@ -1,0 +1,399 @@
+"""``kernels/<workload>/spec.yaml``: what a workload is, as typed data.
+
+A workload's problems, tunables, variants, constraints, baseline, bytes and FLOP are data; every
+expression in them is read by :mod:`launchwise.base.expressions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.expressions import FUNCTIONS, Formulas, check_names
+from launchwise.base.typed import Strict, read_yaml, validated
+from launchwise.gpus.profile import GPU_FEATURES
+from launchwise.workloads.cost import COST_FILE, Cost
+
+SPEC_FILE = "spec.yaml"
+FEATURES_FILE = "features.yaml"
+
+Value = int | str
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+GPU_NAMES = ("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes")
+"""Facts of the GPU that constraints may read, beside problem, derived names and tunables."""
+
+
+MEASURED_COLUMNS = (
+    *("gpu", "workload", "status", "reason", "time_ms", "times_ms", "repeats", "relative_error"),
+    *("first_ms", "l2", "max_error", "tolerance", "registers", "spill_bytes", "shared_bytes"),
+    *("spread_ms", "outlier_repeats", "timer", "launches_per_repeat", "occupancy"),
+    *("bandwidth_gbs", "bandwidth_percent", "flop_rate_gflops", "flop_percent"),
+    *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "energy_j"),
+    *("throttle", "control_ratio", "attempt"),
+    *("card", "driver", "toolkit", "backend", "commit", "seed", "measured_at"),
+)
+"""Columns of a sweep beside problem and configuration: no parameter may have their names."""
+
+
+class ProblemParameter(Strict):
+    """One dimension of the problem space."""
+
+    type: Literal["integer", "category"]
+    values: list[Value] | None = Field(None, min_length=1, description="the only values allowed")
+    minimum: int | None = None
+    maximum: int | None = None
+    unit: str = ""
+    description: str
+
+    @model_validator(mode="after")
+    def _bounds(self) -> ProblemParameter:
+        if self.type == "category" and self.values is None:
+            raise ValueError("a category needs values")
+        expected = int if self.type == "integer" else str
+        if strange := [value for value in self.values or [] if not isinstance(value, expected)]:
+            raise ValueError(f"values: {strange[0]!r} is not of type {self.type}")
+        if None not in (self.minimum, self.maximum) and self.minimum > self.maximum:  # type: ignore[operator]
+            raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}")
+        return self
+
+    def check(self, value: Any) -> str | None:
+        """What is wrong with ``value``, or None."""
+        expected = int if self.type == "integer" else str
+        if not isinstance(value, expected) or isinstance(value, bool):
+            return f"must be of type {self.type}, not {value!r}"
+        if self.values is not None and value not in self.values:
+            return f"{value!r} is not among {', '.join(map(str, self.values))}"
+        if self.minimum is not None and value < self.minimum:  # type: ignore[operator]
+            return f"{value} is below the minimum {self.minimum}"
+        if self.maximum is not None and value > self.maximum:  # type: ignore[operator]
+            return f"{value} is above the maximum {self.maximum}"
+        return None
+
+
+class Tunable(Strict):
+    """A parameter that the recommender may choose."""
+
+    kind: Literal["build", "launch"]
+    values: list[Value] = Field(min_length=1)
+    neutral: Value = Field(description="what a variant without this tunable carries in its rows")
+    unit: str = ""
+    description: str
+
+
+class Variant(Strict):
+    """One CUDA implementation: a source file, its tunables, its launch."""
+
+    source: str
+    title: str
+    tunables: list[str] = Field([])
+    constraints: list[str] = Field([])
+    block: tuple[str, str, str] = Field(description="threads in x, y, z, as expressions")
+    grid: tuple[str, str, str] = Field(description="blocks in x, y, z, as expressions")
+    verified: bool = Field(
+        True,
+        description="false where the published code is known to race, so that no right answer can "
+        "be demanded: its times are kept, but it is never recommended",
+    )
+
+
+class Work(Strict):
+    """What a problem costs, from its definition alone (not from any variant)."""
+
+    items: str = Field(description="work items of a problem, as an expression")
+    item: str = Field(description="name of one item, in plural, such as points")
+    bytes: str = Field(description="least bytes through device memory, as an expression")
+    flop: str = Field(description="floating-point operations, as an expression")
+    footprint_bytes: str = Field(description="device memory that measuring needs")
+    host_bytes: str = Field("0", description="memory of the host for its own copies of arrays")
+    precision: str = Field("'float32'", description="type that the operations are done in")
+
+
+class Spec(Strict):
+    """A workload as data."""
+
+    workload: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    title: str
+    description: str
+    problem: dict[Name, ProblemParameter] = Field(min_length=1)
+    derived: dict[Name, str] = Field({}, description="names for the expressions below")
+    tunables: dict[Name, Tunable]
+    variants: dict[str, Variant] = Field(min_length=1)
+    constraints: list[str] = Field([], description="for every variant")
+    baseline: dict[str, Value]
+    work: Work
+    features: dict[str, str] = Field({}, description="what models may learn from, as expressions")
+    cost: Cost | None = Field(None, description="what runs ask of the hardware (cost.yaml)")
+    headers: list[str] = Field([], description="files that variants stand on, included once")
+    stages: dict[Name, str] = Field({}, description="parts of a run whose times are kept")
+    findings: dict[Name, str] = Field(
+        {}, description="numbers beside the largest error that verification tells, a column each"
+    )
+
+    @property
+    def problem_columns(self) -> list[str]:
+        """Columns that name a problem, in the order of the file."""
+        return list(self.problem)
+
+    @property
+    def tunable_columns(self) -> list[str]:
+        """Columns that name a configuration: the variant, then the tunables."""
+        return ["variant", *self.tunables]
+
+    def values_of(self, column: str) -> list[Value]:
+        """Values that a column of a configuration may hold, neutral ones included."""
+        if column == "variant":
+            return list(self.variants)
+        tunable = self.tunables[column]
+        return list(dict.fromkeys([tunable.neutral, *tunable.values]))
+
+    @property
+    def stage_columns(self) -> list[str]:
+        """Columns with the time of each stage, ms."""
+        return [f"{name}_ms" for name in self.stages]
+
+    def build_choice(self, configuration: Mapping[str, Any]) -> tuple[Value, ...]:
+        """What of a configuration its build may depend on: the variant and its build tunables.
+
+        Configurations that differ in launch tunables alone share a build: those cost no
+        compilation.
+        """
+        return tuple(configuration[name] for name in self._chosen_by_builds)
+
+    @property
+    def build_columns(self) -> list[str]:
+        """Columns that decide which code a row runs: those of a build, and problems' listed values.
+
+        A number that may be any in a range is an argument of a kernel, not a macro of it.
+        """
+        return [*self._chosen_by_builds, *self.listed_columns]
+
+    @property
+    def listed_columns(self) -> list[str]:
+        """Columns of a problem whose values are listed, such as a type."""
+        return [name for name, one in self.problem.items() if one.values is not None]
+
+    @property
+    def _chosen_by_builds(self) -> list[str]:
+        """Columns of a configuration that its build may depend on."""
+        return ["variant", *(name for name, one in self.tunables.items() if one.kind == "build")]
+
+    @property
+    def size(self) -> int:
+        """Configurations that the tunables span, feasible or not."""
+        return sum(
+            math.prod(len(self.tunables[name].values) for name in variant.tunables)
+            for variant in self.variants.values()
+        )
+
+    def narrowed(self, allowed: Mapping[str, Collection[Value]]) -> Spec:
+        """The same workload with some values only of some columns of a configuration.
+
+        Parameters
+        ----------
+        allowed
+            ``variant`` or a tunable to what it may be; whatever is not named may be anything.
+        """
+        wanted = {
+            name: set(allowed.get(name, self.values_of(name))) for name in self.tunable_columns
+        }
+        tunables = {
+            name: tunable.model_copy(
+                update={"values": [each for each in tunable.values if each in wanted[name]]}
+            )
+            for name, tunable in self.tunables.items()
+        }
+        variants = {
+            name: variant
+            for name, variant in self.variants.items()
+            if name in wanted["variant"]
+            # A variant without a tunable has its neutral value, which may be left out too.
+            and all(
+                tunables[each].values
+                if each in variant.tunables
+                else tunable.neutral in wanted[each]
+                for each, tunable in self.tunables.items()
+            )
+        }
+        return self.model_copy(update={"tunables": tunables, "variants": variants})
+
+    @property
+    def recommendable(self) -> Spec:
+        """The same workload without variants that are not verified."""
+        # Not cached: a narrowed copy would keep what was cached for the whole.
+        kept = [name for name, variant in self.variants.items() if variant.verified]
+        return self if len(kept) == len(self.variants) else self.narrowed({"variant": kept})
+
+    @property
+    def key_columns(self) -> list[str]:
+        """Columns whose values no two rows of a sweep share."""
+        return ["gpu", *self.problem_columns, *self.tunable_columns]
+
+    @model_validator(mode="after")
+    def _references(self) -> Spec:
+        self._check_own_names()
+        for name, variant in self.variants.items():
+            for tunable in variant.tunables:
+                if tunable not in self.tunables:
+                    message = unknown("tunable", tunable, self.tunables)
+                    raise ValueError(f"variants.{name}.tunables: {message}")
+        for name, entry in self.tunables.items():
+            if len({type(value) for value in (entry.neutral, *entry.values)}) > 1:
+                raise ValueError(f"tunables.{name}: its values mix numbers and texts")
+            if len(set(entry.values)) != len(entry.values):
+                raise ValueError(f"tunables.{name}.values: a value is given twice")
+        self._check_expressions()
+        if self.baseline.get("variant") not in self.variants:
+            raise ValueError(
+                f"baseline: {unknown('variant', self.baseline.get('variant'), self.variants)}"
+            )
+        for key, value in self.baseline.items():
+            if key != "variant" and key not in self.tunables:
+                raise ValueError(f"baseline: {unknown('tunable', key, self.tunables)}")
+            if key != "variant" and value not in (
+                *self.tunables[key].values,
+                self.tunables[key].neutral,
+            ):
+                raise ValueError(f"baseline.{key}: {value!r} is not a value of this tunable")
+        self._check_verified()
+        return self
+
+    def _check_verified(self) -> None:
+        """Insist that something may be recommended, and that all is compared with right answers."""
+        if not any(variant.verified for variant in self.variants.values()):
+            raise ValueError("variants: none is verified, so none could be recommended")
+        name = str(self.baseline["variant"])
+        if not self.variants[name].verified:
+            raise ValueError(
+                f"baseline: variant {name!r} is not verified: nothing can be compared with it"
+            )
+
+    def _check_own_names(self) -> None:
+        taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
+        taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
+        taken |= {name: "a function" for name in FUNCTIONS}
+        taken |= {"only": "a key of the settings"}
+        for part in ("problem", "tunables", "derived"):
+            for name in getattr(self, part):
+                if name in taken:
+                    raise ValueError(f"{part}.{name}: {name} is already {taken[name]}")
+                taken[name] = f"in {part}"
+        for name, column in zip(self.stages, self.stage_columns, strict=True):
+            if column in taken:
+                raise ValueError(f"stages.{name}: {column} is already {taken[column]}")
+            taken[column] = "a stage"
+        for name in self.findings:
+            if name in taken:
+                raise ValueError(f"findings.{name}: {name} is already {taken[name]}")
+
+    def _check_expressions(self) -> None:
+        known = set(self.problem)
+        for name, text in self.derived.items():
+            # A derived name may stand on tunables (a pitch on the padding), so they count too.
+            check_names(f"derived.{name}", text, known | set(self.tunable_columns))
+            known.add(name)
+        for key in Work.model_fields:
+            if key != "item":
+                text = getattr(self.work, key)
+                check_names(f"work.{key}", text, known)
+                # Whatever stands behind derived names: a problem costs the same for every variant.
+                raw = self.formulas.raw_names(text)
+                if strange := [each for each in raw if each not in self.problem]:
+                    message = f"{text!r} stands on {strange[0]}, not on the problem alone"
+                    raise ValueError(f"work.{key}: {message}")
+        known |= {*self.tunable_columns, *GPU_NAMES}
+        for text in self.constraints:
+            check_names("constraints", text, known)
+        for name, variant in self.variants.items():
+            for part in ("constraints", "block", "grid"):
+                for text in getattr(variant, part):
+                    check_names(f"variants.{name}.{part}", text, known)
+        for name, text in self.features.items():
+            check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
+        if self.cost is not None:
+            try:
+                self.cost.check(known | set(GPU_FEATURES), self.variants)
+            except ValueError as error:
+                raise ValueError(f"cost.{error}") from error
+
+    @cached_property
+    def formulas(self) -> Formulas:
+        """Evaluator of this workload's expressions, with its derived names."""
+        return Formulas(self.derived)
+
+    def value(
+        self,
+        text: str,
+        problem: Mapping[str, Any],
+        configuration: Mapping[str, Any] | None = None,
+        gpu: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Value of an expression of this file for a problem and a configuration on a GPU."""
+        return self.formulas.value(text, {**problem, **(configuration or {}), **(gpu or {})})
+
+    def check_problem(self, problem: Mapping[str, Any]) -> str | None:
+        """What is wrong with ``problem`` (missing, unknown or illegal values), or None."""
+        for name in problem:
+            if name not in self.problem:
+                return unknown("problem parameter", name, self.problem)
+        for name, parameter in self.problem.items():
+            if name not in problem:
+                return f"{name} is missing"
+            if complaint := parameter.check(problem[name]):
+                return f"{name}: {complaint}"
+        return None
+
+
+def load_spec(folder: Path) -> Spec:
+    """Read and check ``folder/spec.yaml``, with ``features.yaml`` and ``cost.yaml`` beside it.
+
+    Both may be missing.
+
+    Raises
+    ------
+    UserError
+        One line with the file and the key.
+    """
+    path = folder / SPEC_FILE
+    spec = validated(Spec, read_yaml(path), path)
+    for key, file in (("features", FEATURES_FILE), ("cost", COST_FILE)):
+        beside = folder / file
+        if beside.is_file():
+            if getattr(spec, key):
+                raise UserError(path, key, f"stand in {beside} as well: keep one of them")
+            whole = {**spec.model_dump(exclude_unset=True), key: read_yaml(beside)}
+            spec = validated(Spec, whole, beside)
+    if spec.workload != folder.name:
+        raise UserError(path, "workload", f"is {spec.workload!r} but the folder is {folder.name!r}")
+    for name, variant in spec.variants.items():
+        if not (folder / variant.source).is_file():
+            raise UserError(path, f"variants.{name}.source", f"no file {variant.source!r}")
+    for header in spec.headers:
+        if not (folder / header).is_file():
+            raise UserError(path, "headers", f"no file {header!r}")
+    return spec
+
+
+def find_workloads(folders: list[Path]) -> dict[str, Path]:
+    """Folders of every workload below ``folders``: name -> folder with a ``spec.yaml``.
+
+    Raises
+    ------
+    UserError
+        When a folder is missing or two workloads share a name.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError("config.yaml", "workloads", f"no folder {str(folder)!r}")
+        for path in sorted(folder.glob(f"*/{SPEC_FILE}")):
+            name = path.parent.name
+            if name in found:
+                raise UserError(path, "", f"workload {name!r} is also in {found[name]}")
+            found[name] = path.parent
+    return found

@@ -1,0 +1,275 @@
+"""What a workload's own Python says: builds, buffers, reference, launches.
+
+``kernels/<workload>/workload.py`` defines one subclass of :class:`Workload`. It talks to the GPU
+through a :class:`Device` only, so that it can be read, typed and tested without CUDA.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from launchwise.base.errors import UserError
+from launchwise.workloads.builds import Build
+from launchwise.workloads.sampling import build_choices
+from launchwise.workloads.spec import Spec
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with everything that it is launched with.
+
+    ``arguments`` are NumPy scalars and :class:`Buffer` objects, in the order of the kernel's
+    parameters; ``shared_bytes`` is dynamic shared memory.
+    """
+
+    build: Build
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    arguments: tuple[Any, ...]
+    shared_bytes: int = 0
+    main: ClassVar[int] = 0
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Itself, as a sequence has them."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Several launches, one after the other, timed as one: the one that counts most is ``main``."""
+
+    launches: tuple[Launch, ...]
+    main: int = 0
+
+
+class HostRun(ABC):
+    """Work that the host drives: copies, kernels on several streams, arithmetic of its own.
+
+    It is timed by the host's clock, from its call to its return.
+    """
+
+    launches: tuple[Launch, ...]
+    """Kernels that it uses."""
+
+    main: int = 0
+    """The one of them that counts most."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do all of it once, and wait for its end."""
+
+
+Runnable = Launch | Sequence | HostRun
+"""What a configuration does to solve its problem once."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What verification found: the largest error, what is allowed, and what is wrong if any.
+
+    ``more``: the ``findings`` that the spec names.
+    """
+
+    max_error: float
+    tolerance: float
+    wrong: str = ""
+    more: Mapping[str, float] = field(default_factory=dict)
+
+
+class Buffer(Protocol):
+    """Device memory."""
+
+    nbytes: int
+
+
+class Captured(Protocol):
+    """Work that was captured once and can be queued again and again, as a CUDA graph."""
+
+    def launch(self) -> None:
+        """Queue all of it, behind what is queued."""
+
+    def close(self) -> None:
+        """Give it back, once it is done."""
+
+
+class Device(Protocol):
+    """A GPU as workloads see it.
+
+    What is given no stream is queued in order, and only download waits. What is given a stream is
+    queued there, copies too: their arrays must be page-locked and live until the stream is done.
+    """
+
+    sms: int
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Device memory of ``nbytes``, given back with :meth:`release`."""
+
+    def release(self, buffer: Buffer) -> None:
+        """Give memory back."""
+
+    def fill_bytes(self, buffer: Buffer, value: int) -> None:
+        """Set every byte."""
+
+    def part(self, buffer: Buffer, offset: int, nbytes: int) -> Buffer:
+        """Some bytes of a buffer, as a buffer; given back with the whole."""
+
+    def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """Copy a contiguous array to the start of ``buffer``."""
+
+    def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """Fill a contiguous ``array`` from ``buffer``, after everything that is queued before."""
+
+    def launch(self, launch: Launch, stream: Any = None) -> None:
+        """Queue a kernel."""
+
+    def page_locked(self, nbytes: int) -> np.ndarray:
+        """Host memory that the device copies from and to without a detour: uint8, (nbytes,)."""
+
+    def stream(self) -> Any:
+        """A queue beside the others."""
+
+    def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> Captured:
+        """What ``queue`` puts on ``streams``, as one piece of work; nothing is done yet."""
+
+    def event(self, stream: Any = None) -> Any:
+        """A mark behind everything that is queued so far."""
+
+    def elapsed_ms(self, begin: Any, end: Any) -> float:
+        """Milliseconds between two marks; waits for the later one."""
+
+    def synchronize(self) -> None:
+        """Wait for everything on every stream."""
+
+
+class Allocations:
+    """Buffers of a device that are given back together."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._buffers: list[Buffer] = []
+
+    def take(self, nbytes: int) -> Buffer:
+        """One more buffer; raises what :meth:`Device.allocate` raises."""
+        self._buffers.append(self._device.allocate(nbytes))
+        return self._buffers[-1]
+
+    def release(self) -> None:
+        """Give all of them back."""
+        for buffer in self._buffers:
+            self._device.release(buffer)
+        self._buffers.clear()
+
+
+class Session(ABC):
+    """One problem on one device, in one layout of its buffers: inputs made, reference known."""
+
+    working_set_bytes: int
+    """Bytes that one launch reads or writes: decides whether L2 must be flushed."""
+
+    @abstractmethod
+    def launch(self, configuration: Mapping[str, Any]) -> Runnable:
+        """How to run ``configuration``."""
+
+    @abstractmethod
+    def poison(self) -> None:
+        """Make the output recognisably unwritten."""
+
+    @abstractmethod
+    def check(self) -> Finding:
+        """Compare the output with the float64 reference. Waits for the device."""
+
+    def stages(self, work: Runnable) -> dict[str, float]:
+        """Run ``work`` once more and take its stages apart: ms by the spec's names of stages.
+
+        Called after it was timed, so that marks between stages disturb no time; a workload whose
+        spec names stages has one.
+        """
+        return {}
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the buffers back."""
+
+
+class Workload(ABC):
+    """A kernel family. Subclasses live in ``kernels/<workload>/workload.py``."""
+
+    def __init__(self, folder: Path, spec: Spec) -> None:
+        self.folder = folder
+        self.spec = spec
+
+    @abstractmethod
+    def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
+        """Build that holds the configuration's kernel.
+
+        Of the configuration it may depend on the variant and on build tunables alone (see
+        :meth:`launchwise.workloads.spec.Spec.build_choice`).
+        """
+
+    @abstractmethod
+    def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
+        """Builds that making inputs and checking outputs needs."""
+
+    def layout(self, configuration: Mapping[str, Any]) -> Hashable:
+        """Configurations of one layout share a session; by default all do."""
+        return ()
+
+    @abstractmethod
+    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """Hold the device's reference against NumPy on a small problem: what is wrong, or ''.
+
+        Called before every problem; a workload remembers what it has already checked.
+        """
+
+    @abstractmethod
+    def open(
+        self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
+    ) -> Session:
+        """Make inputs and reference of ``problem`` on ``device``."""
+
+
+def load_workload(folder: Path, spec: Spec) -> Workload:
+    """The workload defined in ``folder/workload.py``.
+
+    Raises
+    ------
+    UserError
+        When the file is missing or defines no single subclass of :class:`Workload`.
+    """
+    path = folder / "workload.py"
+    if not path.is_file():
+        raise UserError(path, "", "is missing")
+    module_spec = importlib.util.spec_from_file_location(f"launchwise_workload_{folder.name}", path)
+    if module_spec is None or module_spec.loader is None:
+        raise UserError(path, "", "cannot be loaded")
+    module = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Workload)
+        and value.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        raise UserError(path, "", f"must define one subclass of Workload, not {len(found)}")
+    return found[0](folder, spec)
+
+
+def builds_in_order(workload: Workload, problems: list[dict[str, Any]]) -> list[Build]:
+    """Every build that measuring ``problems`` needs, once, in the order of need."""
+    needed: dict[Build, None] = {}
+    for problem in problems:
+        needed |= dict.fromkeys(workload.check_builds(problem))
+        for configuration in build_choices(workload.spec, problem):
+            needed[workload.build(problem, configuration)] = None
+    return list(needed)

@@ -1,0 +1,211 @@
+"""Expressions: what they may say, what they are worth, and that remembering changes nothing."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise.base import expressions
+from launchwise.base.expressions import FUNCTIONS, Formulas, ceil_div, evaluate, names_in, round_up
+
+UNSAFE = [
+    "n.real",
+    "'a'.upper()",
+    "().__class__.__bases__",
+    "__import__('os')",
+    "open('x')",
+    "eval('1')",
+    "getattr(n, 'real')",
+    "min.__call__(1, 2)",
+    "min(1, 2)(3)",
+    "(lambda: 1)()",
+    "lambda x: x",
+    "[x for x in (1, 2)]",
+    "{x for x in (1, 2)}",
+    "{x: 1 for x in (1, 2)}",
+    "sum(x for x in (1, 2))",
+    "n[0]",
+    "{'a': 1}",
+    "{1, 2}",
+    "f'{n}'",
+    "(m := 3)",
+    "min(*[1, 2])",
+    "max(1, 2, key=abs)",
+    "None",
+    "b'1'",
+    "1j",
+    "...",
+    "await n",
+    "n = 3",
+    "1; 2",
+    "import os",
+    "",
+    "1 +",
+    "n n",
+    "\0",
+    "(" * 500 + "1" + ")" * 500,
+]
+
+
+@pytest.mark.parametrize("text", UNSAFE)
+def test_whatever_is_more_than_arithmetic_is_refused_before_it_runs(text: str) -> None:
+    with pytest.raises(ValueError, match=r"expression|more than names|calls"):
+        names_in(text)
+    with pytest.raises(ValueError, match=r"expression|more than names|calls"):
+        evaluate(text, {"n": 3})
+
+
+@pytest.mark.parametrize("function", ["list", "dict", "set", "tuple", "int", "float", "str"])
+def test_evaluating_makes_no_other_function_known(function: str) -> None:
+    before = dict(FUNCTIONS)
+    assert evaluate("min(n, 2)", {"n": 3}) == 2
+    assert dict(FUNCTIONS) == before
+    with pytest.raises(
+        ValueError, match=f"calls '{function}' \\(allowed: abs, ceil_div, log2, max"
+    ):
+        evaluate(f"{function}(n)", {"n": 3})
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "value"),
+    [
+        ("1 + 2 * 3 - 4", {}, 3),
+        ("n // 4 + n % 4", {"n": 11}, 5),
+        ("-n ** 2", {"n": 3}, -9),
+        ("7 / 2", {}, 3.5),
+        ("ceil_div(n, 128)", {"n": 129}, 2),
+        ("round_up(n, 128)", {"n": 129}, 256),
+        ("min(n, 3) + max(n, 3) + abs(-n)", {"n": 5}, 13),
+        ("log2(n)", {"n": 8}, 3.0),
+        ("4 if dtype == 'float32' else 8", {"dtype": "float64"}, 8),
+        ("not flag or (n in (32, 64) and n >= 64)", {"flag": 1, "n": 64}, True),
+        ("not flag or (n in (32, 64) and n >= 64)", {"flag": 1, "n": 32}, False),
+        ("1 < n <= 3", {"n": 3}, True),
+        ("n not in [1, 2] and n != 4", {"n": 3}, True),
+        ("  n\n", {"n": 3}, 3),
+    ],
+)
+def test_an_expression_has_the_value_that_arithmetic_gives_it(
+    text: str, names: dict[str, Any], value: Any
+) -> None:
+    assert evaluate(text, names) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 / 0", "1 // 0", "1 % n", "ceil_div(1, n)", "round_up(1, n)", "0 ** -1", "log2(n)"],
+)
+def test_division_by_zero_is_a_value_error_that_quotes_the_expression(text: str) -> None:
+    with pytest.raises(ValueError, match="cannot be evaluated") as caught:
+        evaluate(text, {"n": 0})
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["9 ** 9 ** 9", "'a' * 100000000", "1.5 ** 1e9", "dtype + 1", "missing", "min()"]
+)
+def test_what_has_no_value_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match="cannot be evaluated"):
+        evaluate(text, {"dtype": "float32"})
+
+
+def test_a_chain_too_long_to_evaluate_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match=r"cannot be evaluated|is no expression"):
+        evaluate("+".join(["1"] * 5000), {})
+
+
+def test_names_are_what_an_expression_reads_without_functions() -> None:
+    assert names_in("min(bx, 32) * n if dtype == 'bx' else ceil_div(n, tx)") == {
+        *("bx", "n", "dtype", "tx")
+    }
+    assert names_in("3 * 4") == frozenset()
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(1, 10**6))
+def test_ceil_div_and_round_up_are_the_smallest_that_suffice(value: int, step: int) -> None:
+    count = ceil_div(value, step)
+    assert (count - 1) * step < value <= count * step
+    assert round_up(value, step) == count * step
+
+
+DERIVED = {
+    "a": "n + 1",
+    "b": "a * m",
+    "c": "b - a if text == 'x' else n",
+    "unused": "1 / 0",
+}
+ASKED = ["n", "m * 2", "a", "b", "c", "a + b + c", "c * n", "min(a, m)", "text == 'x'"]
+
+
+def directly(text: str, names: dict[str, Any]) -> Any:
+    """The value without remembering anything."""
+    bound = dict(names)
+    for name in ("a", "b", "c"):
+        bound[name] = evaluate(DERIVED[name], bound)
+    return evaluate(text, bound)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "n": st.integers(-3, 3),
+                "m": st.integers(-3, 3),
+                "text": st.sampled_from(["x", "y", "n"]),
+            }
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    st.lists(st.sampled_from(ASKED), min_size=1, max_size=8),
+)
+def test_remembered_values_are_those_of_a_direct_evaluation(
+    every: list[dict[str, Any]], asked: list[str]
+) -> None:
+    formulas = Formulas(DERIVED)
+    for _ in range(2):
+        for names in every:
+            for text in asked:
+                found = formulas.value(text, names)
+                assert found == directly(text, names)
+                assert type(found) is type(directly(text, names))
+
+
+def test_what_is_remembered_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Marked(float):
+        """A number that can be watched."""
+
+    monkeypatch.setattr(expressions, "REMEMBERED", 10)
+    formulas, alive = Formulas(DERIVED), weakref.WeakSet[Marked]()
+    for number in range(100):
+        marked = Marked(number)
+        alive.add(marked)
+        assert formulas.value("a + n", {"n": marked}) == 2 * number + 1
+    gc.collect()
+    assert len(alive) <= 11
+
+
+def test_names_that_an_expression_does_not_read_are_not_needed() -> None:
+    formulas = Formulas(DERIVED)
+    assert formulas.value("a", {"n": 1}) == 2
+    assert formulas.raw_names("c") == ("m", "n", "text")
+    with pytest.raises(ValueError, match="'b' needs m"):
+        formulas.value("b", {"n": 1})
+
+
+def test_a_derived_name_without_a_value_fails_only_where_it_is_used() -> None:
+    formulas = Formulas(DERIVED)
+    assert formulas.value("a + n", {"n": 1}) == 3
+    with pytest.raises(ValueError, match="'1 / 0' cannot be evaluated"):
+        formulas.value("unused", {"n": 1})
+
+
+def test_floats_are_not_rounded() -> None:
+    assert evaluate("n / 3", {"n": 1}) == 1 / 3
+    assert math.isclose(evaluate("log2(3)", {}), math.log2(3), rel_tol=0)

@@ -1,0 +1,469 @@
+"""Ceilings of a GPU: chases, the arithmetic of benchmarks, what fails; on a device that is made up.
+
+The made-up device has one clock: it does what it is told at once, and its clock goes on by what
+that takes. What benchmarks then find must be what the device was made with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import ROOT, profile
+
+from launchwise.base.errors import UserError
+from launchwise.cuda import ceilings_host, ceilings_latencies, ceilings_rates
+from launchwise.cuda.ceilings import (
+    REFUSALS,
+    SOURCES,
+    attempted,
+    measured_ceilings,
+    translation_unit,
+)
+from launchwise.cuda.ceilings_latencies import cycle, links
+from launchwise.cuda.ceilings_timing import Kernels, step_ns
+from launchwise.gpus.profile import Ceilings, read_profile, write_profile
+from launchwise.measuring.measure import LaunchFailed, OutOfMemory
+
+LAUNCH_US = 3.0
+IN_A_GRAPH_US = 1.25
+COPY_US = 2.0
+TO_DEVICE_GBS, TO_HOST_GBS, PAGEABLE_SHARE = 50.0, 40.0, 0.25
+SOLVE_NS = 15.0
+RATES_MS = 1.0
+"""Every kernel that measures a rate."""
+STEP_NS = {
+    "chase_l1": 20.0,
+    "chase_shared": 15.0,
+    "chain_float32": 2.0,
+    "chain_float64": 4.0,
+    "divide_float32": 25.0,
+    "divide_float64": 70.0,
+    "wait_for_block": 11.0,
+}
+L2_NS, DRAM_NS = 140.0, 450.0
+
+
+class DriverError(Exception):
+    """What PyCUDA would raise."""
+
+
+@dataclasses.dataclass
+class Memory:
+    """A buffer or a part of one."""
+
+    allocation: int
+    nbytes: int
+
+
+class MadeUpDevice:
+    """See the top. Launches are recorded: name, grid, block."""
+
+    sms = 4
+    l2_bytes = 4_000_000
+    device = SimpleNamespace(total_memory=lambda: 1 << 27)
+
+    def __init__(self) -> None:
+        self.clock_ms = 0.0
+        self.held: list[Memory] = []
+        self.launched: dict[str, tuple[int, int]] = {}
+        self.capturing: list[float] | None = None
+        self.lost = False
+        self.broken: dict[str, Exception] = {}
+
+    def spend_us(self, time_us: float) -> None:
+        """Let time pass."""
+        self.clock_ms += time_us / 1e3
+
+    def get_function(self, name: str) -> Any:
+        """As a module's."""
+        if name in self.broken:
+            raise self.broken[name]
+
+        def call(grid: tuple[int, ...], block: tuple[int, ...], stream: Any, *given: Any) -> None:
+            self.launched[name] = grid[0], block[0]
+            if self.capturing is not None:
+                self.capturing.append(IN_A_GRAPH_US)
+                return
+            self.spend_us(LAUNCH_US + self.takes_us(name, given))
+
+        return SimpleNamespace(prepare=lambda kinds: None, prepared_async_call=call)
+
+    def takes_us(self, name: str, given: tuple[Any, ...]) -> float:
+        """Of a kernel, without its launch."""
+        if name == "nothing":
+            return 0.0
+        if name == "chase_l2":
+            footprint = max(each.nbytes for each in self.held)
+            return given[-1] * (DRAM_NS if footprint > self.l2_bytes else L2_NS) / 1e3
+        if name in STEP_NS:
+            return given[-1] * STEP_NS[name] / 1e3
+        return RATES_MS * 1e3 - LAUNCH_US
+
+    def allocate(self, nbytes: int) -> Memory:
+        """As a device's."""
+        self.held.append(Memory(1 << 40, nbytes))
+        return self.held[-1]
+
+    def release(self, buffer: Memory) -> None:
+        """As a device's."""
+        self.held.remove(buffer)
+
+    def part(self, buffer: Memory, offset: int, nbytes: int) -> Memory:
+        """As a device's."""
+        assert offset + nbytes <= buffer.nbytes
+        return Memory(buffer.allocation + offset, nbytes)
+
+    def fill_bytes(self, buffer: Memory, value: int) -> None:
+        """As a device's."""
+
+    def upload(self, buffer: Memory, array: np.ndarray, stream: Any = None) -> None:
+        """As a device's."""
+        self.copy(buffer, array, stream, TO_DEVICE_GBS)
+
+    def download(self, buffer: Memory, array: np.ndarray, stream: Any = None) -> None:
+        """As a device's."""
+        self.copy(buffer, array, stream, TO_HOST_GBS)
+
+    def copy(self, buffer: Memory, array: np.ndarray, stream: Any, gbs: float) -> None:
+        """What page-locked memory does, where there is a stream."""
+        assert array.nbytes <= buffer.nbytes
+        self.spend_us(COPY_US if array.nbytes < 100 else 0.0)
+        self.spend_us(array.nbytes / gbs / 1e3 / (1 if stream else PAGEABLE_SHARE))
+
+    def page_locked(self, nbytes: int) -> np.ndarray:
+        """As a device's."""
+        return np.empty(nbytes, np.uint8)
+
+    def stream(self) -> str:
+        """As a device's."""
+        return "a stream"
+
+    def event(self, stream: Any = None) -> float:
+        """As a device's."""
+        return self.clock_ms
+
+    def elapsed_ms(self, begin: float, end: float) -> float:
+        """As a device's."""
+        return end - begin
+
+    def synchronize(self) -> None:
+        """As a device's."""
+        if self.lost:
+            raise LaunchFailed("an illegal memory access", fatal=True)
+
+    def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> Any:
+        """As a device's."""
+        self.capturing = kernels = []
+        queue()
+        self.capturing = None
+
+        def launch() -> None:
+            self.spend_us(10.0 + sum(kernels))
+
+        return SimpleNamespace(launch=launch, close=lambda: None)
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> MadeUpDevice:
+    """A made-up device, whose clock is the host's, too."""
+    found = MadeUpDevice()
+    clock = SimpleNamespace(perf_counter=lambda: found.clock_ms / 1e3)
+    monkeypatch.setattr(ceilings_host, "time", clock)
+    monkeypatch.setattr(ceilings_host, "COPY_BYTES", 1 << 22)
+
+    def solve(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> None:
+        assert np.all(np.abs(b) > np.abs(a) + np.abs(c))
+        assert np.all(np.isfinite(d))
+        found.spend_us(len(b) * SOLVE_NS / 1e3)
+        d[:] = np.nan  # As LAPACK does: the next system must be another copy.
+
+    monkeypatch.setattr("launchwise.tridiagonal.host.solve_on_host", solve)
+    return found
+
+
+def measured(device: MadeUpDevice, capability: tuple[int, int] = (9, 0)) -> Ceilings:
+    """The ceilings that the benchmarks find; the device stands for its module, too."""
+    return measured_ceilings(device, device, capability, DriverError)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 1000, 4099])
+def test_a_random_cycle_meets_every_place_before_it_closes(count: int) -> None:
+    after = cycle(count, np.random.default_rng(count))
+    at, seen = 0, set()
+    for _ in range(count):
+        seen.add(at)
+        at = int(after[at])
+    assert at == 0
+    assert seen == set(range(count))
+
+
+def test_a_cycle_is_in_no_order_that_a_cache_could_guess() -> None:
+    after = cycle(10_000, np.random.default_rng(1))
+    strides = after - np.arange(10_000)
+    assert np.mean(np.abs(strides) < 100) < 0.05
+    assert len(np.unique(strides)) > 3000
+
+
+def test_linked_lines_are_addresses_of_one_another() -> None:
+    base, lines = 7 << 40, 500
+    words = links(base, lines, np.random.default_rng(1))
+    assert words.dtype == np.uint64
+    assert words.nbytes == lines * 128
+    at, seen = base, set()
+    for _ in range(lines):
+        assert (at - base) % 128 == 0
+        seen.add(at)
+        at = int(words[(at - base) // 8])
+    assert at == base
+    assert len(seen) == lines
+
+
+@pytest.mark.parametrize("steps", [2, 1000, 1001])
+def test_what_a_launch_costs_falls_out_of_the_time_of_a_step(steps: int) -> None:
+    full = [0.008 + steps * 250e-6] * 5
+    half = [0.008 + (steps // 2) * 250e-6] * 5
+    assert step_ns(full, half, steps) == pytest.approx(250)
+    full[3] += 10  # One run that was disturbed.
+    assert step_ns(full, half, steps) == pytest.approx(250)
+
+
+def test_benchmarks_find_what_a_device_is_made_with(device: MadeUpDevice) -> None:
+    found = measured(device)
+    expected = {
+        "launch_overhead_us": LAUNCH_US,
+        "dram_latency_ns": DRAM_NS,
+        "l2_latency_ns": L2_NS,
+        "l1_latency_ns": STEP_NS["chase_l1"],
+        "shared_latency_ns": STEP_NS["chase_shared"],
+        "float32_latency_ns": STEP_NS["chain_float32"],
+        "float64_latency_ns": STEP_NS["chain_float64"],
+        "float32_division_ns": STEP_NS["divide_float32"],
+        "float64_division_ns": STEP_NS["divide_float64"],
+        "barrier_ns": STEP_NS["wait_for_block"],
+        "graph_launch_us": IN_A_GRAPH_US,
+        "host_synchronize_us": LAUNCH_US,
+        "to_device_gbs": TO_DEVICE_GBS,
+        "to_host_gbs": TO_HOST_GBS,
+        "pageable_to_device_gbs": TO_DEVICE_GBS * PAGEABLE_SHARE,
+        "pageable_to_host_gbs": TO_HOST_GBS * PAGEABLE_SHARE,
+        "host_solve_ns": SOLVE_NS,
+    }
+    assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
+    assert found.copy_overhead_us == pytest.approx(COPY_US, rel=1e-3)
+    assert device.launched["wait_for_block"] == (1, 256)
+    assert not device.held
+
+
+def test_rates_count_what_the_kernels_do(device: MadeUpDevice) -> None:
+    found = measured(device).model_dump()
+    source = translation_unit()
+    defined = {
+        name: int(count) for name, count in re.findall(r"#define (\w+) (\d+)$", source, re.M)
+    }
+    steps = defined["CHAINS"] * defined["STEPS"]
+
+    def threads(name: str) -> int:
+        blocks, width = device.launched[name]
+        assert blocks % device.sms == 0
+        return blocks * width
+
+    # In a millisecond: a rate of 1e9 a second is 1e6 of each.
+    for name in ("float32", "float64"):
+        flop = 2 * steps * threads(f"multiply_add_{name}")
+        assert found[f"{name}_gflops"] == pytest.approx(flop / 1e6)
+    for name, depth in {"tf32": 8, "float16": 16, "bfloat16": 16}.items():
+        flop = 2 * 16 * 8 * depth * steps * threads(f"multiply_matrices_{name}") / 32
+        assert found[f"{name}_gflops"] == pytest.approx(flop / 1e6)
+    read = 16 * ceilings_rates.L2_READS * threads("read_words")
+    assert found["l2_bandwidth_gbs"] == pytest.approx(read / 1e6)
+    copied = 64 * threads("copy_words")
+    assert found["copy_bandwidth_gbs"] == pytest.approx(2 * copied / 1e6)
+    assert ceilings_rates.L2_READS % defined["IN_FLIGHT"] == 0
+
+
+@pytest.mark.parametrize("l2_bytes", [4 << 20, 40 << 20, 62_914_560, 126 << 20])
+def test_reads_from_l2_stay_in_a_part_of_it_and_are_a_power_of_two(l2_bytes: int) -> None:
+    size = ceilings_rates.l2_bytes_read(l2_bytes)
+    assert l2_bytes / 6 < size <= l2_bytes / 3
+    assert size.bit_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("capability", "missing"),
+    [
+        ((7, 0), {"tf32_gflops", "float16_gflops", "bfloat16_gflops"}),
+        ((7, 5), {"tf32_gflops", "bfloat16_gflops"}),
+        ((8, 0), set()),
+        ((12, 0), set()),
+    ],
+)
+def test_every_ceiling_is_measured_but_types_that_the_architecture_lacks(
+    device: MadeUpDevice,
+    capability: tuple[int, int],
+    missing: set[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = measured(device, capability).model_dump()
+    assert {name for name, value in found.items() if value is None} == missing
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DriverError("cuModuleGetFunction failed:\nnamed symbol not found"),
+        LaunchFailed("refused", fatal=False),
+        OutOfMemory("0.25 GB cannot be allocated"),
+        AttributeError("no such attribute"),
+    ],
+)
+def test_a_benchmark_that_cannot_run_leaves_a_line_and_the_rest_goes_on(
+    device: MadeUpDevice, error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    device.broken["chase_l1"] = error
+    found = measured(device).model_dump()
+    assert [name for name, value in found.items() if value is None] == ["l1_latency_ns"]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"l1_latency_ns is left out: {type(error).__name__}: ")
+    assert str(error).split()[-1] in line
+    assert not device.held
+
+
+def test_a_host_without_scipy_has_no_time_of_its_solutions(
+    device: MadeUpDevice, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError("No module named 'scipy'")
+
+    monkeypatch.setattr(ceilings_host.importlib, "import_module", missing)
+    found = measured(device)
+    assert found.host_solve_ns is None
+    assert found.graph_launch_us is not None
+    assert "scipy" in capsys.readouterr().err
+
+
+def test_a_mistake_is_no_refusal(device: MadeUpDevice) -> None:
+    device.broken["chase_l1"] = TypeError("a mistake")
+    with pytest.raises(TypeError, match="a mistake"):
+        measured(device)
+
+
+def test_a_lost_device_ends_it(device: MadeUpDevice) -> None:
+    def illegal() -> float:
+        device.lost = True
+        raise DriverError("an illegal memory access")
+
+    with pytest.raises(UserError, match=r"describe: l1: the device is lost: .*illegal"):
+        attempted("l1", illegal, device, (DriverError, LaunchFailed))  # type: ignore[arg-type]
+
+
+def test_a_device_that_is_lost_behind_a_benchmarks_back_ends_it_there(
+    device: MadeUpDevice,
+) -> None:
+    def queued() -> float:
+        device.lost = True
+        return 1.0
+
+    with pytest.raises(UserError, match="describe: l1: the device is lost"):
+        attempted("l1", queued, device, (LaunchFailed,))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_a_value_that_cannot_be_is_left_out(
+    device: MadeUpDevice, value: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = value / 1e6
+
+    def run() -> float:
+        return step_ns([step, step], [0.0, 0.0], 2)
+
+    assert attempted("l1", run, device, REFUSALS) is None  # type: ignore[arg-type]
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_host_really_solves() -> None:
+    assert 0.1 < ceilings_host.host_solve_ns() < 10_000
+
+
+def test_kernels_are_told_the_types_of_their_arguments() -> None:
+    told: list[Any] = []
+    function = SimpleNamespace(
+        prepare=told.append, prepared_async_call=lambda *given: told.append(given)
+    )
+    module = SimpleNamespace(get_function=lambda name: function)
+    run = Kernels(module).ready("f", 3, 64, Memory(99, 8), np.float32(0.5), np.int64(7))
+    assert told == [f"Pf{np.dtype(np.int64).char}"]
+    run("a stream")
+    assert told[1] == ((3, 1, 1), (64, 1, 1), "a stream", 99, 0.5, 7)
+
+
+def test_profiles_with_and_without_the_new_ceilings_are_read_back(tmp_path: Path) -> None:
+    few = Ceilings(copy_bandwidth_gbs=4300.0, launch_overhead_us=2.0)
+    all_of_them = Ceilings(
+        **{name: 1.0 + number / 7 for number, name in enumerate(Ceilings.model_fields)}
+    )
+    for ceilings in (few, all_of_them):
+        path = tmp_path / "profile.json"
+        write_profile(path, profile("a", ceilings=ceilings))
+        assert read_profile(path, "a") == profile("a", ceilings=ceilings)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "ceilings": {"l2": 1.0}}))
+    with pytest.raises(UserError):
+        read_profile(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "data" / "recorded").glob("*/profile.json")),
+    ids=lambda path: path.parent.name,
+)
+def test_recorded_profiles_are_read(path: Path) -> None:
+    assert read_profile(path, path.parent.name).ceilings.copy_bandwidth_gbs > 0
+
+
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+def test_kernels_compile_without_a_warning(arch: str, tmp_path: Path) -> None:
+    unit = tmp_path / "unit.cu"
+    unit.write_text(translation_unit())
+    flags = ["-std=c++17", "-O3", "-Werror", "all-warnings", "-Xptxas", "-warn-spills"]
+    command = ["nvcc", *flags, "-arch", arch, "-cubin", "-o", str(tmp_path / "out"), str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    symbols = (tmp_path / "out").read_bytes()
+    entries = re.findall(r"__global__ void (\w+)\(|^CH\w+\((\w+),", unit.read_text(), re.M)
+    names = {one or other for one, other in entries} - {"NAME"}
+    assert len(names) == 16
+    assert all(name.encode() in symbols for name in names)
+
+
+def test_the_rule_of_describe_knows_every_kernel() -> None:
+    rule = (ROOT / "rules" / "measure.smk").read_text()
+    assert {path.name for path in SOURCES} == {
+        path.name for path in (ROOT / "launchwise" / "cuda").glob("*.cu")
+    }
+    for path in SOURCES:
+        assert f'"{path.relative_to(ROOT).as_posix()}"' in rule
+    # What is loaded by name, too.
+    text = Path(ceilings_host.__file__).read_text()
+    for module in re.findall(r'import_module\("([\w.]+)"\)', text):
+        assert f'"{module.replace(".", "/")}.py"' in rule
+
+
+def test_chases_go_farther_than_the_cache_that_should_not_answer() -> None:
+    assert ceilings_latencies.DRAM_FACTOR >= 4
+    # More than any L1 holds, and the run that does not count has met all of it.
+    assert ceilings_latencies.L2_MOST_BYTES > 8 * 256 * 1024
+    assert ceilings_latencies.L2_STEPS * 128 >= ceilings_latencies.L2_MOST_BYTES
+    assert ceilings_latencies.L1_BYTES <= 32 * 1024

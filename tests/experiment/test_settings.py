@@ -1,0 +1,676 @@
+"""Settings: typed, checked against workloads, and blamed on the file and key at fault."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from samples import Project
+from snakemake.utils import update_config
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.experiment import COMMAND_LINE, Experiment, blamed, load_experiment
+from launchwise.experiment.settings import Guesses, Method, Strategy
+from launchwise.workflow import plan as workflow
+
+STUDY = "studies.acoustic_tile"
+BASE: dict[str, Any] = {
+    "seed": 1,
+    "workloads": ["kernels"],
+    "gpus": {"h200": {"source": "recorded"}, "h200.sm72": {"source": "recorded"}},
+    "sweeps": {"acoustic": {"problems": [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]}},
+    "models": {"knn": {"kind": "knn", "title": "kNN"}, "tree": {"kind": "tree", "title": "x"}},
+    "studies": {
+        "acoustic_tile": {
+            "workload": "acoustic",
+            "title": "x",
+            "question": "x?",
+            "models": ["knn"],
+            "splits": {
+                "sizes": {
+                    "kind": "problems",
+                    "title": "x",
+                    "train": {"n": [64]},
+                    "test": {"n": [100]},
+                },
+                "transfer": {"kind": "leave_one_gpu_out", "title": "x"},
+            },
+        }
+    },
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with config.yaml and the kernels, to work in."""
+    shutil.copytree(root / "kernels", tmp_path / "kernels")
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(BASE, sort_keys=False))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def experiment(
+    *overlays: str | dict[str, Any], said: dict[str, Any] | None = None, home: Path | None = None
+) -> Experiment:
+    """Settings as Snakemake merges them from config.yaml, overlays and ``--config``."""
+    files = [Path("config.yaml")]
+    config = copy.deepcopy(yaml.safe_load(files[0].read_text()))
+    for number, overlay in enumerate(overlays):
+        path = Path(f"overlay{number}.yaml")
+        path.write_text(overlay if isinstance(overlay, str) else yaml.safe_dump(overlay))
+        update_config(config, yaml.safe_load(path.read_text()))
+        files.append(path)
+    update_config(config, said or {})
+    return load_experiment(config, files, home or Path.cwd())
+
+
+def line_of(*overlays: str | dict[str, Any], said: dict[str, Any] | None = None) -> str:
+    """The one line that bad settings give."""
+    with pytest.raises(UserError) as caught:
+        experiment(*overlays, said=said)
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+def nested(key: str, value: Any) -> dict[str, Any]:
+    """A mapping that sets one key; ``/`` goes down, so that names may have dots."""
+    for part in reversed(key.split("/")):
+        value = {part: value}
+    return dict(value)
+
+
+BLOCK = {"n": [64], "dtype": ["float32"], "order": [2]}
+
+
+def test_the_settings_of_the_project_are_good(root: Path) -> None:
+    files = [root / "config.yaml"]
+    found = load_experiment(yaml.safe_load(files[0].read_text()), files, root)
+    assert set(found.specs) >= {"acoustic"}
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in Path(__file__).parents[2].glob("config/*")))
+def test_every_overlay_of_the_project_is_good(root: Path, name: str) -> None:
+    files = [root / "config.yaml", root / "config" / name]
+    config = yaml.safe_load(files[0].read_text())
+    update_config(config, yaml.safe_load(files[1].read_text()))
+    load_experiment(config, files, root)
+
+
+S = "studies/acoustic_tile"
+BAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "unknown key": (nested("sed", 1), "sed: unknown key 'sed', did you mean 'seed'?", "gpus"),
+    "unknown key of a GPU with a dot in its name": (
+        nested("gpus/h200.sm72/shard", 2),
+        "gpus.h200.sm72.shard: unknown key 'shard', did you mean 'shards'?",
+        "slice_sms",
+    ),
+    "unknown key of Slurm": (
+        nested("gpus/h200/slurm", {"partition": "x", "gress": "y"}),
+        "gpus.h200.slurm.gress: unknown key 'gress', did you mean 'gres'? (allowed:",
+        "constraint, gres, partition",
+    ),
+    "several GPUs for one sweep": (
+        nested("gpus/h200/slurm", {"partition": "x", "gres": "gpu:a100:2"}),
+        "gpus.h200.slurm.gres: must ask for one GPU, such as gpu, gpu:h200 or gpu:h200:1",
+        "",
+    ),
+    "unknown key of a split": (
+        nested(f"{S}/splits/sizes/tests", {"n": [3]}),
+        f"{STUDY}.splits.sizes.tests: unknown key 'tests', did you mean 'test'? (allowed:",
+        "kind, test, title, train)",
+    ),
+    "training sizes of a split by GPU": (
+        nested(f"{S}/splits/transfer/train", {"n": [3]}),
+        f"{STUDY}.splits.transfer.train: unknown key 'train' (allowed: among, kind, title)",
+        "",
+    ),
+    "missing key": (
+        nested("studies/other", {"workload": "acoustic"}),
+        "studies.other.title: is missing",
+        "",
+    ),
+    "unknown kind of split": (
+        nested(f"{S}/splits/sizes/kind", "problem"),
+        f"{STUDY}.splits.sizes.kind: unknown kind 'problem', did you mean 'problems'?",
+        "leave_one_gpu_out",
+    ),
+    "split without a kind": (
+        nested(f"{S}/splits/new", {"title": "x"}),
+        f"{STUDY}.splits.new.kind: is missing (allowed: leave_one_gpu_out, problems)",
+        "",
+    ),
+    "wrong type": (nested("seed", "x"), "seed: must be a valid integer", "(got 'x')"),
+    "list for a mapping": (nested("gpus", ["h200"]), "gpus: must be a mapping", ""),
+    "nothing for a mapping": (nested("sweeps", None), "sweeps: must be a mapping", ""),
+    "number for a list": (
+        nested(f"{S}/splits/sizes/train/n", 64),
+        f"{STUDY}.splits.sizes.train.n: must be a valid list (got 64)",
+        "",
+    ),
+    "fraction for a size": (
+        nested(f"{S}/splits/sizes/train/n", [64, 1.5]),
+        f"{STUDY}.splits.sizes.train.n.1: must be a valid integer",
+        "or be a valid string (got 1.5)",
+    ),
+    "below its range": (nested("seed", -1), "seed: must be greater than or equal to 0", "-1"),
+    "several shards that would all compile": (
+        nested("gpus/x", {"source": "live", "shards": 2, "compile": "alongside"}),
+        "gpus.x: compile: alongside is for one shard",
+        "and there are 2",
+    ),
+    "above its range": (
+        nested("gpus/h200.sm72/shards", 5000),
+        "gpus.h200.sm72.shards: must be less than or equal to 1000 (got 5000)",
+        "",
+    ),
+    "not among the choices": (
+        nested("gpus/h200.sm72/source", "recroded"),
+        "gpus.h200.sm72.source: must be 'recorded', 'live' or 'described' (got 'recroded')",
+        "",
+    ),
+    "architecture that is none": (
+        nested("gpus/h200/arch", "hopper"),
+        "gpus.h200.arch: must match pattern",
+        "(got 'hopper')",
+    ),
+    "name of a GPU with a hyphen": (
+        nested("gpus/h200-2", {"source": "live"}),
+        "gpus.h200-2: its name must match pattern",
+        "",
+    ),
+    "name of a GPU that leaves its folder": (
+        nested("gpus/..", {"source": "live"}),
+        "gpus...: its name must match pattern",
+        "",
+    ),
+    "minimum above maximum": (
+        nested("sweeps/acoustic/repeats", {"minimum": 9, "maximum": 3}),
+        "sweeps.acoustic.repeats: minimum 9 is above maximum 3",
+        "",
+    ),
+    "strategy that does not exist": (
+        nested("sweeps/acoustic/strategy", {"kind": "bayes", "budget": 5}),
+        "sweeps.acoustic.strategy.kind: must be 'exhaustive', 'random' or 'tpe' (got 'bayes')",
+        "",
+    ),
+    "strategy without a budget": (
+        nested("sweeps/acoustic/strategy", {"kind": "random"}),
+        "sweeps.acoustic.strategy: random needs a budget (rows of each problem)",
+        "",
+    ),
+    "strategy with nothing to spend": (
+        nested("sweeps/acoustic/strategy", {"kind": "tpe", "budget": 0}),
+        "sweeps.acoustic.strategy.budget: must be greater than or equal to 1 (got 0)",
+        "",
+    ),
+    "budget of everything": (
+        nested("sweeps/acoustic/strategy", {"budget": 5}),
+        "sweeps.acoustic.strategy: exhaustive measures everything: take budget out",
+        "",
+    ),
+    "guesses before everything": (
+        nested("sweeps/acoustic/strategy", {"guesses": {"model": "x"}}),
+        "sweeps.acoustic.strategy: exhaustive measures everything: take guesses out",
+        "",
+    ),
+    "guesses of no model": (
+        nested("sweeps/acoustic/strategy", {"kind": "tpe", "budget": 5, "guesses": {"count": 3}}),
+        "sweeps.acoustic.strategy.guesses.model: is missing",
+        "",
+    ),
+    "no guesses at all": (
+        nested(
+            "sweeps/acoustic/strategy",
+            {"kind": "tpe", "budget": 5, "guesses": {"model": "x", "count": 0}},
+        ),
+        "sweeps.acoustic.strategy.guesses.count: must be greater than or equal to 1 (got 0)",
+        "",
+    ),
+    "nothing to measure": (nested("sweeps/acoustic/problems", []), "sweeps.acoustic.problems:", ""),
+    "no value to measure": (
+        nested("sweeps/acoustic/problems", [{"n": [], "dtype": ["float32"], "order": [2]}]),
+        "sweeps.acoustic.problems.0.n: must have at least 1 item",
+        "",
+    ),
+    "unknown workload of a study": (
+        nested(f"{S}/workload", "acoustics"),
+        f"{STUDY}.workload: unknown workload 'acoustics', did you mean 'acoustic'?",
+        "",
+    ),
+    "unknown workload of a sweep": (
+        nested("sweeps/stencil", {"problems": [{"n": [1]}]}),
+        "sweeps.stencil: unknown workload 'stencil' "
+        "(allowed: acoustic, granger, sentiment, tridiagonal)",
+        "",
+    ),
+    "unknown workload of a GPU": (
+        nested("gpus/h200.sm72/problems", {"stencil": [{"n": [64]}]}),
+        "gpus.h200.sm72.problems: unknown workload 'stencil' (allowed: acoustic, ",
+        "sentiment, tridiagonal)",
+    ),
+    "unknown GPU of a study": (
+        nested(f"{S}/gpus", ["h200.sm27"]),
+        f"{STUDY}.gpus: unknown GPU 'h200.sm27', did you mean 'h200.sm72'?",
+        "(allowed: h200, h200.sm72)",
+    ),
+    "GPU named twice by a study": (
+        nested(f"{S}/gpus", ["h200", "h200"]),
+        f"{STUDY}.gpus: 'h200' is given twice",
+        "",
+    ),
+    "GPU of a study that nobody measured": (
+        {**nested("gpus/a100", {"source": "described"}), **nested(f"{S}/gpus", ["h200", "a100"])},
+        f"{STUDY}.gpus: a100 is described, nobody measured it: a study needs its sweep, take it",
+        "",
+    ),
+    "card of a GPU that is measured": (
+        nested("gpus/h200.sm72/card", "a100"),
+        "gpus.h200.sm72: card: names a described GPU, and source is recorded",
+        "",
+    ),
+    "sweep of a GPU that is described": (
+        nested("gpus/a100", {"source": "described", "shards": 2}),
+        "gpus.a100: shards: a described GPU is never measured: take it out",
+        "",
+    ),
+    "unknown model": (
+        nested(f"{S}/models", ["knn", "tre"]),
+        f"{STUDY}.models: unknown model 'tre', did you mean 'tree'? (allowed: knn, tree)",
+        "",
+    ),
+    "model named twice": (
+        nested(f"{S}/models", ["knn", "knn"]),
+        f"{STUDY}.models: 'knn' is given twice",
+        "",
+    ),
+    "unknown tunable": (
+        nested(f"{S}/candidates", {"bw": [1]}),
+        f"{STUDY}.candidates: unknown tunable 'bw'",
+        "variant",
+    ),
+    "value that no tunable has": (
+        nested(f"{S}/candidates", {"bx": [8, 7]}),
+        f"{STUDY}.candidates.bx: unknown value '7'",
+        "1024",
+    ),
+    "a constraint on what nobody has": (
+        nested(f"{S}/constraints", ["bx == width"]),
+        f"{STUDY}.constraints: 'bx == width': unknown name 'width'",
+        "bx",
+    ),
+    "a constraint that is no expression": (
+        nested(f"{S}/constraints", ["bx =="]),
+        f"{STUDY}.constraints: 'bx ==' is no expression",
+        "",
+    ),
+    "unknown variant": (
+        nested(f"{S}/candidates", {"variant": ["blok3d"]}),
+        f"{STUDY}.candidates.variant: unknown value 'blok3d', did you mean 'block3d'?",
+        "",
+    ),
+    "unknown problem parameter of a split": (
+        nested(f"{S}/splits/sizes/train", {"m": [64]}),
+        f"{STUDY}.splits.sizes.train: unknown problem parameter 'm'",
+        "(allowed: dtype, n, order)",
+    ),
+    "value of a split outside its range": (
+        nested(f"{S}/splits/sizes/test/n", [64, 4096]),
+        f"{STUDY}.splits.sizes.test.n: 4096 is above the maximum 2048",
+        "",
+    ),
+    "value of a sweep outside its range": (
+        nested("sweeps/acoustic/problems", [{"n": [8], "dtype": ["float32"], "order": [2]}]),
+        "sweeps.acoustic.problems: n: 8 is below the minimum 20",
+        "",
+    ),
+    "unknown tunable in a block": (
+        nested("sweeps/acoustic/problems", [{**BLOCK, "only": {"bw": [1]}}]),
+        "sweeps.acoustic.problems.only: unknown tunable 'bw'",
+        "variant",
+    ),
+    "value in a block that no tunable has": (
+        nested("sweeps/acoustic/problems", [{**BLOCK, "only": {"bx": [7]}}]),
+        "sweeps.acoustic.problems.only.bx: unknown value '7'",
+        "1024",
+    ),
+    "a block that narrows by a list": (
+        nested("sweeps/acoustic/problems", [{**BLOCK, "only": [1]}]),
+        "sweeps.acoustic.problems.only: must be tunables with their values",
+        "",
+    ),
+    "a block with a mapping of values": (
+        nested("sweeps/acoustic/problems", [{**BLOCK, "n": {"bx": [8]}}]),
+        "sweeps.acoustic.problems.n: must be a list of values",
+        "",
+    ),
+    "a narrowed block that is explored": (
+        nested(
+            "sweeps/acoustic",
+            {
+                "strategy": {"kind": "random", "budget": 5},
+                "problems": [{**BLOCK, "only": {"bx": [8]}}],
+            },
+        ),
+        "sweeps.acoustic.problems.only: goes with an exhaustive sweep, not with random",
+        "",
+    ),
+    "a variant to recommend that is not verified": (
+        nested(S, {"workload": "granger", "candidates": {"variant": ["smem", "published"]}}),
+        f"{STUDY}.candidates.variant: 'published' is not verified: it cannot be recommended",
+        "",
+    ),
+    "problem parameter left out": (
+        nested("gpus/h200.sm72/problems", {"acoustic": [{"n": [64]}]}),
+        "gpus.h200.sm72.problems.acoustic: dtype is missing",
+        "",
+    ),
+    "folder of workloads that is not there": (
+        nested("workloads", ["kernels", "mine"]),
+        "workloads: no folder 'mine'",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_overlay_is_one_line_with_its_file_key_and_what_is_allowed(
+    home: Path, what: str
+) -> None:
+    overlay, start, part = BAD[what]
+    line = line_of({"search": {"folds": 2}}, overlay, {"search": {"trials": 1}})
+    assert line.startswith(f"overlay1.yaml: {start}")
+    assert part in line
+
+
+def test_the_same_mistake_in_config_yaml_is_blamed_on_it(home: Path) -> None:
+    config = copy.deepcopy(BASE)
+    config["gpus"]["h200.sm72"]["shard"] = 2
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    assert line_of({"seed": 3}).startswith("config.yaml: gpus.h200.sm72.shard: unknown key")
+
+
+def test_the_command_line_is_blamed_for_what_it_says(home: Path) -> None:
+    assert line_of(said={"seed": -4}).startswith(f"{COMMAND_LINE}: seed: must be")
+    assert line_of({"seed": 3}, said={"sed": 4}).startswith(f"{COMMAND_LINE}: sed: unknown key")
+    assert line_of({"seed": -3}).startswith("overlay0.yaml: seed: must be")
+    line = line_of(said=nested(f"{S}/workload", "x"))
+    assert line.startswith(f"{COMMAND_LINE}: {STUDY}.workload: unknown workload")
+
+
+def test_a_sweep_measures_everything_unless_it_has_another_strategy(home: Path) -> None:
+    assert experiment().settings.sweeps["acoustic"].strategy == Strategy(kind="exhaustive")
+    said = {"kind": "tpe", "budget": 40, "guesses": {"model": "results/models/a/knn"}}
+    sweep = experiment(nested("sweeps/acoustic/strategy", said)).settings.sweeps["acoustic"]
+    assert sweep.strategy.budget == 40
+    assert sweep.strategy.guesses == Guesses(model="results/models/a/knn", count=5)
+    # What a job is given, which is also what a journal's fingerprint is made of.
+    given = sweep.model_dump(mode="json", exclude={"problems"})
+    assert Method.model_validate(given).strategy == sweep.strategy
+    plain = experiment().settings.sweeps["acoustic"]
+    assert given != plain.model_dump(mode="json", exclude={"problems"})
+
+
+def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
+    config = {**BASE, "gpus": {"h200": {"source": "live"}}, "sweeps": {}}
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    line = line_of()
+    assert line == "config.yaml: sweeps: acoustic is missing, but h200 measures it live"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gpus:\n  h200: {source: recorded}\n  h200: {source: live}\n", "line 3: 'h200' is given"),
+        ("gpus:\n  a.b: {source: live}\n  'a.b': {source: live}\n", "line 3: 'a.b' is given twice"),
+        ("seed: 1\nsearch: {}\nseed: 1\n", "line 3: 'seed' is given twice"),
+        ("gpus:\n  h200:\n    shards: 1\n    shards: 2\n", "line 4: 'shards' is given twice"),
+    ],
+)
+def test_a_key_given_twice_is_refused_in_overlay_and_config(
+    home: Path, text: str, said: str
+) -> None:
+    assert line_of(text).startswith(f"overlay0.yaml: {said}")
+    (home / "config.yaml").write_text(text)
+    assert line_of().startswith(f"config.yaml: {said}")
+
+
+def test_two_workloads_of_one_name_are_refused(home: Path) -> None:
+    shutil.copytree(home / "kernels" / "acoustic", home / "mine" / "acoustic")
+    line = line_of(nested("workloads", ["kernels", "mine"]))
+    assert "mine/acoustic/spec.yaml: workload 'acoustic' is also in" in line
+
+
+def test_a_broken_spec_is_blamed_on_itself(home: Path) -> None:
+    path = home / "kernels" / "acoustic" / "spec.yaml"
+    path.write_text(path.read_text().replace("walked <= 16", "walkd <= 16"))
+    assert line_of().startswith(
+        f"{path}: variants.omp_tile.constraints: unknown name 'walkd', did you mean 'walked'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        ("n < 0", "the constraints leave no configuration for n=64, dtype=float32, order=2"),
+        ("variant != 'linear'", "baseline: the constraints refuse it for n=64"),
+        ("variant != 'block3d'", "variants.block3d.constraints: they leave no configuration"),
+        ("n // 0 < 3", "'n // 0 < 3' cannot be evaluated: integer division"),
+    ],
+)
+def test_a_constraint_that_leaves_nothing_is_found_when_the_experiment_is_loaded(
+    home: Path, constraint: str, said: str
+) -> None:
+    path = home / "kernels" / "acoustic" / "spec.yaml"
+    path.write_text(f'{path.read_text()}\nconstraints: ["{constraint}"]\n')
+    line = line_of()
+    assert line.startswith(f"{path}: ")
+    assert said in line
+    assert line.endswith("(asked for by sweeps.acoustic.problems)")
+
+
+def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home: Path) -> None:
+    path = home / "kernels" / "acoustic" / "spec.yaml"
+    path.write_text(f'{path.read_text()}\nconstraints: ["n < 200"]\n')
+    own = {"acoustic": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
+    line = line_of(nested("gpus/h200.sm72/problems", own))
+    assert "leave no configuration for n=256" in line
+    assert line.endswith("(asked for by gpus.h200.sm72.problems.acoustic)")
+
+
+def test_the_file_that_holds_most_of_a_key_is_blamed(tmp_path: Path) -> None:
+    files = []
+    for number, content in enumerate(
+        [
+            {"gpus": {"h200": {"source": "live"}, "h200.sm72": {"source": "live"}}},
+            {"gpus": {"h200.sm72": {"shards": 2}}},
+            {"gpus": {"h200": {"shards": 2}}},
+            {"sweeps": {"acoustic": {"problems": [{"n": [1, 2]}]}}},
+        ]
+    ):
+        files.append(tmp_path / f"{number}.yaml")
+        files[-1].write_text(yaml.safe_dump(content))
+    blame = {
+        "gpus.h200.sm72.shards": 1,
+        "gpus.h200.sm72.source": 0,
+        "gpus.h200.sm72.arch": 1,
+        "gpus.h200.shards": 2,
+        "sweeps.acoustic.problems.0.n.1": 3,
+    }
+    for key, number in blame.items():
+        assert blamed(key, files) == str(files[number]), key
+    assert blamed("seed", []) == "config.yaml"
+
+
+def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Path) -> None:
+    found = experiment(nested(f"{S}/gpus", ["h200.sm72"]))
+    assert found.gpus_of("acoustic_tile") == ["h200.sm72"]
+    assert found.workloads_of("h200.sm72") == ["acoustic"]
+    assert found.workloads_of("h200") == []
+    own = {"acoustic": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
+    found = experiment(nested("gpus/h200.sm72/problems", own))
+    assert [each["n"] for each in found.problems_of("h200.sm72", "acoustic")] == [256]
+    assert [each["n"] for each in found.problems_of("h200", "acoustic")] == [64, 64, 100, 100]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("seed: [1\n", "line 2: no YAML"),
+        ("", "must hold keys with values"),
+        ("- 1\n", "must hold keys with values"),
+        (None, "cannot be read: No such file or directory"),
+        ("seed: 1\nseed: 2\n", "line 2: 'seed' is given twice"),
+    ],
+)
+def test_a_file_that_snakemake_could_not_read_is_one_line(
+    home: Path, capsys: pytest.CaptureFixture[str], content: str | None, said: str
+) -> None:
+    path = home / "config.yaml"
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(SystemExit) as ended:
+        workflow.readable("config.yaml")
+    assert ended.value.code == 1
+    line = capsys.readouterr().err
+    assert line.startswith("launchwise: config.yaml: ")
+    assert said in line
+    assert line.count("\n") == 1
+
+
+def test_config_yaml_may_be_missing_where_an_overlay_says_everything(home: Path) -> None:
+    (home / "config.yaml").unlink()
+    assert workflow.readable("config.yaml", ["other.yaml"]) == "config.yaml"
+
+
+def test_recorded_folders_and_files_must_be_there(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.folder)
+    start = workflow.start
+    start(project.config(), "config.yaml", [])
+    sweep = project.folder / "data" / "recorded" / "test" / "acoustic.parquet"
+    sweep.unlink()
+    for overlay, said in [
+        ({}, "config.yaml: gpus.test: no file 'acoustic.parquet' in 'data/recorded/test'"),
+        ({"gpus": {"test": {"path": "old"}}}, "o.yaml: gpus.test: no folder 'old'"),
+        ({"gpus": {"b.1": {"source": "recorded"}}}, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),
+    ]:
+        config = project.config()
+        update_config(config, overlay)
+        if "b.1" in config["gpus"]:
+            config["gpus"].pop("test")
+        Path("o.yaml").write_text(yaml.safe_dump(overlay))
+        with pytest.raises(SystemExit):
+            start(config, "config.yaml", ["o.yaml"])
+        assert capsys.readouterr().err.startswith(f"launchwise: {said}")
+
+
+def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Path) -> None:
+    found = experiment(nested("gpus/a100", {"source": "described"}))
+    assert found.gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.workloads_of("a100") == []
+    assert workflow.architectures(found) == {}
+    config = {**BASE, "gpus": {"a100": {"source": "described"}}}
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    assert line_of() == (
+        "config.yaml: gpus: all are described, and studies need one that is recorded or live"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entries", "rows", "said"),
+    [
+        (
+            {"a10": {"source": "described"}},
+            (),
+            "o.yaml: gpus.a10: unknown card 'a10', did you mean 'a100'? (allowed: a100, ",
+        ),
+        (
+            {"old": {"source": "described", "card": "titan"}},
+            (),
+            "o.yaml: gpus.old: unknown card 'titan', did you mean 'titan_",
+        ),
+        (
+            {"mine": {"source": "described"}},
+            ("mine,sms,8,1,its box",),
+            "o.yaml: gpus.mine: mine in data/cards.csv lacks compute_capability, boost_clock_mhz, ",
+        ),
+        (
+            {"mine": {"source": "described", "card": "a100"}},
+            ("a100,sms,108,1,its box",),
+            "data/cards.csv: a100.sms: is given twice",
+        ),
+    ],
+)
+def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    entries: dict[str, Any],
+    rows: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(project.folder)
+    table = project.folder / "data" / "cards.csv"
+    # A card that lacks something is well as long as nobody asks for it.
+    table.write_text("\n".join([table.read_text().rstrip(), "rare,sms,8,1,its box", *rows, ""]))
+    config = project.config()
+    update_config(config, {"gpus": {"a100": {"source": "described"}}})
+    if not rows:
+        workflow.start(config, "config.yaml", [])
+    Path("o.yaml").write_text(yaml.safe_dump({"gpus": entries}))
+    update_config(config, {"gpus": entries})
+    with pytest.raises(SystemExit):
+        workflow.start(config, "config.yaml", ["o.yaml"])
+    line = capsys.readouterr().err
+    assert line.startswith(f"launchwise: {said}")
+    assert line.count("\n") == 1
+
+
+def test_a_kind_of_model_that_does_not_exist_is_one_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.folder)
+    overlay = {"models": {"mine": {"kind": "xgbost", "title": "x"}}}
+    Path("o.yaml").write_text(yaml.safe_dump(overlay))
+    config = project.config()
+    update_config(config, overlay)
+    with pytest.raises(SystemExit):
+        workflow.start(config, "config.yaml", ["o.yaml"])
+    assert capsys.readouterr().err.startswith(
+        "launchwise: o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
+        "'xgboost'? (allowed: analytical, c45, forest, knn, learnt, lightgbm, nearest_optimum, "
+        "roofline, stream_law, tree, xgboost"
+    )
+
+
+def test_a_live_gpu_without_an_architecture_needs_a_card_here(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from launchwise.measuring.cards import Card
+
+    mixed = [Card(0, "GPU-1", "NVIDIA A", "sm_80", "1"), Card(1, "GPU-2", "NVIDIA B", "sm_90", "1")]
+    found = experiment({"gpus": {"local": {"source": "live"}}})
+    monkeypatch.setattr(workflow, "cards", lambda: mixed[1:])
+    assert workflow.architectures(found) == {"local": "sm_90"}
+    for cards, said in [
+        ([], "this machine has no NVIDIA GPU; give its arch"),
+        (mixed, "several kinds of GPU, name one by device: NVIDIA A (sm_80), NVIDIA B (sm_90)"),
+    ]:
+        monkeypatch.setattr(workflow, "cards", lambda cards=cards: cards)
+        with pytest.raises(SystemExit):
+            workflow.architectures(found)
+        line = capsys.readouterr().err
+        assert line.startswith("launchwise: overlay0.yaml: gpus.local: ")
+        assert said in line
+        assert line.count("\n") == 1
+    named = experiment({"gpus": {"local": {"source": "live", "device": "B"}}})
+    assert workflow.architectures(named) == {"local": "sm_90"}
+    given = experiment({"gpus": {"local": {"source": "live", "arch": "sm_75"}}})
+    assert workflow.architectures(given) == {"local": "sm_75"}

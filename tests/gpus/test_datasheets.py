@@ -1,0 +1,259 @@
+"""GPUs known from datasheets: the table of their figures, and profiles made of it."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    COPY_SHARE,
+    FIGURES,
+    FLOP_SHARES,
+    LAUNCH_OVERHEAD_US,
+    TENSOR_FIGURES,
+    Card,
+    described_profile,
+    read_cards,
+)
+from launchwise.gpus.machine import tensor_share
+from launchwise.gpus.profile import (
+    CORES_PER_SM,
+    NOT_IN_A_DATASHEET,
+    GpuProfile,
+    read_profile,
+    write_profile,
+)
+
+CARDS = read_cards(ROOT / CARDS_FILE)
+COMPLETE = sorted(name for name, card in CARDS.items() if not card.missing)
+RECORDED = ROOT / "data" / "recorded" / "h200" / "profile.json"
+
+FLOAT64_PER_SM = {
+    (3, 5): 64,
+    (5, 2): 4,
+    (7, 0): 32,
+    (7, 5): 2,
+    (8, 0): 32,
+    (8, 6): 2,
+    (8, 9): 2,
+    (9, 0): 64,
+    (10, 0): 64,
+}
+"""FP64 lanes of an SM (CUDA C++ Programming Guide, throughput table)."""
+
+TENSOR_FLOP_A_CYCLE = {(7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024}
+"""Dense float16 of an SM, two a multiply-add, where float32 sums cost nothing (whitepapers)."""
+
+HALVED = ("rtx2080ti", "rtx2080super", "rtx4070", "rtx4090")
+"""GeForce cards: half of it with float32 sums."""
+
+
+def test_the_cards_that_users_ask_for_are_there() -> None:
+    wanted = "titan_black titan_x titan_v rtx2080ti rtx2080super rtx4070 a5000 v100 t4 a100"
+    wanted += " a100_80gb l4 l40s rtx4090 h100 h200 b200"
+    assert set(wanted.split()) <= set(COMPLETE)
+
+
+def test_every_figure_has_a_source_that_names_a_document() -> None:
+    with open(ROOT / CARDS_FILE, newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    assert len(rows) > 200
+    assert [row for row in rows if len(row["source"]) < 10] == []
+    # What was computed says from what.
+    short = [
+        row for row in rows if row["source"].startswith("computed") and len(row["source"]) < 20
+    ]
+    assert short == []
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_peaks_follow_from_cores_and_clock(name: str) -> None:
+    card = CARDS[name]
+    figures, clock_ghz = card.figures, card.figures["boost_clock_mhz"] / 1e3
+    assert figures["float32_gflops"] == pytest.approx(2 * card.cores * clock_ghz, rel=0.03)
+    lanes = figures["sms"] * FLOAT64_PER_SM[card.compute_capability]
+    # With all of its FP64 units at work a TITAN Black keeps to its base clock.
+    float64_ghz = 0.889 if name == "titan_black" else clock_ghz
+    assert figures["float64_gflops"] == pytest.approx(2 * lanes * float64_ghz, rel=0.03)
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_rates_of_tensor_cores_follow_from_sms_and_clock(name: str) -> None:
+    card = CARDS[name]
+    given = {key: card.figures[key] for key in TENSOR_FIGURES if key in card.figures}
+    capability = card.compute_capability
+    assert ("float16_gflops" in given) == (capability >= (7, 0))
+    assert ("tf32_gflops" in given) == ("bfloat16_gflops" in given) == (capability >= (8, 0))
+    if "tf32_gflops" in given:
+        assert given["bfloat16_gflops"] == given["float16_gflops"]
+        assert given["tf32_gflops"] == pytest.approx(given["float16_gflops"] / 2, rel=0.03)
+    if capability in TENSOR_FLOP_A_CYCLE:
+        rate = TENSOR_FLOP_A_CYCLE[capability] / (2 if name in HALVED else 1)
+        peak = rate * card.figures["sms"] * card.figures["boost_clock_mhz"] / 1e3
+        # Makers print the rates of Volta for lower clocks than its highest.
+        assert given["float16_gflops"] == pytest.approx(
+            peak, rel=0.1 if name == "titan_v" else 0.03
+        )
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_limits_of_an_sm_belong_to_the_compute_capability(name: str) -> None:
+    limits = ("shared_per_sm_bytes", "shared_per_block_bytes", "registers_per_sm")
+    limits += ("max_threads_per_sm", "max_threads_per_block")
+    card = CARDS[name]
+    for other in map(CARDS.__getitem__, COMPLETE):
+        if other.compute_capability == card.compute_capability:
+            assert [other.figures[key] for key in limits] == [card.figures[key] for key in limits]
+    assert card.figures["shared_per_block_bytes"] <= card.figures["shared_per_sm_bytes"]
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_a_described_card_is_a_gpu_like_any_other(name: str, tmp_path: Path) -> None:
+    found = described_profile("mine", CARDS, name)
+    write_profile(tmp_path / "mine.json", found)
+    assert read_profile(tmp_path / "mine.json", "mine") == found
+    assert found.source == "described"
+    assert found.card_model == name
+    assert not found.is_slice
+    assert all(math.isfinite(value) and value > 0 for value in found.features().values())
+    assert found.ceilings.copy_bandwidth_gbs < found.memory_bandwidth_gbs
+    assert found.ceilings.float32_gflops is not None
+    assert found.ceilings.float32_gflops < 2 * found.cores * found.clock_mhz / 1e3
+    for key, value in NOT_IN_A_DATASHEET.items():
+        assert getattr(found, key) == value
+
+
+def test_what_nobody_measured_is_left_out_of_the_ceilings() -> None:
+    ceilings = described_profile("a100", CARDS).ceilings.model_dump(exclude_none=True)
+    told = {"copy_bandwidth_gbs", "launch_overhead_us", *FLOP_SHARES}
+    assert set(ceilings) == {*told, *TENSOR_FIGURES}
+    assert ceilings["tf32_gflops"] < CARDS["a100"].figures["tf32_gflops"]
+    # No card gets cores that it does not have.
+    plain = described_profile("titan_black", CARDS).ceilings.model_dump(exclude_none=True)
+    assert set(plain) == told
+
+
+def test_only_a_described_card_may_lack_what_a_measurement_tells() -> None:
+    known = described_profile("a100", CARDS).model_dump(exclude={"source", *NOT_IN_A_DATASHEET})
+    assert GpuProfile.described(**known) == described_profile("a100", CARDS)
+    with pytest.raises(ValueError, match="driver"):
+        GpuProfile(**known)
+    assert read_profile(RECORDED).source == "measured"
+
+
+def test_the_shares_are_those_of_the_recorded_card() -> None:
+    measured, card = read_profile(RECORDED), CARDS["h200"]
+    reached = measured.ceilings.copy_bandwidth_gbs / measured.memory_bandwidth_gbs
+    assert pytest.approx(reached, rel=0.02) == COPY_SHARE
+    for key, share in FLOP_SHARES.items():
+        reached = getattr(measured.ceilings, key) / card.figures[key]
+        assert share == pytest.approx(reached, rel=0.02), key
+    for key in TENSOR_FIGURES:
+        reached = getattr(measured.ceilings, key) / card.figures[key]
+        assert tensor_share(measured.compute_capability) == pytest.approx(reached, rel=0.02), key
+    assert pytest.approx(measured.ceilings.launch_overhead_us, rel=0.02) == LAUNCH_OVERHEAD_US
+
+
+def test_the_card_that_was_measured_is_described_as_it_was_found() -> None:
+    measured, described = read_profile(RECORDED), described_profile("h200", CARDS)
+    for key, value in measured.model_dump(exclude={"ceilings", "device_name", "source"}).items():
+        if key in NOT_IN_A_DATASHEET:
+            continue
+        known = getattr(described, key)
+        assert known == (pytest.approx(value, rel=0.01) if isinstance(value, float) else value), key
+
+
+HEADER = "card,figure,value,unit,source"
+
+
+def table(folder: Path, *rows: str, header: str = HEADER) -> Path:
+    """A table with these rows."""
+    path = folder / "cards.csv"
+    path.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    return path
+
+
+MISTAKES = {
+    "figure given twice": ("x,sms,9,1,a box", "x.sms: is given twice"),
+    "unknown figure": ("x,sm,9,1,a box", "x.sm: unknown figure 'sm', did you mean 'sms'? (allowed"),
+    "another unit": ("x,l2_bytes,6,MB,a box", "x.l2_bytes: must be in B (got 'MB')"),
+    "no unit": ("x,l2_bytes,6,,a box", "x.l2_bytes: must be in B (got '')"),
+    "negative": ("x,l2_bytes,-6,B,a box", "x.l2_bytes: must be a positive number (got '-6')"),
+    "zero": ("x,l2_bytes,0,B,a box", "x.l2_bytes: must be a positive number (got '0')"),
+    "no number": ("x,l2_bytes,6e,B,a box", "x.l2_bytes: must be a positive number (got '6e')"),
+    "infinite": ("x,l2_bytes,inf,B,a box", "x.l2_bytes: must be a positive number (got 'inf')"),
+    "NaN": ("x,l2_bytes,nan,B,a box", "x.l2_bytes: must be a positive number (got 'nan')"),
+    "half a byte": ("x,l2_bytes,6.5,B,a box", "x.l2_bytes: must be a whole number (got '6.5')"),
+    "no source": ("x,l2_bytes,6,B, ", "x.l2_bytes: must name its source"),
+    "too few fields": ("x,l2_bytes,6,B", "row 3: must have 5 fields and a card"),
+    "too many fields": ("x,l2_bytes,6,B,a box,1", "row 3: must have 5 fields and a card"),
+    "no card": (",l2_bytes,6,B,a box", "row 3: must have 5 fields and a card"),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_in_the_table_is_one_line_with_card_and_figure(what: str, tmp_path: Path) -> None:
+    row, said = MISTAKES[what]
+    path = table(tmp_path, "x,sms,8,1,a box", row)
+    with pytest.raises(UserError) as caught:
+        read_cards(path)
+    assert str(caught.value).startswith(f"{path}: {said}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("", "must have the columns card, figure, value, unit, source (got none)"),
+        (
+            "card,figure,value\n",
+            "must have the columns card, figure, value, unit, source (got card",
+        ),
+        (f'{HEADER}\nx,sms,8,1,"a box\n', "is no CSV: "),
+    ],
+)
+def test_a_file_that_is_no_such_table_is_one_line(
+    tmp_path: Path, content: str | None, said: str
+) -> None:
+    path = tmp_path / "cards.csv"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UserError) as caught:
+        read_cards(path)
+    assert str(caught.value).startswith(f"{path}: {said}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_card_that_lacks_a_figure_is_refused_and_the_others_are_not(
+    figure: str, tmp_path: Path
+) -> None:
+    rows = (ROOT / CARDS_FILE).read_text(encoding="utf-8").splitlines()[1:]
+    path = table(tmp_path, *(row for row in rows if not row.startswith(f"a100,{figure},")))
+    cards = read_cards(path)
+    with pytest.raises(UserError) as caught:
+        described_profile("a100", cards)
+    assert str(caught.value) == f"{path}: a100: lacks {figure}"
+    assert described_profile("h100", cards) == described_profile("h100", CARDS)
+
+
+def test_a_card_that_is_not_in_the_table_is_one_line_with_those_that_are(tmp_path: Path) -> None:
+    cards = read_cards(table(tmp_path, "x1,sms,8,1,a box", "x2,sms,8,1,a box"))
+    with pytest.raises(UserError) as caught:
+        described_profile("x", cards)
+    said = "unknown card 'x', did you mean 'x2'? (allowed: x1, x2)"
+    assert str(caught.value) == f"{tmp_path / 'cards.csv'}: {said}"
+
+
+def test_a_compute_capability_without_known_cores_is_refused() -> None:
+    figures = {**CARDS["a100"].figures, "compute_capability": 9.9}
+    assert (9, 9) not in CORES_PER_SM
+    with pytest.raises(UserError, match=r"new: has compute capability 9\.9, and nobody said"):
+        described_profile("new", {"new": Card(name="new", figures=figures)})

@@ -1,0 +1,225 @@
+"""The acoustic scheme by itself, in NumPy: weights, orders, stability, inputs."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import load_workload
+
+ORDERS = (2, 8, 16)
+
+
+@pytest.fixture(scope="module")
+def acoustic(acoustic_folder: Path, acoustic_spec: Spec) -> ModuleType:
+    """The module beside the kernels."""
+    workload = load_workload(acoustic_folder, acoustic_spec)
+    name = "acoustic_numerics_under_test"
+    module = ModuleType(name)
+    source = Path(inspect.getfile(type(workload).build))
+    module.__file__ = str(source)
+    sys.modules[name] = module
+    exec(compile(source.read_text(), str(source), "exec"), module.__dict__)
+    return module
+
+
+def test_weights_of_order_eight_are_the_published_ones(acoustic: ModuleType) -> None:
+    published = [Fraction(-205, 72), Fraction(8, 5), Fraction(-1, 5), Fraction(8, 315)]
+    published.append(Fraction(-1, 560))
+    assert np.allclose(acoustic.weights(8), [float(each) for each in published], rtol=1e-15, atol=0)
+    assert np.array_equal(acoustic.weights(2), [-2.0, 1.0])
+
+
+@pytest.mark.parametrize("order", [2, 4, 6, 8, 10, 12, 14, 16])
+def test_weights_fulfil_every_condition_of_their_order(acoustic: ModuleType, order: int) -> None:
+    found = acoustic.weights(order)
+    half = order // 2
+    assert found.shape == (half + 1,)
+    assert found.dtype == np.float64
+    # sum c_k k^(2m) over both sides is 0, 2, 0, 0, ...: the difference is exact for polynomials.
+    for power in range(0, order + 1, 2):
+        total = 2 * sum(found[k] * float(k) ** power for k in range(1, half + 1))
+        total += found[0] if power == 0 else 0.0
+        size = 2 * sum(abs(found[k]) * float(k) ** power for k in range(1, half + 1))
+        assert abs(total - (2.0 if power == 2 else 0.0)) <= 4e-15 * (size + abs(found[0]))
+
+
+def error_of_laplacian(module: ModuleType, order: int, points: int) -> float:
+    """Largest error on sin x sin y sin z over two periods, ``points`` an axis."""
+    h = 4 * math.pi / points
+    half = order // 2
+    # Halo points continue the period, so that every point of the period is an interior point.
+    at = np.arange(-half, points + half) * h
+    u = np.einsum("i,j,k->ijk", np.sin(at), np.sin(at + 0.3), np.sin(at + 0.7))
+    inner = slice(half, half + points)
+    found = module.laplacian(u, order) / h**2
+    return float(np.max(np.abs(found + 3 * u[inner, inner, inner])))
+
+
+# Points over two periods: coarse enough for the truncation error to stand above rounding.
+GRIDS = {2: (16, 32), 8: (16, 32), 16: (14, 28)}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_laplacian_shows_its_order(acoustic: ModuleType, order: int) -> None:
+    coarse, fine = (error_of_laplacian(acoustic, order, points) for points in GRIDS[order])
+    assert fine > 1e3 * np.finfo(float).eps
+    shown = math.log2(coarse / fine)
+    # A coarse grid comes to its order from below.
+    assert order - 1.2 < shown < order + 0.3
+
+
+def test_the_laplacian_sees_every_axis_and_its_own_order_of_axes(acoustic: ModuleType) -> None:
+    n, order = 24, 8
+    z, y, x = np.meshgrid(*(np.arange(n, dtype=float),) * 3, indexing="ij")
+    found = acoustic.laplacian(x**2 + 10 * y**2 + 100 * z**2 + x * y * z, order)
+    assert found.shape == (n - order,) * 3
+    assert np.allclose(found, 2 * 111, rtol=1e-10)
+
+
+def standing_wave(module: ModuleType, steps: int, order: int = 16) -> float:
+    """Largest error after one eighth of a period of a standing wave in a periodic cube."""
+    points, half = 16, order // 2
+    h = 2 * math.pi / points
+    speed = 2000.0
+    end = 2 * math.pi / (math.sqrt(3) * speed) / 8
+    dt = end / steps
+    at = np.arange(-half, points + half) * h
+    shape = np.einsum("i,j,k->ijk", np.sin(at), np.sin(at), np.sin(at))
+    omega = math.sqrt(3) * speed
+    inner = (slice(half, half + points),) * 3
+
+    def halo(interior: np.ndarray) -> np.ndarray:
+        return np.pad(interior, half, mode="wrap")
+
+    u_old, u = shape * math.cos(-omega * dt), shape.copy()
+    velocity = np.full(u.shape, speed)
+    for _ in range(steps):
+        u_new = module.time_step(u, u_old, velocity, order, (dt / h) ** 2)
+        u_old, u = u, halo(u_new)
+    return float(np.max(np.abs(u[inner] - math.cos(omega * end) * shape[inner])))
+
+
+def test_the_time_scheme_is_of_order_two(acoustic: ModuleType) -> None:
+    errors = [standing_wave(acoustic, steps) for steps in (16, 32, 64)]
+    orders = [math.log2(first / second) for first, second in itertools.pairwise(errors)]
+    assert all(1.9 < order < 2.1 for order in orders), errors
+
+
+@pytest.mark.parametrize(("order", "limit"), [(2, 0.5774), (8, 0.4529), (16, 0.4237)])
+def test_the_time_step_is_below_the_limit_of_stability(
+    acoustic: ModuleType, order: int, limit: float
+) -> None:
+    # The largest eigenvalue of -h^2 lap belongs to the chequerboard: 3 sum |c_k| over both sides.
+    outer = np.abs(acoustic.weights(order))
+    largest = 3 * (outer[0] + 2 * outer[1:].sum())
+    assert 2 / math.sqrt(largest) == pytest.approx(limit, abs=5e-5)
+    assert limit > acoustic.COURANT
+    speed = acoustic.VELOCITY_MS[1]
+    assert speed * math.sqrt(acoustic.SCALE) == pytest.approx(acoustic.COURANT)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_wave_stays_bounded_below_the_limit_and_blows_up_above(
+    acoustic: ModuleType, order: int
+) -> None:
+    half, points = order // 2, 8
+    outer = np.abs(acoustic.weights(order))
+    limit = 4 / (3 * (outer[0] + 2 * outer[1:].sum()))
+    start = acoustic.uniform(points, 3, -1.0, 1.0)
+
+    def reached(scale: float, steps: int) -> float:
+        u_old, u = start.copy(), start.copy()
+        velocity = np.ones((points + order,) * 3)
+        for _ in range(steps):
+            around = [np.pad(each, half, mode="wrap") for each in (u, u_old)]
+            u_old, u = u, acoustic.time_step(around[0], around[1], velocity, order, scale)
+        return float(np.max(np.abs(u)))
+
+    assert reached(0.98 * limit, 200) < 50
+    assert reached(1.05 * limit, 200) > 1e6
+
+
+def test_a_step_is_what_the_formula_says_point_by_point(acoustic: ModuleType) -> None:
+    order, n, scale = 2, 5, 0.01
+    u, u_old = (acoustic.uniform(n, seed, -1.0, 1.0) for seed in (1, 2))
+    velocity = acoustic.uniform(n, 3, 1.0, 2.0)
+    found = acoustic.time_step(u, u_old, velocity, order, scale)
+    for z, y, x in np.ndindex(3, 3, 3):
+        i, j, k = z + 1, y + 1, x + 1
+        neighbours = u[i - 1, j, k] + u[i + 1, j, k] + u[i, j - 1, k] + u[i, j + 1, k]
+        neighbours += u[i, j, k - 1] + u[i, j, k + 1]
+        expected = 2 * u[i, j, k] - u_old[i, j, k]
+        expected += velocity[i, j, k] ** 2 * scale * (neighbours - 6 * u[i, j, k])
+        assert found[z, y, x] == pytest.approx(expected, rel=1e-13)
+
+
+@given(st.integers(0, 2**31 - 1), st.sampled_from([(-1.0, 1.0), (1500.0, 4500.0)]))
+def test_inputs_are_in_range_and_the_same_every_time(
+    seed: int, bounds: tuple[float, float]
+) -> None:
+    make = uniform()
+    found = make(5, seed, *bounds)
+    assert found.shape == (5, 5, 5)
+    assert found.dtype == np.float64
+    assert np.all((bounds[0] <= found) & (found < bounds[1]))
+    assert np.array_equal(found, make(5, seed, *bounds))
+    other = make(5, seed + 1, *bounds)
+    assert np.mean(found == other) < 0.05
+    assert len(np.unique(found)) == found.size
+
+
+def uniform() -> Callable[..., np.ndarray]:
+    """The workload's generator, for tests that hypothesis runs many times."""
+    module = sys.modules.get("acoustic_numerics_under_test")
+    assert module is not None
+    make: Callable[..., np.ndarray] = module.uniform
+    return make
+
+
+def test_inputs_are_spread_evenly_and_not_alike(acoustic: ModuleType) -> None:
+    values = acoustic.uniform(40, 11, 0.0, 1.0).ravel()
+    counts, _ = np.histogram(values, bins=20, range=(0, 1))
+    expected = values.size / 20
+    assert np.sum((counts - expected) ** 2 / expected) < 50  # chi-squared, 19 degrees of freedom
+    assert abs(np.corrcoef(values[:-1], values[1:])[0, 1]) < 0.02
+    u, u_old, velocity = acoustic.inputs(20, "float64", 5)
+    assert abs(np.corrcoef(u.ravel(), u_old.ravel())[0, 1]) < 0.05
+    assert velocity.min() >= acoustic.VELOCITY_MS[0]
+    assert acoustic.inputs(20, "float32", 5)[0].dtype == np.float32
+
+
+def test_inputs_are_those_of_the_published_generator(acoustic: ModuleType) -> None:
+    # SplitMix64 (Steele, Lea, Flood 2014) from seed 1234567: its first outputs are widely printed.
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    expected = [(value >> 11) * 2.0**-53 for value in published]
+    assert acoustic.uniform(2, 1234567, 0.0, 1.0).ravel()[:3].tolist() == expected
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_tolerance_lets_rounding_pass_and_a_wrong_weight_not(
+    acoustic: ModuleType, order: int, dtype: str
+) -> None:
+    n = order + 9
+    u, u_old, velocity = acoustic.inputs(n, dtype, 7)
+    exact = acoustic.time_step(
+        u.astype(float), u_old.astype(float), velocity, order, acoustic.SCALE
+    )
+    allowed = acoustic.tolerance(order, dtype)
+    rounded = exact.astype(dtype).astype(float)
+    assert np.max(np.abs(rounded - exact)) < allowed
+    # One weight off by 1e-3 moves the step by up to 1e-3 v^2 scale |u|: far more than allowed.
+    assert 2 * allowed < 1e-3 * 0.5 * acoustic.COURANT**2 / 9

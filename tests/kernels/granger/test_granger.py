@@ -1,0 +1,247 @@
+"""The Granger kernels' own sources on the CPU, held against numpy.linalg.lstsq."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kernels.tridiagonal.test_tridiagonal import METHOD
+
+from launchwise.experiment.settings import Method
+from launchwise.measuring.measure import LaunchFailed, OnDevice
+from launchwise.workloads.space import Configuration, Problem, launch
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import load_workload
+from tests.support.host_device import HostDevice, measured_rows
+
+FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "granger"
+SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "float64"}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled kernels of this module's tests."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    """The workload's."""
+    return load_spec(FOLDER)
+
+
+def rows_of(
+    folder: Path,
+    cache: Path,
+    problem: Problem,
+    configurations: list[Configuration],
+    method: Method = METHOD,
+    kind: type[HostDevice] = HostDevice,
+) -> list[dict[str, Any]]:
+    """What measuring them says."""
+    spec = load_spec(folder)
+    device = kind(folder, spec.headers, cache=cache)
+    return measured_rows(device, folder, spec, problem, configurations, method)
+
+
+def every(spec: Spec) -> list[Configuration]:
+    """Every verified variant, in blocks of one and of several warps."""
+    verified = spec.recommendable.variants
+    return [{"variant": name, "threads": threads} for name in verified for threads in (32, 128)]
+
+
+PUBLISHED: Configuration = {"variant": "published", "threads": 128}
+PLAIN: Configuration = {"variant": "no_duplicates", "threads": 128}
+PUBLISHED_SIZE: Problem = {
+    "county": 5, "countx": 5, "rows": 100, "cols": 10, "dtype": "float32"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_variant_is_right(spec: Spec, cache: Path, dtype: str) -> None:
+    rows = rows_of(FOLDER, cache, {**SMALL, "dtype": dtype}, every(spec))
+    assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * 10
+    assert max(row["max_error"] for row in rows) < (1e-14 if dtype == "float64" else 1e-6)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"county": 1, "rows": 12, "cols": 2},
+        {"county": 2, "rows": 41, "cols": 16, "countx": 5},
+        {"county": 130, "rows": 64, "cols": 3, "countx": 3},
+        {"county": 5, "rows": 100, "cols": 10, "countx": 5},
+    ],
+)
+def test_other_sizes_are_right(spec: Spec, cache: Path, sizes: dict[str, int]) -> None:
+    rows = rows_of(FOLDER, cache, {**SMALL, **sizes}, every(spec))
+    assert {row["status"] for row in rows} == {"ok"}, rows
+
+
+# The published launch
+
+
+def test_its_grid_is_the_published_one_and_covers_every_regression(spec: Spec) -> None:
+    assert launch(spec, PUBLISHED_SIZE, PUBLISHED) == ((32, 32, 1), (5, 5, 1))
+    for county in (1, 5, 16, 17, 80, 95, 96, 97, 111, 112, 113, 1000, 10**7):
+        block, grid = launch(spec, {**PUBLISHED_SIZE, "county": county}, PUBLISHED)
+        assert (block, grid[1:]) == ((32, 32, 1), (5, 1))
+        assert (grid[0] == 5) == (county <= 96)
+        last = 16 * (grid[0] - 1) + 31
+        assert last >= county - 1
+        # No more blocks than that takes.
+        assert grid[0] == 5 or last - 16 < county - 1
+
+
+@pytest.mark.parametrize("county", [5, 130])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_after_the_other_its_copies_say_what_a_single_one_does(
+    cache: Path, county: int, dtype: str
+) -> None:
+    # Each begins with a fresh copy of X, so a sequential run is right. Only threads that are at
+    # work at the same time change Q under each other's hands, which the CPU does not show.
+    problem = {**SMALL, "county": county, "dtype": dtype}
+    plain, published = rows_of(FOLDER, cache, problem, [PLAIN, PUBLISHED])
+    assert (plain["status"], published["status"]) == ("ok", "unverified")
+    assert published["max_error"] == plain["max_error"] < published["tolerance"]
+    said = f"largest error {published['max_error']:.3g} (allowed {published['tolerance']:.3g})"
+    assert published["reason"] == f"not verified; the first launch: {said}"
+    assert published["times_ms"]
+    assert published["time_ms"] > 0
+
+
+def test_answers_that_are_no_numbers_are_said(tmp_path: Path) -> None:
+    folder = tmp_path / "granger"
+    shutil.copytree(FOLDER, folder)
+    path = folder / "published.cu"
+    assert path.read_text().count("threadIdx.x)") == 1
+    path.write_text(path.read_text().replace("threadIdx.x)", "threadIdx.x + 1)"))
+    plain, published = rows_of(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
+    assert (plain["status"], published["status"]) == ("ok", "unverified")
+    assert published["max_error"] is None
+    assert published["reason"].endswith("launch: 1 regressions have no coefficients")
+    assert published["time_ms"] > 0
+
+
+def test_a_large_error_is_kept_and_said_and_others_stay_wrong(tmp_path: Path) -> None:
+    folder = tmp_path / "granger"
+    shutil.copytree(FOLDER, folder)
+    path = folder / "by_thread.cuh"
+    # As where another copy has just begun anew: the last column is not orthogonal to the others.
+    text = path.read_text().replace(
+        "j < cols; ++j) {\n        for", "j < cols - 1; ++j) {\n        for"
+    )
+    assert text != path.read_text()
+    path.write_text(text)
+    plain, published = rows_of(folder, tmp_path, SMALL, [PLAIN, PUBLISHED])
+    assert (plain["status"], published["status"]) == ("wrong", "unverified")
+    assert published["max_error"] == plain["max_error"] > published["tolerance"]
+    assert published["reason"] == f"not verified; the first launch: {plain['reason']}"
+    assert "coefficients off by" in plain["reason"]
+    assert published["time_ms"] > 0
+    assert plain.get("time_ms") is None
+
+
+class Refusing(HostDevice):
+    """Refuses what is no one-dimensional block."""
+
+    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
+        """As usual, but for those."""
+        if work.launches[0].block[1] > 1:
+            raise LaunchFailed("refused", fatal=False)
+        return super().timed(work, repeats, flush)
+
+
+class Instant(HostDevice):
+    """Blocks of two dimensions take next to no time, others a millisecond."""
+
+    def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
+        """Real launches, made-up times."""
+        super().timed(work, repeats, flush)
+        return [1e-6 if work.launches[0].block[1] > 1 else 1.0] * repeats
+
+
+def test_a_refused_launch_of_it_has_failed(cache: Path) -> None:
+    rows = rows_of(FOLDER, cache, SMALL, [PLAIN, PUBLISHED], kind=Refusing)
+    assert [(row["status"], row.get("reason")) for row in rows] == [
+        ("ok", ""),
+        ("failed", "refused"),
+    ]
+    assert rows[1].get("time_ms") is None
+
+
+def test_it_is_held_to_the_best_of_the_others_but_sets_no_mark(cache: Path) -> None:
+    strict = METHOD.model_copy(update={"slow_factor": 3.0})
+    # A hundred times the work: hopeless on the CPU.
+    plain, published = rows_of(FOLDER, cache, SMALL, [PLAIN, PUBLISHED], strict)
+    assert (plain["status"], published["status"]) == ("ok", "unverified")
+    assert published["times_ms"] == [published["first_ms"]]
+    assert re.search(r"; first launch [\d.]+ times the best so far$", published["reason"])
+    rows = rows_of(FOLDER, cache, SMALL, [PUBLISHED, PLAIN], strict, kind=Instant)
+    assert [(row["status"], row["time_ms"]) for row in rows] == [("unverified", 1e-6), ("ok", 1.0)]
+
+
+def test_memory_is_given_back(spec: Spec, cache: Path) -> None:
+    device = HostDevice(FOLDER, spec.headers, cache=cache)
+    free = device.free_bytes
+    session = load_workload(FOLDER, spec).open(device, SMALL, True, 1)
+    device.launch(session.launch({"variant": "fused_r", "threads": 32}))  # type: ignore[arg-type]
+    session.close()
+    assert device.free_bytes == free
+
+
+BY_THREAD = ["no_duplicates", "interleaved"]
+MUTANTS = {
+    "return m == 1 ? 0 : 1": ("matrices.cuh", "return 1", [*BY_THREAD, "fused_r", "smem"]),
+    "x.at(0, row) = 1;\n    for (int column": (
+        "by_thread.cuh",
+        "x.at(0, row) += 0;\n    for (int column",
+        [*BY_THREAD, "fused_r"],
+    ),
+    "i < j; ++i) {\n            const REAL sum = dot(q, i, q, j);\n            for": (
+        "by_thread.cuh",
+        "i < j - 1; ++i) {\n            const REAL sum = dot(q, i, q, j);\n            for",
+        BY_THREAD,
+    ),
+    "j > i; --j) sum -= r.at(j, i) * b.at(0, j);\n        b": (
+        "by_thread.cuh",
+        "j > i + 1; --j) sum -= r.at(j, i) * b.at(0, j);\n        b",
+        BY_THREAD,
+    ),
+    "r.at(j, i) = sum;": ("fused_r.cu", "r.at(i, j) = sum;", ["fused_r"]),
+    "const REAL sum = dot(q, i, x, j, lane)": (
+        "by_warp.cuh",
+        "const REAL sum = dot(q, i, q, j, lane)",
+        ["warp_per_fit", "smem"],
+    ),
+    "cols * (rows + cols)": ("smem.cu", "cols * rows", ["smem"]),
+}
+
+
+@pytest.mark.parametrize("text", MUTANTS)
+def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, text: str) -> None:
+    file, instead, variants = MUTANTS[text]
+    folder = tmp_path / "granger"
+    shutil.copytree(FOLDER, folder)
+    path = folder / file
+    assert path.read_text().count(text) == 1
+    path.write_text(path.read_text().replace(text, instead))
+    tried: list[Configuration] = [{"variant": name, "threads": 128} for name in variants]
+    found = rows_of(folder, tmp_path, SMALL, tried)
+    assert {row["status"] for row in found} == {"wrong"}, found
+
+
+def test_a_mistake_in_the_reference_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "granger"
+    shutil.copytree(FOLDER, folder)
+    path = folder / "check.cu"
+    path.write_text(path.read_text().replace("column ? of(x", "column > 1 ? of(x"))
+    spec = load_spec(folder)
+    device = HostDevice(folder, spec.headers, cache=tmp_path)
+    said = load_workload(folder, spec).self_check(device, SMALL, 1)
+    assert "differs from numpy.linalg.lstsq" in said

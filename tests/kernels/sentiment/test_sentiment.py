@@ -1,0 +1,261 @@
+"""The sentiment kernels' own sources on the CPU, held against NumPy in float64."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.kernels.tridiagonal.test_tridiagonal import METHOD
+
+from launchwise.base.storage import read_json
+from launchwise.sentiment.launches import (
+    BLOCKED,
+    BY_WARPS,
+    Batch,
+    Choice,
+    Pipeline,
+    Weights,
+)
+from launchwise.sentiment.network import accuracy, logits, read_trained
+from launchwise.workloads.space import Configuration, Problem, baseline
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import Allocations, HostRun, load_workload
+from tests.support.host_device import HostDevice, measured_rows
+
+FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "sentiment"
+SMALL: Problem = {"batch": 5, "tokens": 33, "given": "tokens", "memory": "device"}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Compiled kernels of this module's tests, one copy for all processes of a run."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    own = tmp_path_factory.getbasetemp()
+    folder = (own if worker_id == "master" else own.parent) / "sentiment-kernels"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    """The workload's."""
+    return load_spec(FOLDER)
+
+
+def made(spec: Spec, variant: str, **values: Any) -> Configuration:
+    """A configuration, neutral but for ``values``."""
+    return {
+        "variant": variant,
+        **{name: tunable.neutral for name, tunable in spec.tunables.items()},
+        **values,
+    }
+
+
+def rows_of(
+    folder: Path, cache: Path, problem: Problem, configurations: list[Configuration]
+) -> list[dict[str, Any]]:
+    """What measuring them says."""
+    spec = load_spec(folder)
+    device = HostDevice(folder, spec.headers, cache=cache)
+    return measured_rows(device, folder, spec, problem, configurations, METHOD)
+
+
+SHAPES: list[dict[str, Any]] = [
+    {"tile_rows": 128, "tile_depth": 16},
+    {"tile_rows": 32, "rows_a_thread": 4, "columns_a_thread": 4},
+]
+WARPS: list[dict[str, Any]] = [
+    {"rows_a_warp": 16, "warps": 4, "last_answers": 1},
+    {"rows_a_warp": 32, "warps": 1, "resident": 1},
+]
+
+
+def every(spec: Spec) -> list[Configuration]:
+    """Every variant, one of them in several shapes."""
+    found = [made(spec, name) for name in spec.variants]
+    found += [made(spec, BLOCKED[-1], **shape) for shape in SHAPES]
+    found += [made(spec, "fused_case", rows_a_warp=rows, warps=4) for rows in (8, 24)]
+    return found + [made(spec, name, **shape) for name in BY_WARPS for shape in WARPS]
+
+
+@pytest.mark.parametrize("given", ["tokens", "embeddings"])
+def test_every_variant_is_right(spec: Spec, cache: Path, given: str) -> None:
+    # Blocks begin and end within reviews, and the last one is not full.
+    tried = every(spec) if given == "tokens" else [made(spec, name) for name in spec.variants]
+    rows = rows_of(FOLDER, cache, {**SMALL, "given": given}, tried)
+    assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * len(tried)
+    errors: dict[str, float] = {}
+    for row in rows:
+        name = row["variant"]
+        errors[name] = max(errors.get(name, 0), row["max_error"])
+    # Each rounds as much as its name says, and no more.
+    assert 1e-5 < errors.pop("tensor_tf32") < 5e-3
+    assert 1e-4 < errors.pop("tensor_bf16") < 4e-2
+    assert max(errors.values()) < 2e-6
+    assert all(row["kernels_ms"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(("batch", "tokens"), [(1, 1), (2, 150), (41, 2)])
+def test_other_sizes_are_right(spec: Spec, cache: Path, batch: int, tokens: int) -> None:
+    problem = {**SMALL, "batch": batch, "tokens": tokens}
+    # Of variants that differ in what a word is, those with two elements a word.
+    tried = [
+        each for each in every(spec) if each["variant"] not in ("tensor_tf32", "tensor_3xtf32")
+    ]
+    rows = rows_of(FOLDER, cache, problem, tried)
+    assert {row["status"] for row in rows} == {"ok"}, rows
+
+
+@pytest.mark.parametrize("memory", ["pinned", "pageable"])
+@pytest.mark.parametrize(("batch", "chunk", "streams"), [(70, 0, 1), (9, 1, 4), (70, 64, 2)])
+def test_batches_from_host_memory_are_right(
+    spec: Spec, cache: Path, memory: str, batch: int, chunk: int, streams: int
+) -> None:
+    problem = {"batch": batch, "tokens": 4, "given": "tokens", "memory": memory}
+    tried = [
+        made(spec, name, chunk=chunk, streams=streams, graph=graph, last_answers=last)
+        for name, last in (
+            ("naive", 0),
+            ("fused_bias_relu", 0),
+            ("fused_case", 0),
+            ("fused_case", 1),
+        )
+        for graph in ((0, 1) if memory == "pinned" else (0,))
+    ]
+    rows = rows_of(FOLDER, cache, problem, tried)
+    assert {row["status"] for row in rows} == {"ok"}, rows
+    for row in rows:
+        assert row["timer"] == "host"
+        assert min(row[f"{stage}_ms"] for stage in spec.stages) > 0
+        assert row["class_flips"] == 0
+
+
+def test_memory_is_given_back(spec: Spec, cache: Path) -> None:
+    device = HostDevice(FOLDER, spec.headers, cache=cache)
+    free = device.free_bytes
+    workload = load_workload(FOLDER, spec)
+    session = workload.open(device, {**SMALL, "memory": "pinned"}, (), 1)
+    for name in ("naive", "fused_pool", "fused_case"):
+        work = session.launch(made(spec, name, chunk=1, streams=2))
+        assert isinstance(work, HostRun)
+        work.run()
+    session.close()
+    assert device.free_bytes == free
+
+
+FEW = ["tensor_3xtf32", "tensor_bf16"]
+"""Two variants that have all kinds of words between them."""
+MUTANTS = {
+    "return value > 0 ? value : 0": ("sentiment.cuh", "return value", ["naive", "fused_case"]),
+    "k < THIRD; ++k": ("sentiment.cuh", "k < THIRD - 1; ++k", ["naive", "fused_pool"]),
+    "token < lengths[number]": ("elementwise.cuh", "token < tokens", ["naive", "tiled"]),
+    "begin + y < depth && ": ("tiled.cu", "begin + y < depth - 1 && ", ["tiled"]),
+    "b[j / 4].v[j % 4]": (
+        "tile_product.cuh",
+        "b[j / 4].v[3 - j % 4]",
+        list(BLOCKED),
+    ),
+    "end < base + ROWS ? end - base : ROWS": (
+        "pooled_blocks.cuh",
+        "end < base + ROWS ? end - base : ROWS - 1",
+        ["fused_pool"],
+    ),
+    "return piece ? rest(v[n], v[n]) : v[n];": (
+        "tensor_3xtf32.cu",
+        "return piece ? 0 : v[n];",
+        ["tensor_3xtf32"],
+    ),
+    "v[piece * 2 + n]": ("tensor_3xfp16.cu", "v[n]", ["tensor_3xfp16"]),
+    "number - first * ROWS / tokens": (
+        "pooling.cuh",
+        "number - first * ROWS / tokens - (first * ROWS % tokens != 0)",
+        ["fused_pool", "fused_case"],
+    ),
+    "arrive(arrivals + number) == parts": (
+        "pooled_warps.cuh",
+        "arrive(arrivals + number) == parts + 1",
+        ["fused_case", *FEW],
+    ),
+    "j / 2 * 8 + t * 2": ("tensor_case.cuh", "j / 2 * 8 + t", FEW),
+    "row >= begin && row < end": ("tensor_case.cuh", "row >= begin", FEW),
+    "half * 2 + j % 2]": ("tensor_case.cuh", "half * 2 + 1 - j % 2]", FEW),
+    "column < FIRST ? w1": ("fused_case.cu", "column < FIRST - 1 ? w1", ["fused_case"]),
+    "slice + 2 < SLICES ? slice + 2 : 0": (
+        "fused_case.cu",
+        "slice + 1 < SLICES ? slice + 1 : 0",
+        ["fused_case"],
+    ),
+    "LAST_OWNERS = 6": ("fused_case.cu", "LAST_OWNERS = 5", ["fused_case"]),
+    "lane - across + owner": ("fused_case.cu", "owner", ["fused_case"]),
+    "row >= begin && row < end) sum += relu(second[i][j])": (
+        "fused_case.cu",
+        "row >= begin) sum += relu(second[i][j])",
+        ["fused_case"],
+    ),
+}
+
+
+@pytest.mark.parametrize("text", MUTANTS)
+def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, spec: Spec, text: str) -> None:
+    file, instead, variants = MUTANTS[text]
+    folder = tmp_path / "sentiment"
+    shutil.copytree(FOLDER, folder)
+    path = folder / file
+    assert path.read_text().count(text) == 1
+    path.write_text(path.read_text().replace(text, instead))
+    # Blocks of one warp: what belongs together comes at different times.
+    tried = [made(spec, name, warps=1, last_answers=1) for name in variants]
+    found = rows_of(folder, tmp_path, SMALL, tried)
+    assert {row["status"] for row in found} == {"wrong"}, found
+
+
+def test_a_mistake_in_the_reference_is_found(tmp_path: Path, spec: Spec) -> None:
+    folder = tmp_path / "sentiment"
+    shutil.copytree(FOLDER, folder)
+    path = folder / "check.cu"
+    path.write_text(path.read_text().replace("pooled / length", "pooled / tokens"))
+    device = HostDevice(folder, spec.headers, cache=tmp_path)
+    said = load_workload(folder, load_spec(folder)).self_check(device, SMALL, 1)
+    assert "reference differs from NumPy's" in said
+
+
+def test_kernels_classify_real_reviews_as_the_reference_does(spec: Spec, cache: Path) -> None:
+    trained = read_trained(FOLDER / "network.npz")
+    held_out, few = trained.held_out, slice(0, 20)
+    words, lengths = held_out.tokens[few], held_out.lengths[few]
+    device = HostDevice(FOLDER, spec.headers, cache=cache)
+    memory = Allocations(device)
+    weights = Weights(device, trained.network, memory)
+    expected = logits(trained.network, words, lengths)
+    for variant in ("naive", "fused_bias_relu", "fused_case", "tensor_3xtf32"):
+        found = np.full((20, 2), np.nan, np.float32)
+        buffers = [memory.take(array.nbytes) for array in (words, lengths, found)]
+        for buffer, array in zip(buffers, (words, lengths, found), strict=True):
+            device.upload(buffer, array)
+        pipeline = Pipeline(device, weights, Choice(variant), "tokens", *words.shape)
+        for launch in pipeline.launches(Batch(*buffers, *words.shape)):
+            device.launch(launch)
+        device.download(buffers[2], found)
+        assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
+        assert (found.argmax(axis=1) == expected.argmax(axis=1)).all()
+
+
+def test_the_network_reaches_what_its_training_said() -> None:
+    trained = read_trained(FOLDER / "network.npz")
+    figures = read_json(FOLDER / "network.json")
+    held_out = trained.held_out
+    found = logits(trained.network, held_out.tokens, held_out.lengths)
+    assert accuracy(found, held_out.labels) == pytest.approx(figures["accuracy_held_out"])
+    assert len(held_out.labels) == figures["reviews_held_out"]
+    assert trained.network.words == figures["words"] == len(trained.counts)
+
+
+def test_the_baseline_is_the_published_first_version(spec: Spec) -> None:
+    assert baseline(spec)["variant"] == "naive"
+    assert spec.value(spec.work.flop, {**SMALL, "batch": 20000, "tokens": 256}) == pytest.approx(
+        20000 * 27.96e6, rel=1e-3
+    )

@@ -1,0 +1,333 @@
+"""The law of streams as a recommender: against stream_laws.py on the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import profile
+from streams import CANDIDATES, OVERHEAD, PROBLEM, SHARES, SIZES, SUM, row, stream_sweep
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import ModelEntry, Search
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders.stream_law import StreamLawRecommender as StreamLaw
+from launchwise.learning.search import Found, search
+from launchwise.learning.splits import ALL, Case
+from launchwise.learning.stream_choice import choose_law, overhead_rows, runs_that_differ_in_streams
+from launchwise.learning.stream_laws import (
+    OVERHEAD_LAWS,
+    SUM_LAWS,
+    LinearOverheadLaw,
+    OverheadLaw,
+    SumLaw,
+    predicted_gains,
+    predicted_streams,
+)
+from launchwise.learning.training import train_model
+from launchwise.tables.files import write_table
+from launchwise.tables.schemas import training_schema
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+
+PROFILES = {
+    "large": profile("large"),
+    "small": profile("small", sms=16, l2_bytes=10_000_000, memory_bytes=18_000_000_000),
+    "unseen": profile("unseen", sms=20, l2_bytes=12_000_000, memory_bytes=20_000_000_000),
+}
+UNSEEN = [2000, 20_000, 200_000, 600_000, 2_000_000, 20_000_000, 60_000_000]
+COSTLY = LinearOverheadLaw(per_stream=0.2, share=1e-8, constant=0.05)
+"""An overhead that makes few streams best."""
+
+
+@pytest.fixture(scope="module")
+def domain(tridiagonal_spec: Spec) -> Domain:
+    return Domain(tridiagonal_spec, PROFILES, CANDIDATES)
+
+
+@pytest.fixture(scope="module")
+def rows(tridiagonal_spec: Spec) -> pd.DataFrame:
+    return stream_sweep(tridiagonal_spec, "large")
+
+
+def noisy(rows: pd.DataFrame) -> pd.DataFrame:
+    factors = 1 + 0.01 * np.random.default_rng(5).normal(size=len(rows))
+    return rows.assign(time_ms=rows["time_ms"] * factors)
+
+
+def first(recommender: StreamLaw, gpu: str, sizes: list[int], **problem: Any) -> pd.DataFrame:
+    """What is recommended for each size."""
+    asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
+    table = recommender.recommend(gpu, asked)
+    return table[table["rank"] == 1].reset_index(drop=True)
+
+
+def direct(rows: pd.DataFrame) -> pd.DataFrame:
+    """Overheads without a recommender."""
+    renamed = rows.rename(columns={f"{name}_ms": name for name in SHARES})
+    return overhead_rows(renamed[renamed["streams"] == 1], renamed)
+
+
+def test_the_planted_laws_are_found(domain: Domain, rows: pd.DataFrame) -> None:
+    expected = [predicted_streams(n, SUM, OVERHEAD) for n in UNSEEN]
+    assert {1, 32} < set(expected)
+    recommender = StreamLaw(domain).fit(rows)
+    assert first(recommender, "large", UNSEEN)["streams"].tolist() == expected
+    (laws,) = recommender.summary()["laws"]
+    assert laws["overhead"]["law"] == "SmoothOverheadLaw"
+    assert laws["overhead"]["coefficients"] == pytest.approx(vars(OVERHEAD), rel=1e-4)
+    assert laws["sum"]["coefficients"] == pytest.approx(vars(SUM), rel=1e-6)
+    assert (laws["sizes"], laws["held"]["m"], laws["held"]["threads"]) == (len(SIZES), 10, 256)
+    assert "streams" not in laws["held"]
+
+
+@pytest.mark.parametrize("law", ["published", "chosen"])
+def test_it_fits_what_the_method_fits(domain: Domain, rows: pd.DataFrame, law: str) -> None:
+    measured = noisy(rows)
+    observed = direct(measured)
+    published = SumLaw.fit(observed), OverheadLaw.fit(observed)
+    chosen = choose_law(observed, SUM_LAWS).law, choose_law(observed, OVERHEAD_LAWS).law
+    sum_law, overhead_law = {"published": published, "chosen": chosen}[law]
+    asked = [*SIZES, *UNSEEN]
+    every = [[predicted_streams(n, *laws) for n in asked] for laws in (published, chosen)]
+    # The two disagree somewhere, so that one is not taken for the other.
+    assert every[0] != every[1]
+    recommender = StreamLaw(domain, law=law).fit(measured)
+    found = recommender.recommend("large", [{**PROBLEM, "n": n} for n in asked])
+    best = found[found["rank"] == 1]
+    assert best["streams"].tolist() == [predicted_streams(n, sum_law, overhead_law) for n in asked]
+    # After the predicted number the others follow by their gain.
+    for n in asked:
+        mine = found[(found["n"] == n) & (found["m"] == 10) & (found["threads"] == 256)]
+        later = mine["streams"].tolist()[1:]
+        gains = predicted_gains(n, sum_law, overhead_law, later)
+        assert (np.diff(gains) <= 0).all()
+
+
+def test_what_goes_with_the_streams_is_the_fastest_row_of_the_nearest_size(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    spec = domain.spec
+    # Configurations without a run of several streams: the best at 1000 and at 10^6.
+    lonely = [
+        row(spec, "large", {"n": 1000}, m=32, threads=128, time_ms=1e-6),
+        row(spec, "large", {"n": 1_000_000}, m=64, time_ms=1e-6),
+    ]
+    recommender = StreamLaw(domain).fit(pd.concat([rows, pd.DataFrame(lonely)], ignore_index=True))
+    asked = [1500, 3000, 1_300_000]
+    found = first(recommender, "large", asked)
+    assert found[["m", "threads"]].to_numpy().tolist() == [[32, 128], [10, 256], [64, 256]]
+    expected = [predicted_streams(n, SUM, OVERHEAD) for n in asked]
+    assert found["streams"].tolist() == expected
+
+
+def test_one_fit_has_rows_that_differ_in_streams_alone(domain: Domain, rows: pd.DataFrame) -> None:
+    spec = domain.spec
+    # Fewer sizes at m = 20; more rows, but one number of streams, at m = 4.
+    few = stream_sweep(spec, "large", SIZES[5:9], COSTLY, m=20)
+    alone = stream_sweep(spec, "large", range(1000, 3000, 10), m=4)
+    alone = alone[alone["streams"] == 1]
+    mixed = pd.concat([few, alone, rows], ignore_index=True)
+    used = runs_that_differ_in_streams(mixed, "n", spec)
+    pd.testing.assert_frame_equal(used, rows)
+    # A size without a time of 1 stream, or without its stages, has no part.
+    broken = rows[(rows["n"] != SIZES[3]) | (rows["streams"] != 1)].copy()
+    broken.loc[(broken["n"] == SIZES[4]) & (broken["streams"] == 1), "t3_h2d_ms"] = np.nan
+    used = runs_that_differ_in_streams(broken, "n", spec)
+    assert sorted(used["n"].unique()) == sorted({*SIZES} - {SIZES[3], SIZES[4]})
+    left = rows[rows["n"].isin(used["n"])]
+    laws = (
+        recommender.summary()["laws"] for recommender in map(StreamLaw(domain).fit, (used, left))
+    )
+    assert next(laws) == next(laws)
+
+
+def test_each_series_has_its_own_laws_and_others_borrow(domain: Domain, rows: pd.DataFrame) -> None:
+    spec = domain.spec
+    pageable = {"memory": "pageable"}
+    small = stream_sweep(spec, "small", overhead=COSTLY)
+    other = stream_sweep(spec, "large", overhead=COSTLY, problem=pageable, slower=3.0)
+    device = stream_sweep(spec, "large", problem={"memory": "device"}, m=20)
+    assert set(device["streams"]) == {1}
+    recommender = StreamLaw(domain).fit(pd.concat([rows, small, other, device], ignore_index=True))
+    plenty, few = (
+        [predicted_streams(n, SUM, overhead) for n in UNSEEN] for overhead in (OVERHEAD, COSTLY)
+    )
+    assert plenty != few
+    assert len(recommender.summary()["laws"]) == 3
+    assert first(recommender, "large", UNSEEN)["streams"].tolist() == plenty
+    assert first(recommender, "small", UNSEEN)["streams"].tolist() == few
+    # All times three times as long change nothing.
+    assert first(recommender, "large", UNSEEN, **pageable)["streams"].tolist() == few
+    # On the device nothing is to overlap: other streams are not feasible.
+    found = first(recommender, "large", UNSEEN, memory="device")
+    assert found[["m", "streams"]].to_numpy().tolist() == [[20, 1]] * len(UNSEEN)
+    # A GPU that was not in training is like the nearest that was.
+    assert first(recommender, "unseen", UNSEEN)["streams"].tolist() == few
+    # A batch that was not: the laws of the nearest, for all unknowns of the batch.
+    batched = [predicted_streams(8 * n, SUM, OVERHEAD) for n in UNSEEN]
+    assert batched != plenty
+    assert first(recommender, "large", UNSEEN, batch=8)["streams"].tolist() == batched
+
+
+def test_what_is_not_feasible_falls_to_other_streams_sizes_and_the_baseline(
+    domain: Domain,
+) -> None:
+    spec = domain.spec
+    eager = pd.concat(
+        [
+            stream_sweep(spec, "large", SIZES, LinearOverheadLaw(1e-6, 1e-12, 1e-6), threads=128),
+            pd.DataFrame([row(spec, "large", {"n": 1000}, m=64, time_ms=1e-6)]),
+        ],
+        ignore_index=True,
+    )
+    recommender = StreamLaw(domain).fit(eager)
+    asked = [3000, 700, 300, 50, 8]
+    found = first(recommender, "large", asked)
+    # 11 sub-systems of 64 rows allow 8 streams, 4 allow 4; 50 rows none of 64, but 5 of 10; of 8
+    # rows there is nothing but the baseline.
+    assert found["m"].tolist() == [10, 64, 64, 10, 10]
+    assert found["streams"].tolist() == [32, 8, 4, 4, 1]
+    assert found["threads"].tolist() == [128, 256, 256, 128, 256]
+    choices = domain.choices([Case("large", {**PROBLEM, "n": 8})]).iloc[::-1]
+    ranked = recommender.rank(choices.reset_index(drop=True))
+    assert len(ranked) > 1
+    for last in (found.iloc[-1], ranked.iloc[0]):
+        assert last[spec.tunable_columns].to_dict() == space.baseline(spec)
+
+
+def test_recommendations_are_candidates(domain: Domain, rows: pd.DataFrame) -> None:
+    spec = domain.spec
+    # m = 5 is none; a candidate that is slower comes before what was best at another size.
+    more = [row(spec, "large", {"n": 1000}, m=m, time_ms=t) for m, t in ((5, 1e-6), (20, 1e-5))]
+    recommender = StreamLaw(domain).fit(pd.concat([rows, pd.DataFrame(more)], ignore_index=True))
+    assert first(recommender, "large", [1100, 5000])["m"].tolist() == [20, 10]
+    with pytest.raises(UserError, match="hold no candidate"):
+        StreamLaw(Domain(spec, PROFILES, {**CANDIDATES, "threads": [128]})).fit(
+            rows.assign(threads=512)
+        )
+
+
+def test_times_of_what_is_asked_have_no_part(domain: Domain, rows: pd.DataFrame) -> None:
+    recommender = StreamLaw(domain).fit(rows[rows["n"] != SIZES[6]])
+    asked = rows[rows["n"] == SIZES[6]].reset_index(drop=True)
+    other = asked.assign(time_ms=asked["time_ms"].to_numpy()[::-1], t1_comp_ms=1e6)
+    columns = [*domain.spec.tunable_columns, "rank"]
+    pd.testing.assert_frame_equal(
+        recommender.rank(asked)[columns], recommender.rank(other)[columns]
+    )
+
+
+@pytest.mark.parametrize("law", ["published", "chosen"])
+def test_saved_and_loaded_recommends_the_same(
+    domain: Domain, rows: pd.DataFrame, tmp_path: Path, law: str
+) -> None:
+    recommender = StreamLaw(domain, law=law).fit(noisy(rows))
+    recommender.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["recommender.json"]
+    again = StreamLaw.load(tmp_path, domain)
+    assert again.summary() == recommender.summary()
+    asked = [{**PROBLEM, "n": n} for n in UNSEEN]
+    for gpu in PROFILES:
+        pd.testing.assert_frame_equal(
+            again.recommend(gpu, asked), recommender.recommend(gpu, asked), check_exact=True
+        )
+
+
+def test_a_series_that_determines_no_law_is_named(domain: Domain, rows: pd.DataFrame) -> None:
+    one_size = stream_sweep(domain.spec, "small", SIZES[:1])
+    recommender = StreamLaw(domain).fit(pd.concat([rows, one_size], ignore_index=True))
+    (name,) = recommender.summary()["undetermined"]
+    assert name == "small, dtype=float64, memory=pinned, batch=1"
+    expected = [predicted_streams(n, SUM, OVERHEAD) for n in UNSEEN]
+    assert first(recommender, "small", UNSEEN)["streams"].tolist() == expected
+    with pytest.raises(UserError, match=r"small, .*: too few for any of") as caught:
+        StreamLaw(domain).fit(one_size)
+    assert "\n" not in str(caught.value)
+    # The published form needs sizes on both sides of its jump.
+    with pytest.raises(UserError, match="do not determine OverheadLaw"):
+        StreamLaw(domain, law="published").fit(rows[rows["n"] < 1_000_000])
+
+
+def test_rows_that_tell_nothing_of_streams_are_one_line(
+    domain: Domain, rows: pd.DataFrame, acoustic_spec: Spec
+) -> None:
+    stages = [f"{name}_ms" for name in SHARES]
+    for wrong, said in (
+        (rows.iloc[:0], "there are none"),
+        (rows[rows["streams"] == 1], "streams: hold a single value of streams"),
+        (rows[rows["streams"] > 1], "no run with 1 stream has stage times"),
+        (rows.assign(t3_comp_ms=np.nan), "no run with 1 stream has stage times"),
+        (rows.drop(columns=stages), "t1_comp_ms: tridiagonal has no stage times"),
+    ):
+        with pytest.raises(UserError) as caught:
+            StreamLaw(domain).fit(wrong)
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
+    acoustic = Domain(acoustic_spec, PROFILES)
+    configuration = space.baseline(acoustic_spec)
+    problem = {"n": 100, "dtype": "float32", "order": 2}
+    table = pd.DataFrame([{"gpu": "large", **problem, **configuration, "time_ms": 1.0}])
+    with pytest.raises(UserError, match="acoustic has no tunable of this name"):
+        StreamLaw(acoustic).fit(table)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "key", "said"),
+    [
+        ({"law": "publshed"}, "law", "did you mean 'published'"),
+        ({"law": None}, "law", "allowed: chosen, published"),
+        ({"size": "memory"}, "size", "unknown integer parameter of the problem 'memory'"),
+    ],
+)
+def test_bad_parameters_are_one_line(
+    domain: Domain, parameters: dict[str, Any], key: str, said: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        StreamLaw(domain, **parameters)
+    assert caught.value.key == f"models.parameters.{key}"
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_size_may_be_named(domain: Domain) -> None:
+    parts = [stream_sweep(domain.spec, "large", [n]) for n in SIZES]
+    # A thousand times as many systems of a thousandth of the rows, one number a size.
+    swapped = pd.concat(
+        [part.assign(n=1000, batch=part["n"] // 1000) for part in parts], ignore_index=True
+    )
+    recommender = StreamLaw(domain, size="batch").fit(swapped)
+    asked = [{**PROBLEM, "batch": batch} for batch in (20, 200, 2000, 60_000)]
+    table = recommender.recommend("large", asked)
+    expected = [predicted_streams(1000 * one["batch"], SUM, OVERHEAD) for one in asked]
+    assert len(set(expected)) > 2
+    assert table.loc[table["rank"] == 1, "streams"].tolist() == expected
+
+
+def test_there_is_nothing_to_search(domain: Domain, rows: pd.DataFrame) -> None:
+    options: dict[str, Any] = {"trials": 3, "folds": 2, "max_rows": 1000, "seed": 1}
+    found = search(StreamLaw, domain, rows, fixed={}, **options)
+    assert found == Found({}, None, 0, found.seconds)
+
+
+@pytest.mark.parametrize("kind", ["stream_law", "nearest_optimum"])
+def test_training_reads_stage_times_from_its_file(
+    domain: Domain, rows: pd.DataFrame, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "training.parquet"
+    train = [{"gpu": "large", "problem": {**PROBLEM, "n": n}} for n in SIZES]
+    folds = [{"split": "it", "fold": ALL, "train": train, "test": []}]
+    named = rows.assign(split="it", fold=ALL, status="ok")
+    write_table(path, named, training_schema(domain.spec), {"folds": folds})
+    entry, options = ModelEntry(kind=kind, title="x", trials=2), Search(folds=2)
+    summary = train_model("mine", entry, domain, path, options, 7, tmp_path / "models")
+    assert summary["features_dropped"] == []
+    assert summary["folds"][0]["cases"] == len(SIZES)
+    assert (tmp_path / "models" / "it" / ALL / "recommender.json").is_file()
+    if kind == "stream_law":
+        again = StreamLaw.load(tmp_path / "models" / "it" / ALL, domain)
+        expected = [predicted_streams(n, SUM, OVERHEAD) for n in UNSEEN]
+        assert first(again, "large", UNSEEN)["streams"].tolist() == expected

@@ -1,0 +1,317 @@
+"""The tridiagonal kernels' own sources on the CPU, held against SciPy's banded solver."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.linalg import solve_banded
+
+from launchwise.experiment.settings import Method, Repeats
+from launchwise.tridiagonal.host import STAGES, HostArrays, HostSolution
+from launchwise.tridiagonal.launches import (
+    LAYOUTS,
+    Arrays,
+    DeviceSolution,
+    interleaved,
+    natural,
+)
+from launchwise.tridiagonal.plan import Choice
+from launchwise.workloads.sampling import Draws
+from launchwise.workloads.space import Configuration, Problem, baseline
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import load_workload
+from tests.support.host_device import HostDevice, measured_rows
+
+FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal"
+FACTS = {
+    "gpu_memory_bytes": 1 << 30,
+    "gpu_max_threads_per_block": 1024,
+    "gpu_shared_per_block_bytes": 232448,
+}
+METHOD = Method(
+    repeats=Repeats(minimum=1, maximum=1, few=1),
+    slow_factor=1e9,
+    graph_below_us=0,
+    control_s=0,
+    rest=False,
+    energy_ms=0,
+)
+SMALL: Problem = {"n": 333, "dtype": "float64", "memory": "device", "batch": 3}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled kernels of this module's tests."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    """The workload's."""
+    return load_spec(FOLDER)
+
+
+@pytest.fixture
+def device(cache: Path, spec: Spec) -> HostDevice:
+    """A device for the workload's own sources."""
+    return HostDevice(FOLDER, spec.headers, cache=cache)
+
+
+def system(rows: int, dtype: str, seed: int, empty: float = 0.0) -> list[np.ndarray]:
+    """A row-dominant system; a share ``empty`` of the couplings is zero.
+
+    What stands before the first row and behind the last is NaN: nobody may look at it.
+    """
+    dice = np.random.default_rng(seed)
+    a, c = dice.uniform(-1, 1, (2, rows)) * (dice.uniform(size=(2, rows)) >= empty)
+    b = (np.abs(a) + np.abs(c) + dice.uniform(0.05, 1, rows)) * dice.choice([-1, 1], rows)
+    a[0] = c[-1] = np.nan
+    return [each.astype(dtype) for each in (a, b, c, dice.uniform(-1, 1, rows))]
+
+
+def expected(arrays: list[np.ndarray]) -> np.ndarray:
+    """The solution by elimination with pivoting, in float64."""
+    a, b, c, d = (each.astype(float) for each in arrays)
+    if len(b) == 1:
+        return d / b
+    bands = np.zeros((3, len(b)))
+    bands[0, 1:], bands[1], bands[2, :-1] = c[:-1], b, a[1:]
+    return np.asarray(solve_banded((1, 1), bands, d))
+
+
+def error(found: np.ndarray, arrays: list[np.ndarray]) -> float:
+    """Largest error by the largest value."""
+    right = expected(arrays)
+    return float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
+
+
+def on_device(
+    device: HostDevice,
+    arrays: list[np.ndarray],
+    sizes: list[int],
+    layout: str,
+    threads: int,
+    last_m: int = 0,
+) -> np.ndarray:
+    """What the kernels find, all levels on the device."""
+    dtype, rows = arrays[0].dtype, len(arrays[0])
+    choice = Choice(layout, tuple(sizes), last_m, threads)
+    solution = DeviceSolution.chosen(device, dtype, rows, choice)
+    cuts = solution.cuts
+    stored = layout == "interleaved" and bool(cuts)
+    buffers = [device.allocate(each.nbytes) for each in arrays]
+    for buffer, each in zip(buffers, arrays, strict=True):
+        device.upload(buffer, interleaved(each, cuts[0].m) if stored else each)
+    x = device.allocate(arrays[0].nbytes)
+    for launch in solution.launches(Arrays(*buffers), x):
+        device.launch(launch)
+    found = np.empty(rows, dtype)
+    device.download(x, found)
+    return natural(found, cuts[0].m) if stored else found
+
+
+TOLERANCE = {"float64": 5e-14, "float32": 3e-5}
+"""Forward error: eps times the condition of these systems, which is at most some tens."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    rows=st.integers(1, 700),
+    sizes=st.lists(st.integers(3, 40), max_size=4),
+    threads=st.sampled_from([32, 64, 128]),
+    last_m=st.sampled_from([0, 3, 4, 8]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    empty=st.sampled_from([0.0, 0.3, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_any_cut_of_any_system_is_solved(
+    device: HostDevice,
+    layout: str,
+    rows: int,
+    sizes: list[int],
+    threads: int,
+    last_m: int,
+    dtype: str,
+    empty: float,
+    seed: int,
+) -> None:
+    arrays = system(rows, dtype, seed, empty)
+    found = on_device(device, arrays, sizes, layout, threads, last_m)
+    assert error(found, arrays) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [
+        (5, [8]),  # fewer rows than one sub-system
+        (8, [8]),  # one sub-system
+        (15, [8]),  # one sub-system that takes 7 more
+        (16, [8]),
+        (9, [3]),
+        (64 * 7 + 6, [7]),  # a whole block, and rows left over
+        (64 * 7 + 7, [7]),  # a block with one sub-system
+        (2 * 64 * 7 + 13, [7]),  # a block with one sub-system that takes 6 more
+        (64 * 7 * 5 + 100, [7, 3]),
+        (6000, [33, 8, 4, 3]),
+    ],
+)
+def test_the_edges_of_a_cut(device: HostDevice, layout: str, rows: int, sizes: list[int]) -> None:
+    arrays = system(rows, "float64", rows)
+    assert error(on_device(device, arrays, sizes, layout, 64), arrays) < 1e-14
+
+
+@pytest.mark.parametrize("layout", ["strided", "blockwise"])
+@pytest.mark.parametrize("finish_on_host", [True, False])
+@pytest.mark.parametrize("streams", [1, 3, 32])
+@pytest.mark.parametrize("sizes", [[10], [10, 4], [7, 5, 3]])
+def test_the_host_takes_part(
+    device: HostDevice, sizes: list[int], streams: int, finish_on_host: bool, layout: str
+) -> None:
+    arrays = system(1003, "float64", 5)
+    dtype, rows = arrays[0].dtype, len(arrays[0])
+    choice = Choice(layout, tuple(sizes), threads=32)
+    solution = DeviceSolution.chosen(device, dtype, rows, choice)
+    buffers = [device.allocate(each.nbytes) for each in arrays]
+    x = np.full(rows, np.nan)
+    host = HostArrays(*arrays, x)
+    place = device.allocate(x.nbytes)
+    work = HostSolution(solution, Arrays(*buffers), place, host, streams, finish_on_host)
+    for _ in range(2):
+        work.run()
+        assert error(x, arrays) < 1e-14
+        x[:] = np.nan
+    stages = work.staged()
+    assert error(x, arrays) < 1e-14
+    assert list(stages) == list(STAGES)
+    assert (stages["t2_h"] > 0) == finish_on_host
+    assert (stages["t2_d"] > 0) == (not finish_on_host or len(solution.cuts) > 1)
+    assert all(stages[name] > 0 for name in ("t1_h2d", "t1_comp", "t3_comp", "t3_d2h"))
+
+
+def rows_of(
+    device: HostDevice, folder: Path, spec: Spec, problem: Problem, some: list[Configuration]
+) -> list[dict[str, Any]]:
+    """What a measuring process says of some configurations."""
+    return measured_rows(device, folder, spec, problem, some, METHOD)
+
+
+@pytest.mark.parametrize("memory", ["device", "pinned", "pageable"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_drawn_configurations_are_right_and_say_their_stages(
+    device: HostDevice, spec: Spec, memory: str, dtype: str
+) -> None:
+    problem = {**SMALL, "memory": memory, "dtype": dtype}
+    drawn = Draws(spec, problem, FACTS, 0).sample(random.Random(memory + dtype), 25)
+    rows = rows_of(device, FOLDER, spec, problem, [baseline(spec), *drawn])
+    assert [row["status"] for row in rows] == ["ok"] * len(rows), rows
+    eps = float(np.finfo(dtype).eps)
+    assert max(row["max_error"] for row in rows) < 10 * eps
+    assert {row["timer"] for row in rows} <= {"events", "host"}
+    # While others are still compiled, only these are there.
+    workload = load_workload(FOLDER, spec)
+    promised = [*workload.check_builds(problem), *(workload.build(problem, each) for each in drawn)]
+    assert device.launched <= {build.key for build in promised}
+    for row in rows:
+        if row["m"] == 0:
+            assert row["t2_d_ms"] > 0
+            continue
+        assert row["t1_comp_ms"] > 0
+        assert row["t3_comp_ms"] > 0
+        if memory != "device":
+            assert row["timer"] == "host"
+            assert row["t1_h2d_ms"] > 0
+
+
+@pytest.mark.parametrize("hiccups", [1, 10**6])
+def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
+    device: HostDevice, spec: Spec, monkeypatch: pytest.MonkeyPatch, hiccups: int
+) -> None:
+    run, runs = HostSolution.run, []
+
+    def stumbling(self: HostSolution) -> None:
+        if self._solution.cuts[0].m == 20:
+            runs.append(self)
+            if len(runs) <= hiccups:
+                time.sleep(0.5)
+        run(self)
+
+    monkeypatch.setattr(HostSolution, "run", stumbling)
+    problem = {**SMALL, "memory": "pinned"}
+    tried = [baseline(spec), {**baseline(spec), "m": 20}]
+    method = METHOD.model_copy(update={"slow_factor": 20.0})
+    first, second = measured_rows(device, FOLDER, spec, problem, tried, method)
+    assert first["status"] == "ok"
+    assert second["timer"] == "host"
+    assert second["first_ms"] > 500
+    if hiccups == 1:
+        assert second["status"] == "ok"
+        assert second["time_ms"] < 100
+    else:
+        assert second["status"] == "slow"
+        assert second["time_ms"] > 500
+        assert len(runs) == 2
+
+
+MUTANTS = {
+    "up.d -= t * down.d": ("tridiagonal.cuh", "up.d -= t * down.d * Real(1.001)"),
+    "down.c = next.c": ("tridiagonal.cuh", "down.c = 0"),
+    "put(0, x_first)": ("tridiagonal.cuh", "put(0, x_last)"),
+    "for (int k = count - 2; k > 0; --k)": (
+        "tridiagonal.cuh",
+        "for (int k = count - 2; k > 1; --k)",
+    ),
+    "Real c = 0, d = x_first": ("tridiagonal.cuh", "Real c = 0, d = 0"),
+    "rows - first": ("tridiagonal.cuh", "rows - first - 1"),
+    "a *= -left.a": ("separate.cuh", "a *= left.a"),
+    "if (i + far < rows)": ("separate.cuh", "if (i + far < rows - 1)"),
+    "last.d - last.a * next.d": ("blockwise.cu", "last.d + last.a * next.d"),
+    "row.d - row.a * x_first": ("blockwise.cu", "row.d - row.a * x_last"),
+}
+
+
+@pytest.mark.parametrize("text", MUTANTS)
+def test_a_mistake_in_the_method_is_found(
+    tmp_path: Path, make_mutant: Callable[[str, str, str], Path], text: str
+) -> None:
+    file, instead = MUTANTS[text]
+    folder = make_mutant(file, text, instead)
+    spec = load_spec(folder)
+    device = HostDevice(folder, spec.headers, cache=tmp_path)
+    problem = {**SMALL, "n": 335}
+    wide = {**baseline(spec), "variant": "blockwise", "threads": 32, "stage2": "device"}
+    tried = [wide]
+    if file == "tridiagonal.cuh":
+        tried += [baseline(spec), {**baseline(spec), "variant": "staged"}]
+    found = rows_of(device, folder, spec, problem, tried)
+    assert {row["status"] for row in found} == {"wrong"}, found
+
+
+@pytest.fixture
+def make_mutant(tmp_path: Path) -> Callable[[str, str, str], Path]:
+    """A copy of the workload with one text of a file replaced."""
+
+    def make(file: str, old: str, new: str) -> Path:
+        folder = tmp_path / "tridiagonal"
+        shutil.copytree(FOLDER, folder)
+        header = folder / file
+        content = header.read_text()
+        assert content.count(old) == 1
+        header.write_text(content.replace(old, new))
+        return folder
+
+    return make

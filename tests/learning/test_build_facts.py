@@ -1,0 +1,95 @@
+"""What the compiler said of builds: known by code alone, kept in a file, and learnt from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.learning.build_facts import FACTS, BuildFacts
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import recommender_class
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+from tests.support.samples import profile
+
+SIZES = (64, 96, 128, 160, 192, 224)
+
+
+@pytest.fixture
+def domain(acoustic_spec: Spec) -> Domain:
+    gpus = {"a": profile("a"), "b": profile("b"), "old": profile("old")}
+    gpus["old"] = gpus["old"].model_copy(update={"arch": "sm_75"})
+    return Domain(acoustic_spec, gpus)
+
+
+def rows(domain: Domain, gpu: str, sizes: tuple[int, ...], **changed: object) -> pd.DataFrame:
+    """The baseline at several sizes."""
+    known = {"dtype": "float32", "order": 8, **space.baseline(domain.spec), **changed}
+    return pd.DataFrame([{"gpu": gpu, "n": n, **known} for n in sizes])
+
+
+def test_a_build_is_known_by_its_code_whatever_its_size_launch_or_card(domain: Domain) -> None:
+    sweep = rows(domain, "a", (64, 96, 128)).assign(registers=[40, 40, 255], spill_bytes=8)
+    facts = BuildFacts.of(domain, sweep)
+    asked = pd.concat(
+        [
+            rows(domain, "a", (640,)),
+            rows(domain, "b", (64,), bx=1024),
+            rows(domain, "b", (64,), order=2),
+            rows(domain, "b", (64,), dtype="float64"),
+            rows(domain, "b", (64,), row_padding=1 - space.baseline(domain.spec)["row_padding"]),
+            rows(domain, "old", (64,)),
+        ]
+    )
+    found = facts.beside(asked)
+    assert found[:2].tolist() == [[40, 8], [40, 8]]
+    assert np.isnan(found[2:]).all()
+
+
+def test_facts_come_back_from_their_file(domain: Domain, tmp_path: Path) -> None:
+    sweep = rows(domain, "a", SIZES).assign(registers=40, spill_bytes=0)
+    path = tmp_path / "builds.json"
+    for table in (sweep, sweep.drop(columns=list(FACTS))):
+        facts = BuildFacts.of(domain, table)
+        facts.write(path)
+        again = BuildFacts.read(domain, path)
+        assert again.beside(sweep).tolist() == pytest.approx(facts.beside(sweep), nan_ok=True)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"arch": ["sm_90"]}', "[1, 2]", "no JSON"])
+def test_a_broken_file_of_facts_is_named(domain: Domain, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "builds.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"builds\.json"):
+        BuildFacts.read(domain, path)
+
+
+def test_the_learnt_model_learns_from_the_build(domain: Domain) -> None:
+    # Builds that spill take four times as long: no feature of a configuration tells which.
+    spilling = {("a", 2): 0, ("a", 4): 64, ("a", 8): 0, ("old", 2): 64, ("old", 4): 0}
+    spilling["old", 8] = 64
+    pieces = []
+    for (gpu, order), spills in spilling.items():
+        made = rows(domain, gpu, SIZES, order=order).assign(registers=40, spill_bytes=spills)
+        pieces.append(made.assign(time_ms=(made["n"] / 100.0) ** 3 * (4 if spills else 1)))
+    known = pd.concat(pieces, ignore_index=True)
+    # One cut for one tree: it takes whatever tells most.
+    parameters = {"feature_fraction": 1.0, "bagging_fraction": 1.0, "rounds": 1, "num_leaves": 2}
+    learnt = recommender_class("learnt")(domain, **parameters, learning_rate=1.0)
+
+    def cuts(table: pd.DataFrame) -> np.ndarray:
+        """By what factor the tree changes the cost model's times, row by row."""
+        asked = table.drop(columns=["time_ms", *FACTS])
+        analytical = recommender_class("analytical")(domain).fit(table).predict(asked)
+        return np.round(learnt.fit(table).predict(asked) / analytical, 9)
+
+    spills = known["spill_bytes"].to_numpy() > 0
+    with_facts = cuts(known)
+    assert len(set(with_facts[spills])) == len(set(with_facts[~spills])) == 1
+    assert with_facts[spills][0] > 2 * with_facts[~spills][0]
+    without = cuts(known.assign(registers=40, spill_bytes=0))
+    assert len(set(without[spills])) + len(set(without[~spills])) > 2

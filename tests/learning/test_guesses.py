@@ -1,0 +1,205 @@
+"""Guesses: what a fitted model recommends first, where it is found, and what may be measured."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import write_json
+from launchwise.experiment.settings import ModelEntry, Search
+from launchwise.learning.build_facts import FACTS
+from launchwise.learning.features import Domain
+from launchwise.learning.guesses import load_fitted, recommended_guesses
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import ALL
+from launchwise.learning.training import train_model
+from launchwise.measuring.explore import RandomDraws
+from launchwise.tables.files import write_table
+from launchwise.tables.schemas import training_schema
+from launchwise.workloads import space
+from launchwise.workloads.sampling import Draws
+from launchwise.workloads.space import Configuration, Problem
+from launchwise.workloads.spec import Spec
+from tests.support.samples import measurements, profile
+from tests.support.spaces import LARGE, PROBLEM, large, made
+
+GPU = "test"
+ASKED: Problem = {"n": 200, "dtype": "float32", "order": 2}
+SPLITS = {"few": [64], "many": [64, 100, 130]}
+"""Sizes that the fit of each split learns from."""
+
+
+@pytest.fixture(scope="module")
+def domain(acoustic_spec: Spec) -> Domain:
+    few_threads = profile("small", max_threads_per_block=128)
+    return Domain(acoustic_spec, {GPU: profile(), "small": few_threads})
+
+
+@pytest.fixture(scope="module", params=["tree", "c45", "knn"])
+def fitted(
+    request: pytest.FixtureRequest, domain: Domain, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The folder of a model of two splits; in the one of few rows another variant is good."""
+    folder = tmp_path_factory.mktemp("fitted")
+    pieces, folds = [], []
+    for split, sizes in SPLITS.items():
+        sweep = measurements(domain.spec, [{"n": sizes, "dtype": ["float32"], "order": [2]}])
+        good = "omp_tile" if split == "few" else "block3d"
+        sweep.loc[sweep["variant"] == good, "time_ms"] /= 10
+        columns = [*domain.spec.key_columns, "status", "time_ms", *FACTS]
+        pieces.append(sweep[columns].assign(split=split, fold=ALL))
+        train = [{"gpu": GPU, "problem": {**ASKED, "n": n}} for n in sizes]
+        folds.append({"split": split, "fold": ALL, "train": train, "test": []})
+    rows = pd.concat(pieces, ignore_index=True)
+    write_table(folder / "rows.parquet", rows, training_schema(domain.spec), {"folds": folds})
+    entry, options = ModelEntry(kind=request.param, title="x", trials=0), Search()
+    train_model("mine", entry, domain, folder / "rows.parquet", options, 7, folder / "mine")
+    return folder / "mine"
+
+
+def first(folder: Path, domain: Domain, gpu: str = GPU) -> list[dict[str, Any]]:
+    """Every recommendation of one fit, as its own protocol gives them."""
+    ranked = load_fitted(folder, domain).recommend(gpu, [ASKED])
+    rows = ranked[domain.spec.tunable_columns].to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("count", [1, 5, 10_000])
+def test_guesses_are_the_first_recommendations(
+    fitted: Path, domain: Domain, split: str, count: int
+) -> None:
+    found = recommended_guesses(fitted / split / ALL, domain, GPU, ASKED, count)
+    assert found == first(fitted / split / ALL, domain)[:count]
+    assert found[0]["variant"] == {"few": "omp_tile", "many": "block3d"}[split]
+    assert json.loads(json.dumps(found)) == found
+    assert len(found) == min(count, len(space.configurations(domain.spec, ASKED)))
+
+
+def test_of_all_fits_of_a_model_the_one_with_most_rows_is_asked(
+    fitted: Path, domain: Domain
+) -> None:
+    found = recommended_guesses(fitted, domain, GPU, ASKED, 5)
+    assert found == recommended_guesses(fitted / "many" / ALL, domain, GPU, ASKED, 5)
+    assert found != recommended_guesses(fitted / "few" / ALL, domain, GPU, ASKED, 5)
+
+
+def test_guesses_are_allowed_on_the_gpu_and_are_measured_after_the_baseline(
+    fitted: Path, domain: Domain
+) -> None:
+    facts = space.gpu_facts(domain.profiles["small"].model_dump())
+    found = recommended_guesses(fitted, domain, "small", ASKED, 8)
+    assert len(found) == 8
+    assert all(space.feasible(domain.spec, ASKED, each, facts) for each in found)
+    assert any(each not in found for each in first(fitted / "many" / ALL, domain)[:8])
+    # Whoever sweeps a new GPU has no profile of those that the model learnt from.
+    alone = Domain(domain.spec, {"small": domain.profiles["small"]})
+    assert recommended_guesses(fitted, alone, "small", ASKED, 8) == found
+    explorer = RandomDraws(domain.spec, ASKED, facts, 9, 1, found)
+    proposed = []
+    while (each := explorer.propose()) is not None:
+        proposed.append(each)
+        explorer.tell(each, 1.0)
+    baseline = space.baseline(domain.spec)
+    # A recommender may well say that nothing is better: that is no second measurement.
+    guessed = [each for each in found if each != baseline]
+    assert proposed[: len(guessed) + 1] == [baseline, *guessed]
+
+
+def test_a_baseline_that_the_constraints_refuse_is_no_guess(fitted: Path, domain: Domain) -> None:
+    spec = domain.spec.model_copy(update={"constraints": ["variant != 'linear'"]})
+    strict = Domain(spec, domain.profiles)
+    ranked = first(fitted / "many" / ALL, strict)
+    assert space.baseline(spec) in ranked
+    found = recommended_guesses(fitted, strict, GPU, ASKED, 10_000)
+    assert found == [each for each in ranked if each != space.baseline(spec)]
+
+
+def test_candidates_of_the_study_are_kept_to(fitted: Path, domain: Domain) -> None:
+    narrow = Domain(domain.spec, domain.profiles, {"variant": ["omp_tile"]})
+    found = recommended_guesses(fitted, narrow, GPU, ASKED, 10_000)
+    assert {each["variant"] for each in found} == {"omp_tile", "linear"}
+
+
+def test_what_is_no_fitted_model_is_one_line(fitted: Path, domain: Domain, tmp_path: Path) -> None:
+    copied = tmp_path / "a" / "b" / "c" / "mine"
+    shutil.copytree(fitted, copied)
+    for folder, message in [
+        (tmp_path / "gone", "gone: holds no fitted model"),
+        (copied / "many", "many: holds no fitted model"),
+        (copied.parent, "c: holds no fitted model"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            recommended_guesses(folder, domain, GPU, ASKED, 1)
+    shutil.rmtree(copied / "many")
+    with pytest.raises(UserError, match="all: holds no fitted model"):
+        recommended_guesses(copied, domain, GPU, ASKED, 1)
+
+
+def test_unknown_gpus_problems_and_workloads_are_one_line(fitted: Path, domain: Domain) -> None:
+    with pytest.raises(UserError, match="unknown GPU 'tset', did you mean 'test'"):
+        recommended_guesses(fitted, domain, "tset", ASKED, 1)
+    with pytest.raises(UserError, match="n: 3 is below the minimum"):
+        recommended_guesses(fitted, domain, GPU, {**ASKED, "n": 3}, 1)
+    other = Domain(made({"a": [1, 2]}, {"plain": ([], []), "x": (["a"], [])}), domain.profiles)
+    with pytest.raises(UserError, match="mine: learnt from features that made does not have"):
+        recommended_guesses(fitted, other, GPU, PROBLEM, 1)
+
+
+# Spaces too large to be listed
+
+
+def time_ms(configuration: Configuration) -> float:
+    """Shorter the larger ``a`` and the smaller ``b`` is; a plain one takes longest."""
+    if configuration["variant"] == "plain":
+        return 100.0
+    return 20.0 - math.log2(int(configuration["a"])) + math.log2(int(configuration["b"]))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Spec, Path]:
+    """A model of a few hundred rows of millions."""
+    spec = large(["a * b <= 256"])
+    rows = Draws(spec, PROBLEM, None, 0).sample(random.Random(1), 400)
+    table = pd.DataFrame([space.baseline(spec), *rows]).assign(gpu=GPU, **PROBLEM)
+    table["time_ms"] = [time_ms(each) for each in [space.baseline(spec), *rows]]
+    folder = tmp_path_factory.mktemp("large")
+    tree = recommender_class("tree")(Domain(spec, {GPU: profile()}))
+    tree.fit(table).save(folder / "it" / ALL)
+    facts = {"kind": "tree", "folds": [{"split": "it", "fold": ALL, "rows": len(table)}]}
+    write_json(folder / "summary.json", facts)
+    return spec, folder
+
+
+def test_the_best_of_a_sample_is_guessed_where_the_space_is_too_large_to_be_listed(
+    measured: tuple[Spec, Path],
+) -> None:
+    spec, folder = measured
+    domain = Domain(spec, {GPU: profile()})
+    found = recommended_guesses(folder, domain, GPU, PROBLEM, 5)
+    assert found == recommended_guesses(folder, domain, GPU, PROBLEM, 5)
+    assert len({tuple(each.values()) for each in found}) == 5
+    assert all(space.feasible(spec, PROBLEM, each) for each in found)
+    # 13 is the shortest there is, one configuration in 64.
+    assert np.mean([time_ms(each) for each in found]) < 13.5
+    with pytest.raises(UserError, match="m is missing"):
+        recommended_guesses(folder, domain, GPU, {}, 5)
+
+
+def test_few_candidates_are_found_among_millions(measured: tuple[Spec, Path]) -> None:
+    spec, folder = measured
+    wanted: dict[str, list[int | str]] = {name: [1, 2] for name in LARGE}
+    domain = Domain(spec, {GPU: profile()}, wanted)
+    found = recommended_guesses(folder, domain, GPU, PROBLEM, 1000)
+    assert len(found) == 2**7 + 1  # All of them, and the baseline.
+    assert all(each[name] in (1, 2) for each in found for name in LARGE)
+    assert (found[0]["a"], found[0]["b"]) == (2, 1)

@@ -1,0 +1,274 @@
+"""Training rows and Tukey's fences, against hand computations and what must never change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import Fences
+from launchwise.learning.clean import Cleaned, Scope, check_training, clean, tukey_fences
+from launchwise.learning.splits import ALL, Case, Fold, among
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import MEASURED, measurement_schema, removed_schema, training_schema
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+
+SCOPES = st.sampled_from(["problem", "global"])
+STATUSES = [*["ok"] * 6, "slow", "wrong", "failed", "timeout", "out_of_memory"]
+
+
+def problem(n: int) -> dict[str, Any]:
+    return {"n": n, "dtype": "float32", "order": 2}
+
+
+def sweep(
+    spec: Spec, times: dict[int, list[float]], statuses: dict[int, list[str]] | None = None
+) -> pd.DataFrame:
+    """Size to the times of its first configurations, all ok unless ``statuses`` says otherwise."""
+    listed = space.configurations(spec, problem(100))
+    rows = []
+    for n, values in times.items():
+        named = (statuses or {}).get(n, ["ok"] * len(values))
+        for configuration, time_ms, status in zip(listed, values, named, strict=False):
+            known = {"status": status, "time_ms": time_ms if status in MEASURED else np.nan}
+            build = {"registers": 32, "spill_bytes": 0}
+            rows.append({"gpu": "a", **problem(n), **configuration, **known, **build})
+    return pd.DataFrame(rows)
+
+
+def fold(train: list[int], test: list[int]) -> Fold:
+    cases = [tuple(Case("a", problem(n)) for n in sizes) for sizes in (train, test)]
+    return Fold("it", ALL, *cases)
+
+
+def cleaned(
+    spec: Spec, rows: pd.DataFrame, one: Fold, scope: Scope = "problem", factor: float = 1.5
+) -> Cleaned:
+    return clean({"a": rows}, [one], spec, Fences(scope=scope, factor=factor))
+
+
+def names(rows: pd.DataFrame, spec: Spec) -> set[tuple[Any, ...]]:
+    found = list(rows[spec.key_columns].itertuples(index=False, name=None))
+    assert len(set(found)) == len(found)
+    return set(found)
+
+
+def random_sweep(spec: Spec, seed: int, statuses: list[str]) -> pd.DataFrame:
+    """Three sizes of 30 heavy-tailed times each, so that fences have something to remove."""
+    random = np.random.default_rng(seed)
+    times = {n: np.exp(1.5 * random.standard_t(2, 30).clip(-20, 20)).tolist() for n in (64, 70, 80)}
+    return sweep(spec, times, {n: random.choice(statuses, 30).tolist() for n in times})
+
+
+def test_fences_by_hand() -> None:
+    # Quartiles 3 and 7, so 4 between them: 3 - 6 and 7 + 6.
+    assert tukey_fences(np.array([1, 2, 3, 4, 5, 6, 7, 8, 100.0])) == (-3.0, 13.0)
+    assert tukey_fences(np.array([1, 2, 3, 4, 5, 6, 7, 8, 100.0]), 0.5) == (1.0, 9.0)
+    # Between ranks by interpolation: 1.75 and 3.25 of 1, 2, 3, 4.
+    assert tukey_fences(np.array([4, 1, 3, 2.0])) == pytest.approx((-0.5, 5.5))
+
+
+@pytest.mark.parametrize("values", [[], [1.0, 2.0, 900.0], [5.0] * 9, [5.0] * 9 + [6.0]])
+def test_there_are_no_fences_for_few_values_or_without_spread(values: list[float]) -> None:
+    assert tukey_fences(np.array(values)) == (-np.inf, np.inf)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.floats(1e-6, 1e6))
+def test_scaling_the_times_changes_nothing_within_a_problem(
+    acoustic_spec: Spec, seed: int, factor: float
+) -> None:
+    rows = random_sweep(acoustic_spec, seed, ["ok"])
+    # Each problem by a factor of its own.
+    scale = rows["n"].map({64: factor, 70: 1.0, 80: 1 / factor})
+    scaled = rows.assign(time_ms=rows["time_ms"] * scale)
+    before, after = (cleaned(acoustic_spec, one, fold([64, 70, 80], [])) for one in (rows, scaled))
+    assert names(before.training, acoustic_spec) == names(after.training, acoustic_spec)
+
+
+def test_the_global_scope_is_not_invariant_to_the_size_of_a_problem(acoustic_spec: Spec) -> None:
+    rows = sweep(acoustic_spec, {64: [1.0, 2.0, 3.0, 4.0], 70: [1.0, 2.0]})
+    larger = rows.assign(time_ms=rows["time_ms"].where(rows["n"] == 64, rows["time_ms"] * 100))
+    kept = [
+        len(cleaned(acoustic_spec, one, fold([64, 70], []), "global").training)
+        for one in (rows, larger)
+    ]
+    assert kept == [6, 5]
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), SCOPES, st.sampled_from([0.5, 1.5]))
+def test_removed_and_kept_are_the_measured_training_rows_and_no_test_row(
+    acoustic_spec: Spec, seed: int, scope: Scope, factor: float
+) -> None:
+    rows = random_sweep(acoustic_spec, seed, STATUSES)
+    found = cleaned(acoustic_spec, rows, fold([64, 80], [70]), scope, factor)
+    kept = names(found.training, acoustic_spec)
+    gone = found.removed[found.removed["scope"] == scope]
+    removed = names(gone, acoustic_spec)
+    assert not kept & removed
+    believed = rows[rows["status"].isin(MEASURED) & (rows["n"] != 70)]
+    assert kept | removed == names(believed, acoustic_spec)
+    assert not (found.removed["n"] == 70).any()
+    outside = (gone["time_ms"] < gone["lower_ms"]) | (gone["time_ms"] > gone["upper_ms"])
+    assert outside.all()
+    count = found.counts[0]
+    assert (count["rows"], count["measured"]) == (60, len(believed))
+    assert count["training"] == len(kept)
+    assert count["removed"][scope]["rows"] == len(removed)
+    training_schema(acoustic_spec).validate(found.training)
+    removed_schema(acoustic_spec).validate(found.removed)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), SCOPES)
+def test_times_of_test_problems_have_no_part_in_the_fences(
+    acoustic_spec: Spec, seed: int, scope: Scope
+) -> None:
+    rows = random_sweep(acoustic_spec, seed, ["ok"])
+    other = rows.assign(time_ms=rows["time_ms"].where(rows["n"] != 70, 1e9))
+    first, second = (
+        cleaned(acoustic_spec, one, fold([64, 80], [70]), scope) for one in (rows, other)
+    )
+    pd.testing.assert_frame_equal(first.training, second.training)
+    pd.testing.assert_frame_equal(first.removed, second.removed)
+
+
+def test_the_global_scope_removes_a_large_problem_where_the_other_removes_nothing(
+    acoustic_spec: Spec,
+) -> None:
+    # Of 1 .. 8, 1000 and 2000 the quartiles are 3.25 and 7.75: fences at -3.5 and 14.5.
+    rows = sweep(acoustic_spec, {64: [float(i) for i in range(1, 9)], 400: [1000.0, 2000.0]})
+    found = cleaned(acoustic_spec, rows, fold([64, 400], []), "global")
+    assert sorted(found.removed["time_ms"]) == [1000.0, 2000.0]
+    assert set(found.removed["scope"]) == {"global"}
+    assert found.removed["lower_ms"].tolist() == [-3.5, -3.5]
+    assert found.removed["upper_ms"].tolist() == [14.5, 14.5]
+    assert found.training["n"].tolist() == [64] * 8
+    assert found.counts[0]["removed"]["global"] == {
+        "rows": 2, "percent": 20.0, "problems_touched": 1, "problems_lost": 1
+    }  # fmt: skip
+    assert found.counts[0]["removed"]["problem"]["rows"] == 0
+    assert len(cleaned(acoustic_spec, rows, fold([64, 400], [])).training) == 10
+
+
+def test_the_problem_scope_has_its_fences_on_log_times(acoustic_spec: Spec) -> None:
+    # log2: 0 .. 8 and 20; quartiles 2.25 and 6.75, so fences at 2^-4.5 and 2^13.5.
+    times = [2.0**i for i in (*range(9), 20)]
+    rows = sweep(acoustic_spec, {64: times, 70: [1.0, 1.1, 1.2, 1.3, 1.4]})
+    found = cleaned(acoustic_spec, rows, fold([64, 70], []))
+    of_problem = found.removed[found.removed["scope"] == "problem"]
+    assert of_problem["time_ms"].tolist() == [2.0**20]
+    assert of_problem["lower_ms"].tolist() == pytest.approx([2**-4.5])
+    assert of_problem["upper_ms"].tolist() == pytest.approx([2**13.5])
+
+
+@pytest.mark.parametrize("scope", ["problem", "global"])
+def test_constant_times_remove_nothing(acoustic_spec: Spec, scope: Scope) -> None:
+    rows = sweep(acoustic_spec, {64: [0.7] * 9, 70: [0.7] * 9})
+    found = cleaned(acoustic_spec, rows, fold([64, 70], []), scope)
+    assert len(found.training) == 18
+    assert found.removed.empty
+
+
+def test_failed_and_wrong_rows_are_no_training_rows(acoustic_spec: Spec) -> None:
+    statuses = ["ok", "slow", "wrong", "failed", "timeout", "out_of_memory"]
+    rows = sweep(acoustic_spec, {64: [1.0] * 6}, {64: statuses})
+    # Even a wrong row that has a time.
+    rows.loc[2, "time_ms"] = 0.1
+    found = cleaned(acoustic_spec, rows, fold([64], []))
+    assert len(found.training) == 2
+    assert found.training["time_ms"].tolist() == [1.0, 1.0]
+    assert (found.counts[0]["rows"], found.counts[0]["measured"]) == (6, 2)
+
+
+def test_a_fold_of_failures_is_an_error(acoustic_spec: Spec) -> None:
+    rows = sweep(acoustic_spec, {64: [1.0]}, {64: ["failed"]})
+    with pytest.raises(UserError, match="no training row was measured") as caught:
+        cleaned(acoustic_spec, rows, fold([64], []))
+    assert caught.value.key == "splits.it"
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        ([64], [70], "a test problem is among the training rows: gpu=a, n=70"),
+        ([64], [], "a problem outside the split is among the training rows: gpu=a, n=70"),
+    ],
+)
+def test_rows_of_other_problems_are_refused_as_training_rows(
+    acoustic_spec: Spec, train: list[int], test: list[int], message: str
+) -> None:
+    rows = sweep(acoustic_spec, {64: [1.0, 2.0], 70: [1.0]})
+    one = fold(train, test)
+    with pytest.raises(UserError, match=message) as caught:
+        check_training(rows, one.train, one.test, acoustic_spec, "rows.parquet")
+    assert "\n" not in str(caught.value)
+    check_training(rows[rows["n"] == 64], one.train, one.test, acoustic_spec, "rows.parquet")
+
+
+def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(
+    acoustic_spec: Spec, tmp_path: Path
+) -> None:
+    staged = acoustic_spec.model_copy(update={"stages": {"copy": "in", "run": "on the GPU"}})
+    # Fences: 6 inliers and one outlier; test rows: a size that does not train.
+    rows = sweep(acoustic_spec, {64: [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 90.0], 70: [2.0]})
+    rows["copy_ms"] = 0.1 * rows["time_ms"]
+    rows["run_ms"] = np.where(rows["time_ms"] > 1.25, np.nan, 0.5)
+    found = cleaned(staged, rows, fold([64], [70]))
+    assert found.training["time_ms"].tolist() == [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+    assert found.training["copy_ms"].tolist() == (0.1 * found.training["time_ms"]).tolist()
+    assert found.training["run_ms"].isna().tolist() == [False] * 3 + [True] * 3
+    write_table(tmp_path / "training.parquet", found.training, training_schema(staged))
+    again = read_table(tmp_path / "training.parquet", training_schema(staged))
+    assert again["run_ms"].isna().tolist() == found.training["run_ms"].isna().tolist()
+    # What was removed is named, not kept.
+    assert set(found.removed.columns) == set(removed_schema(staged).columns)
+    assert set(removed_schema(staged).columns) == set(removed_schema(acoustic_spec).columns)
+    with pytest.raises(UserError, match="copy_ms"):
+        write_table(
+            tmp_path / "wrong.parquet",
+            found.training.assign(copy_ms=-1.0),
+            training_schema(staged),
+        )
+
+
+def test_without_stages_training_rows_hold_keys_status_times_and_builds_alone(
+    acoustic_spec: Spec,
+) -> None:
+    rows = sweep(acoustic_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
+    found = cleaned(acoustic_spec, rows, fold([64], []))
+    told = ["status", "time_ms", "registers", "spill_bytes"]
+    expected = ["split", "fold", *acoustic_spec.key_columns, *told]
+    assert list(found.training.columns) == expected == list(training_schema(acoustic_spec).columns)
+
+
+def test_a_recorded_sweep_falls_apart_without_loss(
+    acoustic_spec: Spec, root: Path, tmp_path: Path
+) -> None:
+    path = root / "data" / "recorded" / "h200.sm16" / "acoustic.parquet"
+    rows = read_table(path, measurement_schema(acoustic_spec))
+    cases = [
+        tuple(Case("h200.sm16", {"n": n, "dtype": "float32", "order": 8}) for n in sizes)
+        for sizes in ((256, 300, 512), (550,))
+    ]
+    one = Fold("it", ALL, *cases)
+    believed = rows[among(rows, one.train, acoustic_spec) & rows["status"].isin(MEASURED)]
+    found = clean({"h200.sm16": rows}, [one], acoustic_spec, Fences())
+    gone = found.removed[found.removed["scope"] == "problem"]
+    assert len(found.training) + len(gone) == len(believed) > 300
+    assert names(found.training, acoustic_spec) | names(gone, acoustic_spec) == names(
+        believed, acoustic_spec
+    )
+    # Whatever the fences say, nobody must lose the fastest row of a problem.
+    best = believed.groupby("n")["time_ms"].min()
+    assert found.training.groupby("n")["time_ms"].min().to_dict() == best.to_dict()
+    write_table(tmp_path / "training.parquet", found.training, training_schema(acoustic_spec))
+    write_table(tmp_path / "removed.parquet", found.removed, removed_schema(acoustic_spec))

@@ -1,0 +1,377 @@
+"""Evaluation: nothing is dropped, nothing leaks, and figures are those worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import Fences, ModelEntry, Search
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.clean import clean
+from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate, figures, summarise
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.recommending import recommend_baselines, recommend_model
+from launchwise.learning.splits import ALL, Case, Fold
+from launchwise.learning.training import read_training, train_model
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import evaluation_schema, recommendation_schema, training_schema
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+from tests.support.samples import measurements, profile
+
+GPU = "test"
+# Times of the baseline and three blocks, ms; None failed on the GPU.
+TIMES: dict[int, list[float | None]] = {64: [4.0, 1.0, 2.0, None], 100: [8.0, None, 16.0, 5.0]}
+NEVER = 4
+"""A configuration that no sweep holds."""
+
+
+def problem(n: int) -> dict[str, Any]:
+    return {"n": n, "dtype": "float32", "order": 2}
+
+
+def case(n: int) -> Case:
+    return Case(GPU, problem(n))
+
+
+FOLD = Fold("it", ALL, (case(200),), (case(64), case(100)))
+
+
+@pytest.fixture(scope="module")
+def domain(acoustic_spec: Spec) -> Domain:
+    return Domain(acoustic_spec, {GPU: profile()})
+
+
+@pytest.fixture(scope="module")
+def listed(acoustic_spec: Spec) -> list[dict[str, Any]]:
+    """Five configurations, the baseline first."""
+    return space.configurations(acoustic_spec, problem(100))[:5]
+
+
+@pytest.fixture(scope="module")
+def truth(domain: Domain, listed: list[dict[str, Any]]) -> Truth:
+    rows = [
+        {
+            "gpu": GPU,
+            **problem(n),
+            **configuration,
+            "status": "failed" if time_ms is None else "ok",
+            "time_ms": np.nan if time_ms is None else time_ms,
+            "times_ms": np.array([] if time_ms is None else [time_ms * 0.5, time_ms * 1.5]),
+        }
+        for n, times in TIMES.items()
+        for configuration, time_ms in zip(listed, times, strict=False)
+    ]
+    return Truth({GPU: pd.DataFrame(rows)}, domain)
+
+
+def recommended(
+    listed: list[dict[str, Any]],
+    choices: dict[int, list[int]],
+    predicted: dict[int, list[float]] | None = None,
+    model: str = "mine",
+) -> pd.DataFrame:
+    """Size to the numbers of the configurations recommended for it, best first."""
+    rows = [
+        {
+            "study": "s", "model": model, "split": "it", "fold": ALL, "gpu": GPU, **problem(n),
+            "rank": rank + 1, **listed[number],
+            "predicted_ms": predicted[n][rank] if predicted else np.nan,
+        }
+        for n, numbers in choices.items()
+        for rank, number in enumerate(numbers)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def of(table: pd.DataFrame, model: str, n: int) -> pd.Series:
+    found = table[(table["model"] == model) & (table["n"] == n)]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def test_figures_of_a_recommendation_by_hand(
+    listed: list[dict[str, Any]], truth: Truth, domain: Domain
+) -> None:
+    table = evaluate(recommended(listed, {64: [2], 100: [2]}), [FOLD], truth, domain, [])
+    small, large = of(table, "mine", 64), of(table, "mine", 100)
+    assert (small["time_ms"], small["baseline_ms"], small["best_ms"]) == (2.0, 4.0, 1.0)
+    assert (small["improvement"], small["fraction"]) == (2.0, 0.5)
+    # Repeats 1 and 3 against the baseline's 2 and 6: 3 of 4 pairs are faster.
+    assert small["improved_runs"] == 0.75
+    assert (large["improvement"], large["fraction"]) == (0.5, 5 / 16)
+    assert (small["status"], small["role"], small["study"]) == ("ok", "model", "s")
+
+
+@pytest.mark.parametrize(
+    ("n", "number", "status"), [(64, 3, "failed"), (64, NEVER, NOT_MEASURED), (100, 1, "failed")]
+)
+def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
+    listed: list[dict[str, Any]], truth: Truth, domain: Domain, n: int, number: int, status: str
+) -> None:
+    other = 100 if n == 64 else 64
+    table = evaluate(recommended(listed, {n: [number], other: [2]}), [FOLD], truth, domain, [])
+    found = of(table, "mine", n)
+    assert found["status"] == status
+    assert np.isnan(found["time_ms"])
+    assert (found["improvement"], found["fraction"], found["improved_runs"]) == (0, 0, 0)
+    assert found["best_ms"] == min(time for time in TIMES[n] if time is not None)
+    mine = table[table["model"] == "mine"]
+    figured = figures(mine, 2.0)
+    assert (figured["problems"], figured["without_time"]) == (2, 1)
+    assert (figured["fraction_worst"], figured["fraction_geometric_mean"]) == (0, 0)
+    # The mean keeps the zero of what has no time.
+    ratio = of(table, "mine", other)["improvement"]
+    assert figured["improvement_coefficient"] == pytest.approx(ratio / 2)
+    assert figured["percent_improved"] == 50.0 * (ratio > 1)
+
+
+def test_the_oracle_is_the_fastest_of_what_worked(
+    listed: list[dict[str, Any]], truth: Truth, domain: Domain
+) -> None:
+    table = evaluate(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [])
+    for n, number, time_ms in ((64, 1, 1.0), (100, 3, 5.0)):
+        found = of(table, ORACLE, n)
+        assert (found["time_ms"], found["fraction"]) == (time_ms, 1.0)
+        assert found[domain.spec.tunable_columns].to_dict() == listed[number]
+    # Recommending the baseline improves neither the problem nor a single run.
+    untouched = of(table, "mine", 64)
+    assert (untouched["improvement"], untouched["improved_runs"]) == (1.0, 0.0)
+
+
+def test_random_draws_are_expectations_over_what_was_measured(
+    listed: list[dict[str, Any]], truth: Truth, domain: Domain
+) -> None:
+    table = evaluate(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [1, 2, 9])
+    # Of 4, 1 and 2; then pairs (4, 1), (4, 2), (1, 2); then all of them.
+    expected = {"random_1": 7 / 3, "random_2": 4 / 3, "random_9": 1.0}
+    chances = {"random_1": 2 / 3, "random_2": 1.0, "random_9": 1.0}
+    for model, time_ms in expected.items():
+        found = of(table, model, 64)
+        assert found["time_ms"] == pytest.approx(time_ms)
+        assert found["improvement"] == pytest.approx(4 / time_ms)
+        assert found["improved_runs"] == pytest.approx(chances[model])
+        assert found["role"] == "baseline"
+
+
+def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Domain) -> None:
+    predicted = {64: [1.0, 3.0, 4.0, 9.0], 100: [5.0, 8.0, 8.0, 9.0]}
+    recommendations = recommended(listed, {64: [2, 1, 0, 3], 100: [3, 2, 0, 1]}, predicted)
+    table = evaluate(recommendations, [FOLD], truth, domain, [1])
+    evaluation_schema(domain.spec).validate(
+        table[list(evaluation_schema(domain.spec).columns)], lazy=True
+    )
+    facts = {"mine": {"title": "Mine", "seconds_to_train": 2.0}}
+    summary = summarise(table, domain.spec.tunable_columns, 2.0, facts)
+    assert summary["models"]["mine"] == {"role": "model", "title": "Mine", "seconds_to_train": 2.0}
+    part = summary["splits"]["it"]["all"]
+    assert part == summary["splits"]["it"][GPU]
+    assert part["problems"] == 2
+    assert part["null_accuracy"] == 0.5
+    mine = part["models"]["mine"]
+    # Fractions 1/2 and 1; improvements 2 and 8/5.
+    assert mine["fraction_geometric_mean"] == pytest.approx(0.5**0.5)
+    assert mine["fraction_p5"] == pytest.approx(0.525)
+    assert mine["fraction_worst"] == 0.5
+    assert mine["accuracy"] == mine["accuracy_near_best"] == 0.5
+    assert mine["improvement_coefficient"] == pytest.approx(1.8)
+    assert mine["percent_improved"] == 100.0
+    # Pairs below: 3 of 4 of (1, 3) against (2, 6); 2.5 | 7.5 against 4 | 12: 3 of 4.
+    assert mine["percent_runs_improved"] == 75.0
+    # 64: predicted 1, 3, 4 of measured 2, 1, 4: off by 50, 200 and 0 %, ranks (1, 2, 3)|(2, 1, 3).
+    # 100: predicted 5, 8, 8 of 5, 16, 8: off by 0, 50 and 0 %, ranks (1, 2.5, 2.5)|(1, 3, 2).
+    assert mine["mape_percent"] == pytest.approx((250 / 3 + 50 / 3) / 2)
+    assert mine["spearman"] == pytest.approx((0.5 + 3**0.5 / 2) / 2)
+    # The oracle predicts nothing: JSON has null for that.
+    assert part["models"][ORACLE]["mape_percent"] is None
+    assert part["models"][ORACLE]["accuracy"] == 1.0
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.data())
+def test_no_recommendation_beats_the_oracle(
+    listed: list[dict[str, Any]], truth: Truth, domain: Domain, data: st.DataObject
+) -> None:
+    numbers = st.permutations(range(5))
+    tables = [
+        recommended(listed, {n: list(data.draw(numbers)) for n in TIMES}, model=model)
+        for model in ("mine", "yours")
+    ]
+    draws = data.draw(st.lists(st.integers(1, 6), unique=True, max_size=3))
+    table = evaluate(pd.concat(tables), [FOLD], truth, domain, draws)
+    assert len(table) == 2 * (2 + 1 + len(draws))
+    assert (table.loc[table["model"] == ORACLE, "fraction"] == 1).all()
+    assert (table["fraction"] <= 1 + 1e-12).all()
+    assert (table.loc[table["time_ms"].isna(), "fraction"] == 0).all()
+    known = table[table["time_ms"].notna()]
+    assert (known["fraction"] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({64: [1]}, "mine recommends for 1 of 2 test problems and for 0 others"),
+        (
+            {64: [1], 100: [0], 200: [0]},
+            "mine recommends for 2 of 2 test problems and for 1 others",
+        ),
+    ],
+)
+def test_recommendations_for_other_problems_than_the_test_ones_are_refused(
+    listed: list[dict[str, Any]],
+    truth: Truth,
+    domain: Domain,
+    choices: dict[int, list[int]],
+    message: str,
+) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        evaluate(recommended(listed, choices), [FOLD], truth, domain, [])
+    assert caught.value.key == f"it.{ALL}"
+
+
+def test_only_candidates_count_as_the_best(
+    acoustic_spec: Spec, listed: list[dict[str, Any]]
+) -> None:
+    narrow = Domain(acoustic_spec, {GPU: profile()}, {"variant": ["omp_tile"]})
+    sweep = measurements(acoustic_spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
+    sweep.loc[sweep["variant"] == "block3d", "time_ms"] /= 100
+    one = Fold("it", ALL, (case(200),), (case(64),))
+    table = evaluate(recommended(listed, {64: [0]}), [one], Truth({GPU: sweep}, narrow), narrow, [])
+    allowed = sweep[sweep["variant"].isin(["omp_tile", "linear"])]
+    assert of(table, ORACLE, 64)["time_ms"] == allowed["time_ms"].min()
+    assert allowed["time_ms"].min() > sweep["time_ms"].min()
+
+
+# Training files, and the whole way from sweep to evaluation
+
+
+@pytest.fixture(scope="module")
+def sweep(acoustic_spec: Spec) -> pd.DataFrame:
+    return measurements(acoustic_spec, [{"n": [64, 100, 130], "dtype": ["float32"], "order": [2]}])
+
+
+WAY = Fold("it", ALL, (case(64), case(130)), (case(100),))
+
+
+def write_training(path: Path, rows: pd.DataFrame, spec: Spec) -> None:
+    parts = {
+        part: [one.plain() for one in getattr(WAY, part)] for part in ("train", "test")
+    }  # fmt: skip
+    folds = [{"split": WAY.split, "fold": WAY.fold, **parts}]
+    write_table(path, rows, training_schema(spec), {"folds": folds})
+
+
+@pytest.fixture
+def training(sweep: pd.DataFrame, domain: Domain, tmp_path: Path) -> Path:
+    path = tmp_path / "training.parquet"
+    cleaned = clean({GPU: sweep}, [WAY], domain.spec, Fences())
+    write_training(path, cleaned.training, domain.spec)
+    return path
+
+
+def plant(path: Path, n: int, domain: Domain) -> None:
+    rows = read_table(path, training_schema(domain.spec))
+    write_training(path, pd.concat([rows, rows.iloc[:1].assign(n=n)]), domain.spec)
+
+
+@pytest.mark.parametrize(
+    ("n", "message"),
+    [(100, "a test problem is among the training rows"), (200, "a problem outside the split")],
+)
+def test_a_planted_row_of_another_problem_stops_training_and_baselines(
+    training: Path, domain: Domain, tmp_path: Path, n: int, message: str
+) -> None:
+    assert set(read_training(training, domain)["n"]) == {64, 130}
+    plant(training, n, domain)
+    entry = ModelEntry(kind="tree", title="x")
+    with pytest.raises(UserError, match=f"{message}.*n={n}") as caught:
+        read_training(training, domain)
+    assert str(training) in str(caught.value)
+    with pytest.raises(UserError, match=message):
+        recommend_baselines("s", training, [WAY], domain)
+    with pytest.raises(UserError, match=message):
+        train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
+    assert not (tmp_path / "t" / "summary.json").exists()
+
+
+def test_rows_of_a_fold_that_the_file_does_not_declare_are_refused(
+    training: Path, domain: Domain
+) -> None:
+    rows = read_table(training, training_schema(domain.spec))
+    write_training(training, pd.concat([rows, rows.iloc[:1].assign(fold="other")]), domain.spec)
+    with pytest.raises(UserError, match="it/other is not among the folds"):
+        read_training(training, domain)
+
+
+def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(
+    training: Path, domain: Domain, tmp_path: Path
+) -> None:
+    entry = ModelEntry(kind="tree", title="Tree", parameters={"max_depth": 3}, trials=0)
+    summary = train_model("t", entry, domain, training, Search(trials=5), 7, tmp_path / "t")
+    (facts,) = summary["folds"]
+    assert facts["parameters"] == {
+        **recommender_class("tree").defaults, "max_depth": 3, "seed": 7
+    }  # fmt: skip
+    assert (facts["trials"], facts["objective"], facts["cases"]) == (0, None, 2)
+    assert facts["leaves"] <= 2**3
+    assert "gpu_sms" in summary["features_dropped"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "key"),
+    [
+        ({"dept": 3}, "models.t.parameters"),
+        ({"target": "speed"}, "models.t.parameters.target"),
+        ({"max_depth": -1}, "models.t.parameters"),
+    ],
+)
+def test_a_parameter_out_of_range_names_the_model(
+    training: Path, domain: Domain, tmp_path: Path, parameters: dict[str, Any], key: str
+) -> None:
+    entry = ModelEntry(kind="tree", title="Tree", parameters=parameters, trials=0)
+    with pytest.raises(UserError) as caught:
+        train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
+    assert caught.value.key == key
+    assert "\n" not in str(caught.value)
+
+
+def test_training_again_leaves_nothing_of_before(
+    training: Path, domain: Domain, tmp_path: Path
+) -> None:
+    folder = tmp_path / "t"
+    (folder / "old").mkdir(parents=True)
+    entry = ModelEntry(kind="c45", title="C4.5", trials=0)
+    summary = train_model("t", entry, domain, training, Search(), 7, folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["it", "summary.json"]
+    scored = summary["folds"][0]["cross_validation"]
+    # Two cases allow two folds; the made-up times have the same order at both sizes.
+    assert scored["folds"] == 2
+    assert 0 < scored["fraction"] <= 1
+
+
+def test_from_sweep_to_evaluation(
+    sweep: pd.DataFrame, training: Path, domain: Domain, tmp_path: Path
+) -> None:
+    entry = ModelEntry(kind="tree", title="Tree", trials=0)
+    train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
+    mine, facts = recommend_model("s", tmp_path / "t", [WAY], domain)
+    others, _ = recommend_baselines("s", training, [WAY], domain)
+    assert facts["cases"] == 1
+    write_table(tmp_path / "mine.parquet", mine, recommendation_schema(domain.spec))
+    both = pd.concat([mine, others], ignore_index=True)
+    table = evaluate(both, [WAY], Truth({GPU: sweep}, domain), domain, [1, 20])
+    assert set(table["model"]) == {"t", ORACLE, "random_1", "random_20", *BASELINES}
+    write_table(tmp_path / "table.parquet", table, evaluation_schema(domain.spec))
+    assert (table["n"] == 100).all()
+    assert (table["fraction"] <= 1 + 1e-12).all()
+    assert of(table, "t", 100)["improvement"] > of(table, "random_1", 100)["improvement"]
+    assert of(table, "untuned", 100)["improvement"] == 1.0
+    assert of(table, "random_20", 100)["time_ms"] < of(table, "random_1", 100)["time_ms"]

@@ -1,0 +1,308 @@
+"""The nearest optimum: against optima.py and scikit-learn on the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import profile
+from sklearn.neighbors import KNeighborsClassifier
+from streams import CANDIDATES, PROBLEM, row
+
+from launchwise.base.errors import UserError
+from launchwise.learning.features import Domain
+from launchwise.learning.optima import corrected_optima, observed_optima
+from launchwise.learning.recommenders.nearest_optimum import NearestOptimumRecommender as Nearest
+from launchwise.learning.search import search
+from launchwise.learning.splits import Case
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+
+PROFILES = {
+    "large": profile("large"),
+    "small": profile("small", sms=16, l2_bytes=10_000_000, memory_bytes=18_000_000_000),
+    "unseen": profile("unseen", sms=20, l2_bytes=12_000_000, memory_bytes=20_000_000_000),
+}
+SIZES = [200, 500, 1300, 4000, 9000, 30_000, 80_000, 300_000]
+CHOICES = [4, 10, 20, 32, 64]
+
+
+@pytest.fixture(scope="module")
+def domain(tridiagonal_spec: Spec) -> Domain:
+    return Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "streams": [1]})
+
+
+def sweep(
+    spec: Spec,
+    gpu: str = "large",
+    noise: float = 0.2,
+    growth: float = 6.0,
+    problem: dict[str, Any] | None = None,
+    seed: int = 3,
+) -> pd.DataFrame:
+    """Times whose best m grows like n^(1/4) but for noise; 128 threads suit an odd draw."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for n in SIZES:
+        for m in CHOICES:
+            for threads in (128, 256):
+                best = n**0.25 * growth / 4
+                time_ms = 1e-4 * n * (1 + np.log(m / best) ** 2) * np.exp(noise * rng.normal())
+                named = {**(problem or {}), "n": n}
+                rows.append(row(spec, gpu, named, m=m, threads=threads, time_ms=time_ms))
+    return pd.DataFrame(rows)
+
+
+def first(recommender: Nearest, gpu: str, sizes: list[int], **problem: Any) -> pd.DataFrame:
+    """What is recommended for each size."""
+    asked = [{**PROBLEM, **problem, "n": n} for n in sizes]
+    table = recommender.recommend(gpu, asked)
+    return table[table["rank"] == 1].reset_index(drop=True)
+
+
+def sized(spec: Spec, best: dict[int, int], **values: Any) -> pd.DataFrame:
+    """A sweep where each size has one best m and one that is half as fast."""
+    rows = []
+    for n, m in best.items():
+        for choice in {m, 4}:
+            time_ms = 1.0 if choice == m else 2.0
+            rows.append(row(spec, "large", {"n": n}, m=choice, time_ms=time_ms, **values))
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("corrected", [True, False])
+def test_training_sizes_get_the_optima_of_the_method(domain: Domain, corrected: bool) -> None:
+    rows = sweep(domain.spec)
+    expected = (corrected_optima if corrected else observed_optima)(rows)
+    # The two methods differ on these rows, and neither has one answer for all.
+    assert corrected_optima(rows)["m"].tolist() != observed_optima(rows)["m"].tolist()
+    assert expected["m"].nunique() > 2
+    # Whatever the order of the rows.
+    shuffled = rows.sample(frac=1, random_state=0, ignore_index=True)
+    found = first(Nearest(domain, corrected=corrected).fit(shuffled), "large", SIZES)
+    assert found["m"].tolist() == expected["m"].tolist()
+    # The other tunables are those of the fastest row of that size and choice.
+    taken = rows.merge(expected[["n", "m"]], on=["n", "m"])
+    fastest = taken.loc[taken.groupby("n")["time_ms"].idxmin(), "threads"].tolist()
+    assert found["threads"].tolist() == fastest
+    assert set(fastest) == {128, 256}
+
+
+@pytest.mark.parametrize("neighbours", [1, 2, 3, 4, 5, 50])
+def test_unseen_sizes_get_what_their_neighbours_vote_for(domain: Domain, neighbours: int) -> None:
+    rows = sweep(domain.spec, noise=0.4)
+    optima = observed_optima(rows)
+    voters = KNeighborsClassifier(min(neighbours, len(SIZES)))
+    voters.fit(np.log(optima[["n"]].to_numpy()), optima["m"])
+    asked = np.unique(np.geomspace(150, 500_000, 60).astype(int)).tolist()
+    recommender = Nearest(domain, corrected=False, neighbours=neighbours).fit(rows)
+    found = first(recommender, "large", asked)
+    assert found["m"].tolist() == voters.predict(np.log(np.array(asked))[:, None]).tolist()
+    # As a whole it is a configuration of the nearest training size with that choice.
+    taken = optima.merge(rows, on=["n", "m", "time_ms"])
+    for n, m, threads in found[["n", "m", "threads"]].itertuples(index=False, name=None):
+        same = taken[taken["m"] == m]
+        nearest = (np.log(same["n"] / n)).abs().idxmin()
+        assert threads == same.loc[nearest, "threads"]
+
+
+def test_each_series_has_its_own_optima(domain: Domain) -> None:
+    spec = domain.spec
+    settings: list[dict[str, Any]] = [{"batch": 1}, {"batch": 64}, {"dtype": "float32"}]
+    growths = {("large", 0): 2, ("large", 1): 6, ("large", 2): 18, ("small", 0): 12}
+    parts = {
+        (gpu, which): sweep(spec, gpu, growth=growth, problem=settings[which])
+        for (gpu, which), growth in growths.items()
+    }
+    recommender = Nearest(domain).fit(pd.concat(parts.values(), ignore_index=True))
+    expected = {key: corrected_optima(part)["m"].tolist() for key, part in parts.items()}
+    assert len({tuple(one) for one in expected.values()}) == len(expected)
+    for (gpu, which), optima in expected.items():
+        assert first(recommender, gpu, SIZES, **settings[which])["m"].tolist() == optima
+    # An unseen batch by its ratio; an unseen combination by what has most in common.
+    assert first(recommender, "large", SIZES, batch=7)["m"].tolist() == expected["large", 0]
+    assert first(recommender, "large", SIZES, batch=9)["m"].tolist() == expected["large", 1]
+    found = first(recommender, "large", SIZES, dtype="float32", memory="device")
+    assert found["m"].tolist() == expected["large", 2]
+    # The GPU itself, whatever else differs, before another one.
+    found = first(recommender, "small", SIZES, batch=64)
+    assert found["m"].tolist() == expected["small", 0]
+
+
+def test_an_unseen_gpu_gets_the_optima_of_the_nearest_one(domain: Domain) -> None:
+    parts = {gpu: sweep(domain.spec, gpu, growth=g) for gpu, g in (("large", 2), ("small", 12))}
+    expected = {gpu: corrected_optima(part)["m"].tolist() for gpu, part in parts.items()}
+    assert expected["large"] != expected["small"]
+    recommender = Nearest(domain).fit(pd.concat(parts.values(), ignore_index=True))
+    assert first(recommender, "unseen", SIZES)["m"].tolist() == expected["small"]
+
+
+def test_what_is_not_feasible_falls_to_the_next_size_and_then_to_the_baseline(
+    domain: Domain,
+) -> None:
+    spec = domain.spec
+    rows = sized(spec, {100: 64, 300: 32, 1000: 20}, threads=128)
+    recommender = Nearest(domain, corrected=False).fit(rows)
+    found = first(recommender, "large", [70, 40, 25, 15])
+    # Of 40 rows no sub-system has 64, of 25 none has 32; of 15 nothing in training is feasible.
+    assert found["m"].tolist() == [64, 32, 20, 10]
+    assert found["threads"].tolist() == [128, 128, 128, 256]
+    last = found[spec.tunable_columns].iloc[-1].to_dict()
+    assert last == space.baseline(spec)
+    # Whatever the order of the rows that are ranked.
+    choices = domain.choices([Case("large", {**PROBLEM, "n": 70})]).iloc[::-1]
+    ranked = recommender.rank(choices.reset_index(drop=True))
+    others = ranked[["m", "threads"]].drop_duplicates("m").head(4)
+    assert others.to_numpy().tolist() == [[64, 128], [32, 128], [20, 128], [10, 256]]
+
+
+def test_a_choice_is_kept_where_the_rest_of_the_configuration_is_not_feasible(
+    tridiagonal_spec: Spec,
+) -> None:
+    # Each size may have one number of streams only, as in the published sweeps.
+    by_size = ["streams == (1 if n <= 1000 else 4)"]
+    domain = Domain(tridiagonal_spec, PROFILES, CANDIDATES, by_size)
+    rows = sized(tridiagonal_spec, {300: 32, 1000: 64}, threads=128, streams=1)
+    recommender = Nearest(domain, corrected=False).fit(rows)
+    found = first(recommender, "large", [900, 1100, 4000])
+    assert found["m"].tolist() == [64, 64, 64]
+    assert found["streams"].tolist() == [1, 4, 4]
+    assert found["threads"].tolist() == [128, 128, 128]
+
+
+def test_optima_are_candidates(tridiagonal_spec: Spec) -> None:
+    slow = row(tridiagonal_spec, "large", {"n": 100}, m=20, time_ms=3.0)
+    rows = pd.concat([sized(tridiagonal_spec, {100: 64, 300: 20}), pd.DataFrame([slow])])
+    narrow = Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "m": [4, 20], "streams": [1]})
+    found = first(Nearest(narrow, corrected=False).fit(rows), "large", [100, 300])
+    assert found["m"].tolist() == [4, 20]
+    none = Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "m": [32], "streams": [1]})
+    with pytest.raises(UserError, match="hold no candidate"):
+        Nearest(none).fit(rows)
+
+
+def test_size_and_choice_may_be_named(domain: Domain) -> None:
+    rows = []
+    for batch, best in ((1, 128), (100, 256)):
+        for threads in (128, 256):
+            time_ms = 1.0 if threads == best else 1.5
+            rows.append(
+                row(domain.spec, "large", {"batch": batch}, threads=threads, time_ms=time_ms)
+            )
+    recommender = Nearest(domain, size="batch", choice="threads").fit(pd.DataFrame(rows))
+    found = [first(recommender, "large", [1000], batch=b)["threads"].item() for b in (3, 40)]
+    assert found == [128, 256]
+    summary = recommender.summary()
+    assert (summary["size"], summary["choice"], summary["optima"]) == ("batch", "threads", 2)
+
+
+def test_a_size_with_one_choice_has_no_say(domain: Domain) -> None:
+    rows = sized(domain.spec, {1000: 32, 100_000: 64})
+    alone = row(domain.spec, "large", {"n": 10_000}, m=4, time_ms=1.0)
+    recommender = Nearest(domain).fit(pd.concat([rows, pd.DataFrame([alone])]))
+    assert first(recommender, "large", [1000, 10_000, 100_000])["m"].tolist() == [32, 32, 64]
+
+
+def test_a_choice_may_be_derived_from_tunables(tridiagonal_spec: Spec) -> None:
+    domain = Domain(tridiagonal_spec, PROFILES, {**CANDIDATES, "m1": [0, 8], "m2": [0, 8]})
+    depths = {1000: (0, 0), 10_000: (0, 0), 10**6: (8, 0), 10**7: (8, 8), 10**8: (8, 8)}
+    rows = []
+    for n, best in depths.items():
+        for m1, m2 in ((0, 0), (8, 0), (8, 8)):
+            time_ms = 1.0 if (m1, m2) == best else 2.0
+            rows.append(row(domain.spec, "large", {"n": n}, m1=m1, m2=m2, time_ms=time_ms))
+    recommender = Nearest(domain, choice="depth", neighbours=1).fit(pd.DataFrame(rows))
+    found = first(recommender, "large", [2000, 900_000, 20_000_000])
+    assert found[["m1", "m2"]].to_numpy().tolist() == [[0, 0], [8, 0], [8, 8]]
+    # Three neighbours of 10^6 vote: none, one and two recursions, and the fewest win.
+    voted = Nearest(domain, choice="depth", neighbours=3).fit(pd.DataFrame(rows))
+    assert first(voted, "large", [10**6])[["m1", "m2"]].to_numpy().tolist() == [[0, 0]]
+    for wrong in ("rows", "subsystems", "itemsize"):
+        with pytest.raises(UserError, match="derived from tunables"):
+            Nearest(domain, choice=wrong)
+
+
+def test_times_of_what_is_asked_have_no_part(domain: Domain) -> None:
+    rows = sweep(domain.spec)
+    recommender = Nearest(domain, neighbours=3).fit(rows[rows["n"] != 4000])
+    asked = rows[rows["n"] == 4000].reset_index(drop=True)
+    other = asked.assign(time_ms=asked["time_ms"].to_numpy()[::-1])
+    columns = [*domain.spec.tunable_columns, "rank"]
+    pd.testing.assert_frame_equal(
+        recommender.rank(asked)[columns], recommender.rank(other)[columns]
+    )
+
+
+def test_saved_and_loaded_recommends_the_same(domain: Domain, tmp_path: Path) -> None:
+    recommender = Nearest(domain, neighbours=2).fit(sweep(domain.spec))
+    recommender.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["recommender.json"]
+    again = Nearest.load(tmp_path, domain)
+    for gpu in PROFILES:
+        pd.testing.assert_frame_equal(
+            first(again, gpu, [150, 700, 5000, 10**6]),
+            first(recommender, gpu, [150, 700, 5000, 10**6]),
+        )
+    assert again.summary() == recommender.summary()
+    assert again.summary()["optima_corrected"] > 0
+
+
+def test_no_trend_is_one_line_that_says_what_to_do(domain: Domain) -> None:
+    spec = domain.spec
+    rows = pd.DataFrame(
+        [row(spec, "large", {"n": n}, m=m, time_ms=1.0) for n, m in ((100, 64), (1000, 4))]
+    )
+    with pytest.raises(UserError, match=r"size 1000 is as large.*corrected: false") as caught:
+        Nearest(domain).fit(rows)
+    assert "large, dtype=float64, memory=pinned, batch=1" in str(caught.value)
+    found = first(Nearest(domain, corrected=False).fit(rows), "large", [100, 1000])
+    assert found["m"].tolist() == [64, 4]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "key", "said"),
+    [
+        ({"size": "dtype"}, "size", "unknown integer parameter of the problem 'dtype'"),
+        ({"size": 4}, "size", "allowed: batch, n"),
+        (
+            {"choice": "stage2"},
+            "choice",
+            "unknown integer tunable or name derived from tunables 'stage2'",
+        ),
+        ({"choice": "thread"}, "choice", "did you mean 'threads'"),
+        ({"corrected": 1}, "corrected", "1 is neither true nor false"),
+        ({"corrected": "yes"}, "corrected", "'yes' is neither true nor false"),
+        ({"neighbours": 0}, "neighbours", "0 is not a whole number from 1"),
+        ({"neighbours": 1.5}, "neighbours", "1.5 is not a whole number"),
+        ({"neighbours": True}, "neighbours", "True is not a whole number"),
+    ],
+)
+def test_bad_parameters_are_one_line(
+    domain: Domain, parameters: dict[str, Any], key: str, said: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        Nearest(domain, **parameters)
+    assert caught.value.key == f"models.parameters.{key}"
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_search_tries_neighbours_and_corrections(domain: Domain) -> None:
+    rows = sweep(domain.spec)
+    options: dict[str, Any] = {"trials": 6, "folds": 4, "max_rows": 1000, "seed": 1}
+    found = search(Nearest, domain, rows, fixed={}, **options)
+    assert found.trials == 6
+    assert found.value is not None
+    assert found.parameters.keys() <= {"corrected", "neighbours"}
+    held = search(Nearest, domain, rows, fixed={"corrected": False}, **options)
+    assert held.parameters.keys() <= {"neighbours"}
+
+
+def test_no_cases_have_no_recommendation(domain: Domain) -> None:
+    recommender = Nearest(domain).fit(sweep(domain.spec))
+    assert recommender.rank(domain.choices([])).empty
+    one = Case("large", {**PROBLEM, "n": 500})
+    assert not recommender.rank(domain.choices([one])).empty

@@ -1,0 +1,308 @@
+"""Splits and grouped folds: what trains, what tests, and that nothing does both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import write_json
+from launchwise.experiment.settings import ProblemSplit, Split, Study, TransferSplit
+from launchwise.learning.search import grouped_folds
+from launchwise.learning.splits import (
+    ALL,
+    Case,
+    Fold,
+    among,
+    asked_about,
+    case_codes,
+    cases_in,
+    check_disjoint,
+    make_splits,
+    read_folds,
+)
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+from tests.support.samples import profile
+
+SIZES, GPUS = (64, 100, 128, 200), ("a", "b", "c")
+Key = tuple[Any, ...]
+
+problems = st.builds(
+    lambda n, dtype, order: (n, dtype, order),
+    st.sampled_from(SIZES),
+    st.sampled_from(["float32", "float64"]),
+    st.sampled_from([2, 8]),
+)
+# GPU to its measured problems, each with whether its baseline was measured too.
+studies = st.dictionaries(
+    st.sampled_from(GPUS), st.dictionaries(problems, st.booleans(), max_size=5), min_size=1
+)
+
+
+def sweep(spec: Spec, gpu: str, measured: dict[tuple[int, str, int], bool]) -> pd.DataFrame:
+    """Two rows a problem: a baseline, measured or failed, and a block that was measured."""
+    first = space.baseline(spec)
+    other = {**first, "variant": "block3d", "bx": 64}
+    rows = []
+    for (n, dtype, order), with_baseline in measured.items():
+        key = {"gpu": gpu, "n": n, "dtype": dtype, "order": order}
+        status = "ok" if with_baseline else "failed"
+        rows.append({**key, **first, "status": status, "time_ms": 2.0 if with_baseline else np.nan})
+        rows.append({**key, **other, "status": "slow", "time_ms": 1.0})
+    columns = [*spec.key_columns, "status", "time_ms"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def made(spec: Spec, study: dict[str, Any], split: Split, **cards: str) -> dict[str, Any]:
+    """The only split, ``it``, of a study ``s``."""
+    sweeps = {gpu: sweep(spec, gpu, measured) for gpu, measured in study.items()}
+    profiles = {gpu: profile(gpu, device_name=cards.get(gpu, gpu)) for gpu in study}
+    found: dict[str, Any] = make_splits("s", {"it": split}, spec, sweeps, profiles)["splits"]["it"]
+    return found
+
+
+def keys(cases: list[dict[str, Any]]) -> list[Key]:
+    return [(case["gpu"], *(case["problem"][name] for name in ("n", "dtype", "order")))
+            for case in cases]  # fmt: skip
+
+
+def by_sizes(train: set[int], test: set[int]) -> ProblemSplit:
+    return ProblemSplit(title="x", train={"n": sorted(train)}, test={"n": sorted(test)})
+
+
+TRANSFER = TransferSplit(kind="leave_one_gpu_out", title="x")
+
+
+@settings(deadline=None, max_examples=50)
+@given(studies, st.sets(st.sampled_from(SIZES), min_size=1, max_size=3))
+def test_problem_split_is_disjoint_and_complete(
+    acoustic_spec: Spec, study: dict[str, Any], train: set[int]
+) -> None:
+    test = set(SIZES) - train
+    learnt = {gpu: {p for p in measured if p[0] in train} for gpu, measured in study.items()}
+    asked = {
+        gpu: {p for p, baseline in measured.items() if p[0] in test and baseline}
+        for gpu, measured in study.items()
+    }
+    # A GPU without test problems is learnt from; one without training problems is left out.
+    used = [gpu for gpu in study if learnt[gpu] and asked[gpu]]
+    if not used:
+        with pytest.raises(UserError, match=r"studies\.s\.splits\.it\.(train|test)"):
+            made(acoustic_spec, study, by_sizes(train, test))
+        return
+    found = made(acoustic_spec, study, by_sizes(train, test))
+    assert list(found["folds"]) == [ALL]
+    fold = found["folds"][ALL]
+    both = {part: keys(fold[part]) for part in ("train", "test")}
+    assert not set(both["train"]) & set(both["test"])
+    assert all(len(set(listed)) == len(listed) for listed in both.values())
+    assert set(both["train"]) == {(gpu, *p) for gpu in study for p in learnt[gpu]}
+    assert set(both["test"]) == {(gpu, *p) for gpu in used for p in asked[gpu]}
+    assert set(found["skipped"]) == set(study) - set(used)
+
+
+@settings(deadline=None, max_examples=50)
+@given(studies)
+def test_leaving_a_gpu_out_is_disjoint_and_complete(
+    acoustic_spec: Spec, study: dict[str, Any]
+) -> None:
+    tested = [gpu for gpu, measured in study.items() if any(measured.values())]
+    others = {gpu: {(g, *p) for g in study if g != gpu for p in study[g]} for gpu in tested}
+    if len(study) < 2 or not tested or not all(others.values()):
+        with pytest.raises(UserError, match=r"studies\.s\.splits\.it"):
+            made(acoustic_spec, study, TRANSFER)
+        return
+    found = made(acoustic_spec, study, TRANSFER)
+    assert list(found["folds"]) == tested
+    assert set(found["skipped"]) == set(study) - set(tested)
+    for gpu, fold in found["folds"].items():
+        assert gpu not in {case["gpu"] for case in fold["train"]}
+        assert set(keys(fold["train"])) == others[gpu]
+        assert set(keys(fold["test"])) == {(gpu, *p) for p, base in study[gpu].items() if base}
+        assert len(set(keys(fold["train"]))) == len(fold["train"])
+
+
+def test_a_transfer_may_be_about_some_problems_only(acoustic_spec: Spec) -> None:
+    problems = {(n, "float32", 2): True for n in (100, 200, 300)}
+    study = {"a": problems, "b": problems}
+    some = TransferSplit(kind="leave_one_gpu_out", title="x", among={"n": [100, 300]})
+    found = made(acoustic_spec, study, some)
+    for fold in found["folds"].values():
+        assert {case["problem"]["n"] for case in fold["train"]} == {100, 300}
+        assert {case["problem"]["n"] for case in fold["test"]} == {100, 300}
+    named = {"workload": "acoustic", "title": "x", "question": "x", "models": ["m"]}
+    asked = Study.model_validate({**named, "splits": {"it": some}})
+    rows = pd.concat([sweep(acoustic_spec, gpu, measured) for gpu, measured in study.items()])
+    assert set(rows[asked_about(asked, rows)]["n"]) == {100, 300}
+    every = asked.model_copy(update={"splits": {"it": TRANSFER}})
+    assert asked_about(every, rows).all()
+    nothing = TransferSplit(kind="leave_one_gpu_out", title="x", among={"n": [7]})
+    with pytest.raises(UserError, match=r"studies\.s\.splits\.it"):
+        made(acoustic_spec, study, nothing)
+
+
+def test_a_problem_on_both_sides_is_an_error_of_one_line(acoustic_spec: Spec) -> None:
+    study = {"a": {(64, "float32", 2): True, (100, "float32", 2): True}}
+    with pytest.raises(UserError) as caught:
+        made(acoustic_spec, study, by_sizes({64, 100}, {100}))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "studies.s.splits.it" in message
+    assert "1 problems both train and test, the first is n=100" in message
+    assert "on a" in message
+
+
+@pytest.mark.parametrize(("train", "test", "part"), [({200}, {64}, "train"), ({64}, {200}, "test")])
+def test_a_split_of_unmeasured_problems_names_its_key(
+    acoustic_spec: Spec, train: set[int], test: set[int], part: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        made(acoustic_spec, {"a": {(64, "float32", 2): True}}, by_sizes(train, test))
+    assert caught.value.key == f"studies.s.splits.it.{part}"
+    assert "\n" not in str(caught.value)
+
+
+def test_a_problem_without_its_baseline_is_no_test_problem(acoustic_spec: Spec) -> None:
+    study = {
+        "a": {(64, "float32", 2): False, (100, "float32", 2): True, (100, "float64", 2): False}
+    }
+    fold = made(acoustic_spec, study, by_sizes({64}, {100}))["folds"][ALL]
+    assert keys(fold["train"]) == [("a", 64, "float32", 2)]
+    assert keys(fold["test"]) == [("a", 100, "float32", 2)]
+
+
+def test_failed_and_wrong_rows_make_no_case(acoustic_spec: Spec) -> None:
+    rows = sweep(acoustic_spec, "a", {(64, "float32", 2): True, (100, "float32", 2): True})
+    rows.loc[rows["n"] == 64, "status"] = ["failed", "wrong"]
+    sweeps = {"a": rows}
+    with pytest.raises(UserError, match=r"splits\.it\.train"):
+        make_splits("s", {"it": by_sizes({64}, {100})}, acoustic_spec, sweeps, {"a": profile("a")})
+
+
+def test_transfer_of_one_gpu_is_an_error(acoustic_spec: Spec) -> None:
+    with pytest.raises(UserError) as caught:
+        made(acoustic_spec, {"a": {(64, "float32", 2): True}}, TRANSFER)
+    assert caught.value.key == "studies.s.splits.it"
+    assert "at least 2 GPUs" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cards", "unseen"),
+    [({}, 3), ({"a": "x", "b": "x"}, 1), ({"a": "x", "b": "x", "c": "x"}, 0)],
+)
+def test_only_folds_on_cards_of_their_own_count_as_unseen(
+    acoustic_spec: Spec, cards: dict[str, str], unseen: int
+) -> None:
+    study = {gpu: {(64, "float32", 2): True} for gpu in GPUS}
+    assert made(acoustic_spec, study, TRANSFER, **cards)["folds_on_unseen_cards"] == unseen
+
+
+def test_folds_come_back_from_their_file(acoustic_spec: Spec, tmp_path: Path) -> None:
+    study = {gpu: {(64, "float32", 2): True, (100, "float64", 8): True} for gpu in ("a", "b")}
+    sweeps = {gpu: sweep(acoustic_spec, gpu, measured) for gpu, measured in study.items()}
+    splits: dict[str, Split] = {"sizes": by_sizes({64}, {100}), "gpus": TRANSFER}
+    profiles = {gpu: profile(gpu) for gpu in study}
+    content = make_splits("s", splits, acoustic_spec, sweeps, profiles)
+    write_json(tmp_path / "splits.json", content)
+    folds = read_folds(tmp_path / "splits.json")
+    # JSON objects come back sorted by name.
+    assert {(fold.split, fold.fold) for fold in folds} == {
+        ("sizes", ALL), ("gpus", "a"), ("gpus", "b")
+    }  # fmt: skip
+    assert [fold.fold for fold in read_folds(tmp_path / "splits.json", "sizes")] == [ALL]
+    fold = next(fold for fold in folds if fold.fold == "b")
+    assert {case.key for case in fold.train} == {("a", "float32", 64, 2), ("a", "float64", 100, 8)}
+    assert {case.key for case in fold.test} == {("b", "float32", 64, 2), ("b", "float64", 100, 8)}
+
+
+def test_a_file_whose_fold_tests_what_it_trains_is_refused(tmp_path: Path) -> None:
+    case = {"gpu": "a", "problem": {"n": 64, "dtype": "float32", "order": 2}}
+    folds = {ALL: {"train": [case], "test": [case]}}
+    write_json(tmp_path / "splits.json", {"splits": {"it": {"folds": folds}}})
+    with pytest.raises(UserError, match="both train and test"):
+        read_folds(tmp_path / "splits.json")
+
+
+def test_a_file_of_something_else_is_refused_in_one_line(tmp_path: Path) -> None:
+    write_json(tmp_path / "splits.json", {"other": 1})
+    with pytest.raises(UserError, match="no file of splits") as caught:
+        read_folds(tmp_path / "splits.json")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_case_is_the_same_whatever_the_order_of_its_names() -> None:
+    one = Case("a", {"n": 64, "dtype": "float32", "order": 2})
+    other = Case("a", {"order": 2, "dtype": "float32", "n": 64})
+    assert one.key == other.key
+    with pytest.raises(UserError):
+        check_disjoint(Fold("it", ALL, (one,), (other,)))
+    check_disjoint(Fold("it", ALL, (one,), (Case("b", other.problem),)))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(st.sampled_from(GPUS), problems), max_size=25), st.data())
+def test_rows_are_numbered_and_found_by_their_case(
+    acoustic_spec: Spec, named: list[tuple[str, Any]], data: st.DataObject
+) -> None:
+    rows = pd.DataFrame(
+        [(gpu, *problem) for gpu, problem in named], columns=["gpu", "n", "dtype", "order"]
+    )
+    expected = [(gpu, dtype, n, order) for gpu, (n, dtype, order) in named]
+    codes, found = case_codes(rows, acoustic_spec)
+    assert [found[code] for code in codes] == expected
+    assert found == list(dict.fromkeys(expected))
+    cases = cases_in(rows, acoustic_spec)
+    assert [case.key for case in cases] == found
+    chosen = [case for case in cases if data.draw(st.booleans())]
+    wanted = [key in {case.key for case in chosen} for key in expected]
+    assert among(rows, chosen, acoustic_spec).tolist() == wanted
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.integers(2, 12).flatmap(
+        lambda count: st.lists(st.integers(0, count - 1), max_size=40).flatmap(
+            lambda more: st.permutations([*range(count), *more])
+        )
+    ),
+    st.integers(2, 8),
+    st.integers(0, 1000),
+)
+def test_grouped_folds_part_no_group_and_hold_each_out_once(
+    listed: list[int], folds: int, seed: int
+) -> None:
+    groups = np.array(listed)
+    held_out: list[int] = []
+    sizes = []
+    for train, held in grouped_folds(groups, folds, seed):
+        assert sorted([*train, *held]) == list(range(len(groups)))
+        assert not set(groups[train]) & set(groups[held])
+        held_out += sorted(set(groups[held].tolist()))
+        sizes.append(len(set(groups[held].tolist())))
+    assert sorted(held_out) == list(range(max(listed) + 1))
+    assert len(sizes) == min(folds, max(listed) + 1)
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_grouped_folds_depend_on_the_seed_alone() -> None:
+    groups = np.repeat(np.arange(12), 2)
+
+    def held(seed: int) -> list[list[int]]:
+        return [rows.tolist() for _, rows in grouped_folds(groups, 3, seed)]
+
+    assert held(1) == held(1)
+    assert held(1) != held(2)
+
+
+@pytest.mark.parametrize("groups", [[], [0, 0, 0]])
+def test_grouped_folds_of_one_group_are_refused(groups: list[int]) -> None:
+    with pytest.raises(ValueError, match="at least 2 groups"):
+        list(grouped_folds(np.array(groups, dtype=np.int64), 3, 0))

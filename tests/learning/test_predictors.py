@@ -1,0 +1,201 @@
+"""Predictors of times: what they say, what they learn, and how their errors are counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.evaluate import Truth
+from launchwise.learning.features import Domain
+from launchwise.learning.prediction_errors import BOUND, prediction_errors
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.splits import Case, among
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+from tests.support.report_study import sweep
+from tests.support.samples import profile
+
+GPUS = ("h200.sm16", "h200.sm72")
+TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
+
+
+def cases(sizes: tuple[int, ...]) -> list[Case]:
+    return [Case(gpu, {"n": n, "dtype": "float32", "order": 8}) for gpu in GPUS for n in sizes]
+
+
+@pytest.fixture(scope="module")
+def domain(acoustic_spec: Spec, root: Path) -> Domain:
+    folder = root / "data" / "recorded"
+    return Domain(acoustic_spec, {gpu: read_profile(folder / gpu / "profile.json") for gpu in GPUS})
+
+
+@pytest.fixture(scope="module")
+def recorded(domain: Domain, root: Path) -> pd.DataFrame:
+    """Rows of several problems that were timed more than once."""
+    pieces = []
+    for gpu in GPUS:
+        rows = pd.read_parquet(root / "data" / "recorded" / gpu / "acoustic.parquet")
+        rows = rows[(rows["status"] == "ok") & among(rows, cases(TRAINED + ASKED), domain.spec)]
+        pieces.append(rows[[*domain.spec.key_columns, "time_ms"]])
+    return pd.concat(pieces, ignore_index=True)
+
+
+def of(rows: pd.DataFrame, sizes: tuple[int, ...]) -> pd.DataFrame:
+    return rows[rows["n"].isin(sizes)].reset_index(drop=True)
+
+
+def median_error(predicted: np.ndarray, rows: pd.DataFrame) -> float:
+    return float(np.median(np.abs(predicted / rows["time_ms"] - 1)))
+
+
+def test_a_roofline_is_the_longer_of_two_limits_and_a_launch(acoustic_spec: Spec) -> None:
+    fast, slow = profile("fast"), profile("slow")
+    ceilings = slow.ceilings.model_copy(update={"float32_gflops": 10.0, "float64_gflops": 5.0})
+    gpus = {"fast": fast, "slow": slow.model_copy(update={"ceilings": ceilings})}
+    rows = pd.DataFrame(
+        [
+            {"gpu": gpu, "n": 102, "dtype": dtype, "order": 2, **space.baseline(acoustic_spec)}
+            for gpu in gpus
+            for dtype in ("float32", "float64")
+        ]
+    )
+    bytes_ms = np.array([16, 32, 16, 32]) * 1e6 / 4300e6
+    # The fast one's rate of operations is not known: they take no time.
+    flop_ms = np.array([0, 0, 14e6 / 10e6, 14e6 / 5e6])
+    found = limits_ms(rows, acoustic_spec, gpus)
+    assert found["bytes"] == pytest.approx(bytes_ms)
+    assert found["flop"] == pytest.approx(flop_ms)
+    predicted = recommender_class("roofline")(Domain(acoustic_spec, gpus)).fit(rows).predict(rows)
+    assert predicted == pytest.approx(np.maximum(bytes_ms, flop_ms) + 0.002)
+
+
+def test_what_knows_no_configurations_recommends_the_baseline(domain: Domain) -> None:
+    roofline = recommender_class("roofline")(domain)
+    first = roofline.rank(domain.choices(cases(ASKED))).query("rank == 1")
+    assert domain.is_baseline(first).all()
+
+
+def test_the_cost_model_is_nearer_than_the_roofline_and_the_learnt_one_nearest(
+    domain: Domain, recorded: pd.DataFrame
+) -> None:
+    train, test = of(recorded, TRAINED), of(recorded, ASKED)
+    errors = [
+        median_error(recommender_class(kind)(domain).fit(train).predict(test), test)
+        for kind in ("roofline", "analytical", "learnt")
+    ]
+    assert errors[0] > 0.5
+    assert errors[1] < 0.3
+    assert errors[2] < 0.05
+
+
+def test_what_learns_nothing_says_the_same_whatever_was_measured(
+    domain: Domain, recorded: pd.DataFrame
+) -> None:
+    test = of(recorded, ASKED)
+    doubled = recorded.assign(time_ms=2 * recorded["time_ms"])
+    for kind in ("roofline", "analytical"):
+        predictors = [recommender_class(kind)(domain).fit(rows) for rows in (recorded, doubled)]
+        assert predictors[0].predict(test).tolist() == predictors[1].predict(test).tolist()
+
+
+def test_the_learnt_one_learns_what_the_cost_model_gets_wrong(
+    domain: Domain, recorded: pd.DataFrame
+) -> None:
+    train, test = of(recorded, TRAINED), of(recorded, ASKED)
+    one, two = (
+        recommender_class("learnt")(domain).fit(train.assign(time_ms=factor * train["time_ms"]))
+        for factor in (1, 3)
+    )
+    assert np.median(two.predict(test) / one.predict(test)) == pytest.approx(3, rel=0.01)
+
+
+def test_the_learnt_one_takes_no_first_launch_for_a_time(
+    domain: Domain, recorded: pd.DataFrame
+) -> None:
+    train, test = of(recorded, TRAINED), of(recorded, ASKED)
+    slow = np.arange(len(train)) % 3 == 0
+    planted = train.assign(
+        status=np.where(slow, "slow", "ok"),
+        time_ms=np.where(slow, 5 * train["time_ms"], train["time_ms"]),
+    )
+    right = recommender_class("learnt")(domain).fit(train[~slow].reset_index(drop=True))
+    found = recommender_class("learnt")(domain).fit(planted)
+    assert found.predict(test) == pytest.approx(right.predict(test))
+    with pytest.raises(UserError, match="slow ones alone"):
+        recommender_class("learnt")(domain).fit(planted[slow])
+
+
+# How errors are counted
+
+
+def recommendations(rows: pd.DataFrame, ratio: np.ndarray) -> pd.DataFrame:
+    """Of one model that predicts the measured times by a ratio."""
+    return rows.assign(
+        study="tiny",
+        model="mine",
+        split="sizes",
+        fold="all",
+        rank=rows.groupby(["gpu", "n"]).cumcount() + 1,
+        predicted_ms=ratio * rows["time_ms"],
+    )
+
+
+@pytest.fixture
+def counted(acoustic_spec: Spec) -> tuple[Domain, pd.DataFrame, Truth]:
+    gpus = ("big", "big.sm4")
+    tables = {gpu: sweep(acoustic_spec, gpu) for gpu in gpus}
+    domain = Domain(acoustic_spec, {gpu: profile(gpu) for gpu in gpus})
+    rows = pd.concat(tables.values(), ignore_index=True)
+    rows = rows.loc[rows["status"] == "ok", [*acoustic_spec.key_columns, "time_ms"]]
+    return domain, rows.reset_index(drop=True), Truth(tables, domain)
+
+
+def test_errors_are_those_of_the_rows(counted: tuple[Domain, pd.DataFrame, Truth]) -> None:
+    domain, rows, truth = counted
+    ratio = np.where(rows["gpu"] == "big", 1.2, 0.9)
+    table = recommendations(rows, ratio).drop(columns="time_ms")
+    found = prediction_errors(truth.beside(table), domain)
+    whole = {one["gpu"]: one for one in found if not one["by"]}
+    assert set(whole) == {"all", "big", "big.sm4"}
+    assert whole["big"]["median_percent"] == pytest.approx(20)
+    assert whole["big"]["ratio"] == pytest.approx(1.2)
+    assert whole["big.sm4"]["mape_percent"] == pytest.approx(10)
+    share = (rows["gpu"] == "big").mean()
+    assert whole["all"]["mape_percent"] == pytest.approx(20 * share + 10 * (1 - share))
+    assert whole["all"]["rows"] == len(rows)
+    for one in whole.values():
+        assert one["spearman_within"] == pytest.approx(1)
+    assert whole["big"]["spearman"] == pytest.approx(1)
+
+
+def test_rows_without_a_trusted_time_or_a_prediction_do_not_count(
+    counted: tuple[Domain, pd.DataFrame, Truth],
+) -> None:
+    domain, rows, truth = counted
+    table = recommendations(rows, np.ones(len(rows))).drop(columns="time_ms")
+    beside = truth.beside(table)
+    beside.loc[0, ["status", "predicted_ms"]] = ["slow", 1e9]
+    beside.loc[1, "predicted_ms"] = np.nan
+    found = prediction_errors(beside, domain)
+    assert found[0]["rows"] == len(rows) - 2
+    assert found[0]["p90_percent"] == pytest.approx(0)
+    assert prediction_errors(beside.assign(predicted_ms=np.nan), domain) == []
+
+
+def test_parts_say_where_a_model_fails(domain: Domain, recorded: pd.DataFrame) -> None:
+    slanted = np.where(recorded["variant"] == "omp_tile", 2.0, 1.0)
+    table = recorded.assign(
+        split="sizes", model="mine", status="ok", predicted_ms=slanted * recorded["time_ms"]
+    )
+    found = prediction_errors(table, domain)
+    of_variants = {one["value"]: one for one in found if one["by"] == "variant"}
+    assert of_variants["omp_tile"]["median_percent"] == pytest.approx(100)
+    assert of_variants["block3d"]["median_percent"] == pytest.approx(0)
+    # Those of one value only part nothing.
+    assert {one["by"] for one in found} == {"", "variant", BOUND}

@@ -1,0 +1,156 @@
+"""Cards: which ones are visible, and that no two processes measure on one at once."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.measuring import cards as module
+from launchwise.measuring.cards import Card, cards, free_card, selects, visible
+
+A = Card(0, "GPU-aaaa1111", "NVIDIA A100-SXM4-80GB", "sm_80", "580.0")
+B = Card(1, "GPU-bbbb2222", "NVIDIA H200", "sm_90", "580.0")
+C = Card(2, "GPU-bbbb3333", "NVIDIA H200", "sm_90", "580.0")
+
+
+@pytest.mark.parametrize(
+    ("variable", "found"),
+    [
+        (None, [A, B, C]),
+        ("", []),
+        ("0", [A]),
+        ("2,0", [C, A]),
+        (" 1 , 2 ", [B, C]),
+        ("GPU-aaaa1111", [A]),
+        ("GPU-bbbb3", [C]),
+        ("GPU-bbbb", [B]),
+        ("1,GPU-aaaa", [B, A]),
+        ("1,7,0", [B]),
+        ("-1", []),
+        ("GPU-ffff", []),
+        ("NoDevFiles", []),
+    ],
+)
+def test_visible_cards_are_those_that_the_variable_names(
+    variable: str | None, found: list[Card]
+) -> None:
+    assert visible([A, B, C], variable) == found
+
+
+def test_a_mark_names_a_card_and_does_not_tell_its_uuid() -> None:
+    assert len({A.mark, B.mark, C.mark}) == 3
+    assert all(len(card.mark) == 16 and card.uuid not in card.mark for card in (A, B, C))
+    assert A.mark == Card(9, A.uuid, "x", "sm_75", "1").mark
+
+
+def test_a_card_is_selected_by_architecture_and_part_of_its_name() -> None:
+    assert [card for card in (A, B, C) if selects("sm_90", None)(card)] == [B, C]
+    assert [card for card in (A, B, C) if selects("sm_90a", "H200")(card)] == [B, C]
+    assert [card for card in (A, B, C) if selects("sm_80", "H200")(card)] == []
+
+
+def test_without_a_driver_there_are_no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("this machine has a driver")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert cards() == []
+
+
+@pytest.mark.parametrize(
+    ("present", "said"),
+    [
+        ([], "source is live and needs an H200, but this machine has no GPU"),
+        ([A], "but this machine has NVIDIA A100-SXM4-80GB (sm_80)"),
+    ],
+)
+def test_a_card_that_is_not_there_is_one_line_that_names_the_gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, present: list[Card], said: str
+) -> None:
+    monkeypatch.setattr(module, "cards", lambda: present)
+    context = free_card("h200.sm72", selects("sm_90", None), "an H200", tmp_path)
+    with pytest.raises(UserError) as caught:
+        context.__enter__()
+    assert str(caught.value).startswith("config.yaml: gpus.h200.sm72: ")
+    assert said in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from launchwise.measuring import cards
+listing = [cards.Card(n, f"GPU-{n}", "made up", "sm_90", "1") for n in range(int(sys.argv[1]))]
+cards.cards = lambda: listing
+cards.POLL_S = 0.01
+folder = Path(sys.argv[2])
+for turn in range(int(sys.argv[3])):
+    with cards.free_card("gpu", lambda card: True, "any", folder) as card:
+        begin = time.monotonic()
+        (folder / f"card{card.index}").mkdir()  # Fails when somebody else is on this card.
+        time.sleep(0.02)
+        (folder / f"card{card.index}").rmdir()
+        print(card.index, begin, time.monotonic(), flush=True)
+"""
+
+
+def start(root: Path, folder: Path, present: int, turns: int) -> subprocess.Popen[str]:
+    """A process that takes a card again and again."""
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(present), str(folder), str(turns)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+
+
+def test_no_two_processes_hold_one_card_and_all_cards_are_used(root: Path, tmp_path: Path) -> None:
+    workers = [start(root, tmp_path, present=2, turns=8) for _ in range(4)]
+    spans = []
+    for worker in workers:
+        said, errors = worker.communicate(timeout=60)
+        assert worker.returncode == 0, errors
+        spans += [tuple(map(float, line.split())) for line in said.splitlines()]
+    assert len(spans) == 4 * 8
+    assert {span[0] for span in spans} == {0, 1}
+    for index in (0, 1):
+        mine = sorted(span[1:] for span in spans if span[0] == index)
+        assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(mine))
+
+
+def test_a_card_is_free_again_after_its_holder_is_killed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = WORKER.replace("time.sleep(0.02)", "print('in', flush=True); time.sleep(60)")
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", program, "1", str(tmp_path), "1"]
+    monkeypatch.setattr(module, "cards", lambda: [Card(0, "GPU-0", "made up", "sm_90", "1")])
+    monkeypatch.setattr(module, "POLL_S", 0.01)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "in\n"
+        holder.kill()
+        holder.wait()
+    begin = time.monotonic()
+    with free_card("gpu", lambda card: True, "any", tmp_path) as card:
+        assert card.index == 0
+    assert time.monotonic() - begin < 5
+
+
+def test_a_failure_on_a_card_gives_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "cards", lambda: [A])
+
+    def fail() -> None:
+        with free_card("gpu", selects("sm_80", None), "any", tmp_path):
+            raise RuntimeError
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            fail()

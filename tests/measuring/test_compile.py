@@ -1,0 +1,216 @@
+"""The compile stage: what ptxas says, what nvcc refuses, every variant on every architecture."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.base.imports import ROOT
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.compile import (
+    compile_bundle,
+    deciding_files,
+    fingerprint,
+    nvcc_release,
+    parse_resources,
+)
+from launchwise.workloads import space
+from launchwise.workloads.builds import Build
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import builds_in_order, load_workload
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
+REAL_PROBLEMS: list[dict[str, list[Any]]] = [
+    {"n": [64, 1300], "dtype": ["float32", "float64"], "order": [2, 8, 16]}
+]
+"""At 1300 an array has more than 2^31 elements: its indices are long long."""
+
+SAID = """\
+kernel.cu
+ptxas info    : 0 bytes gmem, 168 bytes cmem[4]
+ptxas info    : Compiling entry function 'block3d_0a1b' for 'sm_90'
+ptxas info    : Function properties for block3d_0a1b
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 40 registers, used 0 barriers, 576 bytes cmem[0]
+ptxas info    : Compile time = 11.384 ms
+ptxas info    : Compiling entry function 'linear_0a1b' for 'sm_90'
+ptxas info    : Function properties for linear_0a1b
+    72 bytes stack frame, 24 bytes spill stores, 36 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 72 bytes cumulative stack size, 4096 bytes smem
+ptxas info    : Function properties for helper
+    8 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads
+"""
+
+needs_nvcc = [
+    pytest.mark.nvcc,
+    pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("pycuda") is None, reason="PyCUDA is not installed (make gpu)"
+    ),
+]
+
+
+def test_registers_spills_and_shared_memory_are_read_kernel_by_kernel() -> None:
+    found = parse_resources(SAID)
+    assert found["block3d_0a1b"] == {"registers": 40, "spill_bytes": 0, "shared_bytes": 0}
+    assert found["linear_0a1b"]["registers"] == 255
+    assert found["linear_0a1b"]["shared_bytes"] == 4096
+    assert set(found) == {"block3d_0a1b", "linear_0a1b"}
+    assert parse_resources("") == {}
+
+
+def test_spills_of_a_function_that_a_kernel_calls_are_added_to_the_kernels_own() -> None:
+    assert parse_resources(SAID)["linear_0a1b"]["spill_bytes"] == 24 + 36 + 4 + 8
+
+
+def test_a_missing_nvcc_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError) as caught:
+        nvcc_release()
+    assert str(caught.value) == "compile: nvcc: is not on the PATH: install the CUDA toolkit"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'Cuda compilation tools, release 12.4, V12.4.131'", "12.4"),
+        ("echo broken >&2; exit 1", "compile: nvcc: does not tell its release: broken"),
+    ],
+)
+def test_the_release_is_what_nvcc_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, said: str
+) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text(f"#!/bin/sh\n{script}\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    if "release" in script:
+        assert nvcc_release() == said
+    else:
+        with pytest.raises(UserError) as caught:
+            nvcc_release()
+        assert str(caught.value) == said
+
+
+def test_the_fingerprint_follows_every_source_and_the_compiler(
+    tmp_path: Path, acoustic_folder: Path
+) -> None:
+    folder = tmp_path / "acoustic"
+    shutil.copytree(acoustic_folder, folder)
+    seen = {fingerprint(folder, "13.0"), fingerprint(folder, "12.4")}
+    for name in ("linear.cu", "stencil.cuh", "workload.py", "spec.yaml"):
+        with open(folder / name, "a") as file:
+            file.write("\n")
+        seen.add(fingerprint(folder, "13.0"))
+    assert len(seen) == 6
+    (folder / "README.md").write_text("changed")
+    assert fingerprint(folder, "13.0") in seen
+
+
+def test_what_a_workload_alone_imports_of_the_library_decides_as_well() -> None:
+    def of_library(workload: str) -> set[str]:
+        found = deciding_files(ROOT / "kernels" / workload)
+        return {path.name for path in found if path.is_relative_to(ROOT / "launchwise")}
+
+    # How streams are driven is half of what is measured; what every sweep stands on is no part.
+    assert {"plan.py", "launches.py", "host.py"} <= of_library("tridiagonal")
+    assert not of_library("tridiagonal") & {"measure.py", "workload.py", "solver.py", "features.py"}
+    assert of_library("acoustic") == set()
+
+
+@pytest.fixture(scope="module")
+def acoustic_builds(acoustic_folder: Path, acoustic_spec: Spec) -> set[Build]:
+    """Every build of a small and of a large problem, all orders and types."""
+    workload = load_workload(acoustic_folder, acoustic_spec)
+    return builds_in_order(workload, space.problems(acoustic_spec, REAL_PROBLEMS))
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+class TestWithNvcc:
+    """One bundle an architecture."""
+
+    pytestmark = needs_nvcc
+
+    def test_every_variant_compiles_and_spills_nothing(
+        self,
+        arch: str,
+        tmp_path: Path,
+        acoustic_folder: Path,
+        acoustic_spec: Spec,
+        acoustic_builds: set[Build],
+    ) -> None:
+        path = tmp_path / "x.cubins"
+        compile_bundle(acoustic_folder, acoustic_spec, acoustic_builds, arch, path, 2)
+        bundle = Bundle(path)
+        assert bundle.arch == arch
+        sources = {variant.source: name for name, variant in acoustic_spec.variants.items()}
+        for build in acoustic_builds:
+            if build.source in sources:
+                kernels = [sources[build.source]]
+            else:
+                kernels = ["fill", "reference", "compare"]
+            for name in kernels:
+                kernel = bundle.kernel(build, name)
+                assert kernel.symbol == build.symbol(name)
+                assert kernel.symbol.encode() in bundle.cubin(kernel.cubin)
+                assert 8 <= kernel.registers <= 255
+                assert kernel.spill_bytes == 0, (name, build)
+                assert kernel.shared_bytes == 0
+
+
+class TestOneArchitecture:
+    """What need not be tried on all of them."""
+
+    pytestmark = needs_nvcc
+
+    def test_two_compilations_give_the_same_bytes(
+        self, tmp_path: Path, acoustic_folder: Path, acoustic_spec: Spec
+    ) -> None:
+        workload = load_workload(acoustic_folder, acoustic_spec)
+        builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
+        for name in "ab":
+            path = tmp_path / name
+            compile_bundle(acoustic_folder, acoustic_spec, builds, "sm_90", path, 2)
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+    @pytest.mark.parametrize(
+        ("file", "old", "new", "said"),
+        [
+            ("linear.cu", "const INDEX plane", "const INDXE plane", '"INDXE" is undefined'),
+            ("stencil.cuh", "#pragma once", '#include "none.cuh"', "none.cuh: No such file"),
+        ],
+    )
+    def test_what_nvcc_refuses_is_shown_in_one_line_and_nothing_is_written(
+        self, tmp_path: Path, acoustic_folder: Path, file: str, old: str, new: str, said: str
+    ) -> None:
+        folder = tmp_path / "acoustic"
+        shutil.copytree(acoustic_folder, folder)
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new, 1))
+        spec = load_spec(folder)
+        problem = {"n": 64, "dtype": "float32", "order": 2}
+        builds = builds_in_order(load_workload(folder, spec), [problem])
+        path = tmp_path / "out" / "x.cubins"
+        with pytest.raises(UserError) as caught:
+            compile_bundle(folder, spec, builds, "sm_90", path, 2)
+        line = str(caught.value)
+        assert line.startswith(f"{folder}: sm_90: nvcc failed: ")
+        assert said in line
+        assert file in line or "none.cuh" in line
+        assert "\n" not in line
+        assert not path.exists()
+
+    def test_an_architecture_that_nvcc_does_not_know_is_one_line(
+        self, tmp_path: Path, acoustic_folder: Path, acoustic_spec: Spec
+    ) -> None:
+        workload = load_workload(acoustic_folder, acoustic_spec)
+        builds = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])
+        with pytest.raises(UserError, match=r"nvcc failed: .*sm_20") as caught:
+            compile_bundle(acoustic_folder, acoustic_spec, builds, "sm_20", tmp_path / "x", 2)
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,314 @@
+"""Explorers: what they propose, held against lists of small spaces; budgets, ends, resuming."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.measuring.explore import RandomDraws, TreeParzen
+from launchwise.workloads import space
+from launchwise.workloads.sampling import Draws, Key
+from launchwise.workloads.space import Configuration
+from launchwise.workloads.spec import Spec
+from tests.support.spaces import LARGE, POWERS, PROBLEM, driven, key, large, made
+
+KINDS: list[Callable[..., RandomDraws]] = [RandomDraws, TreeParzen]
+
+
+@st.composite
+def small_specs(draw: st.DrawFn) -> Spec:
+    """Up to a hundred configurations, constraints over some; the baseline is always allowed."""
+    values: dict[str, Sequence[int | str]] = {
+        "a": draw(st.permutations([1, 2, 4, 8]).map(lambda every: every[:3])),
+        "b": draw(st.sampled_from([[1], [1, 3], [5, 1, 3]])),
+        "mode": draw(st.sampled_from([["x"], ["y", "x"], ["x", "y", "z"]])),
+    }
+    asked = ["a * b <= 8", "a != b", "b <= m", "mode == 'x' or a > 1", "a % b == 0", "a > 100"]
+    variants: dict[str, tuple[Sequence[str], Sequence[str]]] = {"plain": ([], [])}
+    for name in draw(st.sampled_from([[], ["one"], ["one", "two"]])):
+        used = draw(st.sets(st.sampled_from(sorted(values))).map(sorted))
+        own = draw(st.lists(st.sampled_from(asked), max_size=2, unique=True))
+        variants[name] = (draw(st.permutations(used)), own)
+    common = draw(st.lists(st.sampled_from(asked), max_size=1))
+    return made(values, variants, [f"variant == 'plain' or {text}" for text in common])
+
+
+# Every strategy: budgets, feasibility, ends, resuming
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=25)
+@given(spec=small_specs(), budget=st.integers(0, 130), seed=st.integers(0, 2**48))
+def test_proposals_are_feasible_never_twice_within_the_budget_and_cover_a_small_space(
+    kind: Callable[..., RandomDraws], spec: Spec, budget: int, seed: int
+) -> None:
+    every = {key(each) for each in space.configurations(spec, PROBLEM)}
+    found = [each for each, _ in driven(kind(spec, PROBLEM, None, budget, seed))]
+    assert len(found) == min(budget, len(every))
+    assert {key(each) for each in found} <= every
+    assert len({key(each) for each in found}) == len(found)
+    assert all(list(each) == spec.tunable_columns for each in found)
+    assert found[:1] == [space.baseline(spec)][:budget]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=15)
+@given(
+    spec=st.one_of(small_specs(), st.just(large(["a * b <= 256"], ["tiled", "other"]))),
+    seed=st.integers(0, 2**48),
+    killed=st.lists(st.integers(0, 40), max_size=3),
+    guessed=st.integers(0, 3),
+)
+def test_a_sweep_that_was_killed_goes_on_as_if_nothing_had_happened(
+    kind: Callable[..., RandomDraws], spec: Spec, seed: int, killed: list[int], guessed: int
+) -> None:
+    small = len(spec.tunables) < len(LARGE)
+    likely = space.configurations(spec, PROBLEM)[1 : 1 + guessed] if small else []
+    whole = driven(kind(spec, PROBLEM, None, 45, seed, likely))
+    assert whole == driven(kind(spec, PROBLEM, None, 45, seed, likely))
+    for rows in killed:
+        known = whole[:rows]
+        resumed = kind(spec, PROBLEM, None, 45, seed, likely, known)
+        resumed.propose()  # Asked, and killed before it was told.
+        resumed = kind(spec, PROBLEM, None, 45, seed, likely, known)
+        assert known + driven(resumed) == whole
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_process_proposes_the_same(kind: type[RandomDraws], root: Path) -> None:
+    """Python's own hashes of text differ from process to process: nothing may hang on them."""
+    script = (
+        "import json, tests.measuring.test_explore as t\n"
+        "spec = t.large(['a * b <= 256'], ['tiled', 'other'])\n"
+        f"print(json.dumps(t.driven(t.{kind.__name__}(spec, t.PROBLEM, None, 40, 3))))"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": number, "PYTHONPATH": str(root)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for number in ("1", "2")
+    ]
+    assert said[0] == said[1]
+    assert len(json.loads(said[0])) == 40
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_seed_draws_something_else(kind: Callable[..., RandomDraws]) -> None:
+    drawn = [driven(kind(large(), PROBLEM, None, 30, seed)) for seed in (1, 2, 2**32 + 1)]
+    second = [[key(each) for each, _ in told[1:]] for told in drawn]
+    assert not set(second[0]) & set(second[1])
+    assert not set(second[0]) & set(second[2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_asked_twice_it_says_the_same_and_what_it_said_may_be_changed(
+    kind: Callable[..., RandomDraws],
+) -> None:
+    explorer = kind(large(), PROBLEM, None, 30, 1)
+    driven(explorer, most=15)
+    first = explorer.propose()
+    assert first is not None
+    kept = dict(first)
+    first["a"] = -1
+    assert explorer.propose() == kept
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_a_journal_count_against_the_budget_once(kind: Callable[..., RandomDraws]) -> None:
+    known = driven(kind(large(), PROBLEM, None, 12, 1))
+    twice = known + [(each, 1.0) for each, _ in known]
+    assert len(driven(kind(large(), PROBLEM, None, 20, 1, known=twice))) == 8
+    assert kind(large(), PROBLEM, None, 12, 1, known=known).propose() is None
+    assert kind(large(), PROBLEM, None, 5, 1, known=known).propose() is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_baseline_comes_first_then_the_guesses_that_are_allowed(
+    kind: Callable[..., RandomDraws],
+) -> None:
+    spec = large(["a * b <= 256"])
+    tile: Configuration = {**dict.fromkeys(LARGE, 2), "variant": "tiled"}
+    good: list[Configuration] = [{**tile, "a": 64}, {**tile, "b": 64}]
+    bad: list[Configuration] = [
+        {**tile, "a": 128, "b": 128},
+        {**tile, "a": 3},
+        {**tile, "variant": "gone"},
+        {**tile, "variant": "plain"},
+        {"variant": "tiled"},
+    ]
+    guesses = [bad[0], good[0], *bad[1:], space.baseline(spec), good[1], good[0]]
+    found = [each for each, _ in driven(kind(spec, PROBLEM, None, 10, 1, guesses))]
+    assert found[:3] == [space.baseline(spec), *good]
+    assert all(list(each) == spec.tunable_columns for each in found)
+    assert not any(each in found for each in bad)
+    # A journal that already has the first guess.
+    resumed = kind(spec, PROBLEM, None, 10, 1, guesses, [(good[0], 1.0)])
+    assert [each for each, _ in driven(resumed)][:2] == [space.baseline(spec), good[1]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        large(["m > 4"]),
+        large(["a * b * c > 128 * 128 * 128"]),
+        made({"a": POWERS}, {"plain": ([], []), "tiled": (["a"], ["a > 1000"])}),
+        made({"a": POWERS}, {"plain": ([], [])}),
+    ],
+)
+def test_where_constraints_leave_the_baseline_alone_nothing_else_is_proposed(
+    kind: Callable[..., RandomDraws], spec: Spec
+) -> None:
+    found = driven(kind(spec, PROBLEM, None, 50, 1))
+    assert [each for each, _ in found] == [space.baseline(spec)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_the_baseline_is_refused_the_others_are_proposed(
+    kind: Callable[..., RandomDraws],
+) -> None:
+    spec = made({"a": POWERS}, {"plain": ([], []), "tiled": (["a"], [])}, ["variant != 'plain'"])
+    found = [each for each, _ in driven(kind(spec, PROBLEM, None, 50, 1))]
+    assert {each["a"] for each in found} == set(POWERS)
+    assert {each["variant"] for each in found} == {"tiled"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_baseline_with_a_value_that_its_variant_cannot_be_set_to_is_well(
+    kind: Callable[..., RandomDraws],
+) -> None:
+    spec = made({"a": POWERS, "b": [0, 5]}, {"plain": (["a"], [])}, neutral={"a": 0}, b=5)
+    found = [each for each, _ in driven(kind(spec, PROBLEM, None, 50, 1))]
+    assert found[0] == {"variant": "plain", "a": 0, "b": 5}
+    assert {key(each) for each in found[1:]} == {("plain", a, 0) for a in POWERS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_facts_of_the_gpu_count(kind: Callable[..., RandomDraws]) -> None:
+    spec = large(["a * b * c <= gpu_max_threads_per_block"])
+    facts = {"gpu_max_threads_per_block": 64}
+    found = [each for each, _ in driven(kind(spec, PROBLEM, facts, 40, 1))]
+    sizes = [math.prod(int(each[name]) for name in "abc") for each in found]
+    assert max(sizes) <= 64
+    assert len(sizes) == 40
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_needles_in_a_space_that_nobody_could_list_are_all_found(
+    kind: Callable[..., RandomDraws],
+) -> None:
+    """8 ** 30 configurations, eight of them allowed."""
+    names = [f"t{number}" for number in range(30)]
+    chained = [f"{here} == {there}" for here, there in itertools.pairwise(names)]
+    spec = made(dict.fromkeys(names, POWERS), {"plain": ([], []), "tiled": (names, chained)})
+    found = [each for each, _ in driven(kind(spec, PROBLEM, None, 50, 1))]
+    assert sorted(int(each["t0"]) for each in found[1:]) == POWERS
+    assert {each["variant"] for each in found[1:]} == {"tiled"}
+    second = [driven(kind(spec, PROBLEM, None, 2, seed))[1][0]["t0"] for seed in range(6)]
+    assert len(set(second)) > 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_constraint_is_not_asked_where_an_earlier_one_refuses(
+    kind: Callable[..., RandomDraws],
+) -> None:
+    """Division by zero in the second, which the first forbids once ``g`` is known."""
+    rare = ["b == d", "d == e", "e == f"]
+    constraints = ["a != 0 or g == 1", "variant == 'plain' or g != 1", "64 // a == b * c", *rare]
+    values: dict[str, Sequence[int | str]] = {"a": [0, *POWERS], **dict.fromkeys("bcdefg", POWERS)}
+    spec = made(values, {"plain": ([], []), "tiled": (LARGE, constraints)})
+    found = driven(kind(spec, PROBLEM, None, 60, 1))
+    assert len(found) == 60
+    assert all(64 // int(each["a"]) == int(each["b"]) * int(each["c"]) for each, _ in found[1:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_but_failures_stops_nothing(kind: Callable[..., RandomDraws]) -> None:
+    assert len(driven(kind(large(), PROBLEM, None, 40, 1), lambda _: None)) == 40
+
+
+def test_loading_the_module_does_not_load_optuna(root: Path) -> None:
+    """The measuring process starts often, and mostly needs none of it."""
+    script = "import sys, launchwise.measuring.explore; print('optuna' in sys.modules)"
+    command = [sys.executable, "-c", script]
+    found = subprocess.run(command, cwd=root, capture_output=True, check=True)
+    assert found.stdout.strip() == b"False"
+
+
+# Random draws
+
+
+@pytest.mark.parametrize(
+    ("spec", "names", "chances"),
+    [
+        # Few enough to be listed: of all variants.
+        (made({"a": [1, 2], "b": [1, 3, 5]}, {"plain": (["a"], []), "x": (["a", "b"], ["a < b"])}),
+         ["variant", "a", "b"], 5),
+        # Too many: three blocks of sixty-four, and a variant of as many.
+        (large(["a * b <= 2"], ["tiled", "other"]), ["variant", "a", "b"], 6),
+    ],
+)  # fmt: skip
+def test_every_feasible_configuration_is_as_likely_as_any_other(
+    spec: Spec, names: list[str], chances: int
+) -> None:
+    first = space.baseline(spec)
+    drawn = Counter[tuple[Any, ...]]()
+    for seed in range(600):
+        proposed = RandomDraws(spec, PROBLEM, None, 2, seed, known=[(first, 1.0)]).propose()
+        assert proposed is not None
+        drawn[tuple(proposed[name] for name in names)] += 1
+    assert len(drawn) == chances
+    # Chi-squared with 5 degrees of freedom exceeds 26 once in ten thousand.
+    mean = 600 / chances
+    assert sum((count - mean) ** 2 / mean for count in drawn.values()) < 26
+
+
+# Draws by themselves
+
+
+@pytest.mark.parametrize(("variant", "left"), [("plain", 1), ("tiled", 2), ("large", 8)])
+def test_that_nothing_is_left_of_a_variant_is_known_once_it_was_asked_for(
+    variant: str, left: int
+) -> None:
+    same = [f"a == {name}" for name in LARGE]
+    spec = made(
+        dict.fromkeys(LARGE, POWERS),
+        {"plain": ([], []), "tiled": (["a"], ["a < 4"]), "large": (LARGE, same)},
+    )
+    draws, unwanted = Draws(spec, PROBLEM, None, 1), set[Key]()
+    while (found := draws.draw(random.Random(1), unwanted, variant)) is not None:
+        assert found["variant"] == variant
+        assert not draws.ended(variant)
+        unwanted.add(draws.key(found))
+    assert draws.ended(variant)
+    assert len(unwanted) == left
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (made({"a": POWERS}, {"plain": ([], []), "tiled": (["a"], ["a < 64"])}), 7),
+        (large(["a * b <= 256"]), 50),
+        (large([f"{name} == {LARGE[0]}" for name in LARGE[1:]]), 9),
+    ],
+)
+def test_a_sample_holds_different_feasible_configurations(spec: Spec, expected: int) -> None:
+    sampled = Draws(spec, PROBLEM, None, 1).sample(random.Random(1), 50)
+    assert len({key(each) for each in sampled}) == len(sampled) == expected
+    assert all(space.feasible(spec, PROBLEM, each) for each in sampled)

@@ -1,0 +1,316 @@
+"""The journal: nothing measured is lost, doubled or changed, whatever happens to the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.base.errors import UserError
+from launchwise.measuring.journal import Journal, read_journal, read_notes
+
+KEYS = ["gpu", "n"]
+
+
+def row(n: int, **values: Any) -> dict[str, Any]:
+    """A row with text that is not ASCII and numbers that must come back exactly."""
+    return {"gpu": "h200.é", "n": n, "time_ms": 0.1 * n + 1e-9, "times": [n / 3, 1e-300], **values}
+
+
+def fill(path: Path, rows: list[dict[str, Any]], fingerprint: str = "f") -> None:
+    """Write rows into a journal."""
+    with Journal(path, fingerprint, KEYS) as journal:
+        for each in rows:
+            journal.append(each)
+
+
+def test_a_journal_goes_on_where_it_ended(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "1.jsonl"
+    fill(path, [row(1), row(2)])
+    with Journal(path, "f", KEYS) as journal:
+        assert journal.rows == [row(1), row(2)]
+        assert row(2) in journal
+        assert {"gpu": "h200.é", "n": 2, "other": 0} in journal
+        assert row(3) not in journal
+        journal.append(row(3))
+        assert row(3) in journal
+    header, rows = read_journal(path)
+    assert header == {"fingerprint": "f"}
+    assert rows == [row(1), row(2), row(3)]
+
+
+def test_a_row_is_on_disk_before_append_returns(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j", "f", KEYS) as journal:
+        for n in range(1, 70):
+            journal.append(row(n))
+            assert read_journal(tmp_path / "j")[1][-1] == row(n)
+
+
+def test_of_two_rows_with_one_key_the_first_counts(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    fill(path, [row(1), row(1, time_ms=9.0), row(2)])
+    assert read_journal(path)[1] == [row(1), row(2)]
+    fill(tmp_path / "other", [row(2, time_ms=9.0), row(3)])
+    with open(path, "ab") as file:  # Two machines wrote the same shard; somebody put both together.
+        file.write((tmp_path / "other").read_bytes())
+    with Journal(path, "f", KEYS) as journal:
+        assert journal.rows == [row(1), row(2), row(3)]
+    assert read_journal(path)[1] == [row(1), row(2), row(3)]
+
+
+def test_a_line_torn_in_the_middle_costs_that_line_only(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    fill(path, [row(n) for n in range(1, 6)])
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[3] = lines[3][:20]  # Without its newline: the next line is lost with it.
+    path.write_bytes(b"".join(lines))
+    fill(path, [row(3), row(4)])
+    assert [each["n"] for each in read_journal(path)[1]] == [1, 2, 5, 3, 4]
+    assert all(each == row(each["n"]) for each in read_journal(path)[1])
+
+
+def test_what_is_no_row_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    fill(path, [row(1)])
+    with open(path, "ab") as file:
+        file.write(b'[1, 2]\n3\n"text"\n{"n": 4}\n{"fingerprint": "f"}\n\xff\xfe\n\n')
+    fill(tmp_path / "other", [row(2)])
+    with open(path, "ab") as file:
+        file.write((tmp_path / "other").read_bytes())
+    with Journal(path, "f", KEYS) as journal:
+        assert journal.rows == [row(1), row(2)]
+
+
+@pytest.mark.parametrize("old", [b"1.5", b'"time_m', b'"n":2', b'"crc3', b"h20"])
+def test_one_wrong_byte_costs_its_line(tmp_path: Path, old: bytes) -> None:
+    """The last byte of ``old`` changes by one bit: the line still is JSON."""
+    path = tmp_path / "j"
+    fill(path, [row(1), row(2, time_ms=1.5), row(3)])
+    lines = path.read_bytes().splitlines(keepends=True)
+    spot = lines[2].index(old) + len(old) - 1
+    lines[2] = lines[2][:spot] + bytes([lines[2][spot] ^ 1]) + lines[2][spot + 1 :]
+    json.loads(lines[2])
+    path.write_bytes(b"".join(lines))
+    assert read_journal(path)[1] == [row(1), row(3)]
+
+
+def test_a_journal_from_before_there_were_checksums_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    entries = [{"fingerprint": "f"}, row(1), row(2)]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    fill(path, [row(1, time_ms=9.0), row(3)])
+    assert read_journal(path)[1] == [row(1), row(2), row(3)]
+    assert path.read_text().count("crc32") == 4
+
+
+def test_a_journal_of_something_else_is_put_aside_and_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    fill(path, [row(1)], "one")
+    fill(path, [row(2)], "two")
+    fill(path, [row(3)], "one")
+    fill(path, [row(4)], "two")
+    assert read_journal(path) == ({"fingerprint": "two"}, [row(4)])
+    kept = [read_journal(each) for each in sorted(tmp_path.glob("j.one*"))]
+    assert kept == [({"fingerprint": "one"}, [row(1)]), ({"fingerprint": "one"}, [row(3)])]
+    assert read_journal(tmp_path / "j.two") == ({"fingerprint": "two"}, [row(2)])
+
+
+def test_a_journal_without_its_first_line_is_put_aside_and_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    fill(path, [row(1), row(2)])
+    whole = path.read_bytes()
+    path.write_bytes(b"#" + whole[5:])
+    fill(path, [row(3)])
+    assert read_journal(path)[1] == [row(3)]
+    assert (tmp_path / "j.unreadable").read_bytes() == b"#" + whole[5:]
+
+
+def test_a_new_or_empty_journal_puts_nothing_aside(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    path.touch()
+    fill(path, [row(1)])
+    fill(path, [row(2)])
+    assert sorted(os.listdir(tmp_path)) in (["j", "j.lock"], ["j"])
+    assert len(read_journal(path)[1]) == 2
+
+
+ROWS = [row(n) for n in range(8)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_file_cut_at_any_byte_goes_on_to_the_full_set(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("cut") / "j"
+    written = data.draw(st.integers(0, len(ROWS)))
+    fill(path, ROWS[:written])
+    content = path.read_bytes()
+    path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    with Journal(path, "f", KEYS) as journal:
+        assert journal.rows == ROWS[: len(journal.rows)]
+        for each in ROWS:
+            journal.append(each)
+    header, rows = read_journal(path)
+    assert header == {"fingerprint": "f"}
+    assert rows == ROWS
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from launchwise.measuring.journal import Journal
+with Journal(Path(sys.argv[1]), "f", ["gpu", "n"]) as journal:
+    journal.append({"gpu": "g", "n": 1})
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path, root: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the journal open."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "j")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_writer_is_told_who_the_first_is(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    path = tmp_path / "j"
+    with pytest.raises(UserError) as caught:
+        Journal(path, "f", KEYS).__enter__()
+    said = f"{path}: is being written by process {holder.pid} on {socket.gethostname()}"
+    assert str(caught.value) == said
+    assert read_journal(path)[1] == [{"gpu": "g", "n": 1}]
+
+
+def test_a_patient_writer_waits_for_the_first_and_goes_on_from_there(
+    tmp_path: Path, holder: subprocess.Popen[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    found: list[list[dict[str, Any]]] = []
+
+    def write() -> None:
+        with Journal(tmp_path / "j", "f", KEYS, patient=True) as journal:
+            found.append(list(journal.rows))
+
+    waiting = threading.Thread(target=write)
+    with caplog.at_level("WARNING", "launchwise"):
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive()
+        assert found == []
+        holder.kill()
+        waiting.join(20)
+    assert found == [[{"gpu": "g", "n": 1}]]
+    assert f"is being written by process {holder.pid}" in caplog.text
+
+
+def test_a_killed_writer_keeps_nobody_out_and_loses_nothing(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    holder.kill()
+    holder.wait()
+    with Journal(tmp_path / "j", "f", KEYS) as journal:
+        assert journal.rows == [{"gpu": "g", "n": 1}]
+
+
+def test_the_lock_is_free_again_after_a_failure_inside(tmp_path: Path) -> None:
+    def fail() -> None:
+        with Journal(tmp_path / "j", "f", KEYS) as journal:
+            journal.append(row(1))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    fill(tmp_path / "j", [row(2)])
+    assert len(read_journal(tmp_path / "j")[1]) == 2
+    assert not (tmp_path / "j.holder").exists()
+
+
+def test_appending_to_a_closed_journal_is_a_mistake(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", "f", KEYS)
+    with pytest.raises(ValueError, match="not open"):
+        journal.append(row(1))
+
+
+def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(
+    tmp_path: Path,
+) -> None:
+    with Journal(tmp_path / "j", "f", KEYS) as journal:
+        journal.append(row(1))
+        with pytest.raises(ValueError, match="JSON"):
+            journal.append(row(2, time_ms=float("nan")))
+        journal.append(row(3))
+    assert read_journal(tmp_path / "j")[1] == [row(1), row(3)]
+
+
+@pytest.mark.parametrize("place", ["file/j", "file/deeper/j", "folder"])
+def test_a_journal_that_cannot_be_made_is_one_line(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.lock").mkdir()
+    with pytest.raises(UserError, match="cannot be written: "):
+        Journal(tmp_path / place, "f", KEYS).__enter__()
+
+
+def test_a_full_disk_is_one_line_and_costs_no_row(small_disk: Path) -> None:
+    path = small_disk / "j"
+    with pytest.raises(UserError) as caught:
+        fill(path, [row(n) for n in range(10**4)])
+    assert str(caught.value) == f"{path}: cannot be written: No space left on device"
+    rows = read_journal(path)[1]
+    assert rows == [row(n) for n in range(len(rows))]
+    assert len(rows) > 100
+    assert path.read_bytes().endswith(b"}\n")
+    # Not even opening works before there is room, and nothing is lost by trying.
+    with pytest.raises(UserError, match="cannot be written: No space left on device"):
+        Journal(path, "f", KEYS).__enter__()
+    assert read_journal(path)[1] == rows
+    assert sorted(os.listdir(small_disk)) == ["j", "j.lock"]
+
+
+def test_a_later_attempt_replaces_a_row_and_an_equal_one_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path, "one", ["gpu", "n"]) as journal:
+        journal.append({**row(1), "attempt": 1, "time_ms": 1.0})
+        journal.append({**row(2), "attempt": 1, "time_ms": 2.0})
+        journal.append({**row(1), "attempt": 2, "time_ms": 3.0})
+        journal.append({**row(1), "attempt": 2, "time_ms": 4.0})
+        assert [each["time_ms"] for each in journal.rows] == [3.0, 2.0]
+    with Journal(path, "one", ["gpu", "n"]) as journal:
+        assert [each["time_ms"] for each in journal.rows] == [3.0, 2.0]
+    # What is written anew holds each key once.
+    assert [each["time_ms"] for each in read_journal(path)[1]] == [3.0, 2.0]
+
+
+def test_notes_are_kept_apart_from_rows_and_survive(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path, "one", ["gpu", "n"]) as journal:
+        journal.append(row(1))
+        journal.note("control", ratio=1.01)
+        journal.append(row(2))
+    for _ in range(2):
+        with Journal(path, "one", ["gpu", "n"]) as journal:
+            assert journal.notes == [{"note": "control", "ratio": 1.01}]
+            assert len(journal.rows) == 2
+    assert read_notes(path) == [{"note": "control", "ratio": 1.01}]
+    assert read_journal(path)[1] == [row(1), row(2)]

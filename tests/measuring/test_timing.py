@@ -1,0 +1,133 @@
+"""Statistics of repeats, and how many are made."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise.experiment.settings import Repeats
+from launchwise.measuring.timing import (
+    outlier_repeats,
+    relative_error,
+    repeat,
+    repeat_columns,
+    spread_ms,
+)
+
+times = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=50)
+
+
+def test_the_robust_spread_is_a_normal_laws_deviation() -> None:
+    sample = np.random.default_rng(1).normal(100.0, 2.0, 20000).tolist()
+    assert spread_ms(sample) == pytest.approx(2.0, rel=0.03)
+    # The median of a normal sample has a standard error of 1.2533 sigma / sqrt(n).
+    assert relative_error(sample) == pytest.approx(1.2533 * 0.02 / math.sqrt(20000), rel=0.03)
+
+
+@given(times, st.floats(0.1, 10.0))
+def test_relative_figures_do_not_depend_on_the_unit(sample: list[float], factor: float) -> None:
+    scaled = [factor * time for time in sample]
+    assert relative_error(scaled) == pytest.approx(relative_error(sample), abs=1e-9)
+    assert spread_ms(scaled) == pytest.approx(factor * spread_ms(sample), abs=1e-9)
+
+
+def test_one_time_tells_nothing_of_its_error() -> None:
+    assert relative_error([1.0]) == math.inf
+
+
+@given(st.floats(0.5, 2.0), st.integers(7, 40))
+def test_one_disturbed_repeat_is_flagged_and_changes_no_spread(time: float, count: int) -> None:
+    steady = [time * (1 + 0.001 * (number % 5)) for number in range(count)]
+    disturbed = [*steady[:-1], 100 * time]
+    assert outlier_repeats(steady) == 0
+    assert outlier_repeats(disturbed) == 1
+    assert spread_ms(disturbed) < 0.01 * time
+
+
+def test_three_repeats_are_too_few_for_fences() -> None:
+    assert outlier_repeats([1.0, 1.0, 50.0]) == 0
+
+
+def test_columns_of_repeats_say_nothing_where_there_are_too_few() -> None:
+    found = repeat_columns([1.0, 1.02, 1.04, 1.03, 9.0])
+    assert (found["repeats"], found["outlier_repeats"]) == (5, 1)
+    assert found["relative_error"] == relative_error([1.0, 1.02, 1.04, 1.03, 9.0])
+    one = repeat_columns([1.0])
+    assert one["repeats"] == 1
+    assert math.isnan(one["spread_ms"])
+    assert math.isnan(one["relative_error"])
+    assert repeat_columns([])["repeats"] == 0
+
+
+class Stopwatch:
+    """Gives planned times and counts how many were asked for."""
+
+    def __init__(self, planned: list[float]) -> None:
+        self.planned = planned
+        self.given = 0
+
+    def __call__(self, count: int) -> list[float]:
+        found = [self.planned[(self.given + one) % len(self.planned)] for one in range(count)]
+        self.given += count
+        return found
+
+
+def test_steady_times_need_the_minimum_only() -> None:
+    watch = Stopwatch([1.0])
+    assert repeat(watch, Repeats(minimum=5, maximum=25), 1.0) == [1.0] * 5
+
+
+def test_unsteady_times_are_repeated_to_the_maximum_and_not_beyond() -> None:
+    watch = Stopwatch([1.0, 2.0, 3.0])
+    assert len(repeat(watch, Repeats(minimum=5, maximum=23, budget_ms=1e9), 1.0)) == 23
+
+
+def test_the_budget_ends_it() -> None:
+    found = repeat(Stopwatch([1.0, 2.0, 3.0]), Repeats(minimum=5, maximum=500, budget_ms=60), 1.0)
+    assert 60 <= sum(found) < 60 + 5 * 3
+
+
+def test_a_launch_as_long_as_the_budget_is_timed_a_few_times() -> None:
+    watch = Stopwatch([100.0, 130.0])
+    assert len(repeat(watch, Repeats(minimum=5, few=3, budget_ms=60), 100.0)) == 3
+
+
+def test_what_is_far_from_the_best_is_known_well_enough_sooner() -> None:
+    limits = Repeats(minimum=5, few=3, near=0.1, precision=0.005, coarse=0.02)
+    assert len(repeat(Stopwatch([1.2]), limits, 1.2, best_ms=1.0)) == 3
+    assert len(repeat(Stopwatch([1.05]), limits, 1.05, best_ms=1.0)) == 5
+    assert len(repeat(Stopwatch([0.9]), limits, 0.9, best_ms=1.0)) == 5
+    # A spread of 1 %: enough for the one, not for the other.
+    wavering = [1.0, 1.01, 0.99, 1.015, 0.985]
+    far = repeat(Stopwatch([2 * time for time in wavering]), limits, 2.0, best_ms=1.0)
+    assert len(far) == 3
+    assert relative_error(far) > limits.precision
+    near = repeat(Stopwatch(wavering), limits, 1.0, best_ms=1.0)
+    assert relative_error(near) <= limits.precision or len(near) == limits.maximum
+
+
+def test_a_far_one_that_wavers_is_repeated_all_the_same() -> None:
+    limits = Repeats(minimum=5, few=3, maximum=30, budget_ms=1e9)
+    assert len(repeat(Stopwatch([2.0, 2.5, 3.0]), limits, 2.0, best_ms=1.0)) == 30
+
+
+def test_repeats_that_were_made_already_count() -> None:
+    watch = Stopwatch([1.0])
+    assert repeat(watch, Repeats(minimum=5), 1.0, begun=[1.0, 1.0, 1.0]) == [1.0] * 5
+    assert watch.given == 2
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=9), st.integers(1, 9), st.integers(0, 20))
+def test_repeats_stay_between_minimum_and_maximum(
+    planned: list[float], minimum: int, more: int
+) -> None:
+    limits = Repeats(minimum=minimum, maximum=minimum + more, few=2, budget_ms=50)
+    found = repeat(Stopwatch(planned), limits, statistics.median(planned))
+    assert min(2, minimum) <= len(found) <= minimum + more
+    enough = relative_error(found) <= limits.precision
+    assert enough or len(found) == limits.maximum or sum(found) >= limits.budget_ms

@@ -1,0 +1,37 @@
+"""The GPUs' part of the page: attributes, and what micro-benchmarks measured."""
+
+from __future__ import annotations
+
+from launchwise.gpus.profile import Ceilings, GpuProfile
+from launchwise.report import gpus
+from launchwise.report.blocks import Fold, Table
+from tests.support.samples import profile
+
+FIRST = {"copy_bandwidth_gbs": 1000.0, "launch_overhead_us": 5.0}
+
+
+def folds(**profiles: GpuProfile) -> list[Fold]:
+    return [block for block in gpus.section(profiles).blocks if isinstance(block, Fold)]
+
+
+def test_micro_benchmarks_stand_beside_each_other_in_units_to_read() -> None:
+    measured = Ceilings(**FIRST, float32_gflops=62_843.15, l2_latency_ns=142.0)
+    (fold,) = folds(new=profile(ceilings=measured), old=profile(ceilings=Ceilings(**FIRST)))
+    (shown,) = fold.blocks
+    assert isinstance(shown, Table)
+    assert [column.title for column in shown.columns] == ["what", "of", "new", "old"]
+    rows = {row[0].text: [cell.text for cell in row[2:]] for row in (r.cells for r in shown.rows)}
+    assert rows == {
+        "copy bandwidth (GB/s)": ["1000", "1000"],
+        "launch overhead (µs)": ["5.000", "5.000"],
+        "float32 (TFLOP/s)": ["62.84", "–"],
+        "l2 latency (ns)": ["142.0", "–"],
+    }
+
+
+def test_profiles_from_before_micro_benchmarks_have_no_such_table() -> None:
+    assert folds(old=profile(ceilings=Ceilings(**FIRST))) == []
+
+
+def test_every_ceiling_has_a_unit() -> None:
+    assert {name.rpartition("_")[2] for name in Ceilings.model_fields} == gpus.UNITS.keys()

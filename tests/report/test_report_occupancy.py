@@ -1,0 +1,88 @@
+"""The section on occupancy, against values set by hand (see tests/support/report_study.py)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from launchwise.report.blocks import Bullets, Figure
+from launchwise.report.occupancy import occupancy, outermost
+from launchwise.report.page import render
+from launchwise.report.study import StudyData
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import counters_schema
+from tests.support.report_study import configurations, settings, study
+
+
+def counters(made: StudyData) -> pd.DataFrame:
+    """Two sizes of NARROW (bx = 32) and WIDE (64); each run has a large launch and a small one."""
+    rows: list[dict[str, Any]] = []
+    for n, achieved in ((102, 0.2), (202, 0.4)):
+        for configuration, more in zip(configurations(made.spec)[1:], (0.0, 0.2), strict=True):
+            run = {"gpu": "big", "n": n, "dtype": "float32", "order": 2, **configuration}
+            for position, (kernel, blocks) in enumerate(
+                [("step", 10 * n), ("step", 4), ("finish", 1)]
+            ):
+                share = achieved + more if blocks > 4 else 0.01
+                rows.append(
+                    {
+                        **run,
+                        **{"position": position, "launches": 3, "kernel": kernel},
+                        **{"grid_blocks": blocks, "block_threads": 128, "occupancy": 0.75},
+                        **{"achieved_occupancy": share, "dram_throughput": 0.5},
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def counted() -> StudyData:
+    """The study with counters of one of its GPUs."""
+    made = study()
+    return dataclasses.replace(
+        made, settings=settings(counters=["bx"]), counters={"big": counters(made)}
+    )
+
+
+def test_the_largest_launch_of_a_kernel_counts() -> None:
+    made = counted()
+    found = outermost(made.counters["big"], made.spec.key_columns)
+    assert set(found["kernel"]) == {"step"}
+    assert sorted(found["achieved_occupancy"]) == pytest.approx([0.2, 0.4, 0.4, 0.6])
+
+
+def test_every_value_has_its_worth_and_its_lines() -> None:
+    section = occupancy(counted())
+    assert section is not None
+    bullets = next(block for block in section.blocks if isinstance(block, Bullets))
+    texts = {name: text for name, text in bullets.items}
+    # Narrow shapes take 1 of 1 and 5 of 4 ms, wide ones 1.6 of 1 and 4 of 4.
+    assert "11.8 % slower" in texts["big, bx = 32:"]
+    assert "step 30 % of 75 %" in texts["big, bx = 32:"]
+    assert "26.5 % slower" in texts["big, bx = 64:"]
+    figure = next(block for block in section.blocks if isinstance(block, Figure))
+    (panel,) = figure.panels
+    lines = {trace["name"]: trace["y"] for trace in panel.data}
+    assert lines["bx = 32, achieved"] == [20, 40]
+    assert lines["bx = 64, achieved"] == [40, 60]
+    assert lines["bx = 64, theoretical"] == [75, 75]
+    assert [key.label for key in figure.keys] == ["bx = 32", "bx = 64"]
+    assert "nan" not in render("x", "x", [section], figures=False).lower()
+
+
+def test_where_nobody_read_counters_there_is_no_section() -> None:
+    assert occupancy(study()) is None
+    assert occupancy(dataclasses.replace(counted(), settings=settings())) is None
+
+
+def test_the_table_keeps_to_its_schema(tmp_path: Any) -> None:
+    made = counted()
+    schema = counters_schema(made.spec)
+    path = tmp_path / "tiny.counters.parquet"
+    write_table(path, made.counters["big"], schema)
+    assert len(read_table(path, schema)) == 12
+    wrong = made.counters["big"].assign(occupancy=75.0)
+    with pytest.raises(Exception, match="occupancy"):
+        write_table(path, wrong, schema)

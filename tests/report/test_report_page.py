@@ -1,0 +1,273 @@
+"""The page: complete, valid, self-contained, the same twice, and standing up to gaps."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.report import acoustic, assemble, wording
+from launchwise.report.blocks import Column, Section, Table
+from launchwise.report.overview import Run
+from launchwise.report.page import embedded, render
+from launchwise.report.published import read_published
+from launchwise.report.study import StudyData
+from launchwise.workloads.space import baseline
+from launchwise.workloads.spec import load_spec
+from tests.support.report_study import KERNEL, study
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = {name: ROOT / f"data/published/acoustic_tile_{name}.csv" for name in acoustic.FILES}
+RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
+
+
+class Outline(HTMLParser):
+    """Ids, links, headings and what a page would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.headers = 0
+        self.headers_with_scope = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if given.get("id"):
+            self.ids.append(str(given["id"]))
+        if tag == "a":
+            self.links.append(str(given.get("href")))
+        if tag in ("script", "img", "iframe", "source") and given.get("src"):
+            self.loads.append(str(given["src"]))
+        if tag == "link":
+            self.loads.append(str(given.get("href")))
+        if tag == "th":
+            self.headers += 1
+            self.headers_with_scope += given.get("scope") in ("col", "row", "colgroup")
+
+
+def page_of(*studies: StudyData, published: dict[str, Path] | None = None) -> str:
+    given = {one.name: published or {} for one in studies}
+    return assemble.report(list(studies), given, RUN)[0]
+
+
+def outline(page: str) -> Outline:
+    # plotly.js holds markup inside its own texts: leave the scripts out.
+    found = Outline()
+    found.feed(re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
+    return found
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return page_of(study(), published=PUBLISHED)
+
+
+def test_page_loads_nothing_and_links_only_into_itself(page: str) -> None:
+    found = outline(page)
+    assert found.loads == ["data:,"]
+    assert all(link.startswith("#") for link in found.links)
+    assert {link[1:] for link in found.links} <= set(found.ids)
+    assert not re.search(r"<script[^>]+src=", page)
+    assert "@import" not in page.split("</style>")[0]
+
+
+def test_two_sections_with_one_id_are_no_page() -> None:
+    twins = [Section("one", "x", []), Section("two", "x", [], [Section("one", "x", [])])]
+    with pytest.raises(ValueError, match="sections share an id: one"):
+        render("x", "x", twins)
+
+
+def test_ids_are_unique_and_headers_have_a_scope(page: str) -> None:
+    found = outline(page)
+    assert len(found.ids) == len(set(found.ids))
+    assert found.headers == found.headers_with_scope > 50
+
+
+def test_page_is_the_same_twice() -> None:
+    assert page_of(study()) == page_of(study())
+
+
+def test_page_does_not_depend_on_the_order_of_rows(page: str) -> None:
+    shuffled = study()
+    shuffled.evaluation = shuffled.evaluation.sample(frac=1, random_state=1)
+    shuffled.sweeps = {
+        gpu: sweep.sample(frac=1, random_state=2) for gpu, sweep in shuffled.sweeps.items()
+    }
+    assert page_of(shuffled, published=PUBLISHED) == page
+
+
+def test_every_panel_is_valid_plotly_and_has_its_element(page: str) -> None:
+    text = page.split('<script type="application/json" id="page-data">')[1].split("</script>")[0]
+    data = json.loads(text)
+    panels = {name: value for name, value in data.items() if name.startswith("plot-")}
+    assert len(panels) > 8
+    for name, panel in panels.items():
+        go.Figure(data=panel["data"], layout=panel["layout"])
+        assert panel["data"], name
+        assert f'id="{name}"' in page
+
+
+def test_numbers_reach_the_page(page: str) -> None:
+    assert "block3d 32×4×1 for everything reaches 89 % of the best speed" in page
+    assert "missed" in page
+    assert "Using big&#39;s best configurations on big.sm4 loses 58.1 % on average" in page
+    assert "one model of card" in page
+    assert "bbbbbbbbbbbb" in page
+
+
+def test_page_without_figures_is_small_and_has_every_table(page: str) -> None:
+    small = assemble.report([study()], {"tiny": PUBLISHED}, RUN)[1]
+    assert len(small) < 200_000 < len(page)
+    assert "Plotly.newPlot" in small
+    assert "<figure" not in small
+    assert small.count("<table") == page.split("<script")[0].count("<table")
+
+
+def test_embedded_data_cannot_end_its_script() -> None:
+    assert "</script>" not in embedded({"a": "</script><b>"})
+    assert json.loads(embedded({"a": "</script>"})) == {"a": "</script>"}
+
+
+def test_names_are_escaped() -> None:
+    strange = study()
+    strange.settings = strange.settings.model_copy(update={"question": "<b>Which?</b>"})
+    assert "&lt;b&gt;Which?" in page_of(strange)
+
+
+def test_one_gpu_has_no_transfer_section() -> None:
+    alone = page_of(study(("big",)))
+    assert 'id="tiny-transfer"' not in alone
+    assert "Fastest GPU" not in alone
+
+
+def test_study_without_models_published_tables_or_predictions() -> None:
+    bare = study()
+    bare.evaluation = bare.evaluation[bare.evaluation["role"] != "model"]
+    bare.predictions = bare.predictions.iloc[:0]
+    bare.models = {}
+    bare.facts = {**bare.facts, "predictions": []}
+    for part in bare.facts["splits"]["sizes"].values():
+        part["models"] = {"untuned": part["models"]["untuned"]}
+    found = page_of(bare)
+    assert "No model was evaluated on big." in found
+    assert 'id="tiny-predicted"' not in found
+    assert 'id="tiny-paper"' not in found
+
+
+def test_study_without_any_evaluation_or_training_row() -> None:
+    bare = study()
+    bare.evaluation, bare.training = bare.evaluation.iloc[:0], bare.training.iloc[:0]
+    bare.removed, bare.predictions = bare.removed.iloc[:0], bare.predictions.iloc[:0]
+    bare.facts = {}
+    assert "nothing was removed" in page_of(bare)
+
+
+def test_missing_values_are_dashes_not_nan() -> None:
+    holes = study()
+    columns = ["spearman", "absolute_percentage_error", "improved_runs", "improvement"]
+    holes.evaluation[columns] = np.nan
+    for sweep in holes.sweeps.values():
+        sweep["relative_error"] = np.nan
+    visible = re.sub(r"<script.*?</script>", "", page_of(holes), flags=re.DOTALL)
+    assert not re.search(r"\bnan\b", visible, flags=re.IGNORECASE)
+
+
+def test_gpu_with_a_single_problem() -> None:
+    few = study()
+    sweep = few.sweeps["big.sm4"]
+    few.sweeps = {**few.sweeps, "big.sm4": sweep[sweep["n"] == 102]}
+    found = page_of(few)
+    assert "on 1 of the 1 problem that all of them measured" in found
+    assert 'id="tiny-transfer"' in found
+
+
+def test_gpu_whose_baseline_failed() -> None:
+    broken = study()
+    sweep = broken.sweeps["big"]
+    linear = sweep["variant"] == "linear"
+    sweep.loc[linear, "status"], sweep.loc[linear, "time_ms"] = "failed", np.nan
+    found = page_of(broken)
+    # No baseline, no gain: the best configuration is still named, its speed-up is a dash.
+    assert "– × baseline, 89 % of best" in found
+
+
+def test_several_studies_share_one_page() -> None:
+    found = outline(page_of(study(name="one"), study(name="two")))
+    assert len(found.ids) == len(set(found.ids))
+    assert {"one-answer", "two-answer", "study-one", "study-two"} <= set(found.ids)
+
+
+def test_acoustic_study_has_the_paper_beside_it() -> None:
+    found = page_of(study(name="acoustic_tile"), published=PUBLISHED)
+    assert 'id="acoustic_tile-paper"' in found
+    assert "hardly adds up: coefficient 0.78 with 76.9 % improved" in found
+    assert "at least 0.769" in found
+    assert "repeats XGBoost" in found
+    gap = "\u202f"
+    assert f"13{gap}816 - 1{gap}701 = 12{gap}115 runs left, not the 12{gap}117" in found
+
+
+def test_published_results_are_the_papers() -> None:
+    records = read_published(PUBLISHED)["results"]
+    values = {(one["gpu"], one["model"]): one for one in records}
+    assert len(values) == 12
+    assert values["rtx2080super", "tree"]["improvement_coefficient"] == "1.17"
+    assert values["v100", "knn"]["improved_percent"] == "76.90"
+    assert {one["runs"] for one in records if one["gpu"] == "v100"} == {"342"}
+
+
+def test_published_table_without_a_source_is_refused(tmp_path: Path) -> None:
+    bad = tmp_path / "results.csv"
+    bad.write_text("gpu,model\nv100,knn\n")
+    with pytest.raises(UserError, match="source"):
+        read_published({"results": bad})
+    with pytest.raises(UserError, match="cannot be read"):
+        read_published({"results": tmp_path / "none.csv"})
+
+
+def test_summaries_hold_every_model_and_gpu() -> None:
+    tiny = study()
+    models = assemble.model_summary(tiny)
+    assert set(models["model"]) == {"oracle", "untuned", "knn", "tree"}
+    chosen = assemble.configuration_summary(tiny)
+    assert list(chosen["gpu"]) == ["big", "big.sm4"]
+    assert isinstance(chosen, pd.DataFrame)
+
+
+def test_grouped_headings_span_their_columns() -> None:
+    columns = [Column("a"), Column("b", group="g"), Column("c", group="g"), Column("d")]
+    assert Table("t", columns, []).groups == [("", 1), ("g", 2), ("", 1)]
+    assert Table("t", [Column("a")], []).groups == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (float("nan"), "–"), (0, "0"), (1234.5, "1230"), (0.012345, "0.0123")],
+)
+def test_numbers_are_rounded_to_significant_digits(value: float | None, text: str) -> None:
+    assert wording.number(value) == text
+
+
+def test_configuration_names_are_short() -> None:
+    spec = study().spec
+    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+    block = {"variant": "block3d", **neutral, "bx": 64, "by": 4}
+    assert wording.configuration(block, spec) == "block3d 64×4×1"
+    assert wording.configuration({**block, "row_padding": 1}, spec) == "block3d 64×4×1 +row_padding"
+    assert wording.configuration({"variant": "linear", **neutral}, spec) == "linear"
+    many = load_spec(KERNEL.parent / "tridiagonal")
+    named = {**baseline(many), "m": 16, "threads": 64, "stage2": "device"}
+    said = "strided m=16 threads=64 stage2=device"
+    assert wording.configuration(named, many) == said
+    form, meaning = wording.configuration_key(many)[0]
+    assert form == "strided"
+    assert "what is not named: m=10, threads=256, m1=0" in meaning

@@ -1,0 +1,128 @@
+"""The sections on predicted times, against values set by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from launchwise.experiment.settings import ModelEntry
+from launchwise.report.blocks import Block, Figure, Fold, Section, Table, Text
+from launchwise.report.predictions import overall, predictions
+from launchwise.report.study import StudyData
+from tests.support.report_study import study
+
+ENTRIES = {
+    "knn": ModelEntry(kind="knn", title="kNN"),
+    "roofline": ModelEntry(kind="roofline", title="the roofline"),
+    "analytical": ModelEntry(kind="analytical", title="the cost model"),
+    "learnt": ModelEntry(kind="learnt", title="the trees"),
+}
+
+
+THOUSAND = "1\u202f200"
+"""As the report writes 1200."""
+
+
+def entry(model: str, median: float, **more: Any) -> dict[str, Any]:
+    named = {"split": "sizes", "model": model, "gpu": "all", "by": "", "value": ""}
+    figures = {
+        "rows": 1200,
+        "median_percent": median,
+        "mape_percent": 2 * median,
+        "p90_percent": 4 * median,
+        "ratio": 0.5,
+        "spearman": 0.9,
+        "spearman_within": None,
+    }
+    return {**named, **figures, **more}
+
+
+def predicting() -> StudyData:
+    """A study of four models; GPUs one by one of one of them, and one part of two."""
+    found = [
+        entry("knn", 6.5),
+        entry("roofline", 70.0),
+        entry("analytical", 20.0),
+        entry("learnt", 3.3),
+        entry("learnt", 2.0, gpu="big"),
+        entry("learnt", 4.0, gpu="big.sm4"),
+        entry("analytical", 33.0, by="variant", value="linear", ratio=1.4),
+        entry("learnt", 1.5, by="variant", value="linear"),
+        entry("learnt", 9.0, by="bound by", value="l2"),
+        entry("learnt", 5.0, split="other"),
+    ]
+    made = study()
+    return dataclasses.replace(made, entries=ENTRIES, facts={**made.facts, "predictions": found})
+
+
+def every(blocks: Any) -> list[Block]:
+    """Blocks, those in folds among them."""
+    found: list[Block] = []
+    for block in blocks:
+        found += [block, *(every(block.blocks) if isinstance(block, Fold) else [])]
+    return found
+
+
+def tables_in(section: Section | None) -> list[Table]:
+    assert section is not None
+    return [block for block in every(section.blocks) if isinstance(block, Table)]
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row.cells] for row in table.rows]
+
+
+def test_models_stand_by_their_median_error() -> None:
+    table = tables_in(predictions(predicting()))[0]
+    rows = texts(table)
+    assert [row[0] for row in rows] == ["the trees", "kNN", "the cost model", "the roofline"]
+    assert rows[0][1:] == [THOUSAND, "3.3", "6.6", "13.2", "0.50", "0.900", "–"]
+
+
+def test_the_lead_names_the_best_and_those_that_measure_nothing() -> None:
+    section = predictions(predicting())
+    assert section is not None
+    lead = next(block.text for block in section.blocks if isinstance(block, Text))
+    assert lead.startswith("The trees predicts")
+    assert "median error of 3.3 % (mean 6.6 %)" in lead
+    assert "the cost model 20.0 % and the roofline 70.0 %" in lead
+
+
+def test_gpus_and_other_splits_have_tables_of_their_own() -> None:
+    captions = [table.caption for table in tables_in(predictions(predicting()))]
+    assert any(caption.endswith("all sizes, big") for caption in captions)
+    assert any("“other”" in caption for caption in captions)
+
+
+def test_parts_show_predictors_beside_each_other() -> None:
+    table = tables_in(predictions(predicting()))[-1]
+    assert texts(table) == [
+        ["variant=linear", THOUSAND, "–", "–", "33.0", "1.40", "1.5", "0.50"],
+        ["bound by l2", THOUSAND, "–", "–", "–", "–", "9.0", "0.50"],
+    ]
+
+
+def test_all_studies_stand_in_one_table_without_those_that_only_choose() -> None:
+    rows = texts(tables_in(overall([predicting(), predicting()]))[0])
+    assert [row[2] for row in rows] == 2 * ["the roofline", "the cost model", "the trees"]
+    assert rows[0][:3] == ["tiny", "sizes", "the roofline"]
+
+
+def test_nothing_is_said_where_nothing_is_predicted() -> None:
+    made = study()
+    bare = dataclasses.replace(made, facts={**made.facts, "predictions": []})
+    assert predictions(bare) is None
+    assert overall([bare]) is None
+    # Models that only choose are in the study's own section and not beside the predictors.
+    assert predictions(made) is not None
+    assert overall([made]) is None
+
+
+def test_points_are_drawn_beside_their_error() -> None:
+    section = predictions(study())
+    assert section is not None
+    figure = next(block for block in section.blocks if isinstance(block, Figure))
+    assert [panel.title for panel in figure.panels] == [
+        "kNN: median 10.0 %",
+        "regression tree: median 10.0 %",
+    ]

@@ -1,0 +1,318 @@
+"""Tables: what is written comes back, and whatever does not fit is one line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import pytest
+from samples import measurements
+
+from launchwise.base.errors import UserError
+from launchwise.tables import files as tables
+from launchwise.tables import schemas
+from launchwise.workloads.spec import Spec
+
+Table = pd.DataFrame
+Break = Callable[[Table], Table]
+ONE: list[dict[str, list[Any]]] = [{"n": [100], "dtype": ["float64"], "order": [8]}]
+
+
+@pytest.fixture(scope="module")
+def sweep(acoustic_spec: Spec) -> Table:
+    """A small valid sweep; its last row failed."""
+    table = measurements(acoustic_spec, ONE).iloc[:12].reset_index(drop=True)
+    last = len(table) - 1
+    failed = {"status": "failed", "reason": "died", "repeats": 0, "times_ms": np.empty(0)}
+    unknown = ("time_ms", "first_ms", "relative_error", "max_error", "tolerance")
+    return assign(last, **failed, **dict.fromkeys(unknown, np.nan))(table)
+
+
+def keyed(spec: Spec, count: int = 4) -> Table:
+    """Key columns of some rows, with the columns that every later table begins with."""
+    table = measurements(spec, ONE).iloc[:count][spec.key_columns].reset_index(drop=True)
+    return table.assign(
+        study="s", model="m", split="a", fold="b", scope="problem", role="model", status="ok"
+    )
+
+
+def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:
+    """For each builder of a schema, a valid table of its kind."""
+    table = keyed(spec)
+    steps = np.arange(1.0, len(table) + 1)
+    times = {
+        **dict.fromkeys(("time_ms", "baseline_ms", "best_ms", "predicted_ms"), steps),
+        **dict.fromkeys(("lower_ms", "upper_ms", "improvement", "fraction"), steps),
+        **dict.fromkeys(("improved_runs", "spearman", "absolute_percentage_error"), steps),
+    }
+    whole = table.assign(**times)
+    unknown = whole.assign(time_ms=np.nan, predicted_ms=np.nan, spearman=np.nan)
+    return {
+        "measurements": (schemas.measurement_schema(spec), measurements(spec, ONE)),
+        "removed": (schemas.removed_schema(spec), whole),
+        "training": (schemas.training_schema(spec), whole.assign(registers=32, spill_bytes=0)),
+        "recommendations": (
+            schemas.recommendation_schema(spec),
+            unknown.assign(rank=np.arange(1, len(table) + 1)),
+        ),
+        "evaluation": (schemas.evaluation_schema(spec), unknown.iloc[:1]),
+    }
+
+
+KINDS = ["measurements", "removed", "training", "recommendations", "evaluation"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_comes_back_with_its_provenance(
+    tmp_path: Path, acoustic_spec: Spec, kind: str
+) -> None:
+    assert list(every_table(acoustic_spec)) == KINDS
+    schema, table = every_table(acoustic_spec)[kind]
+    path = tmp_path / "x.parquet"
+    facts = {"commit": "abc", "seeds": [1, 2], "nested": {"a": None}}
+    tables.write_table(path, table, schema, facts)
+    found = tables.read_table(path, schema)
+    assert tables.read_facts(path) == facts
+    assert list(found.columns) == list(schema.columns)
+    pd.testing.assert_frame_equal(
+        found, table[list(schema.columns)].reset_index(drop=True), check_dtype=False, rtol=0, atol=0
+    )
+    assert os.listdir(tmp_path) == ["x.parquet"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_table_comes_back_empty(tmp_path: Path, acoustic_spec: Spec, kind: str) -> None:
+    schema, table = every_table(acoustic_spec)[kind]
+    tables.write_table(tmp_path / "x.parquet", table.iloc[:0], schema)
+    assert len(tables.read_table(tmp_path / "x.parquet", schema)) == 0
+
+
+def test_the_same_table_is_the_same_bytes(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table
+) -> None:
+    for name in "ab":
+        schema = schemas.measurement_schema(acoustic_spec)
+        tables.write_table(tmp_path / name, sweep, schema, {"x": 1})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def assign(row: int = 3, **values: Any) -> Break:
+    """A change of one row."""
+
+    def change(table: Table) -> Table:
+        table = table.copy()
+        for column, value in values.items():
+            cells = list(table[column])
+            cells[row] = value
+            table[column] = cells
+        return table
+
+    return change
+
+
+def retyped(column: str, kind: Any) -> Break:
+    """A change of a column's type."""
+    return lambda table: table.assign(**{column: table[column].astype(kind)})
+
+
+BAD: dict[str, tuple[Break, str]] = {
+    "missing column": (lambda table: table.drop(columns="status"), "status: is missing"),
+    "seconds": (
+        lambda table: table.rename(columns={"time_ms": "time_s"}),
+        "time_ms: is missing; time_s is not in ms",
+    ),
+    "microseconds": (
+        lambda table: table.rename(columns={"time_ms": "time_us"}),
+        "time_ms: is missing; time_us is not in ms",
+    ),
+    "unknown column": (
+        lambda table: table.assign(colour="red"),
+        "colour: unknown column 'colour' (allowed: attempt, backend,",
+    ),
+    "duplicated rows": (
+        lambda table: pd.concat([table, table.iloc[:2]], ignore_index=True),
+        "2 duplicated rows (rows with the same gpu, n, dtype, order, variant,",
+    ),
+    "duplicated keys with other times": (
+        lambda table: pd.concat([table, table.iloc[:1].assign(time_ms=9.0)], ignore_index=True),
+        "1 duplicated rows",
+    ),
+    "text for a whole number": (retyped("n", "str"), "n: must be of type int64, not text"),
+    "float for a whole number": (retyped("n", "float64"), "n: must be of type int64, not float64"),
+    "half the precision": (
+        retyped("time_ms", "float32"),
+        "time_ms: must be of type float64, not float32",
+    ),
+    "number for a text": (
+        lambda table: table.assign(gpu=3),
+        "gpu: must be of type text, not int64",
+    ),
+    "one time for a list": (
+        lambda table: table.assign(times_ms=1.0),
+        "times_ms: must be of type object, not float64",
+    ),
+    "no time in an ok row": (
+        assign(time_ms=np.nan),
+        "time_ms: must be given exactly where status is ok, slow or unverified; 1 row is not so, "
+        "the first is row 3 (nan)",
+    ),
+    "a time in a failed row": (
+        assign(status="failed"),
+        "time_ms: must be given exactly where status is ok, slow or unverified; 1 row is not so, "
+        "the first is row 3",
+    ),
+    "negative time": (assign(time_ms=-1.0), "time_ms: must be above 0; 1 row is not so, the"),
+    "no time at all": (assign(time_ms=0.0), "time_ms: must be above 0"),
+    "endless time": (assign(time_ms=np.inf), "time_ms: must be finite"),
+    "NaN among the repeats": (
+        assign(times_ms=np.array([1.0, np.nan, 1.0])),
+        "times_ms: must hold positive, finite numbers; 1 row is not so, the first is row 3",
+    ),
+    "another number of repeats": (
+        assign(repeats=7),
+        "repeats: must be the number of times_ms; 1 row is not so, the first is row 3 (7)",
+    ),
+    "a size out of range": (assign(n=19), "n: must be at least 20; 1 row is not so, the first is"),
+    "a size above range": (assign(n=4096), "n: must be at most 2048"),
+    "an order that is none": (assign(order=4), "order: must be one of [2, 8, 16]; 1 row"),
+    "a tile that is none": (assign(bx=7), "bx: must be one of [1, 8, 16,"),
+    "an unknown variant": (assign(variant="x"), "variant: must be one of ['linear', 'block3d',"),
+    "an unknown status": (assign(status="good"), "status: must be one of ('ok', 'slow',"),
+    "another workload": (assign(workload="x"), "workload: must be 'acoustic'; 1 row is not so"),
+    "no GPU": (assign(gpu=None), "gpu: must not be empty; 1 row is not so, the first is row 3"),
+    "fewer than no registers": (assign(registers=-1), "registers: must be at least 0"),
+}
+NOT_WRITTEN = {"unknown column"}
+"""A stage may have columns beside the schema's: they are left out, and so is a twin's hint."""
+
+
+def foreign(path: Path, table: Table, note: dict[str, Any]) -> None:
+    """Write a Parquet file with launchwise's metadata and without its checks."""
+    arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
+    text = json.dumps(note).encode()
+    metadata = {**(arrow.schema.metadata or {}), tables.METADATA_KEY: text}
+    pyarrow.parquet.write_table(arrow.replace_schema_metadata(metadata), path)
+
+
+def note(**changes: Any) -> dict[str, Any]:
+    """Metadata of a sweep."""
+    good = {"kind": "measurements", "version": tables.SCHEMA_VERSION, "units": {}, "facts": {}}
+    return {**good, **changes}
+
+
+def test_a_foreign_file_that_fits_is_read(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table
+) -> None:
+    foreign(tmp_path / "x.parquet", sweep, note())
+    schema = schemas.measurement_schema(acoustic_spec)
+    assert len(tables.read_table(tmp_path / "x.parquet", schema)) == len(sweep)
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_table_is_one_line_at_reading(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table, what: str
+) -> None:
+    change, said = BAD[what]
+    path = tmp_path / "x.parquet"
+    foreign(path, change(sweep), note())
+    with pytest.raises(UserError) as caught:
+        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
+    line = str(caught.value)
+    assert line.startswith(f"{path}: {said}")
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("what", sorted(BAD.keys() - NOT_WRITTEN))
+def test_a_bad_table_is_not_written(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table, what: str
+) -> None:
+    change, said = BAD[what]
+    path = tmp_path / "x.parquet"
+    path.write_text("old")
+    with pytest.raises(UserError) as caught:
+        tables.write_table(path, change(sweep), schemas.measurement_schema(acoustic_spec))
+    assert str(caught.value).startswith(f"{path}: {said.split(';')[0]}")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["x.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        (note(units={"time_ms": "us"}), "time_ms: is in us, must be in ms"),
+        (note(units={"spill_bytes": "kB"}), "spill_bytes: is in kB, must be in B"),
+        (note(kind="training"), "holds training, not measurements"),
+        (note(version=99), f"has schema version 99, not {tables.SCHEMA_VERSION}"),
+        ({}, "its metadata was not written by launchwise"),
+        ([], "its metadata was not written by launchwise"),
+    ],
+)
+def test_a_file_that_says_another_thing_of_itself_is_refused(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table, metadata: Any, said: str
+) -> None:
+    path = tmp_path / "x.parquet"
+    foreign(path, sweep, metadata)
+    with pytest.raises(UserError) as caught:
+        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
+    assert str(caught.value) == f"{path}: {said}"
+
+
+def test_a_parquet_file_of_somebody_else_is_refused(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table
+) -> None:
+    path = tmp_path / "x.parquet"
+    sweep.to_parquet(path)
+    with pytest.raises(UserError, match="was not written by launchwise: its metadata is missing"):
+        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
+
+
+def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, acoustic_spec: Spec, sweep: Table) -> None:
+    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
+    tables.write_table(path, sweep, schema)
+    content = path.read_bytes()
+    for length in {0, 3, 4, 11, *range(12, len(content), 997), len(content) - 1}:
+        path.write_bytes(content[:length])
+        with pytest.raises(UserError, match="truncated") as caught:
+            tables.read_table(path, schema)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_file_damaged_in_the_middle_is_no_traceback(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table
+) -> None:
+    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
+    tables.write_table(path, sweep, schema)
+    content = path.read_bytes()
+    refused = []
+    for start in range(4, len(content) - 64, 499):
+        path.write_bytes(content[:start] + bytes(60) + content[start + 60 :])
+        try:
+            tables.read_table(path, schema)
+        except UserError as error:
+            refused.append(str(error))
+    assert refused
+    assert not any("\n" in line for line in refused)
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, acoustic_spec: Spec) -> None:
+    with pytest.raises(UserError, match=r"x\.parquet: is missing"):
+        tables.read_table(tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec))
+    (tmp_path / "text").write_text("gpu,n\n")
+    with pytest.raises(UserError, match="is no whole Parquet file"):
+        tables.read_table(tmp_path / "text", schemas.measurement_schema(acoustic_spec))
+
+
+def test_a_recommendation_has_one_row_a_rank(tmp_path: Path, acoustic_spec: Spec) -> None:
+    schema, table = every_table(acoustic_spec)["recommendations"]
+    with pytest.raises(UserError, match="3 duplicated rows"):
+        tables.write_table(tmp_path / "x", table.assign(rank=1), schema)
+    with pytest.raises(UserError, match="rank: must be at least 1"):
+        tables.write_table(tmp_path / "x", table.assign(rank=table["rank"] - 1), schema)

@@ -1,0 +1,152 @@
+"""What jobs ask of a cluster, and how long sweeps are taken to last."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.settings import Slurm
+from launchwise.gpus.profile import Ceilings, write_profile
+from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.estimate import (
+    BANDWIDTH_GBS,
+    LONGEST_SHARD_S,
+    MOST_SHARDS,
+    limit_minutes,
+    memory_mb,
+    nominal_bandwidth_gbs,
+    shards_for,
+    volume,
+)
+from launchwise.workloads.space import configurations, problems
+from launchwise.workloads.spec import Spec
+from tests.support.samples import ROOT, profile
+
+CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def experiment(sweep: dict[str, Any] | None = None, **gpus: dict[str, Any]) -> Experiment:
+    """The default settings with other GPUs and, if given, another sweep."""
+    config = copy.deepcopy(CONFIG)
+    config["gpus"] = gpus
+    config["sweeps"]["acoustic"] |= sweep or {}
+    config["studies"] = {"acoustic_tile": config["studies"]["acoustic_tile"]}
+    config["studies"]["acoustic_tile"]["splits"].pop("transfer")
+    return load_experiment(config, [ROOT / "config.yaml"], ROOT)
+
+
+def cluster(sweep: dict[str, Any] | None = None, arch: str = "sm_90", **entry: Any) -> Cluster:
+    """What jobs of one live GPU, ``a``, ask for."""
+    found = experiment(sweep, a={"source": "live", "arch": arch, **entry})
+    return Cluster(found, {"a": arch})
+
+
+@pytest.mark.parametrize(
+    ("gres", "model"),
+    [
+        ("gpu", None),
+        ("gpu:1", None),
+        ("gpu:a100", "a100"),
+        ("gpu:a100:1", "a100"),
+        ("gpu:2080ti", "2080ti"),
+        ("gpu:nvidia_h100.sxm:1", "nvidia_h100.sxm"),
+    ],
+)
+def test_a_gres_asks_for_one_gpu_of_a_kind(gres: str, model: str | None) -> None:
+    assert Slurm(partition="p", gres=gres).model == model
+
+
+@pytest.mark.parametrize("gres", ["gpu:4", "gpu:a100:2", "gpu:", "shard:1", "gpu:a-100", ""])
+def test_a_gres_that_asks_for_something_else_is_refused(gres: str) -> None:
+    with pytest.raises(ValueError, match="must ask for one GPU, such as gpu"):
+        Slurm(partition="p", gres=gres)
+
+
+def test_a_gpu_is_sought_where_its_entry_says() -> None:
+    asked = cluster(slurm={"partition": "big", "gres": "gpu:a100", "constraint": "ib"})
+    assert asked.place("a", "partition") == "big"
+    assert asked.place("a", "model") == "a100"
+    assert asked.place("a", "constraint") == "ib"
+    anywhere = cluster()
+    assert {anywhere.place("a", what) for what in ("partition", "model", "constraint")} == {None}
+
+
+def test_rows_are_counted_from_one_problem_of_a_block(acoustic_spec: Spec) -> None:
+    blocks = CONFIG["sweeps"]["acoustic"]["problems"]
+    listed = problems(acoustic_spec, blocks)
+    rows = sum(len(configurations(acoustic_spec, problem)) for problem in listed)
+    found = volume(acoustic_spec, blocks, None)
+    assert found.rows == pytest.approx(rows, rel=0.05)
+    assert volume(acoustic_spec, blocks, 7).rows == 7 * len(listed)
+
+
+def test_a_part_of_a_space_takes_a_part_of_the_time(acoustic_spec: Spec) -> None:
+    block = {"n": [256, 512], "dtype": ["float32"], "order": [2]}
+    part = {**block, "only": {"variant": ["block3d"], "bx": [32], "by": [4], "bz": [1, 2]}}
+    whole, some = (volume(acoustic_spec, [each], None) for each in (block, part))
+    assert 2 <= some.rows / 2 <= 6 < whole.rows / 2
+    assert some.seconds(1000) < whole.seconds(1000) / 10
+
+
+def test_a_slower_card_takes_longer(acoustic_spec: Spec) -> None:
+    found = volume(acoustic_spec, CONFIG["sweeps"]["acoustic"]["problems"], None)
+    assert found.seconds(300) > 5 * found.seconds(3000) > 0
+
+
+def test_shards_are_as_few_as_the_longest_job_allows() -> None:
+    assert shards_for(1) == shards_for(LONGEST_SHARD_S) == 1
+    assert shards_for(LONGEST_SHARD_S + 1) == 2
+    assert shards_for(1e9) == MOST_SHARDS
+
+
+def test_shards_follow_the_estimate_unless_they_are_given() -> None:
+    assert cluster(arch="sm_100").shards("a", "acoustic") == 1
+    slow = cluster(arch="sm_75").shards("a", "acoustic")
+    assert slow > 1
+    assert cluster(arch="sm_75", shards=3).shards("a", "acoustic") == 3
+    # Each would compile everything.
+    assert cluster(arch="sm_75", compile="alongside").shards("a", "acoustic") == 1
+
+
+def test_the_number_of_shards_does_not_follow_what_was_measured(tmp_path: Path) -> None:
+    asked = cluster(arch="sm_75")
+    before = asked.shards("a", "acoustic")
+    path = tmp_path / "a.json"
+    ceilings = Ceilings(copy_bandwidth_gbs=9000.0, launch_overhead_us=2.0)
+    write_profile(path, profile("a", ceilings=ceilings))
+    asked.minutes("a", "acoustic", str(path), 1)
+    assert asked.shards("a", "acoustic") == before
+
+
+def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path: Path) -> None:
+    asked = cluster(arch="sm_90", shards=1)
+    nominal = asked.minutes("a", "acoustic", str(tmp_path / "none.json"), 1)
+    path = tmp_path / "a.json"
+    ceilings = Ceilings(copy_bandwidth_gbs=4 * BANDWIDTH_GBS["sm_90"], launch_overhead_us=2.0)
+    write_profile(path, profile("a", ceilings=ceilings))
+    measured = asked.minutes("a", "acoustic", str(path), 1)
+    assert 15 < measured < nominal
+    assert asked.minutes("a", "acoustic", str(path), 2) == 2 * measured
+    path.write_text("damaged")
+    assert asked.minutes("a", "acoustic", str(path), 1) == nominal
+    assert limit_minutes(0, 1, 1) == 15
+    assert limit_minutes(3600, 2, 1) == 15 + 90
+
+
+def test_an_unknown_architecture_is_taken_for_slow() -> None:
+    assert nominal_bandwidth_gbs("sm_999") == 192
+    assert nominal_bandwidth_gbs("sm_90a") == BANDWIDTH_GBS["sm_90"]
+
+
+def test_memory_holds_the_arrays_of_the_host(tridiagonal_spec: Spec, acoustic_spec: Spec) -> None:
+    block = {"n": [10**8], "dtype": ["float64"], "memory": ["pinned"], "batch": [1]}
+    needed = memory_mb(tridiagonal_spec, [block], 1)
+    assert needed > 5 * 8e8 / 1e6
+    assert memory_mb(tridiagonal_spec, [block], 2) == 2 * needed
+    on_the_card = {"n": [1100], "dtype": ["float64"], "order": [2]}
+    assert memory_mb(acoustic_spec, [on_the_card], 1) == 4000

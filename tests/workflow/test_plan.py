@@ -1,0 +1,193 @@
+"""What the Snakefile asks: the files that a script stands on, shards, wildcards."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from snakemake.utils import update_config
+
+from launchwise.base import imports
+from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.workflow import plan as workflow
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scripts/*.py"))
+CHILDREN = ["launchwise/cuda/child.py"]
+IMPORTED = """
+import runpy, sys
+sys.path.insert(0, {root!r})
+runpy.run_path({script!r}, run_name="imported")
+for name, module in list(sys.modules.items()):
+    if name.split(".")[0] == "launchwise" and getattr(module, "__file__", None):
+        print(module.__file__)
+"""
+
+
+def really_imported(script: str) -> set[str]:
+    """Files of the library that importing ``script`` loads, seen in a fresh process."""
+    program = IMPORTED.format(root=str(ROOT), script=str(ROOT / script))
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return {str(Path(line).relative_to(ROOT)) for line in done.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("script", SCRIPTS + CHILDREN)
+def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script: str) -> None:
+    found = set(workflow.code(script))
+    imported = really_imported(script)
+    assert imported <= found
+    # What is not loaded at once must be named by an import inside a function of what is loaded.
+    texts = [(ROOT / path).read_text() for path in found | {script}]
+    for path in found - imported - {script}:
+        name = re.escape(
+            Path(path).stem if Path(path).stem != "__init__" else Path(path).parent.name
+        )
+        pattern = rf"^(    )+(from|import) [^\n]*\b{name}\b|^(from|import) [^\n]*\b{name}\b"
+        assert any(re.search(pattern, text, re.MULTILINE) for text in texts), path
+
+
+def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "launchwise"
+    (package / "deep").mkdir(parents=True)
+    for name, content in {
+        "__init__.py": "",
+        "a.py": "def f():\n    from launchwise.deep import b\n",
+        "deep/__init__.py": "",
+        "deep/b.py": "import numpy\nimport launchwise.c as other\n",
+        "c.py": "from launchwise.a import f\n",
+        "unused.py": "",
+    }.items():
+        (package / name).write_text(content)
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "s.py").write_text("from launchwise import a\n")
+    monkeypatch.setattr(workflow, "ROOT", tmp_path)
+    monkeypatch.setattr(imports, "ROOT", tmp_path)
+    found = workflow.code("scripts/s.py")
+    child = workflow.code("launchwise/c.py")
+    everything = ["launchwise/__init__.py", "launchwise/a.py", "launchwise/c.py"]
+    everything += ["launchwise/deep/__init__.py", "launchwise/deep/b.py"]
+    assert found == everything
+    assert child == everything
+    eager = imports.library_files([tmp_path / "scripts" / "s.py"], lazy=False)
+    assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
+
+
+def rules() -> list[tuple[str, str, str]]:
+    """File, name and text of every rule that is written out."""
+    found = []
+    for path in [ROOT / "Snakefile", *sorted((ROOT / "rules").glob("*.smk"))]:
+        parts = re.split(r"^(?:rule|checkpoint) (\w+):$", path.read_text(), flags=re.MULTILINE)
+        for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            found.append((path.name, name, text))
+    return found
+
+
+SCRIPTED = [(name, text) for _, name, text in rules() if re.search(r"^    script:", text, re.M)]
+
+
+def test_every_script_belongs_to_a_rule() -> None:
+    used = {
+        f"scripts/{name}" for _, text in SCRIPTED for name in re.findall(r"scripts/(\w+\.py)", text)
+    }
+    assert set(SCRIPTS) <= used
+    assert len(SCRIPTED) >= 8
+
+
+@pytest.mark.parametrize(("name", "text"), SCRIPTED, ids=[name for name, _ in SCRIPTED])
+def test_a_rule_has_the_code_of_its_own_script_among_its_inputs(name: str, text: str) -> None:
+    script = re.search(r'script:\n        "\.\./(scripts/\w+\.py)"', text)
+    assert script is not None
+    inputs = re.search(r"    input:\n((?:        .*\n|\n)+)", text)
+    assert inputs is not None
+    assert re.search(rf'^ +code=.*\bcode\("{re.escape(script.group(1))}"\)', inputs.group(1), re.M)
+    # Processes of their own that a script starts are code of the rule, too.
+    for module in re.findall(r'"-m", "(launchwise[\w.]+)"', (ROOT / script.group(1)).read_text()):
+        assert f'code("{module.replace(".", "/")}.py")' in inputs.group(1)
+
+
+def experiment(**gpus: dict[str, Any]) -> Experiment:
+    """The project's settings with these GPUs, h200.sm72 for ``h200_sm72``."""
+    path = ROOT / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    config["gpus"] = {}
+    config["studies"] = {"acoustic_tile": config["studies"]["acoustic_tile"]}
+    update_config(config, {"gpus": gpus})
+    return load_experiment(config, [path], ROOT)
+
+
+def test_several_shards_begin_with_the_heaviest_problems() -> None:
+    one = experiment(a={"source": "live", "arch": "sm_90"})
+    as_written = workflow.in_order(one, "a", "acoustic", 1)
+    heaviest_first = workflow.in_order(one, "a", "acoustic", 5)
+    assert as_written == one.problems_of("a", "acoustic") != heaviest_first
+    assert sorted(map(str, as_written)) == sorted(map(str, heaviest_first))
+    assert heaviest_first[0] == {"n": 1100, "dtype": "float64", "order": 16}
+    bytes_of = [one.specs["acoustic"].value("n**3", problem) for problem in heaviest_first]
+    assert sum(bytes_of[:20]) > 3 * sum(bytes_of[-20:])
+
+
+def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures() -> None:
+    own = {"acoustic": [{"n": [64], "dtype": ["float32"], "order": [2]}]}
+    other = {"acoustic": [{"n": [64, 65], "dtype": ["float32"], "order": [2]}]}
+    found = experiment(
+        a={"source": "live", "arch": "sm_90", "problems": own},
+        b={"source": "live", "arch": "sm_90", "problems": other},
+        c={"source": "live", "arch": "sm_80", "problems": {**own}},
+        d={"source": "recorded"},
+    )
+    archs = workflow.architectures(found)
+    assert archs == {"a": "sm_90", "b": "sm_90", "c": "sm_80"}
+    sizes = [p["n"] for p in workflow.problems_for(found, archs, "acoustic", "sm_90")]
+    assert sizes == [64, 65]
+    assert len(workflow.problems_for(found, archs, "acoustic", "sm_80")) == 1
+    assert workflow.problems_for(found, archs, "acoustic", "sm_75") == []
+
+
+def test_a_described_gpu_is_its_own_card_unless_it_names_one() -> None:
+    found = experiment(
+        a100={"source": "described"},
+        old={"source": "described", "card": "titan_black"},
+        d={"source": "recorded"},
+    )
+    assert workflow.described_cards(found.settings) == {"a100": "a100", "old": "titan_black"}
+    assert workflow.recorded_folders(found.settings) == {"d": "data/recorded/d"}
+    assert workflow.architectures(found) == {}
+
+
+def test_a_pattern_matches_its_names_and_nothing_else() -> None:
+    names = ["h200", "h200.sm72"]
+    assert all(re.fullmatch(workflow.pattern(names), name) for name in names)
+    for other in ("h200xsm72", "h20", "h2000", "h200.sm7", ""):
+        assert not re.fullmatch(workflow.pattern(names), other)
+    assert not any(re.fullmatch(workflow.pattern([]), text) for text in ("", "h200"))
+
+
+def test_sources_are_what_kernels_are_made_from() -> None:
+    found = workflow.sources("kernels/acoustic")
+    assert {"kernels/acoustic/linear.cu", "kernels/acoustic/spec.yaml"} <= set(found)
+    assert "kernels/acoustic/README.md" not in found
+    assert found == sorted(found)
+
+
+def test_importing_the_library_for_the_snakefile_does_not_import_what_jobs_need() -> None:
+    program = (
+        "import sys, launchwise.workflow.plan\n"
+        "heavy = {'pycuda', 'sklearn', 'xgboost', 'lightgbm', 'optuna', 'plotly', 'snakemake'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout == "[]\n"

@@ -1,0 +1,310 @@
+"""Problems, configurations and launches, held against brute force."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise.workloads import space
+from launchwise.workloads.feasibility import check_space
+from launchwise.workloads.spec import Spec, load_spec
+from tests.support.spaces import made
+
+CONSTRAINTS: dict[str, Callable[..., bool]] = {
+    "a * b <= 8": lambda a, b, m, mode: a * b <= 8,
+    "a != b": lambda a, b, m, mode: a != b,
+    "b <= m": lambda a, b, m, mode: b <= m,
+    "mode == 'x' or a > 1": lambda a, b, m, mode: mode == "x" or a > 1,
+    "a + b > 100": lambda a, b, m, mode: a + b > 100,
+}
+"""Constraints as a spec has them, each with the same in Python."""
+DTYPES, ORDERS = ("float32", "float64"), (2, 8, 16)
+
+
+def small_spec(constraints: tuple[str, ...], of_variant: tuple[str, ...] = ()) -> Spec:
+    """Two variants over two tunables, with an unconstrained baseline value in each."""
+    work = {"items": "m", "item": "things", "bytes": "m", "flop": "m", "footprint_bytes": "m"}
+    common: dict[str, Any] = {"source": "x.cu", "title": "x", "block": ["a", "b", "1"]}
+    tunable = {"kind": "launch", "description": "x"}
+    return Spec.model_validate(
+        {
+            "workload": "small",
+            "title": "x",
+            "description": "x",
+            "problem": {
+                "m": {"type": "integer", "description": "x"},
+                "mode": {"type": "category", "values": ["x", "y"], "description": "x"},
+            },
+            "tunables": {
+                "a": {**tunable, "values": [1, 2, 4, 8], "neutral": 1},
+                "b": {**tunable, "values": [1, 3, 5], "neutral": 1},
+            },
+            "variants": {
+                "plain": {**common, "grid": ["m", "1", "1"]},
+                # Its list is in another order than the tunables above: columns must not move.
+                "tiled": {
+                    **common,
+                    "grid": ["ceil_div(m, a * b)", "1", "1"],
+                    "tunables": ["b", "a"],
+                    "constraints": of_variant,
+                },
+            },
+            "constraints": constraints,
+            "baseline": {"variant": "plain"},
+            "work": work,
+        }
+    )
+
+
+@given(
+    st.sets(st.sampled_from(sorted(CONSTRAINTS))).map(tuple),
+    st.sets(st.sampled_from(sorted(CONSTRAINTS))).map(tuple),
+    st.fixed_dictionaries({"m": st.integers(1, 6), "mode": st.sampled_from(["x", "y"])}),
+)
+def test_enumeration_finds_exactly_what_brute_force_finds(
+    constraints: tuple[str, ...], of_variant: tuple[str, ...], problem: dict[str, Any]
+) -> None:
+    spec = small_spec(constraints, of_variant)
+    expected = set()
+    for variant, a, b in [("plain", 1, 1), *itertools.product(["tiled"], (1, 2, 4, 8), (1, 3, 5))]:
+        names = {**problem, "a": a, "b": b}
+        asked = constraints + (of_variant if variant == "tiled" else ())
+        if all(CONSTRAINTS[text](**names) for text in asked):
+            expected.add((variant, a, b))
+    found = [tuple(each.values()) for each in space.configurations(spec, problem)]
+    assert set(found) == expected
+    assert len(found) == len(expected)
+    assert all(list(each) == ["variant", "a", "b"] for each in space.configurations(spec, problem))
+    if ("plain", 1, 1) in expected:
+        assert found[0] == ("plain", 1, 1)
+    assert found == [tuple(each.values()) for each in space.configurations(spec, problem)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "padded"), [(64, False), (65, True), (200, True), (1024, False)])
+def test_the_acoustic_space_has_its_published_size(
+    acoustic_spec: Spec, n: int, padded: bool, dtype: str, order: int
+) -> None:
+    problem = {"n": n, "dtype": dtype, "order": order}
+    found = space.configurations(acoustic_spec, problem)
+    counts = Counter((each["variant"], each["row_padding"]) for each in found)
+    expected = {("linear", 0): 1, ("block3d", 0): 102, ("omp_tile", 0): 33}
+    if padded:
+        expected[("block3d", 1)] = 42
+    assert counts == expected
+    assert found[0] == space.baseline(acoustic_spec)
+    assert found[0]["variant"] == "linear"
+    assert len({tuple(each.items()) for each in found}) == len(found)
+
+
+def test_rows_of_float64_that_are_aligned_are_not_padded(acoustic_spec: Spec) -> None:
+    padded = {
+        (n, dtype): any(
+            each["row_padding"]
+            for each in space.configurations(acoustic_spec, {"n": n, "dtype": dtype, "order": 2})
+        )
+        for n, dtype in itertools.product((48, 64), DTYPES)
+    }
+    assert padded == {
+        **{(64, "float32"): False, (64, "float64"): False},
+        **{(48, "float32"): True, (48, "float64"): False},
+    }
+
+
+def test_a_smaller_gpu_leaves_fewer_configurations(acoustic_spec: Spec) -> None:
+    problem = {"n": 64, "dtype": "float32", "order": 2}
+    gpu = {"gpu_max_threads_per_block": 256}
+    found = space.configurations(acoustic_spec, problem, gpu)
+    every = space.configurations(acoustic_spec, problem)
+    assert found == [
+        each
+        for each in every
+        if each["variant"] != "block3d" or each["bx"] * each["by"] * each["bz"] <= 256  # type: ignore[operator]
+    ]
+    assert 0 < len(found) < len(every)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("n", [20, 23, 64, 100, 257])
+def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(
+    acoustic_spec: Spec, n: int, order: int
+) -> None:
+    problem = {"n": n, "dtype": "float32", "order": order}
+    interior = n - order
+    for configuration in space.configurations(acoustic_spec, problem):
+        block, grid = space.launch(acoustic_spec, problem, configuration)
+        # Columns hold integers whatever the type says of them in general.
+        bx, by, bz, tx, ty, tz = (int(configuration[name]) for name in space_names())
+        if configuration["variant"] == "block3d":
+            assert block == (bx, by, bz)
+            for blocks, width in zip(grid, block, strict=True):
+                assert (blocks - 1) * width < interior <= blocks * width
+            continue
+        assert block == (128, 1, 1)
+        assert grid[1:] == (1, 1)
+        tiles = [-(-interior // width) for width in (tx, ty, tz)]
+        assert all(
+            (count - 1) * width < interior <= count * width
+            for count, width in zip(tiles, (tx, ty, tz), strict=True)
+        )
+        threads = tiles[0] * tiles[1] * tiles[2]
+        assert (grid[0] - 1) * 128 < threads <= grid[0] * 128
+
+
+def space_names() -> tuple[str, ...]:
+    """The launch tunables of the acoustic workload."""
+    return ("bx", "by", "bz", "tx", "ty", "tz")
+
+
+def test_problems_keep_the_order_of_the_blocks_and_repeat_nothing(acoustic_spec: Spec) -> None:
+    blocks: list[dict[str, list[Any]]] = [
+        {"order": [8, 2], "n": [64, 32], "dtype": ["float64"]},
+        {"n": [64, 100], "dtype": ["float64"], "order": [2]},
+    ]
+    found = space.problems(acoustic_spec, blocks)
+    assert [tuple(each.values()) for each in found] == [
+        *((64, "float64", 8), (64, "float64", 2), (32, "float64", 8), (32, "float64", 2)),
+        (100, "float64", 2),
+    ]
+    assert all(list(each) == acoustic_spec.problem_columns for each in found)
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ({"n": [64], "dtype": ["float32"]}, "order is missing"),
+        ({"n": [64], "dtype": ["float32"], "order": [2], "m": [1]}, "unknown problem parameter"),
+        ({"n": [64, 8], "dtype": ["float32"], "order": [2]}, "n: 8 is below the minimum 20"),
+        ({"n": ["64"], "dtype": ["float32"], "order": [2]}, "n: must be of type integer"),
+    ],
+)
+def test_a_bad_block_of_problems_is_refused(
+    acoustic_spec: Spec, block: dict[str, list[Any]], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        space.problems(acoustic_spec, [block])
+
+
+BLOCK = {"n": [64, 65], "dtype": ["float32"], "order": [2]}
+
+
+def test_blocks_that_narrow_a_problem_add_up(acoustic_spec: Spec) -> None:
+    tiles = {**BLOCK, "only": {"variant": ["omp_tile"], "tx": [1]}}
+    rows = {**BLOCK, "n": [65, 66], "only": {"variant": ["omp_tile"], "tz": [1], "ty": [1, 2]}}
+    found = space.narrowings(acoustic_spec, [tiles, rows])
+    key = (65, "float32", 2)
+    assert found == {
+        (64, "float32", 2): [tiles["only"]],
+        key: [tiles["only"], rows["only"]],
+        (66, "float32", 2): [rows["only"]],
+    }
+    assert space.problems(acoustic_spec, [tiles, rows]) == [
+        {"n": n, "dtype": "float32", "order": 2} for n in (64, 65, 66)
+    ]
+    problem = {"n": 65, "dtype": "float32", "order": 2}
+    listed = space.configurations(acoustic_spec, problem, None, found[key])
+    whole = space.configurations(acoustic_spec, problem)
+    assert listed[0] == whole[0]
+    assert len({tuple(each.values()) for each in listed}) == len(listed)
+    wanted = [
+        each
+        for each in whole[1:]
+        if each["variant"] == "omp_tile"
+        and (each["tx"] == 1 or (each["tz"] == 1 and each["ty"] in (1, 2)))
+    ]
+    assert sorted(map(str, listed[1:])) == sorted(map(str, wanted))
+
+
+def test_a_problem_that_also_stands_alone_is_measured_whole(acoustic_spec: Spec) -> None:
+    narrow = {**BLOCK, "only": {"tx": [1]}}
+    for blocks in ([narrow, BLOCK], [BLOCK, narrow]):
+        assert set(map(str, space.narrowings(acoustic_spec, blocks).values())) == {"[]"}
+    problem = {"n": 65, "dtype": "float32", "order": 2}
+    assert space.configurations(acoustic_spec, problem, None, []) == space.configurations(
+        acoustic_spec, problem
+    )
+
+
+def changed(folder: Path, tmp_path: Path, **changes: Any) -> Spec:
+    """The acoustic spec with top-level keys replaced."""
+    copy = tmp_path / "acoustic"
+    shutil.copytree(folder, copy)
+    content = yaml.safe_load((copy / "spec.yaml").read_text())
+    (copy / "spec.yaml").write_text(yaml.safe_dump({**content, **changes}, sort_keys=False))
+    return load_spec(copy)
+
+
+PROBLEMS: list[space.Problem] = [
+    {"n": 64, "dtype": "float32", "order": 2},
+    {"n": 100, "dtype": "float64", "order": 16},
+]
+
+
+def test_a_good_space_passes(acoustic_spec: Spec) -> None:
+    check_space(acoustic_spec, PROBLEMS)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        ("n > 70", "the constraints leave no configuration for n=64, dtype=float32, order=2"),
+        ("variant == 'block3d' and bx > 2048", "the constraints leave no configuration for n=64"),
+        ("n < 70 or variant != 'linear'", "baseline: the constraints refuse it for n=100"),
+        ("1 // (n - 64) < 5", "'1 // (n - 64) < 5' cannot be evaluated"),
+        ("dtype > 3", "'dtype > 3' cannot be evaluated"),
+        (
+            "variant != 'omp_tile' or tx > 8",
+            "variants.omp_tile.constraints: they leave no configuration for any problem",
+        ),
+    ],
+)
+def test_a_constraint_that_leaves_nothing_is_found_before_anything_runs(
+    acoustic_folder: Path, tmp_path: Path, constraint: str, said: str
+) -> None:
+    spec = changed(acoustic_folder, tmp_path, constraints=[constraint])
+    with pytest.raises(ValueError, match=r"cannot|leave|refuse") as caught:
+        check_space(spec, PROBLEMS)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_variant_may_rest_where_only_some_problems_are_asked_for(
+    acoustic_folder: Path, tmp_path: Path
+) -> None:
+    constraint = "variant != 'omp_tile' or n > 70"
+    spec = changed(acoustic_folder, tmp_path, constraints=[constraint])
+    check_space(spec, PROBLEMS)
+    check_space(spec, PROBLEMS[:1], every_variant=False)
+    with pytest.raises(ValueError, match=r"variants\.omp_tile\.constraints"):
+        check_space(spec, PROBLEMS[:1])
+
+
+def test_a_space_that_no_list_could_hold_is_checked_all_the_same() -> None:
+    # 8^30 configurations of each variant: going through them would never end.
+    names = [f"t{number}" for number in range(30)]
+    values = dict.fromkeys(names, (1, 2, 4, 8, 16, 32, 64, 128))
+    shapes = {"plain": ([], []), "one": (names, []), "other": (names, ["t0 > 64"])}
+    check_space(made(values, shapes), [{"m": 3}])
+    shapes["never"] = (names, ["t0 > 128"])
+    with pytest.raises(ValueError, match=r"variants\.never\.constraints"):
+        check_space(made(values, shapes), [{"m": 3}])
+
+
+def test_labels_name_what_a_variant_uses_and_no_more(acoustic_spec: Spec) -> None:
+    problem = {"n": 65, "dtype": "float32", "order": 2}
+    labels = [
+        space.label(each, acoustic_spec) for each in space.configurations(acoustic_spec, problem)
+    ]
+    assert labels[0] == "linear"
+    assert "omp_tile tx=2 ty=1 tz=1" in labels
+    assert "block3d row_padding=1 bx=32 by=4 bz=1" in labels
+    assert len(set(labels)) == len(labels)

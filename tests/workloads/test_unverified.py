@@ -1,0 +1,263 @@
+"""Variants that are not verified: timed and shown; nothing learns from them or recommends them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import Fences, ProblemSplit
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.clean import clean
+from launchwise.learning.evaluate import NOT_MEASURED, Truth
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import ALL, Case, Fold, make_splits
+from launchwise.measuring.explore import RandomDraws, TreeParzen
+from launchwise.report import assemble, wording
+from launchwise.report.numbers import statuses, winners
+from launchwise.report.overview import Run
+from launchwise.report.sections import STATUS_WORDS
+from launchwise.report.study import StudyData
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import MEASURED, STATUSES, UNVERIFIED, measurement_schema
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+from tests.support.report_study import study
+from tests.support.samples import measurements, profile
+from tests.support.spaces import PROBLEM, driven, made
+
+RACING = "omp_tile"
+"""The variant that is not verified here, and the fastest of all."""
+
+TRAIN, TEST = {"n": 64, "dtype": "float32", "order": 2}, {"n": 100, "dtype": "float32", "order": 2}
+FOLD = Fold("it", ALL, (Case("test", TRAIN),), (Case("test", TEST),))
+
+
+def racing(spec: Spec, *names: str) -> Spec:
+    """The same workload with variants that are not verified."""
+    variants = {
+        name: variant.model_copy(update={"verified": name not in names})
+        for name, variant in spec.variants.items()
+    }
+    return spec.model_copy(update={"variants": variants})
+
+
+@pytest.fixture(scope="module")
+def spec(acoustic_spec: Spec) -> Spec:
+    """The acoustic workload, a variant not verified."""
+    return racing(acoustic_spec, RACING)
+
+
+@pytest.fixture(scope="module")
+def sweep(spec: Spec) -> pd.DataFrame:
+    """A valid sweep in which what is not verified is always the fastest, with a large error."""
+    table = measurements(spec)
+    own = table["variant"] == RACING
+    assert 0 < own.sum() < len(table)
+    for column in ("time_ms", "times_ms"):
+        table.loc[own, column] = table.loc[own, column] / 1000
+    table.loc[own, ["status", "reason", "max_error"]] = [UNVERIFIED, "not verified", 0.3]
+    return table
+
+
+@pytest.fixture(scope="module")
+def domain(spec: Spec) -> Domain:
+    """Candidates that name no variant."""
+    return Domain(spec, {"test": profile()})
+
+
+# Tables
+
+
+def test_its_rows_are_a_table_with_their_times_and_errors(
+    spec: Spec, sweep: pd.DataFrame, tmp_path: Path
+) -> None:
+    schema = measurement_schema(spec)
+    write_table(tmp_path / "x.parquet", sweep, schema)
+    found = read_table(tmp_path / "x.parquet", schema)
+    own = found[found["variant"] == RACING]
+    assert set(own["status"]) == {UNVERIFIED}
+    assert own["time_ms"].notna().all()
+    assert (own["max_error"] > own["tolerance"]).all()
+
+
+@pytest.mark.parametrize(
+    ("variant", "changes", "said"),
+    [
+        (RACING, {"time_ms": np.nan}, "time_ms: must be given exactly where status is ok, slow or"),
+        (RACING, {"status": "ok"}, "status: must be unverified, not ok, slow or wrong, just where"),
+        (RACING, {"status": "slow"}, "status: must be unverified, not ok, slow or wrong,"),
+        (RACING, {"status": "wrong", "time_ms": np.nan}, "status: must be unverified, not ok,"),
+        ("block3d", {"status": UNVERIFIED}, "status: must be unverified, not ok, slow or wrong,"),
+    ],
+)
+def test_a_status_that_does_not_fit_its_variant_is_refused(
+    spec: Spec,
+    sweep: pd.DataFrame,
+    tmp_path: Path,
+    variant: str,
+    changes: dict[str, Any],
+    said: str,
+) -> None:
+    table = sweep.copy()
+    row = table.index[table["variant"] == variant][0]
+    for name, value in changes.items():
+        table.loc[row, name] = value
+    path = tmp_path / "x.parquet"
+    with pytest.raises(UserError) as caught:
+        write_table(path, table, measurement_schema(spec))
+    line = str(caught.value)
+    assert line.startswith(f"{path}: {said}")
+    assert f"1 row is not so, the first is row {row}" in line
+
+
+@pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory"])
+def test_it_may_fail_as_any_other(
+    spec: Spec, sweep: pd.DataFrame, tmp_path: Path, status: str
+) -> None:
+    table = sweep.copy()
+    row = table.index[table["variant"] == RACING][0]
+    table.loc[row, ["status", "time_ms"]] = [status, np.nan]
+    write_table(tmp_path / "x.parquet", table, measurement_schema(spec))
+
+
+# Learning
+
+
+def test_no_row_of_it_trains(spec: Spec, sweep: pd.DataFrame) -> None:
+    found = clean({"test": sweep}, [FOLD], spec, Fences(factor=100))
+    of_problem = sweep[(sweep["n"] == 64) & (sweep["order"] == 2)]
+    assert set(found.training["variant"]) == set(spec.variants) - {RACING}
+    assert len(found.training) == (of_problem["variant"] != RACING).sum()
+    assert RACING not in set(found.removed["variant"])
+    assert found.counts[0]["rows"] == len(of_problem)
+    # It is the status that keeps them out: planted as ok ones, all of them would train.
+    planted = clean({"test": sweep.assign(status="ok")}, [FOLD], spec, Fences(factor=100))
+    assert RACING in set(planted.training["variant"])
+
+
+def test_a_problem_with_nothing_else_is_no_case(spec: Spec, sweep: pd.DataFrame) -> None:
+    only = sweep[(sweep["n"] != 100) | (sweep["variant"] == RACING)]
+    split = ProblemSplit(kind="problems", title="x", train={"n": [100]}, test={"n": [64]})
+    profiles = {"test": profile()}
+    with pytest.raises(UserError, match="no problem to train on"):
+        make_splits("s", {"it": split}, spec, {"test": only}, profiles)
+    make_splits("s", {"it": split}, spec, {"test": sweep}, profiles)
+
+
+def test_it_is_no_candidate(spec: Spec, sweep: pd.DataFrame, domain: Domain) -> None:
+    # Named or not: settings are checked before, but a domain can be made of anything.
+    for asked in (domain, Domain(spec, domain.profiles, {"variant": [RACING, "block3d"]})):
+        choices = asked.choices([Case("test", TEST)])
+        assert RACING not in set(choices["variant"])
+        assert {"linear", "block3d"} <= set(choices["variant"])
+        assert not asked.is_candidate(sweep)[sweep["variant"] == RACING].any()
+    assert domain.is_candidate(sweep)[sweep["variant"] != RACING].all()
+    everything = Domain(racing(spec), domain.profiles)
+    assert RACING in set(everything.choices([Case("test", TEST)])["variant"])
+    assert everything.is_candidate(sweep).all()
+
+
+@pytest.mark.parametrize("kind", ["knn", "tree", *BASELINES])
+def test_nothing_recommends_it_even_where_it_trained(
+    sweep: pd.DataFrame, domain: Domain, kind: str
+) -> None:
+    recommender = BASELINES.get(kind) or recommender_class(kind)
+    rows = sweep[sweep["n"] == 64]
+    found = recommender(domain).fit(rows).recommend("test", [TEST])
+    assert len(found)
+    assert RACING not in set(found["variant"])
+
+
+def test_it_is_never_the_best_of_a_problem(sweep: pd.DataFrame, domain: Domain) -> None:
+    truth = Truth({"test": sweep}, domain)
+    for case in (TRAIN, TEST):
+        of_case = (sweep[list(case)] == pd.Series(case)).all(axis=1)
+        (number,) = truth.numbers([Case("test", case).key])
+        best = truth.best(np.array([number])).iloc[0]
+        believed = sweep.loc[of_case & sweep["status"].isin(MEASURED), "time_ms"]
+        assert best["variant"] != RACING
+        assert best["time_ms"] == believed.min() > sweep.loc[of_case, "time_ms"].min()
+        assert truth.draws(number, 1)[0] == pytest.approx(believed.mean())
+    # Whoever recommends it all the same gets no time for it.
+    planted = sweep[(sweep["variant"] == RACING) & (sweep["n"] == 100)].iloc[:1]
+    key = [*domain.spec.key_columns]
+    assert truth.beside(planted[key])["status"].tolist() == [NOT_MEASURED]
+
+
+@pytest.mark.parametrize("kind", [RandomDraws, TreeParzen])
+def test_no_explorer_spends_a_row_on_it(kind: Callable[..., RandomDraws]) -> None:
+    values = [1, 2, 4, 8]
+    shapes: dict[str, Any] = {"plain": ([], []), "tiled": (["a"], []), "racing": (["a"], [])}
+    spec = racing(made({"a": values}, shapes), "racing")
+    planted = [{"variant": "racing", "a": value} for value in values]
+    explorer = kind(spec, PROBLEM, None, 50, 1, planted, [(each, 1e-6) for each in planted])
+    found = [each for each, _ in driven(explorer)]
+    assert found[0] == space.baseline(spec)
+    assert sorted((str(each["variant"]), each["a"]) for each in found) == [
+        ("plain", 1), *(("tiled", value) for value in values)
+    ]  # fmt: skip
+    # Rows of it that are there already are none of the budget.
+    few = kind(spec, PROBLEM, None, 3, 1, (), [(each, 1e-6) for each in planted])
+    assert len(driven(few)) == 3
+
+
+# The report
+
+
+@pytest.fixture
+def shown() -> StudyData:
+    """The small study with a row of a variant that is not verified, the fastest of each problem."""
+    one = study()
+    sweeps = {}
+    for gpu, rows in one.sweeps.items():
+        own = rows[rows["variant"] == "linear"].assign(
+            variant=RACING, status=UNVERIFIED, time_ms=0.5, max_error=0.25, tolerance=1e-5
+        )
+        sweeps[gpu] = pd.concat([rows, own], ignore_index=True)
+    return dataclasses.replace(one, spec=racing(one.spec, RACING), sweeps=sweeps)
+
+
+def page_of(one: StudyData) -> str:
+    """The page without its scripts."""
+    run = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
+    page = assemble.report([one], {one.name: {}}, run)[0]
+    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_the_report_has_words_for_every_status() -> None:
+    assert list(STATUS_WORDS) == list(STATUSES)
+
+
+def test_the_report_shows_it_beside_what_may_be_chosen(shown: StudyData) -> None:
+    pd.testing.assert_frame_equal(winners(shown), winners(study()))
+    assert RACING not in set(shown.rows["variant"])
+    assert set(shown.unverified["variant"]) == {RACING}
+    assert statuses(shown).loc["big", [UNVERIFIED, "ok"]].tolist() == [2, 6]
+    page = page_of(shown)
+    assert f"Not among them: {RACING}" in page
+    assert "It took 0.125 times as long as the best, with an error of 0.25" in page
+    assert "rows, timed only" in page
+    meaning = dict(wording.configuration_key(shown.spec))
+    (said,) = [text for form, text in meaning.items() if form.startswith(RACING)]
+    assert said.endswith(f"({wording.NEVER_CHOSEN})")
+    assert sum(wording.NEVER_CHOSEN in text for text in meaning.values()) == 1
+
+
+def test_an_error_that_is_no_number_has_words(shown: StudyData) -> None:
+    for rows in shown.sweeps.values():
+        rows["max_error"] = np.nan
+    assert "with results that are no numbers, where" in page_of(shown)
+
+
+def test_without_such_a_variant_the_report_says_nothing_of_it() -> None:
+    assert study().unverified.empty
+    assert "Not among them" not in page_of(study())
