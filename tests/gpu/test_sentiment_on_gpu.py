@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from test_acoustic_on_gpu import described, measured
-from tests.kernels.sentiment.test_sentiment import FOLDER
 
 from launchwise.gpus.profile import GpuProfile
 from launchwise.workloads.space import Problem
+from tests.kernels.sentiment.test_sentiment import FOLDER
 
 pytestmark = pytest.mark.gpu
 

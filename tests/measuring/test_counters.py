@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.kernels.tridiagonal.test_tridiagonal import FOLDER
 
 from launchwise.base.errors import UserError
 from launchwise.cuda.counted import run
 from launchwise.measuring.counters import fastest_by, joined, parse, read_counters
 from launchwise.workloads.spec import Spec, load_spec
+from tests.kernels.tridiagonal.test_tridiagonal import FOLDER
 from tests.support.host_device import HostDevice
 
 LOG = Path(__file__).resolve().parents[1] / "support" / "logs" / "ncu_h200.csv"

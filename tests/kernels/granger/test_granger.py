@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kernels.tridiagonal.test_tridiagonal import METHOD
 
 from launchwise.experiment.settings import Method
 from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.workloads.space import Configuration, Problem, launch
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import load_workload
+from tests.kernels.tridiagonal.test_tridiagonal import METHOD
 from tests.support.host_device import HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "granger"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.kernels.tridiagonal.test_tridiagonal import METHOD
 
 from launchwise.base.storage import read_json
 from launchwise.sentiment.launches import (
@@ -23,6 +22,7 @@ from launchwise.sentiment.network import accuracy, logits, read_trained
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Allocations, HostRun, load_workload
+from tests.kernels.tridiagonal.test_tridiagonal import METHOD
 from tests.support.host_device import HostDevice, measured_rows
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "sentiment"
