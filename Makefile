@@ -40,7 +40,7 @@ test-slurm: $(VENV)/.stamp-dev
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy launchwise scripts
+	$(BIN)/mypy launchwise scripts kernels
 	$(BIN)/snakefmt --check Snakefile rules
 	$(ACTIVATE) snakemake --lint
 

@@ -6,6 +6,8 @@ from launchwise.workflow.plan import (
     code,
     described_cards,
     folders,
+    model_code,
+    own_files,
     pattern,
     problems_for,
     readable,

@@ -24,14 +24,14 @@ from typing import Any
 import cupy
 import numpy as np
 
+from kernels.tridiagonal.host.accuracy import allowed_error, backward_error
+from kernels.tridiagonal.host.launches import Arrays
+from kernels.tridiagonal.host.opening import open_solver
+from kernels.tridiagonal.host.plan import Choice, remaining_rows
+from kernels.tridiagonal.host.solver import DeviceArray
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
-from launchwise.cuda.solving import open_solver
 from launchwise.measuring.cards import cards
-from launchwise.tridiagonal.accuracy import allowed_error, backward_error
-from launchwise.tridiagonal.launches import Arrays
-from launchwise.tridiagonal.plan import Choice, remaining_rows
-from launchwise.tridiagonal.solver import DeviceArray
 from launchwise.workloads.workload import Sequence
 
 ROOT = Path(__file__).resolve().parents[1]

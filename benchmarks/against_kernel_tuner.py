@@ -134,11 +134,11 @@ def block_shapes_only(scratch: Path, space: Space) -> Path:
     (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
     (folder / "block3d.cu").write_text(kernel)
     (folder / "features.yaml").unlink(missing_ok=True)
-    python = (folder / "workload.py").read_text()
+    python = (folder / "host" / "workload.py").read_text()
     last = "        return Build.of(self.spec.variants"
     assert last in python
     more = f"        defines |= {{name: configuration[name] for name in {space.macros!r}}}\n"
-    (folder / "workload.py").write_text(python.replace(last, more + last))
+    (folder / "host" / "workload.py").write_text(python.replace(last, more + last))
     return folder
 
 

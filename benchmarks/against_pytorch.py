@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from kernels.sentiment.host.launches import Batch, Choice, Pipeline, Weights
+from kernels.sentiment.host.network import SHAPES, Network, Trained, accuracy, logits
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
 from launchwise.cuda.device import CudaDevice
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
-from launchwise.sentiment.launches import Batch, Choice, Pipeline, Weights
-from launchwise.sentiment.network import SHAPES, Network, Trained, accuracy, logits
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations, gpu_facts
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Allocations, HostRun, load_workload

@@ -43,8 +43,6 @@ rule describe:
             *code("launchwise/cuda/describe.py"),
             "launchwise/cuda/ceilings_rates.cu",
             "launchwise/cuda/ceilings_latencies.cu",
-            # Loaded by name, to time the host with.
-            "launchwise/tridiagonal/host.py",
         ],
     output:
         "results/gpus/{gpu}.json",

@@ -6,7 +6,8 @@
 rule predict:
     """Times and choices for GPUs that nobody measured."""
     input:
-        code=code("scripts/predict.py") + [path for kind in BY_COST for path in code(source(kind))],
+        code=code("scripts/predict.py")
+        + [path for kind in BY_COST for path in code(str(source(kind)))],
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),

@@ -1,5 +1,6 @@
 # From sweeps and evaluations to the page that people read.
-#   in   every table of every study, the GPUs' profiles, data/published/, data/cards.csv
+#   in   every table of every study, the GPUs' profiles, data/cards.csv
+#        section.py and published/ of every study
 #   out  results/report/index.html                  one self-contained page
 #        results/report/tables.html                 the same without figures, small
 #        results/report/{study}.models.csv          every model and baseline, by split
@@ -10,16 +11,9 @@ from pathlib import Path
 report: "../report/workflow.rst"
 
 
-PUBLISHED = {
-    study: {
-        path.stem.removeprefix(f"{study}_"): str(path)
-        for path in sorted(Path("data/published").glob(f"{study}_*.csv"))
-    }
-    for study in STUDIES
-}
 REPORTED = {
     study: {
-        "spec": f"{FOLDERS[entry.workload]}/spec.yaml",
+        "folder": f"{FOLDERS[entry.workload]}/studies/{study}",
         "sweeps": {
             gpu: f"results/sweeps/{gpu}/{entry.workload}.parquet"
             for gpu in experiment.gpus_of(study)
@@ -31,7 +25,6 @@ REPORTED = {
         "facts": f"results/evaluation/{study}.summary.json",
         "recommendations": f"results/recommendations/{study}.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
-        "published": PUBLISHED[study],
         # Of GPUs that are only described, where the settings have any.
         "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,
         # Only where somebody had them read: not every machine has Nsight Compute.
@@ -55,10 +48,13 @@ rule report:
         tables=[
             path
             for study in REPORTED.values()
-            for entry in study.values()
+            for name, entry in study.items()
             for path in (entry.values() if isinstance(entry, dict) else [entry])
-            if path is not None
+            if path is not None and name != "folder"
         ],
+        specs=[f"{folder_of(study)}/spec.yaml" for study in STUDIES],
+        # What studies bring along: their sections, and what these stand on; published tables.
+        own=[path for study in REPORTED.values() for path in own_files(study["folder"])],
         # Cards that published predictions are about.
         cards="data/cards.csv",
     output:

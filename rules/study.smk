@@ -45,6 +45,6 @@ def question_of(study):
     return {key: STUDIES[study][key] for key in ("candidates", "constraints", "near_best_percent")}
 
 
-def code_of(model):
-    """Library files of a model's kind alone: an edited one trains no other."""
-    return code(source(MODELS[model]["kind"]))
+def code_of(study, model):
+    """Files of a model's kind alone: an edited one trains no other."""
+    return model_code(MODELS[model]["kind"], folder_of(study))

@@ -6,7 +6,7 @@
 rule train:
     """Search hyper-parameters and fit one model on every split and fold."""
     input:
-        code=lambda wildcards: code("scripts/train.py") + code_of(wildcards.model),
+        code=lambda wildcards: code("scripts/train.py") + code_of(wildcards.study, wildcards.model),
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         # An edited one trains nothing else anew.

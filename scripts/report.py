@@ -1,6 +1,5 @@
 """Write the report page and its summaries."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.provenance import commit, now, versions
@@ -30,12 +29,8 @@ def main(
         read_study(name, questions[name], entries, StudyFiles.of(given))
         for name, given in files.items()
     ]
-    published = {
-        name: {key: Path(path) for key, path in given["published"].items()}
-        for name, given in files.items()
-    }
     run = Run(commit(), now(), digest(settings), settings["seed"], versions())
-    for path, html in zip((page, tables), report(studies, published, run), strict=True):
+    for path, html in zip((page, tables), report(studies, run), strict=True):
         write_text(path, html)
         log.info("%s: %.1f MB", path, len(html) / 1e6)
     for study, path in zip(studies, models, strict=True):

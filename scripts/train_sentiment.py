@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from kernels.sentiment.host.network import write_trained
+from kernels.sentiment.host.reviews import read_reviews
+from kernels.sentiment.host.training import train
 from launchwise.base.provenance import commit, now
 from launchwise.base.scripting import running
 from launchwise.base.storage import write_json
-from launchwise.sentiment.network import write_trained
-from launchwise.sentiment.reviews import read_reviews
-from launchwise.sentiment.training import train
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
     """Files of the library that ``start`` imports, near or far; sorted.
 
-    A file of ``start`` that belongs to the library itself is among them.
+    Files of ``start`` that belong to the library are among them, and so are files that are imported
+    relatively: those of a workload's own package.
 
     Parameters
     ----------
@@ -24,26 +25,35 @@ def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
     queue = list(start)
     found = {path for path in queue if path.is_relative_to(ROOT / PACKAGE)}
     while queue:
-        for module in _imports(queue.pop(), lazy):
-            for file in _files_of(ROOT, module):
-                if file not in found:
-                    found.add(file)
-                    queue.append(file)
+        for file in _imported(queue.pop(), lazy):
+            if file not in found:
+                found.add(file)
+                queue.append(file)
     return sorted(found)
 
 
 @cache
-def _imports(path: Path, lazy: bool) -> frozenset[str]:
-    """Names of this package that a file imports."""
-    names: set[str] = set()
+def _imported(path: Path, lazy: bool) -> frozenset[Path]:
+    """Files that a file imports: by the name of this package, or relatively."""
+    found: set[Path] = set()
     for node in _nodes(ast.parse(path.read_text(encoding="utf-8")), lazy):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-            # `from package import name`: the name may be a module of its own.
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in names if name.split(".")[0] == PACKAGE)
+            for alias in node.names:
+                found.update(_files_of(ROOT, alias.name))
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            base = path.parents[node.level - 1]
+            for name in _modules(node):
+                found.update(_relative_files(base, name))
+        elif isinstance(node, ast.ImportFrom):
+            for name in _modules(node):
+                found.update(_files_of(ROOT, name))
+    return frozenset(found)
+
+
+def _modules(node: ast.ImportFrom) -> list[str]:
+    """Dotted names that may be modules: `from package import name` may import a module `name`."""
+    head = [node.module] if node.module else []
+    return [*head, *(".".join([*head, alias.name]) for alias in node.names)]
 
 
 def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
@@ -56,8 +66,22 @@ def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
 
 @cache
 def _files_of(root: Path, module: str) -> list[Path]:
-    """The file of a module and the ``__init__`` of every package above it."""
+    """The file of a module of this package and the ``__init__`` of every package above it."""
     parts = module.split(".")
-    files = [root.joinpath(*parts[:depth], "__init__.py") for depth in range(1, len(parts) + 1)]
-    files.append(root.joinpath(*parts).with_suffix(".py"))
+    if parts[0] != PACKAGE:
+        return []
+    above = root / PACKAGE / "__init__.py"
+    files = [above, *_candidates(root / PACKAGE, parts[1:])]
     return [path for path in files if path.is_file()]
+
+
+@cache
+def _relative_files(base: Path, module: str) -> list[Path]:
+    """The file of a module below ``base`` and the ``__init__`` of every package on the way."""
+    files = [base / "__init__.py", *_candidates(base, module.split("."))]
+    return [path for path in files if path.is_file()]
+
+
+def _candidates(base: Path, parts: list[str]) -> list[Path]:
+    packages = [base.joinpath(*parts[:depth], "__init__.py") for depth in range(1, len(parts) + 1)]
+    return [*packages, base.joinpath(*parts).with_suffix(".py")] if parts else []

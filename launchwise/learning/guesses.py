@@ -95,7 +95,7 @@ def load_fitted(folder: Path, domain: Domain) -> Recommender:
         folder = folder / most["split"] / most["fold"]
     if not (folder / FACTS_FILE).is_file():
         raise UserError(folder, "", f"holds no fitted model (no {FACTS_FILE})")
-    return recommender_class(facts["kind"]).load(folder, domain)
+    return recommender_class(facts["kind"], workload=domain.spec.folder).load(folder, domain)
 
 
 def _sample(domain: Domain, gpu: str, problem: Problem) -> pd.DataFrame:

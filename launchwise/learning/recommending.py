@@ -39,7 +39,7 @@ def recommend_model(
         When the folder holds no model of a fold.
     """
     summary = read_json(folder / "summary.json")
-    kind = recommender_class(summary["kind"])
+    kind = recommender_class(summary["kind"], workload=domain.spec.folder)
     tables, seconds = [], []
     for fold in folds:
         recommender = kind.load(folder / fold.split / fold.fold, domain)

@@ -85,7 +85,7 @@ def train_model(
     UserError
         When the kind of model or a parameter is unknown or out of range, or there are no rows.
     """
-    kind = recommender_class(entry.kind, f"models.{name}")
+    kind = recommender_class(entry.kind, f"models.{name}", domain.spec.folder)
     shutil.rmtree(folder, ignore_errors=True)
     rows = read_training(training, domain)
     if rows.empty:

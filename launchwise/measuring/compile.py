@@ -20,12 +20,13 @@ from launchwise.base.storage import digest, digest_files
 from launchwise.measuring.bundle import write_bundle
 from launchwise.workloads.builds import Build, spread, translation_unit
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import host_file
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
 MEASURING = ROOT / "launchwise" / "cuda" / "child.py"
 """What every measuring process runs."""
 
-SOURCES = ("*.cu", "*.cuh", "*.h", "*.py", "spec.yaml")
+SOURCES = ("*.cu", "*.cuh", "*.h", "spec.yaml")
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<symbol>\w+)'")
 _SPILLS = re.compile(r"(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads")
@@ -110,15 +111,18 @@ def fingerprint(folder: Path, release: str) -> str:
 
 
 def deciding_files(folder: Path) -> list[Path]:
-    """Files of a workload, and what they import of the library that not every sweep stands on.
+    """Files that decide what a workload's kernels compute and how they are run.
 
-    A workload whose host side is part of the library, such as the tridiagonal solver's, is another
-    one when that changes.
+    CUDA sources, ``spec.yaml``, ``host/workload.py`` and whatever it imports at once of its own
+    package and of the library; without what every sweep stands on.
     """
     own = [path for pattern in SOURCES for path in folder.glob(pattern)]
+    host = host_file(folder)
+    if not host.is_file():
+        return own
     shared = set(library_files([MEASURING]))
-    code = library_files([path for path in own if path.suffix == ".py"], lazy=False)
-    return [*own, *(path for path in code if path not in shared)]
+    code = library_files([host], lazy=False)
+    return [*own, host, *(path for path in code if path not in shared)]
 
 
 def compile_unit(unit: str, folder: Path, arch: str) -> bytes:

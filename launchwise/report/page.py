@@ -32,9 +32,7 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
     ValueError
         When two sections have one id: a link would find the first of them only.
     """
-    ids = [section.id for section in every_section(sections)]
-    if twice := {name for name in ids if ids.count(name) > 1}:
-        raise ValueError(f"sections share an id: {', '.join(sorted(twice))}")
+    _check_ids(sections)
     environment = Environment(
         loader=PackageLoader("launchwise.report", "templates"),
         autoescape=True,
@@ -62,6 +60,21 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
         plotly=Markup(plotly_source()) if figures else "",
         data=Markup(embedded(data)),
     )
+
+
+def check_sections(sections: Sequence[Section], others: Sequence[Section] = ()) -> None:
+    """Raise what :func:`render` would raise of these sections on a page with ``others``."""
+    _check_ids([*sections, *others])
+    render("", "", sections, figures=False)
+    for block in every_block(sections):
+        if isinstance(block, Figure):
+            embedded([[panel.data, panel.layout] for panel in block.panels])
+
+
+def _check_ids(sections: Sequence[Section]) -> None:
+    ids = [section.id for section in every_section(sections)]
+    if twice := {name for name in ids if ids.count(name) > 1}:
+        raise ValueError(f"sections share an id: {', '.join(sorted(twice))}")
 
 
 def panel_id(figure: Figure, place: int) -> str:

@@ -12,16 +12,25 @@ Records = list[dict[str, str]]
 """Rows of a table, column to text."""
 
 
-def read_published(paths: Mapping[str, Path]) -> dict[str, Records]:
-    """Records of every published table, by name.
+FOLDER = "published"
+"""Beside ``study.yaml``: one CSV file per table."""
+
+
+def read_published(study: Path) -> dict[str, Records]:
+    """Records of every published table of a study, by the name of its file.
+
+    Parameters
+    ----------
+    study
+        Folder of the study.
 
     Raises
     ------
     UserError
-        When a table is missing or has no ``source`` column.
+        When a table cannot be read or has no ``source`` column.
     """
     found = {}
-    for name, path in paths.items():
+    for path in sorted((study / FOLDER).glob("*.csv")):
         try:
             with open(path, newline="", encoding="utf-8") as handle:
                 records = list(csv.DictReader(handle))
@@ -29,7 +38,7 @@ def read_published(paths: Mapping[str, Path]) -> dict[str, Records]:
             raise UserError(path, "", f"cannot be read: {error.strerror}") from error
         if not records or "source" not in records[0]:
             raise UserError(path, "source", "is missing: published figures name their source")
-        found[name] = records
+        found[path.stem] = records
     return found
 
 

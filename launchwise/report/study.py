@@ -50,6 +50,8 @@ class StudyData:
         The evaluation's summary: models and figures by split and GPU.
     counters
         GPU -> hardware counters of its fastest configurations, where they were read.
+    folder
+        Where ``study.yaml`` is, with the study's own section and published tables if it has any.
     unmeasured
         Predictions for GPUs that are only described, if the settings have any.
     """
@@ -68,6 +70,7 @@ class StudyData:
     sweep_facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    folder: Path | None = None
     unmeasured: pd.DataFrame | None = None
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -177,7 +180,7 @@ class StudyFiles:
     Mappings go from GPU to path, and from model to path; a model's path is its folder.
     """
 
-    spec: Path
+    folder: Path
     sweeps: Mapping[str, Path]
     profiles: Mapping[str, Path]
     training: Path
@@ -211,7 +214,7 @@ def read_study(
     UserError
         When a file is missing, truncated or does not fit its schema.
     """
-    spec = load_spec(files.spec.parent)
+    spec = load_spec(files.folder.parents[1])
     measurements = schemas.measurement_schema(spec)
     first = next(iter(settings.splits))
 
@@ -221,6 +224,7 @@ def read_study(
 
     return StudyData(
         name=name,
+        folder=files.folder,
         settings=settings,
         spec=spec,
         entries={model: entries[model] for model in settings.models},

@@ -15,7 +15,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.experiment.settings import Settings
 from launchwise.gpus.datasheets import CARDS_FILE, described_profile, read_cards
-from launchwise.learning.recommenders import kinds
+from launchwise.learning.recommenders import kinds, source
 from launchwise.measuring.cards import cards, in_words
 from launchwise.measuring.compile import deciding_files
 from launchwise.workloads.space import Problem
@@ -60,10 +60,22 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
 
 
 def _check_models(experiment: Experiment) -> None:
+    folders = experiment.folders.values()
+    known = sorted({kind for folder in folders for kind in kinds(folder)} or kinds())
     for name, model in experiment.settings.models.items():
-        if model.kind not in kinds():
-            message = unknown("kind of model", model.kind, kinds())
-            raise experiment.error(f"models.{name}.kind", message)
+        if model.kind not in known:
+            raise experiment.error(
+                f"models.{name}.kind", unknown("kind of model", model.kind, known)
+            )
+    for name, study in experiment.settings.studies.items():
+        allowed = kinds(experiment.folders[study.workload])
+        for model_name in study.models:
+            kind = experiment.settings.models[model_name].kind
+            if kind not in allowed:
+                message = (
+                    f"{model_name!r} is of kind {kind!r}, which {study.workload} does not have"
+                )
+                raise experiment.error(f"studies.{name}.models", message)
 
 
 def _check_recorded(experiment: Experiment) -> None:
@@ -209,4 +221,19 @@ def code(script: str) -> list[str]:
         Path from the root of the project, such as ``scripts/clean.py``. A module of the library
         (one that a rule runs as a process of its own) is in the list itself.
     """
-    return [str(path.relative_to(ROOT)) for path in library_files([ROOT / script])]
+    return [str(_inside(path)) for path in library_files([ROOT / script])]
+
+
+def model_code(kind: str, folder: str) -> list[str]:
+    """Files that a kind of model stands on, for a workload: an edited one trains no other kind."""
+    path = source(kind, ROOT / folder)
+    return sorted({str(_inside(path)), *code(str(path))})
+
+
+@cache
+def own_files(folder: str) -> list[str]:
+    """Files that decide what a study brings to the report: its section, its published tables."""
+    study = ROOT / folder
+    own = [*study.glob("*.py"), *study.glob("published/*.csv")]
+    code_of = library_files([path for path in own if path.suffix == ".py"])
+    return sorted({str(_inside(path)) for path in (*own, *code_of)})

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import FUNCTIONS, Formulas, check_names
@@ -134,6 +134,12 @@ class Spec(Strict):
     findings: dict[Name, str] = Field(
         {}, description="numbers beside the largest error that verification tells, a column each"
     )
+    _folder: Path | None = PrivateAttr(None)
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder that the spec was read from, if it was."""
+        return self._folder
 
     @property
     def problem_columns(self) -> list[str]:
@@ -376,6 +382,7 @@ def load_spec(folder: Path) -> Spec:
     for header in spec.headers:
         if not (folder / header).is_file():
             raise UserError(path, "headers", f"no file {header!r}")
+    spec._folder = folder
     return spec
 
 

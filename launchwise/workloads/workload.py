@@ -1,12 +1,11 @@
 """What a workload's own Python says: builds, buffers, reference, launches.
 
-``kernels/<workload>/workload.py`` defines one subclass of :class:`Workload`. It talks to the GPU
-through a :class:`Device` only, so that it can be read, typed and tested without CUDA.
+``host/workload.py`` of a workload's folder defines one subclass of :class:`Workload`. It talks to
+the GPU through a :class:`Device` only, so that it can be read, typed and tested without CUDA.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import numpy as np
 
 from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build
+from launchwise.workloads.packages import import_from
 from launchwise.workloads.sampling import build_choices
 from launchwise.workloads.spec import Spec
 
@@ -201,7 +201,7 @@ class Session(ABC):
 
 
 class Workload(ABC):
-    """A kernel family. Subclasses live in ``kernels/<workload>/workload.py``."""
+    """A kernel family. Subclasses live in ``kernels/<workload>/host/workload.py``."""
 
     def __init__(self, folder: Path, spec: Spec) -> None:
         self.folder = folder
@@ -237,22 +237,31 @@ class Workload(ABC):
         """Make inputs and reference of ``problem`` on ``device``."""
 
 
+HOST_MODULE = "host.workload"
+"""Where the class of a workload is found in its folder: ``host/workload.py``."""
+
+
+def host_file(folder: Path) -> Path:
+    """Where a workload's host code begins."""
+    return folder.joinpath(*HOST_MODULE.split(".")).with_suffix(".py")
+
+
 def load_workload(folder: Path, spec: Spec) -> Workload:
-    """The workload defined in ``folder/workload.py``.
+    """The workload defined in ``folder/host/workload.py``.
 
     Raises
     ------
     UserError
-        When the file is missing or defines no single subclass of :class:`Workload`.
+        When the file is missing, fails, or defines no single subclass of :class:`Workload`.
     """
-    path = folder / "workload.py"
+    path = host_file(folder)
     if not path.is_file():
+        if (folder / path.name).is_file():
+            raise UserError(
+                folder / path.name, "", f"must be moved to {path.parent.name}/{path.name}"
+            )
         raise UserError(path, "", "is missing")
-    module_spec = importlib.util.spec_from_file_location(f"launchwise_workload_{folder.name}", path)
-    if module_spec is None or module_spec.loader is None:
-        raise UserError(path, "", "cannot be loaded")
-    module = importlib.util.module_from_spec(module_spec)
-    module_spec.loader.exec_module(module)
+    module = import_from(folder, HOST_MODULE)
     found = [
         value
         for value in vars(module).values()

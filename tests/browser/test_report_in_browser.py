@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.report import acoustic, assemble
+from launchwise.report import assemble
 from launchwise.report.overview import Run
 from tests.support.report_study import study
 
@@ -55,9 +55,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole report of the small study, with the published tables."""
-    published = {name: ROOT / f"data/published/acoustic_tile_{name}.csv" for name in acoustic.FILES}
+    folder = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
     run = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
-    html, _ = assemble.report([study(name="acoustic_tile")], {"acoustic_tile": published}, run)
+    html, _ = assemble.report([study(name="acoustic_tile", folder=folder)], run)
     path = tmp_path_factory.mktemp("report") / "index.html"
     path.write_text(html, encoding="utf-8")
     return path

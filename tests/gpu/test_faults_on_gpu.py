@@ -143,11 +143,11 @@ def test_a_killed_supervisor_takes_its_endless_kernel_along(
     endless = f"{spot}    while (*(volatile REAL *)u_new != REAL(1e30)) {{\n    }}\n"
     (spoilt / "linear.cu").write_text(kernel.replace(spot, endless))
     # The host's side says when the kernel, the first to be launched, is on its way.
-    host = (spoilt / "workload.py").read_text()
+    host = (spoilt / "host" / "workload.py").read_text()
     spot = "        block, grid = launch_shape("
     assert spot in host
     note = f'        (self.workload.folder / "launched").touch()\n{spot}'
-    (spoilt / "workload.py").write_text(host.replace(spot, note))
+    (spoilt / "host" / "workload.py").write_text(host.replace(spot, note))
 
     def work() -> int:
         measured(spoilt, profile, [PROBLEM], tmp_path / "spoilt", timeout_s=300.0)

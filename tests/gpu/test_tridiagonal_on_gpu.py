@@ -54,7 +54,7 @@ def arrays_of(library: str, arrays: list[np.ndarray]) -> list[Any]:
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 @pytest.mark.parametrize("rows", [3, 1000, 10**6 + 1])
 def test_solve_takes_arrays_of_other_libraries(library: str, rows: int) -> None:
-    from launchwise.tridiagonal import solve
+    from kernels.tridiagonal.host import solve
 
     arrays = system(rows, "float64", 1)
     found = solve(*arrays_of(library, arrays), check=True)
@@ -64,7 +64,7 @@ def test_solve_takes_arrays_of_other_libraries(library: str, rows: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_solve_takes_host_arrays(dtype: str) -> None:
-    from launchwise.tridiagonal import solve
+    from kernels.tridiagonal.host import solve
 
     for rows in (1, 5, 1000, 10**6 + 1):
         arrays = system(rows, dtype, rows)

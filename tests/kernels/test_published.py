@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-PUBLISHED = Path(__file__).resolve().parents[2] / "data" / "published"
-TABLES = sorted(PUBLISHED.glob("*.csv"))
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+TABLES = sorted(KERNELS.glob("*/studies/*/published/*.csv"))
 STREAMS = np.array([1, 2, 4, 8, 16, 32])
 
 # Problem size: observed m, streams, ms, corrected m, ms (rounded; NaN where nothing was corrected).
@@ -39,36 +39,42 @@ KNOWN_SIZES = {
 }
 
 
-def table(name: str) -> pd.DataFrame:
+def path_of(study: str, name: str) -> Path:
+    """Where a published table of a study lies."""
+    (found,) = KERNELS.glob(f"*/studies/{study}/published/{name}.csv")
+    return found
+
+
+def table(study: str, name: str) -> pd.DataFrame:
     """A published table; numbers are parsed, empty cells are NaN."""
-    return pd.read_csv(PUBLISHED / f"{name}.csv")
+    return pd.read_csv(path_of(study, name))
 
 
 def facts(study: str) -> dict[str, str]:
     """The single figures of a study, as printed."""
-    with open(PUBLISHED / f"{study}_facts.csv", newline="", encoding="utf-8") as handle:
+    with open(path_of(study, "facts"), newline="", encoding="utf-8") as handle:
         return {row["fact"]: row["value"] for row in csv.DictReader(handle)}
 
 
 @pytest.fixture(scope="module")
 def float64() -> pd.DataFrame:
     """Optima of the sub-system size in double precision."""
-    return table("tridiagonal_subsystem_optima_float64")
+    return table("tridiagonal_subsystem", "optima_float64")
 
 
 @pytest.fixture(scope="module")
 def float32() -> pd.DataFrame:
     """Optima of the sub-system size in single precision."""
-    return table("tridiagonal_subsystem_optima_float32")
+    return table("tridiagonal_subsystem", "optima_float32")
 
 
 @pytest.fixture(scope="module")
 def cards() -> pd.DataFrame:
     """Optima on three cards, and what the heuristic of the first loses on the others."""
-    return table("tridiagonal_subsystem_transfer")
+    return table("tridiagonal_subsystem", "transfer")
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parents[1].name}.{path.stem}")
 def test_every_row_is_whole_and_names_its_source(path: Path) -> None:
     with open(path, newline="", encoding="utf-8") as handle:
         header, *rows = csv.reader(handle)
@@ -85,7 +91,7 @@ def test_every_row_is_whole_and_names_its_source(path: Path) -> None:
     ["tridiagonal_subsystem", "tridiagonal_recursion", "tridiagonal_streams", "granger_time"],
 )
 def test_no_fact_is_given_twice(study: str) -> None:
-    rows = pd.read_csv(PUBLISHED / f"{study}_facts.csv", dtype=str)
+    rows = pd.read_csv(path_of(study, "facts"), dtype=str)
     assert rows["fact"].is_unique
     assert rows["value"].notna().all()
 
@@ -274,7 +280,7 @@ def model_of_the_overhead(n: np.ndarray, streams: np.ndarray) -> np.ndarray:
 
 
 def test_stage_times_add_up_and_give_the_optimum_of_the_simple_law() -> None:
-    stages = table("tridiagonal_streams_stages")
+    stages = table("tridiagonal_streams", "stages")
     assert list(stages["n"]) == [4e3, 4e4, 4e5, 4e6, 4e7]
     parts = stages[["t1_comp_ms", "t1_d2h_ms", "t3_h2d_ms", "t3_comp_ms"]].sum(axis=1)
     assert np.allclose(parts, stages["sum_ms"], rtol=1e-12)
@@ -284,7 +290,7 @@ def test_stage_times_add_up_and_give_the_optimum_of_the_simple_law() -> None:
 
 
 def test_law_of_the_sum_fits_the_stage_times() -> None:
-    stages = table("tridiagonal_streams_stages")
+    stages = table("tridiagonal_streams", "stages")
     error = model_of_the_sum(stages["n"].to_numpy()) - stages["sum_ms"]
     spread = stages["sum_ms"] - stages["sum_ms"].mean()
     assert 1 - (error**2).sum() / (spread**2).sum() > 0.9998
@@ -293,7 +299,7 @@ def test_law_of_the_sum_fits_the_stage_times() -> None:
 
 
 def test_published_laws_reproduce_all_25_predictions_when_one_stream_is_a_candidate() -> None:
-    optima = table("tridiagonal_streams_optima")
+    optima = table("tridiagonal_streams", "optima")
     assert len(optima) == 25
     n, streams = optima["n"].to_numpy(dtype=float)[:, None], STREAMS[None, :]
     saved = (streams - 1) / streams * model_of_the_sum(n)
@@ -303,7 +309,7 @@ def test_published_laws_reproduce_all_25_predictions_when_one_stream_is_a_candid
 
 
 def test_measured_and_predicted_optima_differ_at_two_sizes() -> None:
-    optima = table("tridiagonal_streams_optima").set_index("n")
+    optima = table("tridiagonal_streams", "optima").set_index("n")
     assert optima.index.is_monotonic_increasing
     assert optima["streams_measured"].is_monotonic_increasing
     different = optima[optima["streams_measured"] != optima["streams_predicted"]]
@@ -312,7 +318,7 @@ def test_measured_and_predicted_optima_differ_at_two_sizes() -> None:
         [8, 4],
     ]
     assert list(different.index) == [1e5, 5e5]
-    stages = table("tridiagonal_streams_stages").set_index("n")
+    stages = table("tridiagonal_streams", "stages").set_index("n")
     assert stages["streams_measured"].equals(optima.loc[stages.index, "streams_measured"])
 
 
@@ -323,8 +329,8 @@ def test_sizes_of_the_optima_are_among_those_of_the_experiment() -> None:
         for factor in given["size_factors"].split()
         for exponent in given["size_exponents"].split()
     } | {10**8}
-    assert set(table("tridiagonal_streams_optima")["n"]) < sizes
-    assert set(table("tridiagonal_streams_stages")["n"]) < sizes
+    assert set(table("tridiagonal_streams", "optima")["n"]) < sizes
+    assert set(table("tridiagonal_streams", "stages")["n"]) < sizes
 
 
 @pytest.mark.parametrize(
@@ -347,7 +353,7 @@ def test_wrong_predictions_lose_the_difference_of_the_times(
 
 
 def test_metrics_of_the_laws_agree() -> None:
-    models = table("tridiagonal_streams_models")
+    models = table("tridiagonal_streams", "models")
     assert len(models) == 6
     assert models["r_squared"].between(0.95, 1).all()
     both = models.dropna(subset=["mse_ms2", "rmse_ms"])
@@ -359,9 +365,9 @@ def test_metrics_of_the_laws_agree() -> None:
 
 
 def test_printed_times_follow_from_their_parts_on_cards_that_are_known() -> None:
-    predictions, given = table("granger_time_predictions"), facts("granger_time")
+    predictions, given = table("granger_time", "predictions"), facts("granger_time")
     assert list(predictions["gpu"]) == ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
-    cards = pd.read_csv(PUBLISHED.parent / "cards.csv")
+    cards = pd.read_csv(KERNELS.parent / "data" / "cards.csv")
     assert set(predictions["gpu"]) <= set(cards["card"])
     compute = 1e6 * float(given["flop_total"]) / predictions["peak_float32_flops"]
     assert list(compute.round(2)) == list(predictions["compute_us"])
@@ -372,7 +378,7 @@ def test_printed_times_follow_from_their_parts_on_cards_that_are_known() -> None
 
 
 def test_printed_times_belong_to_a_tenth_of_the_printed_bytes() -> None:
-    predictions, given = table("granger_time_predictions"), facts("granger_time")
+    predictions, given = table("granger_time", "predictions"), facts("granger_time")
     implied = 1e-6 * predictions["memory_us"] * predictions["bandwidth_bytes_a_second"]
     assert implied.max() / implied.min() < 1.0001
     # One line of the source has both.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from launchwise.learning import optima
 
 NAN = float("nan")
-PUBLISHED = Path(__file__).resolve().parents[2] / "data" / "published"
+STUDY = Path(__file__).resolve().parents[2] / "kernels/tridiagonal/studies/tridiagonal_subsystem"
 Times = list[list[float]]
 
 
@@ -177,7 +177,7 @@ def published_rows() -> tuple[pd.DataFrame, pd.DataFrame]:
 
     Rows stand for sizes, most of which are lost; the order is all that a correction asks.
     """
-    table = pd.read_csv(PUBLISHED / "tridiagonal_subsystem_optima_float64.csv")
+    table = pd.read_csv(STUDY / "published" / "optima_float64.csv")
     first = table[["row", "m_observed", "time_observed_ms"]]
     second = table[["row", "m_corrected", "time_corrected_ms"]].dropna()
     names = ["n", "m", "time_ms"]

@@ -23,7 +23,7 @@ from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.recommenders import kinds, recommender_class
+from launchwise.learning.recommenders import kinds, recommender_class, source
 from launchwise.learning.search import Found, choose, held_out_regret, mend, search, thinned
 from launchwise.learning.splits import Case, among, case_codes
 from launchwise.learning.vectors import Columns, raw_names
@@ -283,11 +283,22 @@ def test_codes_and_labels_tell_every_configuration_apart(domain: Domain) -> None
 
 def test_every_kind_is_found_and_a_strange_one_is_not() -> None:
     regressors = {"forest", "knn", "lightgbm", "tree", "xgboost"}
-    others = {"c45", "learnt", "nearest_optimum", "stream_law"}
+    others = {"c45", "learnt", "nearest_optimum"}
     assert set(KINDS) == {*regressors, *others, *UNTAUGHT}
     with pytest.raises(UserError, match="did you mean 'xgboost'") as caught:
         recommender_class("xgbost", "models.mine")
     assert caught.value.key == "models.mine.kind"
+
+
+def test_a_workload_has_kinds_of_its_own(root: Path) -> None:
+    workload = root / "kernels" / "tridiagonal"
+    assert kinds(workload) == sorted([*KINDS, "stream_law"])
+    found = recommender_class("stream_law", workload=workload)
+    assert found.__module__ == "kernels.tridiagonal.recommenders.stream_law"
+    assert source("stream_law", workload).is_relative_to(workload)
+    assert source("tree", workload) == source("tree")
+    with pytest.raises(UserError, match="unknown kind of model 'stream_law'"):
+        recommender_class("stream_law", workload=root / "kernels" / "acoustic")
 
 
 @pytest.mark.parametrize("kind", KINDS)

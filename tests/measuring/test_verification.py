@@ -56,7 +56,7 @@ def test_every_variant_agrees_with_numpy_on_an_odd_grid(
 def test_one_weight_off_by_a_thousandth_is_rejected(
     acoustic_copy: Path, tmp_path: Path, dtype: str, which: int
 ) -> None:
-    source = acoustic_copy / "workload.py"
+    source = acoustic_copy / "host" / "workload.py"
     text = source.read_text()
     spot = "        values = weights(order) * ([3.0] + [1.0] * (order // 2))\n"
     assert spot in text

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.report import acoustic, assemble, wording
+from launchwise.report import assemble, wording
 from launchwise.report.blocks import Column, Section, Table
 from launchwise.report.overview import Run
 from launchwise.report.page import embedded, render
@@ -24,7 +24,7 @@ from launchwise.workloads.spec import load_spec
 from tests.support.report_study import KERNEL, study
 
 ROOT = Path(__file__).resolve().parents[2]
-PUBLISHED = {name: ROOT / f"data/published/acoustic_tile_{name}.csv" for name in acoustic.FILES}
+STUDY = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
 RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
 
 
@@ -54,9 +54,8 @@ class Outline(HTMLParser):
             self.headers_with_scope += given.get("scope") in ("col", "row", "colgroup")
 
 
-def page_of(*studies: StudyData, published: dict[str, Path] | None = None) -> str:
-    given = {one.name: published or {} for one in studies}
-    return assemble.report(list(studies), given, RUN)[0]
+def page_of(*studies: StudyData) -> str:
+    return assemble.report(list(studies), RUN)[0]
 
 
 def outline(page: str) -> Outline:
@@ -68,7 +67,7 @@ def outline(page: str) -> Outline:
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return page_of(study(), published=PUBLISHED)
+    return page_of(study())
 
 
 def test_page_loads_nothing_and_links_only_into_itself(page: str) -> None:
@@ -102,7 +101,7 @@ def test_page_does_not_depend_on_the_order_of_rows(page: str) -> None:
     shuffled.sweeps = {
         gpu: sweep.sample(frac=1, random_state=2) for gpu, sweep in shuffled.sweeps.items()
     }
-    assert page_of(shuffled, published=PUBLISHED) == page
+    assert page_of(shuffled) == page
 
 
 def test_every_panel_is_valid_plotly_and_has_its_element(page: str) -> None:
@@ -125,7 +124,7 @@ def test_numbers_reach_the_page(page: str) -> None:
 
 
 def test_page_without_figures_is_small_and_has_every_table(page: str) -> None:
-    small = assemble.report([study()], {"tiny": PUBLISHED}, RUN)[1]
+    small = assemble.report([study()], RUN)[1]
     assert len(small) < 200_000 < len(page)
     assert "Plotly.newPlot" in small
     assert "<figure" not in small
@@ -207,7 +206,7 @@ def test_several_studies_share_one_page() -> None:
 
 
 def test_acoustic_study_has_the_paper_beside_it() -> None:
-    found = page_of(study(name="acoustic_tile"), published=PUBLISHED)
+    found = page_of(study(name="acoustic_tile", folder=STUDY))
     assert 'id="acoustic_tile-paper"' in found
     assert "hardly adds up: coefficient 0.78 with 76.9 % improved" in found
     assert "at least 0.769" in found
@@ -217,7 +216,7 @@ def test_acoustic_study_has_the_paper_beside_it() -> None:
 
 
 def test_published_results_are_the_papers() -> None:
-    records = read_published(PUBLISHED)["results"]
+    records = read_published(STUDY)["results"]
     values = {(one["gpu"], one["model"]): one for one in records}
     assert len(values) == 12
     assert values["rtx2080super", "tree"]["improvement_coefficient"] == "1.17"
@@ -226,12 +225,10 @@ def test_published_results_are_the_papers() -> None:
 
 
 def test_published_table_without_a_source_is_refused(tmp_path: Path) -> None:
-    bad = tmp_path / "results.csv"
-    bad.write_text("gpu,model\nv100,knn\n")
-    with pytest.raises(UserError, match="source"):
-        read_published({"results": bad})
-    with pytest.raises(UserError, match="cannot be read"):
-        read_published({"results": tmp_path / "none.csv"})
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "results.csv").write_text("gpu,model\nv100,knn\n")
+    with pytest.raises(UserError, match=r"results\.csv: source"):
+        read_published(tmp_path)
 
 
 def test_summaries_hold_every_model_and_gpu() -> None:

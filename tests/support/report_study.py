@@ -209,7 +209,9 @@ def tridiagonal_study(
     )
 
 
-def study(gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny") -> StudyData:
+def study(
+    gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny", folder: Path | None = None
+) -> StudyData:
     """The whole study, as the report reads it."""
     spec = load_spec(KERNEL)
     kept, removed = training(spec, list(gpus))
@@ -220,6 +222,7 @@ def study(gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny") -> Stu
     summary = summarise(rows, spec.tunable_columns, 2.0, {"knn": {"seconds_to_recommend": 0.2}})
     return StudyData(
         name=name,
+        folder=folder,
         settings=settings(),
         spec=spec,
         entries={

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.learning.stream_choice import OVERLAPPED
-from launchwise.learning.stream_laws import STREAMS, Law, SmoothOverheadLaw, SumLaw
+from kernels.tridiagonal.recommenders.stream_law.choice import OVERLAPPED
+from kernels.tridiagonal.recommenders.stream_law.laws import STREAMS, Law, SmoothOverheadLaw, SumLaw
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 

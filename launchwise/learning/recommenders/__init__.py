@@ -1,7 +1,8 @@
-"""Recommenders that learn: one module a kind, found by its name.
+"""Recommenders that learn: one module per kind, found by its name.
 
-``models.<name>.kind`` in the settings names a module of this package. Modules are imported when
-they are asked for, so that a job loads the one library that it needs.
+``models.<name>.kind`` in the settings names a module of this package, or one in the folder
+``recommenders`` of a study's workload. Modules are imported when they are asked for, so that a job
+loads the one library that it needs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.workloads.packages import import_from
 
 if TYPE_CHECKING:
     from launchwise.learning.recommender import Recommender
@@ -22,34 +24,60 @@ BY_COST = ("analytical", "learnt")
 """Kinds that go by a workload's ``cost.yaml``: no measurement on the GPU that is asked about."""
 
 
-def kinds() -> list[str]:
-    """Kinds of recommenders that exist."""
-    return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+OWN = "recommenders"
+"""Folder of a workload that holds the kinds that only it has."""
 
 
-def source(kind: str) -> str:
-    """Path of a kind's module from the root of the project: a rule's code depends on it."""
-    return f"launchwise/learning/recommenders/{kind}.py"
+def kinds(workload: Path | None = None) -> list[str]:
+    """Kinds of recommenders that exist, for any workload or also for the one in this folder."""
+    return sorted({*_modules(FOLDER), *(_modules(workload / OWN) if workload else [])})
 
 
-def recommender_class(kind: str, key: str = "models") -> type[Recommender]:
+def _modules(folder: Path) -> list[str]:
+    packages = (path.parent for path in folder.glob("[a-z]*/__init__.py"))
+    return [path.stem for path in (*folder.glob("[a-z]*.py"), *packages)]
+
+
+def source(kind: str, workload: Path | None = None) -> Path:
+    """File of a kind's module: a rule's code depends on it."""
+    if workload is not None and kind in _modules(workload / OWN):
+        path = workload / OWN / kind
+        return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return FOLDER / f"{kind}.py"
+
+
+def recommender_class(
+    kind: str, key: str = "models", workload: Path | None = None
+) -> type[Recommender]:
     """The recommender's class of one kind.
+
+    Parameters
+    ----------
+    key
+        What asks for it, for messages.
+    workload
+        Folder of the workload, whose own kinds count as well.
 
     Raises
     ------
     UserError
-        When there is no such kind.
+        When there is no such kind, or its module holds none.
     """
     from launchwise.learning.recommender import Recommender
 
-    if kind not in kinds():
-        raise UserError("config.yaml", f"{key}.kind", unknown("kind of model", kind, kinds()))
-    module = import_module(f"{__name__}.{kind}")
+    if kind not in kinds(workload):
+        message = unknown("kind of model", kind, kinds(workload))
+        raise UserError("config.yaml", f"{key}.kind", message)
+    if workload is not None and kind in _modules(workload / OWN):
+        module = import_from(workload, f"{OWN}.{kind}")
+    else:
+        module = import_module(f"{__name__}.{kind}")
     found = [
         member
         for _, member in inspect.getmembers(module, inspect.isclass)
         if issubclass(member, Recommender) and member.__module__ == module.__name__
     ]
     if len(found) != 1:
-        raise UserError(source(kind), "", f"must hold one Recommender, holds {len(found)}")
+        message = f"must hold one Recommender, holds {len(found)}"
+        raise UserError(source(kind, workload), "", message)
     return found[0]

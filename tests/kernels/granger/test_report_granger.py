@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kernels.granger.studies.granger_time.formula import Facts, Source
+from kernels.granger.studies.granger_time.section import sections as own
 from launchwise.gpus.datasheets import described_profile, read_cards
 from launchwise.learning.analytical import PARTS, CostModel
-from launchwise.report.assemble import OWN_SECTIONS
 from launchwise.report.blocks import Bullets, Section, Table, Text
-from launchwise.report.granger import FILES, own
-from launchwise.report.granger_formula import Facts, Source
 from launchwise.report.page import render
 from launchwise.report.published import Records, facts_of, read_published
 from launchwise.report.study import StudyData
@@ -39,8 +38,7 @@ def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def published() -> dict[str, Records]:
     """The source's figures; a test may change them."""
-    folder = ROOT / "data" / "published"
-    return read_published({name: folder / f"granger_time_{name}.csv" for name in FILES})
+    return read_published(ROOT / "kernels" / "granger" / "studies" / "granger_time")
 
 
 def change(published: dict[str, Records], fact: str, value: str) -> None:
@@ -427,9 +425,7 @@ def test_a_card_that_the_table_lacks_has_no_estimate(
 
 
 def test_the_page_shows_all_of_it(published: dict[str, Records]) -> None:
-    files, sections_of = OWN_SECTIONS["granger_time"]
-    assert files == FILES
-    page = render("Times", "", sections_of(made(), published))
+    page = render("Times", "", own(made(), published))
     for title in TITLES:
         assert title in page
     assert ">nan<" not in page

@@ -9,12 +9,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from kernels.sentiment.host.launches import Choice, intermediate_bytes
+from kernels.sentiment.studies.sentiment_inference.section import WORDS
+from kernels.sentiment.studies.sentiment_inference.section import sections as own
 from launchwise.report.blocks import Block, Bullets, Table
 from launchwise.report.page import render
 from launchwise.report.published import read_published
-from launchwise.report.sentiment import FILES, WORDS, own
 from launchwise.report.study import StudyData
-from launchwise.sentiment.launches import Choice, intermediate_bytes
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import profile, settings, study
@@ -75,8 +76,7 @@ def made() -> StudyData:
 @pytest.fixture(scope="module")
 def published() -> dict[str, list[dict[str, str]]]:
     """The paper's figures."""
-    folder = ROOT / "data" / "published"
-    return read_published({name: folder / f"sentiment_inference_{name}.csv" for name in FILES})
+    return read_published(ROOT / "kernels" / "sentiment" / "studies" / "sentiment_inference")
 
 
 def tables(blocks: list[Block]) -> list[Table]:

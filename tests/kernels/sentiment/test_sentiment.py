@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from launchwise.base.storage import read_json
-from launchwise.sentiment.launches import (
+from kernels.sentiment.host.launches import (
     BLOCKED,
     BY_WARPS,
     Batch,
@@ -18,7 +17,8 @@ from launchwise.sentiment.launches import (
     Pipeline,
     Weights,
 )
-from launchwise.sentiment.network import accuracy, logits, read_trained
+from kernels.sentiment.host.network import accuracy, logits, read_trained
+from launchwise.base.storage import read_json
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Allocations, HostRun, load_workload

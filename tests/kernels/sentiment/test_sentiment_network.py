@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from launchwise.base.errors import UserError
-from launchwise.sentiment.network import SHAPES, Network, accuracy, logits, read_trained
-from launchwise.sentiment.network import write_trained as write
-from launchwise.sentiment.reviews import (
+from kernels.sentiment.host.network import SHAPES, Network, accuracy, logits, read_trained
+from kernels.sentiment.host.network import write_trained as write
+from kernels.sentiment.host.reviews import (
     INNER,
     SNIPPETS,
     Review,
@@ -23,6 +22,7 @@ from launchwise.sentiment.reviews import (
     word_counts,
     words_of,
 )
+from launchwise.base.errors import UserError
 
 NETWORK = Path(__file__).resolve().parents[3] / "kernels" / "sentiment" / "network.npz"
 
@@ -135,7 +135,7 @@ def test_accuracy_counts_right_answers() -> None:
 
 def test_training_learns_what_can_be_learnt() -> None:
     pytest.importorskip("torch")
-    from launchwise.sentiment.training import train
+    from kernels.sentiment.host.training import train
 
     random = np.random.default_rng(0)
     filler = [f"w{n}" for n in range(30)]

@@ -11,14 +11,13 @@ import pytest
 from samples import profile
 from streams import CANDIDATES, OVERHEAD, PROBLEM, SHARES, SIZES, SUM, row, stream_sweep
 
-from launchwise.base.errors import UserError
-from launchwise.experiment.settings import ModelEntry, Search
-from launchwise.learning.features import Domain
-from launchwise.learning.recommenders.stream_law import StreamLawRecommender as StreamLaw
-from launchwise.learning.search import Found, search
-from launchwise.learning.splits import ALL, Case
-from launchwise.learning.stream_choice import choose_law, overhead_rows, runs_that_differ_in_streams
-from launchwise.learning.stream_laws import (
+from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender as StreamLaw
+from kernels.tridiagonal.recommenders.stream_law.choice import (
+    choose_law,
+    overhead_rows,
+    runs_that_differ_in_streams,
+)
+from kernels.tridiagonal.recommenders.stream_law.laws import (
     OVERHEAD_LAWS,
     SUM_LAWS,
     LinearOverheadLaw,
@@ -27,6 +26,11 @@ from launchwise.learning.stream_laws import (
     predicted_gains,
     predicted_streams,
 )
+from launchwise.base.errors import UserError
+from launchwise.experiment.settings import ModelEntry, Search
+from launchwise.learning.features import Domain
+from launchwise.learning.search import Found, search
+from launchwise.learning.splits import ALL, Case
 from launchwise.learning.training import train_model
 from launchwise.tables.files import write_table
 from launchwise.tables.schemas import training_schema

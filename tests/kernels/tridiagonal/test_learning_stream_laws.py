@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernels.tridiagonal.recommenders.stream_law import choice, laws
+from kernels.tridiagonal.recommenders.stream_law.laws import STREAMS
 from launchwise.base.errors import UserError
-from launchwise.learning import stream_choice as choice
-from launchwise.learning import stream_laws as laws
-from launchwise.learning.stream_laws import STREAMS
 
 PREDICTED = {
     **dict.fromkeys((1e3, 4e3, 5e3, 8e3, 1e4, 4e4, 5e4, 8e4), 1),

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kernels.tridiagonal.studies.tridiagonal_recursion.section import cases, fixed_size_losses
+from kernels.tridiagonal.studies.tridiagonal_recursion.section import sections as own
 from launchwise.report import wording
 from launchwise.report.blocks import Bullets, Figure, Fold, Table
 from launchwise.report.page import render
 from launchwise.report.published import read_published
-from launchwise.report.recursion import FILES, cases, fixed_size_losses, own
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -52,8 +53,7 @@ def made() -> StudyData:
 @pytest.fixture(scope="module")
 def published() -> dict[str, list[dict[str, str]]]:
     """The paper's figures."""
-    folder = ROOT / "data" / "published"
-    return read_published({name: folder / f"tridiagonal_recursion_{name}.csv" for name in FILES})
+    return read_published(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_recursion")
 
 
 def test_recursion_is_held_against_none(made: StudyData) -> None:

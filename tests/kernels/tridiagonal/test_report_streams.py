@@ -9,11 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.learning.stream_laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM, STREAMS
+from kernels.tridiagonal.recommenders.stream_law.laws import (
+    PUBLISHED_OVERHEAD,
+    PUBLISHED_SUM,
+    STREAMS,
+)
+from kernels.tridiagonal.studies.tridiagonal_streams.section import cases
+from kernels.tridiagonal.studies.tridiagonal_streams.section import sections as own
 from launchwise.report.blocks import Bullets, Figure, Fold, Table
 from launchwise.report.page import render
 from launchwise.report.published import read_published
-from launchwise.report.streams import FILES, cases, own
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -53,8 +58,7 @@ def made() -> StudyData:
 @pytest.fixture(scope="module")
 def published() -> dict[str, list[dict[str, str]]]:
     """The paper's tables."""
-    folder = ROOT / "data" / "published"
-    return read_published({name: folder / f"tridiagonal_streams_{name}.csv" for name in FILES})
+    return read_published(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_streams")
 
 
 def test_laws_come_from_training_sizes_alone(made: StudyData) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kernels.tridiagonal.studies.tridiagonal_subsystem.section import cases
+from kernels.tridiagonal.studies.tridiagonal_subsystem.section import sections as own
 from launchwise.report.blocks import Bullets, Figure, Fold, Table
 from launchwise.report.page import render
 from launchwise.report.published import read_published
 from launchwise.report.study import StudyData
-from launchwise.report.subsystem import FILES, cases, own
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import TRIDIAGONAL, tridiagonal_study
@@ -51,8 +52,7 @@ def made() -> StudyData:
 @pytest.fixture(scope="module")
 def published() -> dict[str, list[dict[str, str]]]:
     """The paper's tables."""
-    folder = ROOT / "data" / "published"
-    return read_published({name: folder / f"tridiagonal_subsystem_{name}.csv" for name in FILES})
+    return read_published(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
 
 
 def test_every_gpu_is_a_case_with_its_optima(made: StudyData) -> None:

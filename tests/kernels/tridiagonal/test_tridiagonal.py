@@ -15,16 +15,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_banded
 
-from launchwise.experiment.settings import Method, Repeats
-from launchwise.tridiagonal.host import STAGES, HostArrays, HostSolution
-from launchwise.tridiagonal.launches import (
+from kernels.tridiagonal.host.host_solution import STAGES, HostArrays, HostSolution
+from kernels.tridiagonal.host.launches import (
     LAYOUTS,
     Arrays,
     DeviceSolution,
     interleaved,
     natural,
 )
-from launchwise.tridiagonal.plan import Choice
+from kernels.tridiagonal.host.plan import Choice
+from launchwise.experiment.settings import Method, Repeats
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec

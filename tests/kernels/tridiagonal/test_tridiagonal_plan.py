@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from launchwise.tridiagonal.host import SingularSystem, chunks, solve_on_host
-from launchwise.tridiagonal.launches import LAYOUTS, interleaved, most_shared_bytes, natural
-from launchwise.tridiagonal.plan import Choice, Level, extra_words, levels, remaining_rows
+from kernels.tridiagonal.host.host_solution import SingularSystem, chunks, solve_on_host
+from kernels.tridiagonal.host.launches import LAYOUTS, interleaved, most_shared_bytes, natural
+from kernels.tridiagonal.host.plan import Choice, Level, extra_words, levels, remaining_rows
 from launchwise.workloads.spec import load_spec
 
 SPEC = load_spec(Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from launchwise.tridiagonal.accuracy import InaccurateSolution, backward_error
-from launchwise.tridiagonal.launches import finish_bytes
-from launchwise.tridiagonal.plan import remaining_rows
-from launchwise.tridiagonal.solver import Choice, Solver, usual_choice
+from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
+from kernels.tridiagonal.host.launches import finish_bytes
+from kernels.tridiagonal.host.plan import remaining_rows
+from kernels.tridiagonal.host.solver import Choice, Solver, usual_choice
 from launchwise.workloads.spec import load_spec
 from tests.kernels.tridiagonal.test_tridiagonal import FOLDER, error, system
 from tests.support.host_device import HostDevice

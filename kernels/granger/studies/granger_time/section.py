@@ -1,0 +1,300 @@
+"""What only the study of predicted times has: a published prediction, its errors, a better one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from launchwise.gpus.datasheets import Card, described_profile, read_cards
+from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.analytical import PARTS, CostModel
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import Case
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Text, table
+from launchwise.report.numbers import records
+from launchwise.report.published import Records
+from launchwise.report.study import StudyData
+from launchwise.tables.schemas import TIMED
+from launchwise.workloads.space import baseline
+
+from .formula import Printed, Rates, Source
+from .formula_errors import errors, reasons, size, span
+
+PUBLISHED, ONCE, BEST = "published", "no_duplicates", "best"
+"""What is shown of a GPU: two variants, and the fastest of the verified ones."""
+
+NOTABLE = 0.01
+"""Part by which figures of a card may differ without being shown."""
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Known:
+    """The study, the source, and the cards that the source is about."""
+
+    study: StudyData
+    source: Source
+    cards: Mapping[str, Card]
+
+    @cached_property
+    def gpus(self) -> dict[str, GpuProfile]:
+        """GPUs of the source that the table of cards has, then those of the study."""
+        named = [one.gpu for one in self.source.printed]
+        known = [gpu for gpu in named if gpu in self.cards and not self.cards[gpu].missing]
+        found = {gpu: described_profile(gpu, self.cards) for gpu in known}
+        return {**found, **{gpu: self.study.profiles[gpu] for gpu in self.study.gpus}}
+
+    @property
+    def added(self) -> list[str]:
+        """GPUs of the study that are whole cards and no GPUs of the source."""
+        named = {one.gpu for one in self.source.printed}
+        profiles = self.study.profiles
+        return [gpu for gpu in self.study.gpus if gpu not in named and not profiles[gpu].is_slice]
+
+    @cached_property
+    def measured(self) -> dict[str, dict[str, Row]]:
+        """GPU of the study to :func:`chosen` of its sweep at the published size.
+
+        Of the whole sweep: splits and candidates of the study may have less.
+        """
+        found = {}
+        for gpu, rows in self.study.sweeps.items():
+            here = rows["status"].isin(TIMED)
+            for name, value in self.source.facts.problem.items():
+                here &= rows[name] == value
+            timed = rows[here]
+            found[gpu] = chosen(timed.assign(time_us=1e3 * timed["time_ms"]), self.study)
+        return found
+
+    @cached_property
+    def estimated(self) -> dict[str, dict[str, Row]]:
+        """GPU to :func:`chosen` of the cost model's estimates, with parts (µs) and bounds."""
+        spec, problem = self.study.spec, self.source.facts.problem
+        verified = Domain(spec, self.gpus).choices([Case(gpu, problem) for gpu in self.gpus])
+        launched = {**problem, **baseline(spec), "variant": PUBLISHED}
+        unverified = pd.DataFrame([{"gpu": gpu, **launched} for gpu in self.gpus])
+        rows = pd.concat([unverified, verified], ignore_index=True)
+        estimate = CostModel(spec, self.gpus).estimate(rows)
+        parts = {name: 1e3 * estimate.parts[name] for name in PARTS}
+        rows = rows.assign(time_us=1e3 * estimate.time_ms, bound_by=estimate.bound_by(), **parts)
+        by_gpu = rows.groupby("gpu", sort=False)
+        return {str(gpu): chosen(part, self.study) for gpu, part in by_gpu}
+
+    def formula_us(self, gpu: str) -> float:
+        """The printed prediction; of a GPU that the source does not have by its formula."""
+        for one in self.source.printed:
+            if one.gpu == gpu:
+                return one.times.total
+        facts = self.source.facts
+        return Rates.of(self.gpus[gpu]).times(facts.counts, facts).total
+
+
+def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:
+    """The fastest row (``time_us``) of each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`."""
+    rows = rows.sort_values("time_us", kind="stable")
+    parts = {name: rows[rows["variant"] == name] for name in (PUBLISHED, ONCE)}
+    parts[BEST] = rows[rows["variant"].isin(list(study.spec.recommendable.variants))]
+    return {name: records(part.head(1))[0] for name, part in parts.items() if len(part)}
+
+
+def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
+    """Sections of the study, in order; none where the source's facts are not known.
+
+    Without its table of predictions there are no sections about that table.
+    """
+    source = Source.of(published)
+    if source is None:
+        return []
+    known = Known(study, source, read_cards())
+    found = []
+    if source.printed:
+        blocks: list[Block] = [_lead(source), _predictions(known), *_notes(known)]
+        found.append(Section(f"{study.name}-published", "The published prediction", blocks))
+        words = [*reasons(source, known.gpus), *_observed(known)]
+        wrong: list[Block] = [errors(source, known.gpus), Bullets(words)]
+        found.append(Section(f"{study.name}-errors", "What it got wrong", wrong))
+    better: list[Block] = [Bullets(list(_summary(known))), _corrected(known)]
+    better += [*_figures(known), *_parts(known)]
+    found.append(Section(f"{study.name}-corrected", "The prediction corrected", better))
+    return found
+
+
+def _us(row: Row | None) -> str:
+    return wording.number(None if row is None else row["time_us"], 4)
+
+
+# The published prediction
+
+
+def _lead(source: Source) -> Text:
+    facts = source.facts
+    again = [one.rates.times(facts.counts, facts).total for one in source.printed]
+    off = [abs(us / one.times.total - 1) for us, one in zip(again, source.printed, strict=True)]
+    return Text(
+        f"max(FLOP / peak, bytes / bandwidth) + {facts.launch_overhead_us:g} µs, with "
+        f"{wording.number(facts.counts.flop / 1e6)} MFLOP and {size(facts.counts.bytes)}: what the "
+        f"source counts of {wording.plural(facts.threads, 'thread')}. Computed again, its times "
+        f"differ by at most {wording.percent(max(off), 2)} %."
+    )
+
+
+def _predictions(known: Known) -> Table:
+    columns = [
+        Column("GPU", number=False),
+        Column("peak", "TFLOP/s"),
+        Column("bandwidth", "GB/s"),
+        *(
+            Column(name, "µs", group=group)
+            for group in ("arithmetic", "memory", "prediction")
+            for name in ("printed", "computed")
+        ),
+        Column("differs", "%", group="prediction"),
+        Column(PUBLISHED, "µs", group="measured"),
+        Column(ONCE, "µs", group="measured"),
+    ]
+    rows = [_prediction(known, one.gpu, one.rates, one) for one in known.source.printed]
+    rows += [_prediction(known, gpu, Rates.of(known.gpus[gpu]), None) for gpu in known.added]
+    problem = wording.problem(known.source.facts.problem, known.study.problem_columns)
+    return table(f"Times by the published formula, {problem}", columns, rows)
+
+
+def _prediction(known: Known, gpu: str, rates: Rates, printed: Printed | None) -> list[str]:
+    facts = known.source.facts
+    again = rates.times(facts.counts, facts)
+    cells = [gpu, *(wording.number(each, 4) for each in (rates.peak / 1e12, rates.bandwidth / 1e9))]
+    for name in ("compute", "memory", "total"):
+        said = None if printed is None else getattr(printed.times, name)
+        cells += [wording.fixed(said, 2), wording.fixed(getattr(again, name), 2)]
+    off = None if printed is None else again.total / printed.times.total - 1
+    measured = known.measured.get(gpu, {})
+    return [
+        *cells,
+        wording.percent(off, 2),
+        *(_us(measured.get(each)) for each in (PUBLISHED, ONCE)),
+    ]
+
+
+def _notes(known: Known) -> Iterator[Text]:
+    if known.added:
+        names = wording.listed(known.added)
+        text = f"{names}: not in the source; by measured ceilings, and its time of a launch."
+        yield Text(text, "note")
+    if any(PUBLISHED in rows for rows in known.measured.values()):
+        yield Text(f"{PUBLISHED} is {wording.NEVER_CHOSEN}.", "note")
+
+
+def _observed(known: Known) -> Iterator[tuple[str, str]]:
+    """How wrong the first launch of the published variant was, at the published size."""
+    for gpu, rows in known.measured.items():
+        if PUBLISHED in rows:
+            error, allowed = rows[PUBLISHED]["max_error"], rows[PUBLISHED]["tolerance"]
+            said = "are no numbers"
+            if not wording.is_missing(error):
+                said = (
+                    f"are off by up to {error:.1e} of the largest, where {allowed:.1e} is allowed"
+                )
+            yield f"Race on {gpu}:", f"coefficients of the first launch {said}."
+
+
+# The prediction corrected
+
+
+def _summary(known: Known) -> Iterator[tuple[str, str]]:
+    named = [one.gpu for one in known.source.printed if one.gpu in known.estimated]
+    if named:
+        ratios = {
+            name: [known.estimated[gpu][name]["time_us"] / known.formula_us(gpu) for gpu in named]
+            for name in (PUBLISHED, ONCE, BEST)
+        }
+        yield (
+            "GPUs of the source:",
+            f"by the cost model the published launch takes {span(ratios[PUBLISHED], 1)} times what "
+            f"is printed, each regression once {span(ratios[ONCE], 1)} times, the best variant "
+            f"{span(ratios[BEST], 1)} times.",
+        )
+    for gpu, rows in known.measured.items():
+        if PUBLISHED in rows:
+            time, model = rows[PUBLISHED]["time_us"], known.estimated[gpu][PUBLISHED]["time_us"]
+            yield (
+                f"{gpu}, measured:",
+                f"the published launch takes {wording.number(time)} µs, "
+                f"{wording.number(time / known.formula_us(gpu))} times what the published formula "
+                f"says and {wording.number(time / model)} times what the cost model says.",
+            )
+
+
+def _corrected(known: Known) -> Table:
+    columns = [Column("GPU", number=False), Column("formula", "µs", group="source")]
+    for group in ("cost model", "measured"):
+        columns += [Column(name, "µs", group=group) for name in (PUBLISHED, ONCE, BEST)]
+        columns.append(Column("the best is", number=False, group=group))
+    rows = []
+    for gpu, estimated in known.estimated.items():
+        cells = [gpu, wording.number(known.formula_us(gpu), 4)]
+        for found in (estimated, known.measured.get(gpu, {})):
+            cells += [_us(found.get(name)) for name in (PUBLISHED, ONCE, BEST)]
+            best = found.get(BEST)
+            cells.append("–" if best is None else wording.configuration(best, known.study.spec))
+        rows.append(cells)
+    caption = "The published launch, the same without copies, and the best of what is verified"
+    return table(caption, columns, rows)
+
+
+def _figures(known: Known) -> Iterator[Block]:
+    """Where the source takes other figures of a card than the table of cards has."""
+    rows = []
+    for one in known.source.printed:
+        card = known.cards.get(one.gpu)
+        if card is None or card.missing:
+            continue
+        clock = 1e-6 * one.rates.peak / (2 * card.cores)
+        for figure, taken, unit, scale, note in (
+            ("float32_gflops", one.rates.peak, "TFLOP/s", 1e-3, f", as at {clock:.0f} MHz"),
+            ("memory_bandwidth_gbs", one.rates.bandwidth, "GB/s", 1.0, ""),
+        ):
+            said, ours = 1e-9 * taken, card.figures[figure]
+            if abs(said / ours - 1) > NOTABLE:
+                shown = [f"{wording.number(scale * each, 4)} {unit}" for each in (said, ours)]
+                off = wording.percent(said / ours - 1)
+                cells = [one.gpu, f"{shown[0]}{note}", shown[1], off, card.sources[figure]]
+                rows.append(cells)
+    limit = f"{100 * NOTABLE:g} %"
+    if rows:
+        columns = [
+            Column("GPU", number=False),
+            Column("the source takes"),
+            Column("table of cards"),
+            Column("differs", "%"),
+            Column("where that stands", number=False),
+        ]
+        yield table(f"Peaks and bandwidths that differ by more than {limit}", columns, rows)
+    elif known.source.printed:
+        yield Text(f"Peaks and bandwidths are those of the table of cards, within {limit}.", "note")
+
+
+def _parts(known: Known) -> Iterator[Block]:
+    """What the cost model's estimate of the published launch is made of."""
+    of = {gpu: rows[PUBLISHED] for gpu, rows in known.estimated.items()}
+    shown = [name for name in PARTS if any(row[name] > 0 for row in of.values())]
+    columns = [Column("GPU", number=False), Column("in all", "µs")]
+    columns += [Column(name, "µs", group="alone") for name in shown]
+    columns.append(Column("bound by", number=False))
+    rows = [
+        [gpu, _us(row), *(wording.number(row[name]) for name in shown), str(row["bound_by"])]
+        for gpu, row in of.items()
+    ]
+    yield table("Where the published launch's time goes, by the cost model", columns, rows)
+    note = (
+        "Parts overlap, so they do not add up. Waiting: what a thread waits for, one load or sum "
+        "after the other."
+    )
+    described = [gpu for gpu in of if known.gpus[gpu].source == "described"]
+    if described:
+        note += f" {wording.listed(described)}: estimated from datasheets, nobody measured them."
+    yield Text(note, "note")

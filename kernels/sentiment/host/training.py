@@ -1,0 +1,121 @@
+"""Training the network on the CPU with PyTorch.
+
+As published: Adam with a step of 0.001, cross-entropy, 8 reviews a step, 5 epochs, a fifth of the
+units dropped; embeddings are learnt with it, because none come with the reviews.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from launchwise.base.errors import UserError
+
+from .network import (
+    CLASSES,
+    EMBEDDING,
+    FIRST,
+    SECOND,
+    THIRD,
+    Cases,
+    Network,
+    Trained,
+    accuracy,
+    logits,
+)
+from .reviews import PADDING, Review, encoded, vocabulary, word_counts
+
+EPOCHS, BATCH, STEP, DROPOUT = 5, 8, 1e-3, 0.2
+HELD_OUT = 0.1
+WORDS = 4096
+SPREAD = 0.1
+"""Standard deviation of the embeddings before training."""
+
+
+def train(
+    reviews: Sequence[Review], seed: int, epochs: int = EPOCHS
+) -> tuple[Trained, dict[str, Any]]:
+    """Train on nine tenths of the reviews, drawn by ``seed``; the others are held out.
+
+    Returns
+    -------
+    The network with its held-out reviews, and figures: reviews, words and accuracies (by the
+    float64 reference, with embeddings rounded to float16 as they are stored).
+
+    Raises
+    ------
+    UserError
+        When PyTorch is not there.
+    """
+    torch = _torch()
+    order = np.random.default_rng(seed).permutation(len(reviews))
+    count = int(len(reviews) * HELD_OUT)
+    parts = [[reviews[i] for i in chosen] for chosen in (order[count:], order[:count])]
+    numbers = vocabulary(parts[0], WORDS)
+    learnt, held_out = (encoded(part, numbers) for part in parts)
+    model = _fit(torch, learnt, seed, epochs)
+    network = Network(**{name: _plain(model[name]) for name in model})
+    trained = Trained(network, held_out, word_counts(learnt, WORDS))
+    return trained, {
+        "reviews_trained": len(parts[0]),
+        "reviews_held_out": len(parts[1]),
+        "words": WORDS,
+        "unknown_share": float((held_out.tokens == 1).sum() / held_out.lengths.sum()),
+        "longest": int(max(learnt.lengths.max(), held_out.lengths.max())),
+        "accuracy_trained": accuracy(logits(network, learnt.tokens, learnt.lengths), learnt.labels),
+        "accuracy_held_out": accuracy(
+            logits(network, held_out.tokens, held_out.lengths), held_out.labels
+        ),
+        "positive_share_held_out": float(held_out.labels.mean()),
+        "torch": str(torch.__version__),
+    }
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        message = "is not installed; training needs it: pip install torch"
+        raise UserError("torch", "", message) from error
+    return torch
+
+
+def _fit(torch: Any, cases: Cases, seed: int, epochs: int) -> dict[str, Any]:
+    """Weights by their names in :class:`Network`, as tensors."""
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    nn = torch.nn
+    table = nn.Embedding(WORDS, EMBEDDING, padding_idx=PADDING)
+    with torch.no_grad():
+        table.weight.mul_(SPREAD)
+    dense = [nn.Linear(*shape) for shape in (
+        (EMBEDDING, FIRST), (FIRST, SECOND), (SECOND, THIRD), (THIRD, CLASSES)
+    )]  # fmt: skip
+    drop = nn.Dropout(DROPOUT)
+    everything = nn.ModuleList([table, *dense])
+    optimiser = torch.optim.Adam(everything.parameters(), lr=STEP)
+    tokens = torch.from_numpy(cases.tokens.astype(np.int64))
+    lengths = torch.from_numpy(cases.lengths.astype(np.int64))
+    labels = torch.from_numpy(cases.labels.astype(np.int64))
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(tokens)).split(BATCH):
+            length = lengths[chosen]
+            x = drop(table(tokens[chosen, : int(length.max())]))
+            x = drop(torch.relu(dense[0](x)))
+            x = torch.relu(dense[1](x))
+            mask = torch.arange(x.shape[1])[None, :] < length[:, None]
+            pooled = (x * mask[..., None]).sum(1) / length[:, None]
+            found = dense[3](drop(torch.relu(dense[2](pooled))))
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(found, labels[chosen]).backward()
+            optimiser.step()
+    weights = {"embeddings": table.weight.half()}
+    for number, layer in enumerate(dense, start=1):
+        weights |= {f"w{number}": layer.weight.t(), f"b{number}": layer.bias}
+    return weights
+
+
+def _plain(tensor: Any) -> np.ndarray:
+    return np.ascontiguousarray(tensor.detach().numpy())

@@ -1,0 +1,266 @@
+"""Solutions that the host takes part in: it copies, drives streams, solves the interface system.
+
+The paper's mode: the system lies in host memory, stage 1 runs on the device, the host solves the
+interface system, stage 3 runs on the device. The sub-systems are dealt out to streams, so that one
+part is copied while another is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import get_lapack_funcs
+
+from launchwise.workloads.workload import Buffer, Device, HostRun, Launch
+
+from .launches import Arrays, DeviceSolution
+from .plan import Level
+
+STAGES = ("t1_h2d", "t1_comp", "t1_d2h", "t2_d", "t2_h", "t3_h2d", "t3_comp", "t3_d2h")
+"""Copies to the device, computing and copies back of stages 1 and 3; the interface system on the
+device and on the host."""
+
+
+class SingularSystem(ValueError):
+    """The interface system has no solution."""
+
+
+def solve_on_host(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Solve a tridiagonal system with LAPACK's gtsv (elimination with partial pivoting).
+
+    Parameters
+    ----------
+    a, b, c, d
+        float32 or float64, shape (rows,) each; a[0] and c[-1] are not looked at. Overwritten.
+
+    Returns
+    -------
+    Shape (rows,).
+
+    Raises
+    ------
+    SingularSystem
+        When a pivot is zero.
+    """
+    if len(b) == 1:
+        if b[0] == 0:
+            raise SingularSystem("row 1 of 1 of the interface system has a zero pivot")
+        return d / b
+    (gtsv,) = get_lapack_funcs(("gtsv",), (b, d))
+    *_, x, info = gtsv(a[1:], b, c[:-1], d, True, True, True, True)
+    if info:
+        raise SingularSystem(f"row {info} of {len(b)} of the interface system has a zero pivot")
+    return np.asarray(x).reshape(-1)
+
+
+@dataclass(frozen=True)
+class HostArrays:
+    """A system and the place of its solution in host memory: shape (rows,) each."""
+
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    d: np.ndarray
+    x: np.ndarray
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Neighbouring groups of sub-systems of the outermost level that one stream looks after."""
+
+    first: int
+    groups: int
+    first_row: int
+    rows: int
+    stream: Any
+
+    @property
+    def own_rows(self) -> slice:
+        """Their rows."""
+        return slice(self.first_row, self.first_row + self.rows)
+
+    @property
+    def interface_rows(self) -> slice:
+        """What they leave of the interface system."""
+        return slice(2 * self.first, 2 * (self.first + self.groups))
+
+
+def chunks(level: Level, streams: list[Any]) -> list[Chunk]:
+    """Deal the groups out to streams, in order, as evenly as can be."""
+    bounds = [level.groups * number // len(streams) for number in range(len(streams) + 1)]
+    found = []
+    for number, stream in enumerate(streams):
+        first, last = bounds[number], bounds[number + 1]
+        if first < last:
+            begin = first * level.group_rows
+            end = level.rows if last == level.groups else last * level.group_rows
+            found.append(Chunk(first, last - first, begin, end - begin, stream))
+    return found
+
+
+@dataclass
+class Clock:
+    """Marks between stages: ms of each since the last."""
+
+    device: Device
+    spent: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+
+    def __post_init__(self) -> None:
+        self.device.synchronize()
+        self._last = self.device.event()
+
+    def mark(self, stage: str) -> None:
+        """Everything since the last mark belongs to ``stage``."""
+        self.device.synchronize()
+        now = self.device.event()
+        self.spent[stage] += self.device.elapsed_ms(self._last, now)
+        self._last = now
+
+
+class HostSolution(HostRun):
+    """One system solved with the host's help, everything allocated once.
+
+    Parameters
+    ----------
+    solution
+        Levels, kernels and interface systems; one level at least.
+    system, x
+        On the device; filled from ``host`` where that is given.
+    host
+        The system in host memory and the place of its solution there; None when both stay on the
+        device.
+    streams
+        Number of streams; those beyond the number of sub-systems (or joined groups) idle.
+    finish_on_host
+        Whether the host solves the innermost interface system; else one block does.
+    """
+
+    def __init__(
+        self,
+        solution: DeviceSolution,
+        system: Arrays,
+        x: Buffer,
+        host: HostArrays | None,
+        streams: int,
+        finish_on_host: bool,
+    ) -> None:
+        self._solution = solution
+        self._device = solution.device
+        self._system = system
+        self._x = x
+        self._host = host
+        self._finish_on_host = finish_on_host
+        self._itemsize = solution.dtype.itemsize
+        self._chunks = chunks(solution.cuts[0], [self._device.stream() for _ in range(streams)])
+        innermost = solution.cuts[-1].interface_rows
+        self._interface = [self._page_locked(innermost) for _ in range(4)]
+        self._reduce = [self._launch("reduce", chunk) for chunk in self._chunks]
+        self._substitute = [self._launch("substitute", chunk) for chunk in self._chunks]
+        self.launches = (*self._reduce[:1], *self._substitute[:1])
+
+    def _page_locked(self, rows: int) -> np.ndarray:
+        return self._device.page_locked(rows * self._itemsize).view(self._solution.dtype)
+
+    def _launch(self, stage: str, chunk: Chunk) -> Launch:
+        """A stage of one chunk: its rows are a system of their own, as far as kernels can see."""
+        level = self._solution.cuts[0]
+        own = Level(chunk.rows, level.m, level.joined)
+        inner = self._solution.interface(0)
+        rows = [self._part(each, chunk.own_rows) for each in self._system.each]
+        if stage == "reduce":
+            into = [self._part(each, chunk.interface_rows) for each in inner.each]
+            return self._solution.stage(stage, own, (*rows, *into))
+        found = self._part(inner.d, chunk.interface_rows), self._part(self._x, chunk.own_rows)
+        return self._solution.stage(stage, own, (*rows, *found))
+
+    def _part(self, buffer: Buffer, rows: slice) -> Buffer:
+        size = self._itemsize
+        return self._device.part(buffer, rows.start * size, (rows.stop - rows.start) * size)
+
+    def run(self) -> None:
+        """See :meth:`launchwise.workloads.workload.HostRun.run`."""
+        for chunk, launch in zip(self._chunks, self._reduce, strict=True):
+            self._copy_in(chunk)
+            self._device.launch(launch, chunk.stream)
+        self._solve_interface(lambda stage: None)
+        for chunk, launch in zip(self._chunks, self._substitute, strict=True):
+            self._device.launch(launch, chunk.stream)
+            self._copy_out(chunk)
+        self._device.synchronize()
+
+    def staged(self) -> dict[str, float]:
+        """Milliseconds of each stage, one after the other, nothing overlapped."""
+        clock = Clock(self._device)
+        for chunk in self._chunks:
+            self._copy_in(chunk)
+        clock.mark("t1_h2d")
+        for chunk, launch in zip(self._chunks, self._reduce, strict=True):
+            self._device.launch(launch, chunk.stream)
+        clock.mark("t1_comp")
+        self._solve_interface(clock.mark)
+        for chunk, launch in zip(self._chunks, self._substitute, strict=True):
+            self._device.launch(launch, chunk.stream)
+        clock.mark("t3_comp")
+        for chunk in self._chunks:
+            self._copy_out(chunk)
+        clock.mark("t3_d2h")
+        return clock.spent
+
+    def _copy_in(self, chunk: Chunk) -> None:
+        if self._host is not None:
+            host = (self._host.a, self._host.b, self._host.c, self._host.d)
+            for source, buffer in zip(host, self._system.each, strict=True):
+                to = self._part(buffer, chunk.own_rows)
+                self._device.upload(to, source[chunk.own_rows], chunk.stream)
+
+    def _copy_out(self, chunk: Chunk) -> None:
+        if self._host is not None:
+            found = self._part(self._x, chunk.own_rows)
+            self._device.download(found, self._host.x[chunk.own_rows], chunk.stream)
+
+    def _solve_interface(self, mark: Callable[[str], None]) -> None:
+        """Stage 2: levels below the outermost on the device, the rest on the host or in a block."""
+        inwards, outwards = self._solution.inwards(), self._solution.outwards()
+        if not self._finish_on_host:
+            inwards.append(self._solution.finish())
+        if inwards:
+            # They need what all streams have done; with one level each chunk goes its own way.
+            self._device.synchronize()
+            for launch in inwards:
+                self._device.launch(launch)
+            mark("t2_d")
+        if self._finish_on_host:
+            self._fetch_interface()
+            mark("t1_d2h")
+            self._interface[3][:] = solve_on_host(*self._interface)
+            mark("t2_h")
+            self._return_interface()
+            mark("t3_h2d")
+        for launch in outwards:
+            self._device.launch(launch)
+        if inwards:
+            self._device.synchronize()
+            mark("t2_d")
+
+    def _parts(self) -> Iterator[tuple[Any, slice]]:
+        """What of the innermost interface system goes over which stream; None is the default."""
+        if len(self._solution.cuts) > 1:
+            yield None, slice(0, len(self._interface[3]))
+            return
+        for chunk in self._chunks:
+            yield chunk.stream, chunk.interface_rows
+
+    def _fetch_interface(self) -> None:
+        innermost = self._solution.interface(-1)
+        for stream, rows in self._parts():
+            for array, buffer in zip(self._interface, innermost.each, strict=True):
+                self._device.download(self._part(buffer, rows), array[rows], stream)
+        self._device.synchronize()
+
+    def _return_interface(self) -> None:
+        x, buffer = self._interface[3], self._solution.interface(-1).d
+        for stream, rows in self._parts():
+            self._device.upload(self._part(buffer, rows), x[rows], stream)

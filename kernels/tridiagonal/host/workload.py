@@ -1,0 +1,255 @@
+"""Host side of the tridiagonal workload: inputs, check, and how a configuration is run."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launchwise.workloads.builds import Build
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import (
+    Allocations,
+    Device,
+    Finding,
+    HostRun,
+    Launch,
+    Runnable,
+    Sequence,
+    Session,
+    Workload,
+)
+
+from .accuracy import allowed_error, backward_error
+from .host_solution import HostArrays, HostSolution
+from .launches import Arrays, DeviceSolution, build
+from .plan import INNER_LAYOUTS, Choice
+
+
+def uniform(rows: int, seed: int) -> np.ndarray:
+    """Values in [-1, 1) by (seed, index): float64, shape (rows,), the same bits as check.cu's."""
+    with np.errstate(over="ignore"):
+        bits = np.uint64(seed) + np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        bits ^= bits >> np.uint64(31)
+    return -1.0 + 2.0 * ((bits >> np.uint64(11)).astype(float) * 2.0**-53)
+
+
+def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
+    """a, b, c and d of ``batch`` row-dominant systems, shape (n * batch,) each, in ``dtype``."""
+    rows = n * batch
+    row = np.arange(rows) % n
+    a = np.where(row > 0, uniform(rows, seed), 0.0).astype(dtype)
+    c = np.where(row < n - 1, uniform(rows, seed + 1), 0.0).astype(dtype)
+    size = 1.1 * (np.abs(a.astype(float)) + np.abs(c.astype(float))) + 0.1
+    b = np.where(uniform(rows, seed + 2) < 0, -size, size).astype(dtype)
+    return a, b, c, uniform(rows, seed + 3).astype(dtype)
+
+
+class Tridiagonal(Workload):
+    """Tridiagonal systems, alone or in a batch, on the device or in host memory."""
+
+    def __init__(self, folder: Path, spec: Spec) -> None:
+        super().__init__(folder, spec)
+        self._checked: set[str] = set()
+
+    def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
+        """See :meth:`launchwise.workloads.workload.Workload.build`."""
+        return build(str(configuration["variant"]), np.dtype(str(problem["dtype"])))
+
+    def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
+        """The check's kernels, and those that levels below the outermost may need."""
+        dtype = np.dtype(str(problem["dtype"]))
+        return [
+            check_build(dtype.name),
+            *(build(layout, dtype) for layout in ("finish", *INNER_LAYOUTS.values())),
+        ]
+
+    def layout(self, configuration: Mapping[str, Any]) -> Hashable:
+        """Interleaved systems lie in another order for every m."""
+        return configuration["m"] if configuration["variant"] == "interleaved" else 0
+
+    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """The device's inputs and its backward error against NumPy's, on a small problem."""
+        dtype = str(problem["dtype"])
+        if dtype in self._checked:
+            return ""
+        complaint = self._check_one(device, dtype, seed)
+        if not complaint:
+            self._checked.add(dtype)
+        return complaint
+
+    def _check_one(self, device: Device, dtype: str, seed: int) -> str:
+        small = {"n": 37, "batch": 3, "dtype": dtype, "memory": "device"}
+        session = TridiagonalSession(self, device, small, 0, seed)
+        try:
+            expected = inputs(37, 3, dtype, session.seed)
+            for array, buffer in zip(expected, session.system.each, strict=True):
+                found = np.empty_like(array)
+                device.download(buffer, found)
+                if not np.array_equal(found, array):
+                    return f"the device's inputs differ from NumPy's ({dtype})"
+            x = uniform(111, seed).astype(dtype)
+            device.upload(session.x, x)
+            error, found_error = backward_error(expected, x), session.check().max_error
+        finally:
+            session.close()
+        if not np.isclose(error, found_error, rtol=1e-9):
+            return f"the device's backward error is {found_error:.6g}, NumPy's {error:.6g}"
+        return ""
+
+    def open(
+        self, device: Device, problem: Mapping[str, Any], layout: Hashable, seed: int
+    ) -> TridiagonalSession:
+        """See :meth:`launchwise.workloads.workload.Workload.open`."""
+        return TridiagonalSession(self, device, problem, int(str(layout)), seed)
+
+
+@functools.cache
+def check_build(dtype: str) -> Build:
+    """Build of fill, norm, largest and residual for arrays of ``dtype``."""
+    return Build.of("check.cu", {"REAL": "float" if dtype == "float32" else "double"})
+
+
+class TridiagonalSession(Session):
+    """One problem's system on the device, and in host memory where it belongs there.
+
+    Parameters
+    ----------
+    interleaved_m
+        m of the interleaved order that the system is stored in; 0 for natural order.
+    """
+
+    def __init__(
+        self,
+        workload: Tridiagonal,
+        device: Device,
+        problem: Mapping[str, Any],
+        interleaved_m: int,
+        seed: int,
+    ) -> None:
+        self.workload = workload
+        self.device = device
+        self.problem = dict(problem)
+        self.seed = seed
+        self.dtype = np.dtype(str(problem["dtype"]))
+        self.rows = int(problem["n"]) * int(problem["batch"])
+        self.tolerance = allowed_error(self.dtype)
+        # x is written after a, b, c and d were read.
+        self.working_set_bytes = 5 * self.rows * self.dtype.itemsize
+        self._m = interleaved_m
+        self._memory = Allocations(device)
+        self._solution: DeviceSolution | None = None
+        self._host: HostArrays | None = None
+        try:
+            each = [self._memory.take(self.rows * self.dtype.itemsize) for _ in range(5)]
+            self.system, self.x = Arrays(*each[:4]), each[4]
+            self._found = self._memory.take(8)
+            n = np.int64(int(problem["n"]))
+            more = (np.int64(self.rows), n, np.int32(self._m), np.uint64(seed))
+            self._run("fill", *self.system.each, *more)
+            self._norm = self._largest("norm", *self.system.each[:3], np.int64(self.rows))
+            self._right = self._largest("largest", self.system.d, np.int64(self.rows))
+            if problem["memory"] != "device":
+                self._host = self._in_host_memory(problem["memory"] == "pinned")
+        except BaseException:
+            self.close()
+            raise
+
+    def _in_host_memory(self, pinned: bool) -> HostArrays:
+        def array() -> np.ndarray:
+            if pinned:
+                nbytes = self.rows * self.dtype.itemsize
+                return self.device.page_locked(nbytes).view(self.dtype)
+            return np.empty(self.rows, self.dtype)
+
+        found = HostArrays(*(array() for _ in range(5)))
+        host = (found.a, found.b, found.c, found.d)
+        for target, buffer in zip(host, self.system.each, strict=True):
+            self.device.download(buffer, target)
+        return found
+
+    def _run(self, kernel: str, *arguments: Any) -> None:
+        blocks = max(1, min(-(-self.rows // 256), 16 * self.device.sms))
+        check = check_build(self.dtype.name)
+        self.device.launch(Launch(check, kernel, (blocks, 1, 1), (256, 1, 1), arguments))
+
+    def _largest(self, kernel: str, *arguments: Any) -> float:
+        self.device.fill_bytes(self._found, 0)
+        self._run(kernel, *arguments, self._found)
+        found = np.empty(1)
+        self.device.download(self._found, found)
+        return float(found[0])
+
+    def launch(self, configuration: Mapping[str, Any]) -> Runnable:
+        """See :meth:`launchwise.workloads.workload.Session.launch`."""
+        self._forget()
+        choice = Choice.of(configuration)
+        solution = DeviceSolution.chosen(self.device, self.dtype, self.rows, choice)
+        self._solution = solution
+        if self._host is None and not choice.finish_on_host:
+            return Sequence(tuple(solution.launches(self.system, self.x)))
+        shared = (self._host, choice.streams, choice.finish_on_host)
+        return HostSolution(solution, self.system, self.x, *shared)
+
+    def _forget(self) -> None:
+        """Give back what the last configuration needed, once nothing uses it any more."""
+        if self._solution is not None:
+            self.device.synchronize()
+            self._solution.close()
+            self._solution = None
+
+    def stages(self, work: Runnable) -> dict[str, float]:
+        """See :meth:`launchwise.workloads.workload.Session.stages`."""
+        if isinstance(work, HostSolution):
+            return work.staged()
+        assert not isinstance(work, HostRun)
+        marks = [self.device.event()]
+        for launch in work.launches:
+            self.device.launch(launch)
+            marks.append(self.device.event())
+        last = len(marks) - 1
+        if last == 1:
+            # One block did it all.
+            return {"t2_d": self.device.elapsed_ms(*marks)}
+        ends = {"t1_comp": (0, 1), "t2_d": (1, last - 1), "t3_comp": (last - 1, last)}
+        return {
+            name: self.device.elapsed_ms(marks[begin], marks[end])
+            for name, (begin, end) in ends.items()
+        }
+
+    def poison(self) -> None:
+        """Every bit set: a NaN."""
+        self.device.fill_bytes(self.x, 0xFF)
+        if self._host is not None:
+            self._host.x.view(np.uint8)[:] = 0xFF
+
+    def check(self) -> Finding:
+        """See :meth:`launchwise.workloads.workload.Session.check`: the normwise backward error."""
+        if self._host is not None:
+            # What counts is what the host got, not what is still on the device.
+            self.device.upload(self.x, self._host.x)
+        rows = np.int64(self.rows)
+        size = self._largest("largest", self.x, rows)
+        rest = self._largest("residual", *self.system.each, self.x, rows, np.int32(self._m))
+        error = rest / (self._norm * size + self._right)
+        wrong = ""
+        if size >= 1e300:
+            wrong = "the solution is not finite, or not all of it was written"
+            error = float("nan")
+        elif not error <= self.tolerance:
+            wrong = f"backward error {error:.3g} (allowed {self.tolerance:.3g})"
+        return Finding(error, self.tolerance, wrong)
+
+    def close(self) -> None:
+        """Give the buffers back."""
+        with contextlib.suppress(AttributeError):
+            self._forget()
+        self._memory.release()

@@ -1,0 +1,102 @@
+"""What a study brings to the page: shown, or blamed in its place while the rest stands."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from report_study import study
+
+from launchwise.report import assemble
+from launchwise.report.blocks import Section
+from launchwise.report.overview import Run
+from launchwise.report.own_sections import own_sections
+from launchwise.report.page import every_block
+
+RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
+GOOD = """
+from launchwise.report.blocks import Section, Text
+
+
+def sections(study, published):
+    rows = published["facts"]
+    text = f"{len(rows)} published: {rows[0]['value']}"
+    return [Section(f"{study.name}-mine", "Mine", [Text(text)])]
+"""
+numbers = itertools.count()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty study's folder in a workload's folder outside the project."""
+    found = tmp_path / f"workloads{next(numbers)}" / "mine" / "studies" / "tiny"
+    (found / "published").mkdir(parents=True)
+    (found / "published" / "facts.csv").write_text("fact,value,source\nspeed,42,a paper\n")
+    return found
+
+
+def only_text(sections: list[Section]) -> str:
+    (one,) = sections
+    (block,) = every_block([one])
+    return str(block.text)  # type: ignore[union-attr]
+
+
+def test_a_section_from_outside_the_project_stands_on_the_page(folder: Path) -> None:
+    (folder / "section.py").write_text(GOOD)
+    page, _ = assemble.report([study(folder=folder)], RUN)
+    assert 'id="tiny-mine"' in page
+    assert "1 published: 42" in page
+
+
+def test_a_section_follows_its_study_to_another_name(folder: Path) -> None:
+    (folder / "section.py").write_text(GOOD)
+    renamed = folder.rename(folder.parent / "other")
+    page, _ = assemble.report([study(name="other", folder=renamed)], RUN)
+    assert 'id="other-mine"' in page
+
+
+def test_no_file_no_section(folder: Path) -> None:
+    assert own_sections(study(folder=folder)) == []
+    assert own_sections(study()) == []
+
+
+BAD = {
+    "a mistake": (
+        GOOD.replace("rows[0]", "rows[7]"),
+        ["section.py", "line 7", "IndexError", "this workload's own Python"],
+    ),
+    "no Python": ("def sections(:\n", ["section.py", "line 1", "SyntaxError"]),
+    "a missing module": ("import nowhere\n", ["section.py: line 1", "nowhere"]),
+    "no function": ("x = 1\n", ["must define sections(study, published)"]),
+    "no sections": (
+        "def sections(study, published):\n    return [1]\n",
+        ["must return Section objects, not int"],
+    ),
+    "a foreign id": (
+        GOOD.replace('f"{study.name}-mine"', '"mine"'),
+        ["mine", "must begin with tiny-"],
+    ),
+    "an id twice": (
+        GOOD.replace("return [", "return 2 * ["),
+        ["cannot be shown", "share an id: tiny-mine"],
+    ),
+    "an id of the page": (
+        GOOD.replace("-mine", "-goals"),
+        ["share an id: tiny-goals"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder: Path, name: str) -> None:
+    content, words = BAD[name]
+    (folder / "section.py").write_text(content)
+    page, _ = assemble.report([study(folder=folder)], RUN)
+    assert 'id="tiny-own"' in page
+    assert 'id="tiny-answer"' in page
+    assert 'id="provenance"' in page
+    start = page.index("The section that this study brings along could not be made.")
+    said = page[start : start + 800].replace("&#39;", "'")
+    for word in words:
+        assert word in said
