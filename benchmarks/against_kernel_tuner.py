@@ -43,7 +43,7 @@ import yaml
 
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
-from launchwise.experiment.settings import Method, Repeats
+from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.cards import cards, free_card
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.kernel_bundles import Alongside

@@ -26,7 +26,7 @@ from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile, write_profile
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("Snakefile", "rules", "scripts", "launchwise", "kernels", "report", "data/published")
+COPIED = ("Snakefile", "rules", "scripts", "launchwise", "kernels", "report", "data/cards.csv")
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 LOCAL = ("gather", "all")
 """Rules that the profile's user sees and no queue does."""
@@ -36,7 +36,7 @@ JOBS_OF_A_GROUP = {"split": 1, "clean": 0, "recommend": 1, "evaluate": 0}
 
 
 def settings(count: int) -> dict[str, Any]:
-    """The recorded experiment's five studies, on so many live GPUs of six architectures."""
+    """Every study of the project, on so many live GPUs of six architectures."""
     config: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
     config["gpus"] = {
         f"gpu{number}": {
@@ -46,10 +46,11 @@ def settings(count: int) -> dict[str, Any]:
         }
         for number in range(count)
     }
-    for study in config["studies"].values():
-        study["gpus"] = list(config["gpus"])
-        if count == 1:
-            study["splits"].pop("transfer", None)
+    if count == 1:
+        config["studies"] = {
+            path.parent.name: {"splits": {"transfer": None}}
+            for path in ROOT.glob("kernels/*/studies/*/study.yaml")
+        }
     return config
 
 
@@ -60,6 +61,7 @@ def project(folder: Path, count: int) -> None:
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
+            target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
     text = yaml.safe_dump(settings(count), sort_keys=False)
     (folder / "config.yaml").write_text(text)

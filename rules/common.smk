@@ -7,14 +7,19 @@ container: "launchwise.sif"
 
 # Plain values for params: a stage reruns when what it reads of the settings changes.
 GPUS = {name: gpu.model_dump(mode="json") for name, gpu in settings.gpus.items()}
-STUDIES = {name: study.model_dump(mode="json") for name, study in settings.studies.items()}
-MODELS = {name: model.model_dump(mode="json") for name, model in settings.models.items()}
+STUDIES = {name: study.model_dump(mode="json") for name, study in experiment.studies.items()}
+MODELS = {
+    name: {
+        model: experiment.model_of(name, model).model_dump(mode="json") for model in study.models
+    }
+    for name, study in experiment.studies.items()
+}
 METHODS = {
     name: sweep.model_dump(mode="json", exclude={"problems"})
-    for name, sweep in settings.sweeps.items()
+    for name, sweep in experiment.sweeps.items()
 }
 LIVE = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
-RECORDED_IN = recorded_folders(settings)
+RECORDED_IN = recorded_folders(experiment)
 CARDS = described_cards(settings)
 ARCHS = architectures(experiment)
 FOLDERS = folders(experiment)
@@ -25,8 +30,8 @@ CORES = workflow.resource_settings.cores or 8
 
 wildcard_constraints:
     gpu=pattern(settings.gpus),
-    study=pattern(settings.studies),
-    model=pattern(settings.models),
+    study=pattern(experiment.studies),
+    model=pattern({model for models in MODELS.values() for model in models}),
     workload=pattern(experiment.folders),
     split=r"[a-z][a-z0-9_]*",
     arch=r"sm_\d+[af]?",

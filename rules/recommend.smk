@@ -8,7 +8,11 @@ rule recommend:
     input:
         # One job for all of them: loading the libraries takes longer than asking the models.
         code=lambda wildcards: code("scripts/recommend.py")
-        + [path for model in STUDIES[wildcards.study]["models"] for path in code_of(wildcards.study, model)],
+        + [
+            path
+            for model in STUDIES[wildcards.study]["models"]
+            for path in code_of(wildcards.study, model)
+        ],
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),

@@ -13,7 +13,7 @@ report: "../report/workflow.rst"
 
 REPORTED = {
     study: {
-        "folder": f"{FOLDERS[entry.workload]}/studies/{study}",
+        "folder": study_folder(study),
         "sweeps": {
             gpu: f"results/sweeps/{gpu}/{entry.workload}.parquet"
             for gpu in experiment.gpus_of(study)
@@ -34,7 +34,7 @@ REPORTED = {
             if Path(path := counters_of(gpu, study)).is_file()
         },
     }
-    for study, entry in settings.studies.items()
+    for study, entry in experiment.studies.items()
 }
 
 
@@ -77,7 +77,7 @@ rule report:
                 labels={"what": "models and baselines"},
                 caption="../report/models.rst",
             )
-            for study, entry in settings.studies.items()
+            for study, entry in experiment.studies.items()
         ],
         configurations=[
             report(
@@ -86,7 +86,7 @@ rule report:
                 labels={"what": "one configuration for all sizes"},
                 caption="../report/configurations.rst",
             )
-            for study, entry in settings.studies.items()
+            for study, entry in experiment.studies.items()
         ],
     log:
         "results/logs/report.log",

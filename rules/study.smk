@@ -45,6 +45,11 @@ def question_of(study):
     return {key: STUDIES[study][key] for key in ("candidates", "constraints", "near_best_percent")}
 
 
+def study_folder(study):
+    """Folder with the study's study.yaml, section and published tables."""
+    return f"{folder_of(study)}/studies/{study}"
+
+
 def code_of(study, model):
     """Files of a model's kind alone: an edited one trains no other."""
-    return model_code(MODELS[model]["kind"], folder_of(study))
+    return model_code(MODELS[study][model]["kind"], folder_of(study))

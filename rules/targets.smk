@@ -1,7 +1,7 @@
 # Targets with names: one for each stage of each study, workload and GPU.
 
 
-for study, entry in settings.studies.items():
+for study, entry in experiment.studies.items():
 
     rule:
         name:
@@ -42,7 +42,7 @@ for study, entry in settings.studies.items():
                 f"results/predictions/{study}.parquet",
 
 
-for workload in {study.workload: None for study in settings.studies.values()}:
+for workload in {study.workload: None for study in experiment.studies.values()}:
 
     rule:
         name:
@@ -100,7 +100,7 @@ for gpu in LIVE:
 
     counted = [
         study
-        for study, entry in settings.studies.items()
+        for study, entry in experiment.studies.items()
         if entry.counters and gpu in experiment.gpus_of(study)
     ]
     if counted:

@@ -11,7 +11,9 @@ rule train:
         features=lambda wildcards: features_of(wildcards.study),
         # An edited one trains nothing else anew.
         cost=lambda wildcards: (
-            cost_of(wildcards.study) if MODELS[wildcards.model]["kind"] in BY_COST else []
+            cost_of(wildcards.study)
+            if MODELS[wildcards.study][wildcards.model]["kind"] in BY_COST
+            else []
         ),
         training="results/clean/{study}.parquet",
         profiles=lambda wildcards: profiles_of(wildcards.study),
@@ -21,7 +23,7 @@ rule train:
         "results/logs/train/{study}.{model}.log",
     threads: 1
     params:
-        model=lambda wildcards: MODELS[wildcards.model],
+        model=lambda wildcards: MODELS[wildcards.study][wildcards.model],
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),

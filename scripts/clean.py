@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.scripting import log, running
-from launchwise.experiment.settings import Fences
+from launchwise.experiment.study import Fences
 from launchwise.learning.clean import clean
 from launchwise.learning.splits import read_folds
 from launchwise.tables.files import read_table, write_table

@@ -9,7 +9,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, now
 from launchwise.base.scripting import log, running
-from launchwise.experiment.settings import Study
+from launchwise.experiment.study import Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about

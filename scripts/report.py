@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.scripting import log, running
 from launchwise.base.storage import digest, write_text
-from launchwise.experiment.settings import ModelEntry, Study
+from launchwise.experiment.study import ModelEntry, Study
 from launchwise.report.assemble import configuration_summary, model_summary, report
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyFiles, read_study
@@ -23,10 +23,13 @@ def main(
     configurations: list[str],
 ) -> None:
     """Read every study; write the page, the page without figures and two tables a study."""
-    entries = {name: ModelEntry.model_validate(entry) for name, entry in settings["models"].items()}
+    entries = {
+        name: {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
+        for name, models in settings["models"].items()
+    }
     questions = {name: Study.model_validate(settings["studies"][name]) for name in files}
     studies = [
-        read_study(name, questions[name], entries, StudyFiles.of(given))
+        read_study(name, questions[name], entries[name], StudyFiles.of(given))
         for name, given in files.items()
     ]
     run = Run(commit(), now(), digest(settings), settings["seed"], versions())

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from launchwise.base.scripting import running
 from launchwise.base.storage import write_json
-from launchwise.experiment.settings import Split
+from launchwise.experiment.study import Split
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.splits import make_splits
 from launchwise.tables.files import read_table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from launchwise.base.provenance import commit, versions
 from launchwise.base.scripting import log, running
 from launchwise.base.storage import digest
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.measuring.bundle import Bundle
@@ -27,7 +27,7 @@ from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shar
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table
 from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.space import Block, Configuration, Problem, gpu_facts, narrowings
+from launchwise.workloads.space import Configuration, Problem, ProblemBlock, gpu_facts, narrowings
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
@@ -41,7 +41,7 @@ def main(
     profile: GpuProfile,
     slice_sms: int | None,
     problems: list[dict[str, Any]],
-    blocks: list[Block],
+    blocks: list[ProblemBlock],
     method: Method,
     seed: int,
     threads: int,

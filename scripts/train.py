@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.scripting import log, running
-from launchwise.experiment.settings import ModelEntry, Search
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import ModelEntry
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.training import train_model

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from snakemake.utils import update_config
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.merging import laid_over
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, described_profile, read_cards
@@ -72,9 +72,9 @@ def answer(asked: argparse.Namespace, root: Path) -> str:
     files = [Path(name) for name in asked.configfile]
     config: dict[str, Any] = {}
     for path in files:
-        update_config(config, read_yaml(path))
+        config = laid_over(config, read_yaml(path))
     experiment = load_experiment(config, files, root)
-    studies = experiment.settings.studies
+    studies = experiment.studies
     if asked.study not in studies:
         raise UserError(COMMAND, "", unknown("study", asked.study, studies))
     study = studies[asked.study]
@@ -136,7 +136,7 @@ def find_profile(gpu: str, experiment: Experiment) -> GpuProfile:
             raise UserError(COMMAND, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
         return described_profile(gpu, cards, card)
     if entry.source == "recorded":
-        folder = recorded_folders(experiment.settings)[gpu]
+        folder = recorded_folders(experiment)[gpu]
         return read_profile(root / folder / "profile.json", gpu)
     path = root / "results" / "gpus" / f"{gpu}.json"
     if not path.is_file():
@@ -147,7 +147,7 @@ def find_profile(gpu: str, experiment: Experiment) -> GpuProfile:
 def _measured(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> pd.DataFrame:
     """Rows of the study's sweeps that were timed more than once."""
     tables = []
-    recorded = recorded_folders(experiment.settings)
+    recorded = recorded_folders(experiment)
     for gpu in gpus:
         folder = recorded.get(gpu, f"results/sweeps/{gpu}")
         path = experiment.root / folder / f"{spec.workload}.parquet"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory, TimingDevice
 from launchwise.measuring.reference_kernel import Watched

@@ -1,33 +1,51 @@
-"""An experiment: settings that fit the workloads they name, checked before anything runs."""
+"""An experiment: settings and the folders of workloads, read and checked together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.expressions import names_in
+from launchwise.base.merging import merged
 from launchwise.base.typed import read_yaml, validated
-from launchwise.experiment.settings import Block, Selection, Settings, Study, TransferSplit
-from launchwise.workloads.feasibility import check_space
-from launchwise.workloads.space import ONLY, Problem, problems
-from launchwise.workloads.spec import SPEC_FILE, Spec, find_workloads, load_spec
+from launchwise.experiment import checking
+from launchwise.experiment.blame import Beneath, Sources
+from launchwise.experiment.discovery import STUDY_FILE, SWEEP_FILE, find_studies, find_workloads
+from launchwise.experiment.method import ProblemBlock, Sweep
+from launchwise.experiment.settings import Settings
+from launchwise.experiment.study import ModelEntry, Study, StudyFile
+from launchwise.workloads.space import Problem, problems
+from launchwise.workloads.spec import SPEC_FILE, Spec, load_spec
+
+RECORDED = "data/recorded"
+"""Folder with one folder per recorded GPU, unless its entry names another."""
 
 
 class Experiment:
-    """Settings with the specs they speak of: checked together, asked by the rules.
+    """Settings with the workloads and studies that they speak of: checked together.
 
     Parameters
     ----------
     settings
         Typed settings.
-    files
-        Files that the settings were merged from, the last one strongest; for messages only.
+    sources
+        Where the settings came from; for messages.
     root
         Folder that relative paths start from.
-    config
-        What the settings were read from, if parts of it may come from no file; for messages only.
+
+    Attributes
+    ----------
+    folders
+        Folder of every workload that was found.
+    studies
+        Every study that runs, in the order of workload and name.
+    study_folders
+        Folder of every study that was found.
+    sweeps
+        What is measured of the workloads that have a ``sweep.yaml``, or settings for one.
+    specs
+        Specs of the workloads that studies, sweeps or GPUs speak of.
 
     Raises
     ------
@@ -35,167 +53,207 @@ class Experiment:
         At the first name or value that does not fit.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        files: list[Path],
-        root: Path,
-        config: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, sources: Sources, root: Path) -> None:
         self.settings = settings
-        self._files = files
-        self._config = config
         self.root = root
+        self.sources = sources
         for folder in settings.workloads:
             if not (root / folder).is_dir():
                 self._fail("workloads", f"no folder {folder!r}")
         self.folders = find_workloads([root / folder for folder in settings.workloads])
+        self.study_folders = find_studies(self.folders)
         self.specs: dict[str, Spec] = {}
         self._listed: dict[str, list[Problem]] = {}
+        self.studies = self._read_studies()
+        self.sweeps = self._read_sweeps()
+        self._check_gpus()
         self._check_studies()
         self._check_sweeps()
+
+    # Messages
+
+    def error(self, key: str, message: str) -> UserError:
+        """What is wrong with ``key``, said of the file that holds it."""
+        return self.sources.error(key, message, self._beneath(key))
+
+    def _below(self, prefix: str) -> Callable[[str, str], UserError]:
+        """:meth:`error` for keys that begin with ``prefix``."""
+        return lambda key, message: self.error(f"{prefix}{key}", message)
 
     def _fail(self, key: str, message: str) -> NoReturn:
         raise self.error(key, message)
 
-    def error(self, key: str, message: str) -> UserError:
-        """What is wrong with ``key``, said of the file that holds it."""
-        return UserError(blamed(key, self._files, self._config), key, message)
+    def _beneath(self, key: str) -> Beneath | None:
+        """The file of a workload's folder that the settings below ``key`` are laid over."""
+        part, _, name = key.partition(".")
+        name = name.partition(".")[0]
+        if part == "studies" and name in self.study_folders:
+            return Beneath(self.study_folders[name] / STUDY_FILE, f"studies.{name}")
+        if part == "sweeps" and name in self.folders:
+            path = self.folders[name] / SWEEP_FILE
+            return Beneath(path, f"sweeps.{name}") if path.is_file() else None
+        return None
+
+    # Reading
+
+    def _laid_over(self, path: Path, changes: Mapping[str, Any] | None) -> dict[str, Any]:
+        below = read_yaml(path) if path.is_file() else {}
+        if below is not None and not isinstance(below, Mapping):
+            raise UserError(path, "", "must hold keys with values")
+        return merged(below or {}, changes or {})
+
+    def _read_studies(self) -> dict[str, Study]:
+        for name in self.settings.studies:
+            if name not in self.study_folders:
+                self._fail(f"studies.{name}", unknown("study", name, self.study_folders))
+        found: dict[str, Study] = {}
+        for name, folder in self.study_folders.items():
+            if name in self.settings.studies and self.settings.studies[name] is None:
+                continue
+            given = self._laid_over(folder / STUDY_FILE, self.settings.studies.get(name))
+            try:
+                own = validated(StudyFile, given, folder / STUDY_FILE)
+            except UserError as error:
+                raise self.error(f"studies.{name}.{error.key}", error.message) from error
+            workload = folder.parents[1].name
+            found[name] = Study(workload=workload, **dict(own))
+            self._load(workload)
+        if not found:
+            self._fail("studies", "none runs: no workload has a study that is not left out")
+        return found
+
+    def _read_sweeps(self) -> dict[str, Sweep]:
+        for workload in self.settings.sweeps:
+            if workload not in self.folders:
+                self._fail(f"sweeps.{workload}", unknown("workload", workload, self.folders))
+        found: dict[str, Sweep] = {}
+        for workload, folder in self.folders.items():
+            path, changes = folder / SWEEP_FILE, self.settings.sweeps.get(workload)
+            if path.is_file() or changes:
+                try:
+                    found[workload] = validated(Sweep, self._laid_over(path, changes), path)
+                except UserError as error:
+                    raise self.error(f"sweeps.{workload}.{error.key}", error.message) from error
+        return found
+
+    def _load(self, workload: str) -> Spec:
+        if workload not in self.specs:
+            self.specs[workload] = load_spec(self.folders[workload])
+        return self.specs[workload]
+
+    # Checking
+
+    def _check_gpus(self) -> None:
+        if not any(map(self._is_measured, self.settings.gpus)):
+            self._fail("gpus", "all are described, and studies need one that is recorded or live")
+        for name, gpu in self.settings.gpus.items():
+            # One that is left out may stay in the list.
+            for study in gpu.studies or []:
+                if study not in self.study_folders:
+                    message = unknown("study", study, self.study_folders)
+                    self._fail(f"gpus.{name}.studies", message)
+            folder = self.recorded_in(name)
+            if gpu.source == "recorded" and not Path(folder).is_dir():
+                message = f"no folder {folder!r}: record the GPU, name its folder by path or"
+                self._fail(f"gpus.{name}", f"{message} take the entry out")
 
     def _check_studies(self) -> None:
-        for name, study in self.settings.studies.items():
+        for name, study in self.studies.items():
             key = f"studies.{name}"
-            self._load(study.workload, f"{key}.workload")
-            for part in ("gpus", "models"):
-                names = getattr(study, part) or []
-                if twice := [each for each in names if names.count(each) > 1]:
-                    self._fail(f"{key}.{part}", f"{twice[0]!r} is given twice")
-            for gpu in study.gpus or []:
-                if gpu not in self.settings.gpus:
-                    self._fail(f"{key}.gpus", unknown("GPU", gpu, self.settings.gpus))
-                if not self._is_measured(gpu):
-                    message = f"{gpu} is described, nobody measured it: a study needs its sweep"
-                    self._fail(f"{key}.gpus", f"{message}, take it out")
-            for model in study.models:
-                if model not in self.settings.models:
-                    self._fail(f"{key}.models", unknown("model", model, self.settings.models))
-            spec = self.specs[study.workload]
-            self._check_columns(spec, study.candidates, f"{key}.candidates")
-            for variant in study.candidates.get("variant", []):
-                if not spec.variants[str(variant)].verified:
-                    message = f"{variant!r} is not verified: it cannot be recommended"
-                    self._fail(f"{key}.candidates.variant", message)
-            self._check_constraints(spec, study.constraints, f"{key}.constraints")
-            for name in study.counters:
-                if name not in spec.tunable_columns:
-                    self._fail(f"{key}.counters", unknown("tunable", name, spec.tunable_columns))
-            self._check_splits(key, study, spec)
-        if self.settings.gpus and not any(map(self._is_measured, self.settings.gpus)):
-            self._fail("gpus", "all are described, and studies need one that is recorded or live")
+            self._check_gpus_of(key, name, study)
+            if twice := [each for each in study.models if study.models.count(each) > 1]:
+                self._fail(f"{key}.models", f"{twice[0]!r} is given twice")
+            with checking.raising(self._below(f"{key}.")):
+                checking.check_study(study, self.specs[study.workload])
 
-    def _is_measured(self, gpu: str) -> bool:
-        return self.settings.gpus[gpu].source != "described"
-
-    def _check_constraints(self, spec: Spec, texts: list[str], key: str) -> None:
-        """Insist that expressions stand on the problem and the configuration alone."""
-        known = [*spec.problem_columns, *spec.tunable_columns, *spec.derived]
-        for text in texts:
-            try:
-                strange = sorted(names_in(text) - set(known))
-            except ValueError as error:
-                self._fail(key, str(error))
-            if strange:
-                self._fail(key, f"{text!r}: {unknown('name', strange[0], known)}")
-
-    def _check_columns(self, spec: Spec, chosen: Selection, key: str) -> None:
-        """Insist that a choice of configurations names tunables with values that they have."""
-        for column, values in chosen.items():
-            if column not in spec.tunable_columns:
-                self._fail(key, unknown("tunable", column, spec.tunable_columns))
-            allowed = spec.values_of(column)
-            for value in values:
-                if value not in allowed:
-                    self._fail(f"{key}.{column}", unknown("value", value, allowed))
-
-    def _check_splits(self, key: str, study: Study, spec: Spec) -> None:
-        for name, split in study.splits.items():
-            parts = ("among",) if isinstance(split, TransferSplit) else ("train", "test")
-            for part in parts:
-                for column, values in getattr(split, part).items():
-                    where = f"{key}.splits.{name}.{part}"
-                    if column not in spec.problem:
-                        self._fail(where, unknown("problem parameter", column, spec.problem))
-                    for value in values:
-                        if complaint := spec.problem[column].check(value):
-                            self._fail(f"{where}.{column}", complaint)
+    def _check_gpus_of(self, key: str, name: str, study: Study) -> None:
+        known = self.settings.gpus
+        if twice := [each for each in study.gpus or [] if (study.gpus or []).count(each) > 1]:
+            self._fail(f"{key}.gpus", f"{twice[0]!r} is given twice")
+        for gpu in study.gpus or []:
+            if gpu not in known:
+                self._fail(f"{key}.gpus", unknown("GPU", gpu, known))
+            if not self._is_measured(gpu):
+                message = f"{gpu} is described, nobody measured it: a study needs its sweep"
+                self._fail(f"{key}.gpus", f"{message}, take it out")
+        if not self.gpus_of(name):
+            message = f"no GPU of the settings has rows of its workload {study.workload}"
+            self._fail(key, f"{message}: measure one (source: live), or leave the study out (null)")
 
     def _check_sweeps(self) -> None:
-        for workload in self.settings.sweeps:
-            self._load(workload, f"sweeps.{workload}")
-            blocks = self.settings.sweeps[workload].problems
-            self._check_problems(workload, blocks, f"sweeps.{workload}.problems", True)
+        for workload, sweep in self.sweeps.items():
+            # Of a workload that nobody asks about the spec need not even be read.
+            if workload in self.specs or workload in self.settings.sweeps:
+                self._check_problems(workload, sweep.problems, f"sweeps.{workload}.problems", True)
         for name, gpu in self.settings.gpus.items():
             for workload in gpu.problems:
                 key = f"gpus.{name}.problems"
-                self._load(workload, key)
+                if workload not in self.folders:
+                    self._fail(key, unknown("workload", workload, self.folders))
                 self._check_problems(workload, gpu.problems[workload], f"{key}.{workload}", False)
             if gpu.source == "live":
                 for workload in self.workloads_of(name):
-                    if workload not in self.settings.sweeps:
-                        self._fail("sweeps", f"{workload} is missing, but {name} measures it live")
+                    if workload not in self.sweeps:
+                        path = self.folders[workload] / SWEEP_FILE
+                        message = f"is missing, but gpus.{name} measures {workload} live"
+                        raise UserError(path, "", message)
 
     def _check_problems(
-        self, workload: str, blocks: list[Block], key: str, every_variant: bool
+        self, workload: str, blocks: list[ProblemBlock], key: str, every_variant: bool
     ) -> None:
-        spec = self.specs[workload]
-        for block in blocks:
-            self._check_block(workload, block, key)
+        spec, sweep = self._load(workload), self.sweeps.get(workload)
+        strategy = sweep.strategy.kind if sweep else "exhaustive"
+        with checking.raising(self._below(key)):
+            checking.check_blocks(spec, blocks, strategy)
         try:
-            listed = problems(spec, blocks)
-        except ValueError as error:
-            self._fail(key, str(error))
-        try:
-            check_space(spec, listed, every_variant)
+            checking.check_space(spec, problems(spec, blocks), every_variant)
         except ValueError as error:
             where = self.folders[workload] / SPEC_FILE
             raise UserError(where, "", f"{error} (asked for by {key})") from error
 
-    def _check_block(self, workload: str, block: Block, key: str) -> None:
-        for name, values in block.items():
-            if isinstance(values, dict) != (name == ONLY):
-                kind = "tunables with their values" if name == ONLY else "a list of values"
-                self._fail(f"{key}.{name}", f"must be {kind}")
-        only = block.get(ONLY)
-        if isinstance(only, dict):
-            self._check_columns(self.specs[workload], only, f"{key}.{ONLY}")
-            sweep = self.settings.sweeps.get(workload)
-            if sweep is not None and sweep.strategy.kind != "exhaustive":
-                message = f"goes with an exhaustive sweep, not with {sweep.strategy.kind}"
-                self._fail(f"{key}.{ONLY}", message)
+    # Asking
 
-    def _load(self, workload: str, key: str) -> None:
-        if workload not in self.folders:
-            self._fail(key, unknown("workload", workload, self.folders))
-        if workload not in self.specs:
-            self.specs[workload] = load_spec(self.folders[workload])
+    def _is_measured(self, gpu: str) -> bool:
+        return self.settings.gpus[gpu].source != "described"
+
+    def recorded_in(self, gpu: str) -> str:
+        """Folder of a recorded GPU, relative to where the pipeline runs."""
+        return self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"
+
+    def has_rows(self, gpu: str, workload: str) -> bool:
+        """Whether a GPU is measured live, or its recorded sweep of a workload is there."""
+        source = self.settings.gpus[gpu].source
+        if source == "recorded":
+            return Path(self.recorded_in(gpu), f"{workload}.parquet").is_file()
+        return source == "live"
 
     def gpus_of(self, study: str) -> list[str]:
-        """GPUs of a study, in the order of the settings; none that is only described."""
-        named = self.settings.studies[study].gpus
+        """GPUs of a study, in the order of the settings.
+
+        Those that the study names; else every GPU that has rows of its workload and, where its
+        entry names studies, names this one.
+        """
+        asked = self.studies[study]
+        if asked.gpus is not None:
+            return [gpu for gpu in self.settings.gpus if gpu in asked.gpus]
         return [
             gpu
-            for gpu in self.settings.gpus
-            if (named is None or gpu in named) and self._is_measured(gpu)
+            for gpu, entry in self.settings.gpus.items()
+            if self.has_rows(gpu, asked.workload)
+            and (entry.studies is None or study in entry.studies)
         ]
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that the studies need from a GPU, in the order of the studies."""
         wanted = [
-            study.workload
-            for study in self.settings.studies.values()
-            if self._is_measured(gpu) and (study.gpus is None or gpu in study.gpus)
+            study.workload for name, study in self.studies.items() if gpu in self.gpus_of(name)
         ]
         return list(dict.fromkeys(wanted))
+
+    def model_of(self, study: str, model: str) -> ModelEntry:
+        """What a study calls ``model``: its own entry, that of the settings, or a plain kind."""
+        entries = {**self.settings.models, **self.studies[study].own_models}
+        return entries.get(model) or ModelEntry(kind=model, title=model.replace("_", " "))
 
     def problems_of(self, gpu: str, workload: str) -> list[Problem]:
         """Problems that a live sweep measures, in order."""
@@ -206,10 +264,10 @@ class Experiment:
             self._listed[key] = problems(self.specs[workload], blocks)
         return list(self._listed[key])
 
-    def blocks_of(self, gpu: str, workload: str) -> list[Block]:
+    def blocks_of(self, gpu: str, workload: str) -> list[ProblemBlock]:
         """Blocks of problems that a live sweep measures, as the settings have them."""
         own = self.settings.gpus[gpu].problems.get(workload)
-        return self.settings.sweeps[workload].problems if own is None else own
+        return self.sweeps[workload].problems if own is None else own
 
 
 def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) -> Experiment:
@@ -232,47 +290,9 @@ def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) ->
     for path in files:
         read_yaml(path)  # Snakemake merges silently; a key given twice must not pass.
     where = files[0] if files else Path("config.yaml")
+    sources = Sources(files, config)
     try:
         settings = validated(Settings, dict(config), where)
     except UserError as error:
-        raise UserError(blamed(error.key, files, config), error.key, error.message) from error
-    return Experiment(settings, files, root, config)
-
-
-COMMAND_LINE = "--config"
-
-
-def blamed(key: str, files: list[Path], config: Mapping[str, Any] | None = None) -> str:
-    """The last of ``files`` that holds ``key`` (or as much of it as any of them does).
-
-    With the merged ``config`` at hand: :data:`COMMAND_LINE` when no file holds what it holds.
-    """
-    parts = key.split(".") if key else []
-    best, depth, held = files[0] if files else Path("config.yaml"), -1, None
-    for path in files:
-        found, node = _follow(read_yaml(path), parts)
-        if found >= depth:
-            best, depth, held = path, found, node
-    found, node = _follow(config, parts)
-    changed = found == depth and node != held and not isinstance(node, Mapping)
-    if files and config is not None and (found > depth or changed):
-        return COMMAND_LINE
-    return str(best)
-
-
-def _follow(node: Any, parts: list[str]) -> tuple[int, Any]:
-    """How many ``parts`` of a dotted key lead into ``node``, and what is there.
-
-    Names may have dots themselves (``h200.sm72``): the longest name that fits is taken.
-    """
-    if isinstance(node, list) and parts and parts[0].isdigit() and int(parts[0]) < len(node):
-        found, inner = _follow(node[int(parts[0])], parts[1:])
-        return found + 1, inner
-    if isinstance(node, Mapping):
-        names = {str(name): name for name in node}
-        for count in range(len(parts), 0, -1):
-            name = ".".join(parts[:count])
-            if name in names:
-                found, inner = _follow(node[names[name]], parts[count:])
-                return found + count, inner
-    return 0, node
+        raise sources.error(error.key, error.message) from error
+    return Experiment(settings, sources, root)

@@ -24,7 +24,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.tukey import FEWEST, quartile_fences
-from launchwise.experiment.settings import Fences
+from launchwise.experiment.study import Fences
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.splits import Case, Fold, among, case_codes, case_columns
 from launchwise.tables.schemas import MEASURED

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.settings import Selection
+from launchwise.experiment.method import Selection
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.splits import Case, case_codes
 from launchwise.learning.vectors import Columns, raw_names

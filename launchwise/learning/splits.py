@@ -17,7 +17,8 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
-from launchwise.experiment.settings import ProblemSplit, Selection, Split, Study, TransferSplit
+from launchwise.experiment.method import Selection
+from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
 from launchwise.gpus.profile import GpuProfile
 from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.space import Problem, baseline

@@ -13,7 +13,8 @@ import pandas as pd
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_json
-from launchwise.experiment.settings import ModelEntry, Search
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import ModelEntry
 from launchwise.learning.clean import check_training
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender

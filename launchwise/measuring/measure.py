@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.check_results import checked_columns, complaint, timed_row, unverified
 from launchwise.measuring.timing import Repeated, repeat

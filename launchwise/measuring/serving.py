@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from launchwise.base.storage import digest
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.measuring.measure import (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.storage import digest
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.kernel_bundles import Parts
 from launchwise.measuring.problem_locks import Claims

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from launchwise.base.tukey import FEWEST, quartile_fences
-from launchwise.experiment.settings import Repeats
+from launchwise.experiment.method import Repeats
 
 
 def spread_ms(times_ms: list[float]) -> float:

@@ -13,7 +13,7 @@ import pandera.pandas as pa
 import pyarrow.parquet
 
 from launchwise.base.storage import read_json
-from launchwise.experiment.settings import ModelEntry, Study
+from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about

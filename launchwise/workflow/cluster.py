@@ -79,6 +79,6 @@ class Cluster:
         blocks = experiment.blocks_of(gpu, workload)
         key = f"{workload} {blocks}"
         if key not in self._volumes:
-            budget = experiment.settings.sweeps[workload].strategy.budget
+            budget = experiment.sweeps[workload].strategy.budget
             self._volumes[key] = volume(experiment.specs[workload], blocks, budget)
         return self._volumes[key].seconds(bandwidth_gbs)

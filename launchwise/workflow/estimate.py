@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from launchwise.experiment.settings import Block
+from launchwise.experiment.method import ProblemBlock
 from launchwise.workloads.space import configurations, narrowings, problems
 from launchwise.workloads.spec import Spec
 
@@ -64,7 +64,7 @@ class Volume:
         return self.rows * SECONDS_A_ROW + PASSES_A_ROW * self.bytes / (bandwidth_gbs * 1e9)
 
 
-def volume(spec: Spec, blocks: Iterable[Block], budget: int | None) -> Volume:
+def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Volume:
     """What a sweep measures.
 
     Parameters
@@ -100,7 +100,7 @@ def limit_minutes(seconds: float, shards: int, attempt: int) -> int:
     return (15 + math.ceil(3 * seconds / shards / 60)) * attempt
 
 
-def memory_mb(spec: Spec, blocks: Iterable[Block], attempt: int) -> int:
+def memory_mb(spec: Spec, blocks: Iterable[ProblemBlock], attempt: int) -> int:
     """Memory of a job that measures any of the problems, 1e6 B."""
     largest = max(
         float(spec.value(spec.work.host_bytes, problem)) for problem in problems(spec, blocks)

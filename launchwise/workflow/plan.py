@@ -60,31 +60,37 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
 
 
 def _check_models(experiment: Experiment) -> None:
+    """Insist that every model is of a kind that its workloads have."""
     folders = experiment.folders.values()
-    known = sorted({kind for folder in folders for kind in kinds(folder)} or kinds())
+    known = {kind for folder in folders for kind in kinds(folder)}
     for name, model in experiment.settings.models.items():
         if model.kind not in known:
-            raise experiment.error(
-                f"models.{name}.kind", unknown("kind of model", model.kind, known)
-            )
-    for name, study in experiment.settings.studies.items():
-        allowed = kinds(experiment.folders[study.workload])
+            message = unknown("kind of model", model.kind, known)
+            raise experiment.error(f"models.{name}.kind", message)
+    for name, study in experiment.studies.items():
+        key, allowed = f"studies.{name}", kinds(experiment.folders[study.workload])
+        for model_name, own in study.own_models.items():
+            if own.kind not in allowed:
+                message = unknown("kind of model", own.kind, allowed)
+                raise experiment.error(f"{key}.own_models.{model_name}.kind", message)
+        named = {*experiment.settings.models, *study.own_models}
         for model_name in study.models:
-            kind = experiment.settings.models[model_name].kind
+            kind = experiment.model_of(name, model_name).kind
+            if kind not in allowed and model_name in named:
+                message = f"{model_name!r} is of kind {kind!r}: {study.workload} has none"
+                raise experiment.error(f"{key}.models", message)
             if kind not in allowed:
-                message = (
-                    f"{model_name!r} is of kind {kind!r}, which {study.workload} does not have"
-                )
-                raise experiment.error(f"studies.{name}.models", message)
+                message = unknown("model", model_name, named | set(allowed))
+                raise experiment.error(f"{key}.models", message)
 
 
 def _check_recorded(experiment: Experiment) -> None:
-    for name, folder in recorded_folders(experiment.settings).items():
-        if not Path(folder).is_dir():
-            message = f"no folder {folder!r}: record the GPU, name its folder by path or"
-            raise experiment.error(f"gpus.{name}", f"{message} take the entry out")
-        wanted = [f"{workload}.parquet" for workload in experiment.workloads_of(name)]
-        for file in ("profile.json", *wanted):
+    """Insist on the profile of every recorded GPU, and on the sweeps that are asked for by name."""
+    for name, folder in recorded_folders(experiment).items():
+        asked = {*(experiment.settings.gpus[name].studies or [])} & experiment.studies.keys()
+        asked |= {each for each, one in experiment.studies.items() if name in (one.gpus or [])}
+        workloads = {experiment.studies[study].workload for study in asked}
+        for file in ("profile.json", *sorted(f"{workload}.parquet" for workload in workloads)):
             if not Path(folder, file).is_file():
                 raise experiment.error(f"gpus.{name}", f"no file {file!r} in {folder!r}")
 
@@ -108,11 +114,11 @@ def described_cards(settings: Settings) -> dict[str, str]:
     }
 
 
-def recorded_folders(settings: Settings) -> dict[str, str]:
+def recorded_folders(experiment: Experiment) -> dict[str, str]:
     """Where the sweeps of every recorded GPU lie."""
     return {
-        name: gpu.path or f"data/recorded/{name}"
-        for name, gpu in settings.gpus.items()
+        name: experiment.recorded_in(name)
+        for name, gpu in experiment.settings.gpus.items()
         if gpu.source == "recorded"
     }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.base.errors import UserError
@@ -32,13 +33,17 @@ LENIENT_GPU = {**UNKNOWN_GPU, "gpu_shared_per_block_bytes": 227 * 1024}
 
 
 ONLY = "only"
-"""Key of a block of problems that narrows what is measured of them."""
+"""Key of a block of problems: tunables to the values that are measured."""
 
-Block = Mapping[str, Any]
-"""Problem parameters to the values to cross; under :data:`ONLY`, tunables to the values taken."""
+CONSTRAINTS = "constraints"
+"""Key of a block of problems: expressions that measured configurations satisfy."""
+
+ProblemBlock = Mapping[str, Any]
+"""Problem parameters to the values to cross; :data:`ONLY` and :data:`CONSTRAINTS` narrow what is
+measured of them."""
 
 
-def problems(spec: Spec, blocks: Iterable[Block]) -> list[Problem]:
+def problems(spec: Spec, blocks: Iterable[ProblemBlock]) -> list[Problem]:
     """Every problem of ``blocks``, without repetition, in the order of the blocks.
 
     Parameters
@@ -56,7 +61,7 @@ def problems(spec: Spec, blocks: Iterable[Block]) -> list[Problem]:
     found: dict[tuple[Value, ...], Problem] = {}
     for block in blocks:
         for name in block:
-            if name not in spec.problem and name != ONLY:
+            if name not in spec.problem and name not in (ONLY, CONSTRAINTS):
                 raise ValueError(spec.check_problem({name: 0}) or "")
         if missing := [name for name in spec.problem if name not in block]:
             raise ValueError(f"{missing[0]} is missing")
@@ -68,23 +73,45 @@ def problems(spec: Spec, blocks: Iterable[Block]) -> list[Problem]:
     return list(found.values())
 
 
-Narrowing = list[Mapping[str, list[Value]]]
-"""Parts of a space, each as :meth:`narrowed` takes it; empty for all of it."""
+@dataclass(frozen=True)
+class Part:
+    """A part of a space.
+
+    Parameters
+    ----------
+    only
+        Tunables to the values that are in it (see :meth:`launchwise.workloads.spec.Spec.narrowed`).
+    constraints
+        Expressions that hold in it, beside the workload's own.
+    """
+
+    only: Mapping[str, list[Value]] = field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
+
+    def of(self, spec: Spec) -> Spec:
+        """The workload with this part of its space."""
+        narrowed = spec.narrowed(self.only)
+        return narrowed.model_copy(update={"constraints": [*spec.constraints, *self.constraints]})
 
 
-def narrowings(spec: Spec, blocks: Iterable[Block]) -> dict[tuple[Value, ...], Narrowing]:
+Narrowing = list[Part]
+"""Parts of a space; empty for all of it."""
+
+
+def narrowings(spec: Spec, blocks: Iterable[ProblemBlock]) -> dict[tuple[Value, ...], Narrowing]:
     """What is measured of each problem (named by its values): the blocks' parts together.
 
-    A problem that also stands in a block without :data:`ONLY` is measured whole.
+    A problem that also stands in a block that narrows nothing is measured whole.
     """
     found: dict[tuple[Value, ...], Narrowing] = {}
     for block in blocks:
+        part = Part(block.get(ONLY, {}), tuple(block.get(CONSTRAINTS, ())))
         for problem in problems(spec, [block]):
             key = tuple(problem.values())
-            if ONLY not in block or found.get(key) == []:
+            if part == Part() or found.get(key) == []:
                 found[key] = []
             else:
-                found.setdefault(key, []).append(block[ONLY])
+                found.setdefault(key, []).append(part)
     return found
 
 
@@ -116,14 +143,14 @@ def configurations(
     """
     facts = {**UNKNOWN_GPU, **(gpu or {})}
     first = baseline(spec)
-    narrowed = [spec.narrowed(part) for part in parts or [{}]]
+    narrowed = [part.of(spec) for part in parts or [Part()]]
     growths = [(each, Growth(each, {**facts, **problem})) for each in narrowed]
     listed = (
         configuration
         for each, growth in growths
         for variant in each.variants
         for configuration in growth.below(growth.start(variant), 0)
-        if configuration != first and feasible(spec, problem, configuration, facts)
+        if configuration != first and feasible(each, problem, configuration, facts)
     )
     rest = list(itertools.islice(listed, MOST_LISTED))
     if len(narrowed) > 1:

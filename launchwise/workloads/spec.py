@@ -283,7 +283,7 @@ class Spec(Strict):
         taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
         taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
         taken |= {name: "a function" for name in FUNCTIONS}
-        taken |= {"only": "a key of the settings"}
+        taken |= dict.fromkeys(("only", "constraints"), "a key of sweep.yaml")
         for part in ("problem", "tunables", "derived"):
             for name in getattr(self, part):
                 if name in taken:
@@ -384,23 +384,3 @@ def load_spec(folder: Path) -> Spec:
             raise UserError(path, "headers", f"no file {header!r}")
     spec._folder = folder
     return spec
-
-
-def find_workloads(folders: list[Path]) -> dict[str, Path]:
-    """Folders of every workload below ``folders``: name -> folder with a ``spec.yaml``.
-
-    Raises
-    ------
-    UserError
-        When a folder is missing or two workloads share a name.
-    """
-    found: dict[str, Path] = {}
-    for folder in folders:
-        if not folder.is_dir():
-            raise UserError("config.yaml", "workloads", f"no folder {str(folder)!r}")
-        for path in sorted(folder.glob(f"*/{SPEC_FILE}")):
-            name = path.parent.name
-            if name in found:
-                raise UserError(path, "", f"workload {name!r} is also in {found[name]}")
-            found[name] = path.parent
-    return found

@@ -9,45 +9,49 @@ from typing import Any
 
 import pytest
 import yaml
-from samples import Project
+from samples import Project, keep_study
 from snakemake.utils import update_config
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.experiment import COMMAND_LINE, Experiment, blamed, load_experiment
-from launchwise.experiment.settings import Guesses, Method, Strategy
+from launchwise.experiment.blame import COMMAND_LINE, Sources
+from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.method import Guesses, Method, Strategy
 from launchwise.workflow import plan as workflow
+from launchwise.workloads.space import baseline, configurations, narrowings
 
 STUDY = "studies.acoustic_tile"
 BASE: dict[str, Any] = {
     "seed": 1,
     "workloads": ["kernels"],
     "gpus": {"h200": {"source": "recorded"}, "h200.sm72": {"source": "recorded"}},
-    "sweeps": {"acoustic": {"problems": [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]}},
     "models": {"knn": {"kind": "knn", "title": "kNN"}, "tree": {"kind": "tree", "title": "x"}},
-    "studies": {
-        "acoustic_tile": {
-            "workload": "acoustic",
+}
+ASKED: dict[str, Any] = {
+    "title": "x",
+    "question": "x?",
+    "models": ["knn"],
+    "splits": {
+        "sizes": {
+            "kind": "problems",
             "title": "x",
-            "question": "x?",
-            "models": ["knn"],
-            "splits": {
-                "sizes": {
-                    "kind": "problems",
-                    "title": "x",
-                    "train": {"n": [64]},
-                    "test": {"n": [100]},
-                },
-                "transfer": {"kind": "leave_one_gpu_out", "title": "x"},
-            },
-        }
+            "train": {"n": [64]},
+            "test": {"n": [100]},
+        },
+        "transfer": {"kind": "leave_one_gpu_out", "title": "x"},
     },
 }
+SWEPT = {"problems": [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]}
 
 
 @pytest.fixture
 def home(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with config.yaml and the kernels, to work in."""
+    """A folder with config.yaml and the kernels, to work in: one study, two recorded GPUs."""
     shutil.copytree(root / "kernels", tmp_path / "kernels")
+    keep_study(tmp_path / "kernels", "acoustic", "acoustic_tile", ASKED)
+    (tmp_path / "kernels" / "acoustic" / "sweep.yaml").write_text(yaml.safe_dump(SWEPT))
+    for gpu in BASE["gpus"]:
+        (tmp_path / "data" / "recorded" / gpu).mkdir(parents=True)
+        (tmp_path / "data" / "recorded" / gpu / "acoustic.parquet").touch()
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(BASE, sort_keys=False))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -130,8 +134,23 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "",
     ),
     "missing key": (
-        nested("studies/other", {"workload": "acoustic"}),
-        "studies.other.title: is missing",
+        nested(f"{S}/splits/new", {"kind": "problems"}),
+        f"{STUDY}.splits.new.title: is missing",
+        "",
+    ),
+    "unknown study": (
+        nested("studies/acoustic_tiles", {"models": ["knn"]}),
+        "studies.acoustic_tiles: unknown study 'acoustic_tiles', did you mean 'acoustic_tile'?",
+        "",
+    ),
+    "unknown study of a GPU": (
+        nested("gpus/h200/studies", ["acoustic_tiles"]),
+        "gpus.h200.studies: unknown study 'acoustic_tiles', did you mean 'acoustic_tile'?",
+        "",
+    ),
+    "no study at all": (
+        nested("studies", {"acoustic_tile": None}),
+        "studies: none runs: no workload has a study that is not left out",
         "",
     ),
     "unknown kind of split": (
@@ -200,7 +219,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "strategy without a budget": (
         nested("sweeps/acoustic/strategy", {"kind": "random"}),
-        "sweeps.acoustic.strategy: random needs a budget (rows of each problem)",
+        "sweeps.acoustic.strategy: random needs a budget (rows per problem)",
         "",
     ),
     "strategy with nothing to spend": (
@@ -237,11 +256,6 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "sweeps.acoustic.problems.0.n: must have at least 1 item",
         "",
     ),
-    "unknown workload of a study": (
-        nested(f"{S}/workload", "acoustics"),
-        f"{STUDY}.workload: unknown workload 'acoustics', did you mean 'acoustic'?",
-        "",
-    ),
     "unknown workload of a sweep": (
         nested("sweeps/stencil", {"problems": [{"n": [1]}]}),
         "sweeps.stencil: unknown workload 'stencil' "
@@ -276,11 +290,6 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "sweep of a GPU that is described": (
         nested("gpus/a100", {"source": "described", "shards": 2}),
         "gpus.a100: shards: a described GPU is never measured: take it out",
-        "",
-    ),
-    "unknown model": (
-        nested(f"{S}/models", ["knn", "tre"]),
-        f"{STUDY}.models: unknown model 'tre', did you mean 'tree'? (allowed: knn, tree)",
         "",
     ),
     "model named twice": (
@@ -359,11 +368,6 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "sweeps.acoustic.problems.only: goes with an exhaustive sweep, not with random",
         "",
     ),
-    "a variant to recommend that is not verified": (
-        nested(S, {"workload": "granger", "candidates": {"variant": ["smem", "published"]}}),
-        f"{STUDY}.candidates.variant: 'published' is not verified: it cannot be recommended",
-        "",
-    ),
     "problem parameter left out": (
         nested("gpus/h200.sm72/problems", {"acoustic": [{"n": [64]}]}),
         "gpus.h200.sm72.problems.acoustic: dtype is missing",
@@ -398,28 +402,29 @@ def test_the_command_line_is_blamed_for_what_it_says(home: Path) -> None:
     assert line_of(said={"seed": -4}).startswith(f"{COMMAND_LINE}: seed: must be")
     assert line_of({"seed": 3}, said={"sed": 4}).startswith(f"{COMMAND_LINE}: sed: unknown key")
     assert line_of({"seed": -3}).startswith("overlay0.yaml: seed: must be")
-    line = line_of(said=nested(f"{S}/workload", "x"))
-    assert line.startswith(f"{COMMAND_LINE}: {STUDY}.workload: unknown workload")
+    line = line_of(said=nested(f"{S}/near_best", 1))
+    assert line.startswith(f"{COMMAND_LINE}: {STUDY}.near_best: unknown key 'near_best'")
 
 
 def test_a_sweep_measures_everything_unless_it_has_another_strategy(home: Path) -> None:
-    assert experiment().settings.sweeps["acoustic"].strategy == Strategy(kind="exhaustive")
+    assert experiment().sweeps["acoustic"].strategy == Strategy(kind="exhaustive")
     said = {"kind": "tpe", "budget": 40, "guesses": {"model": "results/models/a/knn"}}
-    sweep = experiment(nested("sweeps/acoustic/strategy", said)).settings.sweeps["acoustic"]
+    sweep = experiment(nested("sweeps/acoustic/strategy", said)).sweeps["acoustic"]
     assert sweep.strategy.budget == 40
     assert sweep.strategy.guesses == Guesses(model="results/models/a/knn", count=5)
     # What a job is given, which is also what a journal's fingerprint is made of.
     given = sweep.model_dump(mode="json", exclude={"problems"})
     assert Method.model_validate(given).strategy == sweep.strategy
-    plain = experiment().settings.sweeps["acoustic"]
+    plain = experiment().sweeps["acoustic"]
     assert given != plain.model_dump(mode="json", exclude={"problems"})
 
 
 def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
-    config = {**BASE, "gpus": {"h200": {"source": "live"}}, "sweeps": {}}
+    config = {**BASE, "gpus": {"h200": {"source": "live"}}}
     (home / "config.yaml").write_text(yaml.safe_dump(config))
-    line = line_of()
-    assert line == "config.yaml: sweeps: acoustic is missing, but h200 measures it live"
+    path = home / "kernels" / "acoustic" / "sweep.yaml"
+    path.unlink()
+    assert line_of() == f"{path}: is missing, but gpus.h200 measures acoustic live"
 
 
 @pytest.mark.parametrize(
@@ -502,8 +507,111 @@ def test_the_file_that_holds_most_of_a_key_is_blamed(tmp_path: Path) -> None:
         "sweeps.acoustic.problems.0.n.1": 3,
     }
     for key, number in blame.items():
-        assert blamed(key, files) == str(files[number]), key
-    assert blamed("seed", []) == "config.yaml"
+        assert Sources(files).error(key, "x").where == str(files[number]), key
+    assert Sources([]).error("seed", "x").where == "config.yaml"
+
+
+def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> None:
+    recorded = home / "data" / "recorded"
+    assert experiment().gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
+    (recorded / "h200.sm72" / "acoustic.parquet").unlink()
+    assert experiment().gpus_of("acoustic_tile") == ["h200"]
+    live = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
+    assert experiment(live).gpus_of("acoustic_tile") == ["h200", "mine"]
+    live["gpus"]["mine"]["studies"] = ["acoustic_tile"]
+    assert experiment(live).workloads_of("mine") == ["acoustic"]
+    named = nested(f"{S}/gpus", ["mine"])
+    assert experiment(live, named).gpus_of("acoustic_tile") == ["mine"]
+    (recorded / "h200" / "acoustic.parquet").unlink()
+    path = home / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
+    assert line_of().startswith(f"{path}: no GPU of the settings has rows of its workload acoustic")
+
+
+def test_an_overlay_reaches_every_key_of_a_study_and_null_takes_one_away(home: Path) -> None:
+    found = experiment(nested(S, {"models": ["tree"], "splits": {"transfer": None}}))
+    study = found.studies["acoustic_tile"]
+    assert (study.models, list(study.splits)) == (["tree"], ["sizes"])
+    assert study.splits["sizes"].title == "x"
+    block = {"n": [64], "dtype": ["float32"], "order": [2]}
+    found = experiment(nested("sweeps/acoustic", {"problems": [block], "slow_factor": 5}))
+    assert found.sweeps["acoustic"].slow_factor == 5
+    assert len(found.problems_of("h200", "acoustic")) == 1
+
+
+def test_a_mistake_in_a_study_is_blamed_on_its_file(home: Path) -> None:
+    path = home / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
+    for key, value, said in [
+        ("near_best", 1, "near_best: unknown key 'near_best', did you mean 'near_best_percent'?"),
+        ("candidates", {"bw": [1]}, "candidates: unknown tunable 'bw'"),
+        ("splits", {}, "splits: must have at least 1 item"),
+        ("workload", "acoustic", "workload: unknown key 'workload'"),
+    ]:
+        path.write_text(yaml.safe_dump({**ASKED, key: value}))
+        assert line_of().startswith(f"{path}: {said}")
+    path.write_text(yaml.safe_dump({key: ASKED[key] for key in ASKED if key != "models"}))
+    assert line_of({"studies": {"acoustic_tile": {}}}) == f"{path}: models: is missing"
+    path.write_text("- 1\n")
+    assert line_of() == f"{path}: must hold keys with values"
+
+
+def test_folders_that_lack_something_are_one_line(home: Path) -> None:
+    kernels = home / "kernels"
+    study = kernels / "acoustic" / "studies" / "other"
+    (study / "published").mkdir(parents=True)
+    assert line_of() == f"{study / 'study.yaml'}: is missing: every study has one"
+    shutil.copy(study.parent / "acoustic_tile" / "study.yaml", study)
+    twin = kernels / "granger" / "studies" / "other"
+    shutil.copytree(study, twin)
+    assert line_of() == f"{twin / 'study.yaml'}: study 'other' is also in {study}"
+    shutil.rmtree(twin)
+    bad = study.rename(study.parent / "Other-1")
+    assert line_of().startswith(f"{bad / 'study.yaml'}: the folder's name must match")
+    shutil.rmtree(bad)
+    # What git leaves behind of a renamed folder is no study.
+    (study / "__pycache__").mkdir(parents=True)
+    assert list(experiment().studies) == ["acoustic_tile"]
+    (kernels / "new").mkdir()
+    assert "new" not in experiment().folders
+    (kernels / "new" / "kernel.cu").touch()
+    assert line_of() == f"{kernels / 'new' / 'spec.yaml'}: is missing: every workload has one"
+    shutil.rmtree(kernels / "new")
+    line = line_of({"workloads": ["kernels/acoustic"]})
+    assert "is a workload itself: name the folder that holds it" in line
+    (home / "empty").mkdir()
+    assert "holds no workload" in line_of({"workloads": ["kernels", "empty"]})
+
+
+def test_a_variant_that_is_not_verified_cannot_be_recommended(home: Path) -> None:
+    folder = home / "kernels" / "granger" / "studies" / "mine"
+    folder.mkdir(parents=True)
+    selection = {"train": {"county": [5]}, "test": {"county": [10]}}
+    splits = {"sizes": {"kind": "problems", "title": "x", **selection}}
+    study = {**ASKED, "splits": splits, "candidates": {"variant": ["smem", "published"]}}
+    (folder / "study.yaml").write_text(yaml.safe_dump(study))
+    (home / "data" / "recorded" / "h200" / "granger.parquet").touch()
+    said = "candidates.variant: 'published' is not verified: it cannot be recommended"
+    assert line_of() == f"{folder / 'study.yaml'}: {said}"
+
+
+def test_problems_may_be_narrowed_by_constraints(home: Path) -> None:
+    block = {**BLOCK, "only": {"variant": ["block3d"]}, "constraints": ["bx == 2 * by", "bz == 1"]}
+    found = experiment(nested("sweeps/acoustic/problems", [block]))
+    spec = found.specs["acoustic"]
+    parts = narrowings(spec, found.blocks_of("h200", "acoustic"))
+    problem = {"n": 64, "dtype": "float32", "order": 2}
+    first, *rest = configurations(spec, problem, None, parts[64, "float32", 2])
+    assert first == baseline(spec)
+    assert {each["variant"] for each in rest} == {"block3d"}
+    shapes = {(each["bx"], each["by"], each["bz"]) for each in rest}
+    assert shapes == {(16, 8, 1), (32, 16, 1)}
+    for wrong, said in [
+        (["bx == width"], ".constraints: 'bx == width': unknown name 'width'"),
+        (["bx =="], ".constraints: 'bx ==' is no expression"),
+        ("bx == by", ".constraints: must be"),
+    ]:
+        line = line_of(nested("sweeps/acoustic/problems", [{**BLOCK, "constraints": wrong}]))
+        assert line.startswith("overlay0.yaml: sweeps.acoustic.problems")
+        assert said.removeprefix(".") in line
 
 
 def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Path) -> None:
@@ -556,8 +664,11 @@ def test_recorded_folders_and_files_must_be_there(
     start(project.config(), "config.yaml", [])
     sweep = project.folder / "data" / "recorded" / "test" / "acoustic.parquet"
     sweep.unlink()
+    no_file = "no file 'acoustic.parquet' in 'data/recorded/test'"
+    asked = {"gpus": ["test"]}
     for overlay, said in [
-        ({}, "config.yaml: gpus.test: no file 'acoustic.parquet' in 'data/recorded/test'"),
+        ({}, f"{project.folder}/kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU of the"),
+        ({"studies": {"acoustic_tile": asked}}, f"config.yaml: gpus.test: {no_file}"),
         ({"gpus": {"test": {"path": "old"}}}, "o.yaml: gpus.test: no folder 'old'"),
         ({"gpus": {"b.1": {"source": "recorded"}}}, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),
     ]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import cards, free_card

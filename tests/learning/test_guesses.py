@@ -15,7 +15,8 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_json
-from launchwise.experiment.settings import ModelEntry, Search
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import ModelEntry
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.guesses import load_fitted, recommended_guesses

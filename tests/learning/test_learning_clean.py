@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.settings import Fences
+from launchwise.experiment.study import Fences
 from launchwise.learning.clean import Cleaned, Scope, check_training, clean, tukey_fences
 from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.tables.files import read_table, write_table

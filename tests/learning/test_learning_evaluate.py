@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.settings import Fences, ModelEntry, Search
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import Fences, ModelEntry
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate, figures, summarise

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_json
-from launchwise.experiment.settings import ProblemSplit, Split, Study, TransferSplit
+from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
 from launchwise.learning.search import grouped_folds
 from launchwise.learning.splits import (
     ALL,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.experiment.settings import Method, Repeats
+from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.shard import Shard
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload, load_workload

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from supervising import ending, finished, pids, row_lines
 
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import PATIENCE
 

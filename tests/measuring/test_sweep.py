@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.settings import Method, Repeats
+from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
@@ -195,7 +195,7 @@ import json, sys
 from pathlib import Path
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Beforehand
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.workloads.spec import load_spec
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import Interrupted, measure_shard

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.experiment.settings import Repeats
+from launchwise.experiment.method import Repeats
 from launchwise.measuring.timing import (
     outlier_repeats,
     relative_error,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.experiment.settings import Method, Repeats
+from launchwise.experiment.method import Method, Repeats
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.journal import Journal, read_journal, read_notes
 from launchwise.measuring.problem_locks import Claims

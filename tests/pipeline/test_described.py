@@ -35,7 +35,7 @@ def test_times_are_predicted_for_it_from_what_others_measured(project: Project) 
     config = project.config()
     config["gpus"] |= OVERLAY["gpus"]
     sizes = {"kind": "problems", "title": "x", "train": {"n": [64]}, "test": {"n": [100]}}
-    config["studies"]["acoustic_tile"]["splits"] = {"sizes": sizes}
+    project.ask({**project.study(), "splits": {"sizes": sizes}})
     project.configure(config)
     done = project.snakemake("--cores", "2", "--quiet", "all", "--", "predict_acoustic_tile")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -18,7 +18,6 @@ from launchwise.workloads.spec import Spec
 GPUS = ("h200", "h200.sm16")
 TRAIN, TEST = [256, 512], [300, 550]
 STUDY: dict[str, Any] = {
-    "workload": "acoustic",
     "title": "Small",
     "question": "Which tile?",
     "models": ["tree", "c45"],
@@ -62,8 +61,8 @@ def configure(project: Project, **changes: Any) -> None:
     config = project.config()
     config["gpus"] = {gpu: {"source": "recorded"} for gpu in GPUS}
     config["search"] = {"trials": 1, "folds": 2}
-    config["studies"] = {"acoustic_tile": {**STUDY, **changes}}
     project.configure(config)
+    project.ask({**STUDY, **changes})
 
 
 def stamps(project: Project) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from launchwise.experiment.settings import ModelEntry
+from launchwise.experiment.study import ModelEntry
 from launchwise.report.blocks import Block, Figure, Fold, Section, Table, Text
 from launchwise.report.predictions import overall, predictions
 from launchwise.report.study import StudyData

@@ -84,13 +84,12 @@ class ClusterProject:
         config["sweeps"] = {"acoustic": {**METHOD, "problems": [block]}}
         config["models"] = {"knn": config["models"]["knn"]}
         config["search"] = {"trials": 1, "folds": 2}
-        study = config["studies"]["acoustic_tile"]
-        study["models"] = ["knn"]
         sizes = {"train": {"n": [20, 24]}, "test": {"n": [21, 28]}}
-        study["splits"] = {
+        splits = {
             "sizes": {"kind": "problems", "title": "sizes", **sizes},
             "transfer": {"kind": "leave_one_gpu_out", "title": "GPUs"},
         }
+        project.ask({**project.study(), "models": ["knn"], "splits": splits})
         project.configure(config)
         cards = folder / "cards.json"
         cards.write_text(json.dumps({"cpu": [], **{node: _cards(node, haste) for node in NODES}}))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.measuring.kernel_bundles import Part
 from launchwise.measuring.measure import OnDevice, OutOfMemory
 from launchwise.measuring.serving import Task, serve

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.experiment.settings import ModelEntry, Study
+from launchwise.experiment.study import ModelEntry, Study
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.learning.evaluate import summarise
 from launchwise.learning.features import Domain

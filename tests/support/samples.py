@@ -23,7 +23,7 @@ from launchwise.workloads.spec import Spec
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     *("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report"),
-    *("data/published", "data/cards.csv"),
+    "data/cards.csv",
 )
 SMALL: list[dict[str, list[Any]]] = [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]
 """Problems of the small tables: one size with aligned rows and one without."""
@@ -126,6 +126,15 @@ def profile(name: str = "test", **changes: Any) -> GpuProfile:
     return GpuProfile(**{**facts, **changes})
 
 
+def keep_study(kernels: Path, workload: str, name: str, study: dict[str, Any]) -> None:
+    """Make ``study`` the only one below a folder of workloads; it keeps its section."""
+    kept = kernels / workload / "studies" / name
+    for folder in kernels.glob("*/studies/*/"):
+        if folder != kept:
+            shutil.rmtree(folder)
+    (kept / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
+
+
 @dataclass(frozen=True)
 class Project:
     """A copy of the project that a test may break."""
@@ -140,6 +149,16 @@ class Project:
     def configure(self, config: dict[str, Any]) -> None:
         """Replace ``config.yaml``."""
         (self.folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+    def study(self) -> dict[str, Any]:
+        """What the study of the acoustic workload asks."""
+        path = self.folder / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
+        content: dict[str, Any] = yaml.safe_load(path.read_text())
+        return content
+
+    def ask(self, study: dict[str, Any]) -> None:
+        """Ask this of the acoustic workload, and nothing else."""
+        keep_study(self.folder / "kernels", "acoustic", "acoustic_tile", study)
 
     def snakemake(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run Snakemake in the copy."""
@@ -163,15 +182,14 @@ def copy_project(folder: Path, spec: Spec) -> Project:
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         elif (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
     found = Project(folder)
-    config = found.config()
-    # The other studies name GPUs that are not there.
-    study = config["studies"]["acoustic_tile"]
+    study = found.study()
     # Not the two that take longest.
-    study["models"] = [name for name in study["models"] if name not in ("forest", "xgboost")]
-    config["studies"] = {"acoustic_tile": study}
-    found.configure({**config, "gpus": {"test": {"source": "recorded"}}})
+    models = [name for name in study["models"] if name not in ("forest", "xgboost")]
+    found.ask({**study, "models": models})
+    found.configure({**found.config(), "gpus": {"test": {"source": "recorded"}}})
     recorded = folder / "data" / "recorded" / "test"
     write_table(
         recorded / "acoustic.parquet",

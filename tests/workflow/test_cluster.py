@@ -28,15 +28,17 @@ from launchwise.workloads.spec import Spec
 from tests.support.samples import ROOT, profile
 
 CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+PROBLEMS = yaml.safe_load((ROOT / "kernels" / "acoustic" / "sweep.yaml").read_text())["problems"]
+STUDIES = {path.name: None for path in ROOT.glob("kernels/*/studies/*/")}
+"""All of them, left out."""
 
 
 def experiment(sweep: dict[str, Any] | None = None, **gpus: dict[str, Any]) -> Experiment:
     """The default settings with other GPUs and, if given, another sweep."""
     config = copy.deepcopy(CONFIG)
     config["gpus"] = gpus
-    config["sweeps"]["acoustic"] |= sweep or {}
-    config["studies"] = {"acoustic_tile": config["studies"]["acoustic_tile"]}
-    config["studies"]["acoustic_tile"]["splits"].pop("transfer")
+    config["sweeps"] = {"acoustic": sweep or {}}
+    config["studies"] = {**STUDIES, "acoustic_tile": {"splits": {"transfer": None}}}
     return load_experiment(config, [ROOT / "config.yaml"], ROOT)
 
 
@@ -77,7 +79,7 @@ def test_a_gpu_is_sought_where_its_entry_says() -> None:
 
 
 def test_rows_are_counted_from_one_problem_of_a_block(acoustic_spec: Spec) -> None:
-    blocks = CONFIG["sweeps"]["acoustic"]["problems"]
+    blocks = PROBLEMS
     listed = problems(acoustic_spec, blocks)
     rows = sum(len(configurations(acoustic_spec, problem)) for problem in listed)
     found = volume(acoustic_spec, blocks, None)
@@ -94,7 +96,7 @@ def test_a_part_of_a_space_takes_a_part_of_the_time(acoustic_spec: Spec) -> None
 
 
 def test_a_slower_card_takes_longer(acoustic_spec: Spec) -> None:
-    found = volume(acoustic_spec, CONFIG["sweeps"]["acoustic"]["problems"], None)
+    found = volume(acoustic_spec, PROBLEMS, None)
     assert found.seconds(300) > 5 * found.seconds(3000) > 0
 
 

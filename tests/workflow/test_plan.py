@@ -118,7 +118,8 @@ def experiment(**gpus: dict[str, Any]) -> Experiment:
     path = ROOT / "config.yaml"
     config = yaml.safe_load(path.read_text())
     config["gpus"] = {}
-    config["studies"] = {"acoustic_tile": config["studies"]["acoustic_tile"]}
+    left_out = {path.name: None for path in ROOT.glob("kernels/*/studies/*/")}
+    config["studies"] = {**left_out, "acoustic_tile": {}}
     update_config(config, {"gpus": gpus})
     return load_experiment(config, [path], ROOT)
 
@@ -141,7 +142,7 @@ def test_a_bundle_holds_what_every_gpu_of_its_architecture_measures() -> None:
         a={"source": "live", "arch": "sm_90", "problems": own},
         b={"source": "live", "arch": "sm_90", "problems": other},
         c={"source": "live", "arch": "sm_80", "problems": {**own}},
-        d={"source": "recorded"},
+        h200={"source": "recorded"},
     )
     archs = workflow.architectures(found)
     assert archs == {"a": "sm_90", "b": "sm_90", "c": "sm_80"}
@@ -155,10 +156,10 @@ def test_a_described_gpu_is_its_own_card_unless_it_names_one() -> None:
     found = experiment(
         a100={"source": "described"},
         old={"source": "described", "card": "titan_black"},
-        d={"source": "recorded"},
+        h200={"source": "recorded"},
     )
     assert workflow.described_cards(found.settings) == {"a100": "a100", "old": "titan_black"}
-    assert workflow.recorded_folders(found.settings) == {"d": "data/recorded/d"}
+    assert workflow.recorded_folders(found) == {"h200": "data/recorded/h200"}
     assert workflow.architectures(found) == {}
 
 

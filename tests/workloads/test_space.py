@@ -14,8 +14,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launchwise.experiment.checking import check_space
 from launchwise.workloads import space
-from launchwise.workloads.feasibility import check_space
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.spaces import made
 
@@ -204,9 +204,9 @@ def test_blocks_that_narrow_a_problem_add_up(acoustic_spec: Spec) -> None:
     found = space.narrowings(acoustic_spec, [tiles, rows])
     key = (65, "float32", 2)
     assert found == {
-        (64, "float32", 2): [tiles["only"]],
-        key: [tiles["only"], rows["only"]],
-        (66, "float32", 2): [rows["only"]],
+        (64, "float32", 2): [space.Part(tiles["only"])],
+        key: [space.Part(tiles["only"]), space.Part(rows["only"])],
+        (66, "float32", 2): [space.Part(rows["only"])],
     }
     assert space.problems(acoustic_spec, [tiles, rows]) == [
         {"n": n, "dtype": "float32", "order": 2} for n in (64, 65, 66)

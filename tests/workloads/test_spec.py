@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from launchwise.base.errors import UserError
+from launchwise.experiment.discovery import find_workloads
 from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.spec import MEASURED_COLUMNS, Spec, find_workloads, load_spec
+from launchwise.workloads.spec import MEASURED_COLUMNS, Spec, load_spec
 
 Change = Callable[[dict[str, Any]], Any]
 

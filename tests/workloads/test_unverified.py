@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.settings import Fences, ProblemSplit
+from launchwise.experiment.study import Fences, ProblemSplit
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import NOT_MEASURED, Truth
@@ -229,7 +229,7 @@ def shown() -> StudyData:
 def page_of(one: StudyData) -> str:
     """The page without its scripts."""
     run = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
-    page = assemble.report([one], {one.name: {}}, run)[0]
+    page = assemble.report([one], run)[0]
     return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
 
 

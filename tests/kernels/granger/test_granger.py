@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.experiment.settings import Method
+from launchwise.experiment.method import Method
 from launchwise.measuring.measure import LaunchFailed, OnDevice
 from launchwise.workloads.space import Configuration, Problem, launch
 from launchwise.workloads.spec import Spec, load_spec

@@ -27,7 +27,8 @@ from kernels.tridiagonal.recommenders.stream_law.laws import (
     predicted_streams,
 )
 from launchwise.base.errors import UserError
-from launchwise.experiment.settings import ModelEntry, Search
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.search import Found, search
 from launchwise.learning.splits import ALL, Case

@@ -24,7 +24,7 @@ from kernels.tridiagonal.host.launches import (
     natural,
 )
 from kernels.tridiagonal.host.plan import Choice
-from launchwise.experiment.settings import Method, Repeats
+from launchwise.experiment.method import Method, Repeats
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec

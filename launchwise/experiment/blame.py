@@ -1,0 +1,96 @@
+"""Which file holds a key: settings come from several, and the last one that has it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
+
+COMMAND_LINE = "--config"
+
+
+@dataclass(frozen=True)
+class Beneath:
+    """A file of a workload's folder that settings are laid over.
+
+    Parameters
+    ----------
+    path
+        The file.
+    key
+        Dotted key of the settings that its content stands below, such as ``studies.tile``.
+    """
+
+    path: Path
+    key: str
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where settings came from.
+
+    Parameters
+    ----------
+    files
+        Settings files, the last one strongest.
+    config
+        What they were merged to, if parts of it may come from no file.
+    """
+
+    files: Sequence[Path]
+    config: Mapping[str, Any] | None = None
+
+    def error(self, key: str, message: str, beneath: Beneath | None = None) -> UserError:
+        """What is wrong with ``key``, said of the file that holds it.
+
+        Parameters
+        ----------
+        key
+            Dotted key of the settings.
+        beneath
+            The file that the settings of this key are laid over; its own keys are shorter.
+        """
+        where, depth = self._holder(key)
+        if beneath is None or depth > len(beneath.key.split(".")):
+            return UserError(where, key, message)
+        own = key.removeprefix(beneath.key).removeprefix(".")
+        return UserError(beneath.path, own, message)
+
+    def _holder(self, key: str) -> tuple[str, int]:
+        """The last file that holds ``key`` (or as much of it as any does), and how much it holds.
+
+        :data:`COMMAND_LINE` when no file holds what the merged settings hold.
+        """
+        parts = key.split(".") if key else []
+        best, depth, held = self.files[0] if self.files else Path("config.yaml"), -1, None
+        for path in self.files:
+            found, node = _follow(read_yaml(path), parts)
+            if found >= depth:
+                best, depth, held = path, found, node
+        found, node = _follow(self.config, parts)
+        changed = found == depth and node != held and not isinstance(node, Mapping)
+        if self.files and self.config is not None and (found > depth or changed):
+            return COMMAND_LINE, found
+        return str(best), depth
+
+
+def _follow(node: Any, parts: list[str]) -> tuple[int, Any]:
+    """How many ``parts`` of a dotted key lead into ``node``, and what is there.
+
+    Names may have dots themselves (``h200.sm72``): the longest name that fits is taken.
+    """
+    if isinstance(node, list) and parts and parts[0].isdigit() and int(parts[0]) < len(node):
+        found, inner = _follow(node[int(parts[0])], parts[1:])
+        return found + 1, inner
+    if isinstance(node, Mapping):
+        names = {str(name): name for name in node}
+        for count in range(len(parts), 0, -1):
+            name = ".".join(parts[:count])
+            if name in names:
+                found, inner = _follow(node[names[name]], parts[count:])
+                return found + count, inner
+    return 0, node

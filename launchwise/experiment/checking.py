@@ -1,0 +1,166 @@
+"""Whether a study and the problems to measure fit the workload that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.expressions import names_in
+from launchwise.experiment.method import ProblemBlock
+from launchwise.experiment.study import Study, TransferSplit
+from launchwise.workloads.sampling import Draws
+from launchwise.workloads.space import (
+    CONSTRAINTS,
+    ONLY,
+    Problem,
+    baseline,
+    feasible,
+    launch,
+    problems,
+)
+from launchwise.workloads.spec import Spec
+
+
+class Misfit(ValueError):
+    """Something that does not fit the workload.
+
+    Parameters
+    ----------
+    key
+        Dotted key below what is checked.
+    """
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+@contextmanager
+def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
+    """Raise a :class:`Misfit` as ``error(key, message)``."""
+    try:
+        yield
+    except Misfit as misfit:
+        raise error(misfit.key, str(misfit)) from misfit
+
+
+def check_study(study: Study, spec: Spec) -> None:
+    """Insist that candidates, constraints, counters and splits are those of the workload.
+
+    Raises
+    ------
+    Misfit
+        At the first that is not.
+    """
+    _check_configurations(spec, study.candidates, "candidates")
+    for variant in study.candidates.get("variant", []):
+        if not spec.variants[str(variant)].verified:
+            message = f"{variant!r} is not verified: it cannot be recommended"
+            raise Misfit("candidates.variant", message)
+    _check_expressions(spec, study.constraints, "constraints")
+    for name in study.counters:
+        if name not in spec.tunable_columns:
+            raise Misfit("counters", unknown("tunable", name, spec.tunable_columns))
+    for name, split in study.splits.items():
+        parts = ("among",) if isinstance(split, TransferSplit) else ("train", "test")
+        for part in parts:
+            _check_selection(spec, getattr(split, part), f"splits.{name}.{part}")
+
+
+def _check_selection(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
+    """Insist that a choice of problems names problem parameters with values that they have."""
+    for column, values in chosen.items():
+        if column not in spec.problem:
+            raise Misfit(key, unknown("problem parameter", column, spec.problem))
+        for value in values:
+            if complaint := spec.problem[column].check(value):
+                raise Misfit(f"{key}.{column}", complaint)
+
+
+def _check_configurations(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
+    """Insist that a choice of configurations names tunables with values that they have."""
+    for column, values in chosen.items():
+        if column not in spec.tunable_columns:
+            raise Misfit(key, unknown("tunable", column, spec.tunable_columns))
+        allowed = spec.values_of(column)
+        for value in values:
+            if value not in allowed:
+                raise Misfit(f"{key}.{column}", unknown("value", value, allowed))
+
+
+def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
+    """Insist that expressions stand on the problem and the configuration alone."""
+    known = [*spec.problem_columns, *spec.tunable_columns, *spec.derived]
+    for text in texts:
+        try:
+            strange = sorted(names_in(text) - set(known))
+        except ValueError as error:
+            raise Misfit(key, str(error)) from error
+        if strange:
+            raise Misfit(key, f"{text!r}: {unknown('name', strange[0], known)}")
+
+
+def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> None:
+    """Insist that blocks of problems are of the workload and fit a sweep's strategy.
+
+    Raises
+    ------
+    Misfit
+        At the first that does not; its key begins with a full stop, or is empty.
+    """
+    for block in blocks:
+        for name, values in block.items():
+            if isinstance(values, dict) != (name == ONLY):
+                kind = "tunables with their values" if name == ONLY else "a list of values"
+                raise Misfit(f".{name}", f"must be {kind}")
+        for name in (ONLY, CONSTRAINTS):
+            if name in block and strategy != "exhaustive":
+                raise Misfit(f".{name}", f"goes with an exhaustive sweep, not with {strategy}")
+        only = block.get(ONLY)
+        if isinstance(only, dict):
+            _check_configurations(spec, only, f".{ONLY}")
+        _check_expressions(spec, map(str, block.get(CONSTRAINTS, [])), f".{CONSTRAINTS}")
+    try:
+        problems(spec, blocks)
+    except ValueError as error:
+        raise Misfit("", str(error)) from error
+
+
+def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = True) -> None:
+    """Insist that every problem has its baseline and every variant a problem that it can do.
+
+    The GPU is a lenient guess: what a certain one refuses is another question.
+
+    Parameters
+    ----------
+    every_variant
+        Whether a variant that can do none of the problems is a mistake.
+
+    Raises
+    ------
+    ValueError
+        When a constraint leaves nothing or refuses the baseline, or an expression has no value.
+    """
+    # Drawn, not listed: a space may be far too large for that.
+    first = baseline(spec)
+    idle = dict.fromkeys(spec.variants)
+    for problem in listed:
+        work = spec.work
+        for text in (work.items, work.bytes, work.flop, work.footprint_bytes, work.host_bytes):
+            spec.value(text, problem)
+        if not feasible(spec, problem, first):
+            named = ", ".join(f"{name}={value}" for name, value in problem.items())
+            if Draws(spec, problem, None, 0).any():
+                raise ValueError(f"baseline: the constraints refuse it for {named}")
+            raise ValueError(f"the constraints leave no configuration for {named}")
+        if idle:
+            draws = Draws(spec, problem, None, 0)
+            for variant in list(idle):
+                if configuration := draws.any(variant):
+                    launch(spec, problem, configuration)
+                    del idle[variant]
+    if idle and every_variant:
+        key = f"variants.{next(iter(idle))}.constraints"
+        raise ValueError(f"{key}: they leave no configuration for any problem")
