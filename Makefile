@@ -42,7 +42,7 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy launchwise scripts kernels
-	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakefmt --check Snakefile rules kernels
 	$(ACTIVATE) snakemake --lint
 
 docs: $(VENV)/.stamp-docs

@@ -81,7 +81,7 @@ class Ceilings(Strict):
     pageable_to_host_gbs: float | None = Field(None, gt=0, description="to pageable memory")
     copy_overhead_us: float | None = Field(None, gt=0, description="a copy of 4 bytes, in a row")
     host_solve_ns: float | None = Field(
-        None, gt=0, description="a row of a float64 tridiagonal system by LAPACK on the host"
+        None, gt=0, description="one row of a float64 system that LAPACK's gtsv solves on the host"
     )
 
     def flop_gflops(self, precision: str) -> float:

@@ -14,9 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT, library_files
 from launchwise.base.storage import digest, digest_files
+from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.measuring.bundle import write_bundle
 from launchwise.workloads.builds import Build, spread, translation_unit
 from launchwise.workloads.spec import Spec
@@ -108,6 +111,36 @@ class Compiler:
 def fingerprint(folder: Path, release: str) -> str:
     """Hash of everything that decides what the kernels of ``folder`` compute and how fast."""
     return digest([digest_files(deciding_files(folder)), FLAGS, release])
+
+
+PREDECESSORS_FILE = "predecessors.yaml"
+"""Beside ``spec.yaml``: earlier states of the folder whose measured rows still count."""
+
+
+class Predecessor(Strict):
+    """An earlier state of a workload's folder that measured the same."""
+
+    sources: str = Field(pattern=r"^[0-9a-f]{16}$", description="digest of its deciding files")
+    commit: str = Field(description="a commit that had it")
+    why: str = Field(description="what has changed since, and why times mean the same")
+
+
+def earlier_fingerprints(folder: Path, release: str) -> list[str]:
+    """:func:`fingerprint` of the states that ``predecessors.yaml`` lists; none without one.
+
+    Raises
+    ------
+    UserError
+        When the file is no list of predecessors.
+    """
+    path = folder / PREDECESSORS_FILE
+    if not path.is_file():
+        return []
+    listed = read_yaml(path)
+    if not isinstance(listed, list):
+        raise UserError(path, "", "must be a list")
+    states = [validated(Predecessor, each, path) for each in listed]
+    return [digest([each.sources, FLAGS, release]) for each in states]
 
 
 def deciding_files(folder: Path) -> list[Path]:

@@ -15,9 +15,6 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 
-GOALS = {"coefficient": 1.17, "improved": 0.95, "fraction": 0.97}
-"""What the main job has to reach: improvement coefficient, share improved, fraction of the best."""
-
 DEFAULT_ERROR = 0.005
 """Relative standard error of a median that was measured once only."""
 

@@ -1,0 +1,37 @@
+"""The library is generic: what belongs to one workload or study stands in its folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = sorted(
+    {path.parent.name for path in ROOT.glob("kernels/*/spec.yaml")}
+    | {path.parent.name for path in ROOT.glob("kernels/*/studies/*/study.yaml")}
+)
+SOURCES = [
+    path
+    for path in sorted((ROOT / "launchwise").rglob("*"))
+    if path.suffix in {".py", ".cu", ".cuh", ".html", ".css", ".js"}
+]
+
+
+def named(text: str) -> list[str]:
+    """Workloads and studies whose names stand in a text."""
+    return [name for name in NAMES if re.search(rf"(?<![a-z]){name}(?![a-z])", text, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_library_names_no_workload_and_no_study(path: Path) -> None:
+    assert named(path.read_text()) == []
+
+
+def test_a_planted_name_is_found() -> None:
+    assert len(NAMES) >= 12
+    assert len(SOURCES) > 100
+    assert named(f"OWN = {{'{NAMES[0]}': 1}}") == [NAMES[0]]
+    assert named(f"# only {NAMES[-1].capitalize()}s have this") == []
+    assert NAMES[-1] in named(f"from kernels.{NAMES[-1]}.host import x")
