@@ -112,6 +112,17 @@ def test_the_fingerprint_follows_every_source_and_the_compiler(
     assert fingerprint(folder, "13.0") in seen
 
 
+def test_a_header_in_a_folder_inside_decides_as_well(tmp_path: Path, acoustic_folder: Path) -> None:
+    folder = tmp_path / "acoustic"
+    shutil.copytree(acoustic_folder, folder)
+    with open(folder / "linear.cu", "a") as file:
+        file.write('#include "deep/more.cuh"\n')
+    (folder / "deep").mkdir()
+    before = fingerprint(folder, "13.0")
+    (folder / "deep" / "more.cuh").write_text("")
+    assert fingerprint(folder, "13.0") != before
+
+
 def test_host_code_that_the_workload_imports_decides_as_well() -> None:
     def python_of(workload: str) -> set[str]:
         found = deciding_files(ROOT / "kernels" / workload)
