@@ -44,7 +44,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Sequence:
+class LaunchSequence:
     """Several launches, one after the other, timed as one: the one that counts most is ``main``."""
 
     launches: tuple[Launch, ...]
@@ -68,7 +68,7 @@ class HostRun(ABC):
         """Do all of it once, and wait for its end."""
 
 
-Runnable = Launch | Sequence | HostRun
+Runnable = Launch | LaunchSequence | HostRun
 """What a configuration does to solve its problem once."""
 
 

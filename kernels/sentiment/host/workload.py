@@ -18,8 +18,8 @@ from launchwise.workloads.workload import (
     Finding,
     HostRun,
     Launch,
+    LaunchSequence,
     Runnable,
-    Sequence,
     Session,
     Workload,
 )
@@ -201,7 +201,7 @@ class SentimentSession(Session):
         )
         self._running = pipeline
         launches = tuple(pipeline.launches(batch))
-        return Sequence(launches)
+        return LaunchSequence(launches)
 
     def _forget(self) -> None:
         """Give back what the last configuration needed, once nothing uses it any more."""

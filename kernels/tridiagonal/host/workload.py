@@ -18,8 +18,8 @@ from launchwise.workloads.workload import (
     Finding,
     HostRun,
     Launch,
+    LaunchSequence,
     Runnable,
-    Sequence,
     Session,
     Workload,
 )
@@ -195,7 +195,7 @@ class TridiagonalSession(Session):
         solution = DeviceSolution.chosen(self.device, self.dtype, self.rows, choice)
         self._solution = solution
         if self._host is None and not choice.finish_on_host:
-            return Sequence(tuple(solution.launches(self.system, self.x)))
+            return LaunchSequence(tuple(solution.launches(self.system, self.x)))
         shared = (self._host, choice.streams, choice.finish_on_host)
         return HostSolution(solution, self.system, self.x, *shared)
 
