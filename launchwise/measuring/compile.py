@@ -22,6 +22,7 @@ from launchwise.base.storage import digest, digest_files
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.measuring.bundle import write_bundle
 from launchwise.workloads.builds import Build, spread, translation_unit
+from launchwise.workloads.sources import include_folders, included_files, unit_headers
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import host_file
 
@@ -87,7 +88,9 @@ class Compiler:
 
     def compile(self, group: list[Build]) -> bytes:
         """Cubin of a group of builds; UserError with what nvcc said."""
-        return compile_unit(translation_unit(group, self.spec.headers), self.folder, self.arch)
+        sources = {build.source: None for build in group}
+        headers = unit_headers(self.folder, sources, self.spec.headers)
+        return compile_unit(translation_unit(group, headers), self.folder, self.arch)
 
     def write(self, path: Path, groups: list[list[Build]], cubins: list[bytes]) -> None:
         """Write a bundle of ``groups`` and their ``cubins``."""
@@ -146,10 +149,14 @@ def earlier_fingerprints(folder: Path, release: str) -> list[str]:
 def deciding_files(folder: Path) -> list[Path]:
     """Files that decide what a workload's kernels compute and how they are run.
 
-    CUDA sources, ``spec.yaml``, ``host/workload.py`` and whatever it imports at once of its own
-    package and of the library; without what every sweep stands on.
+    CUDA sources, headers that they include from elsewhere (``kernels/common/``), ``spec.yaml``,
+    ``host/workload.py``, and the files of its package and of the library that it imports at module
+    level, except those that every sweep depends on.
     """
     own = [path for pattern in SOURCES for path in folder.glob(pattern)]
+    known = {path.resolve() for path in own}
+    names = [path.name for path in own if path.suffix != ".yaml"]
+    own += [path for path in included_files(folder, names) if path not in known]
     host = host_file(folder)
     if not host.is_file():
         return own
@@ -171,7 +178,7 @@ def compile_unit(unit: str, folder: Path, arch: str) -> bytes:
     except ImportError as error:
         message = f"PyCUDA cannot be imported ({error}); `make gpu` installs it"
         raise UserError("compile", "", message) from error
-    options = [*FLAGS, "-arch", arch, f"-I{folder.resolve()}"]
+    options = [*FLAGS, "-arch", arch, *(f"-I{place}" for place in include_folders(folder))]
     try:
         return bytes(compile_plain(unit, options, False, "nvcc", None, "cubin"))
     except Exception as error:

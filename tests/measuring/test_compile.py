@@ -142,6 +142,17 @@ def test_every_workload_goes_on_with_journals_of_its_predecessors() -> None:
         assert len(earlier_fingerprints(path.parent, "13.0")) >= 1
 
 
+def test_a_header_in_a_folder_inside_decides_as_well(tmp_path: Path, acoustic_folder: Path) -> None:
+    folder = tmp_path / "acoustic"
+    shutil.copytree(acoustic_folder, folder)
+    with open(folder / "linear.cu", "a") as file:
+        file.write('#include "deep/more.cuh"\n')
+    (folder / "deep").mkdir()
+    before = fingerprint(folder, "13.0")
+    (folder / "deep" / "more.cuh").write_text("")
+    assert fingerprint(folder, "13.0") != before
+
+
 def test_host_code_that_the_workload_imports_decides_as_well() -> None:
     def python_of(workload: str) -> set[str]:
         found = deciding_files(ROOT / "kernels" / workload)
@@ -150,8 +161,11 @@ def test_host_code_that_the_workload_imports_decides_as_well() -> None:
     host = "kernels/tridiagonal/host"
     # How streams are driven is half of what is measured; calling the solver from Python is not.
     wanted = ("plan", "launches", "host_solution", "accuracy", "workload")
-    assert python_of("tridiagonal") == {f"{host}/{name}.py" for name in (*wanted, "__init__")}
-    assert python_of("acoustic") == {"kernels/acoustic/host/workload.py"}
+    inputs = "launchwise/workloads/inputs.py"
+    own = {f"{host}/{name}.py" for name in (*wanted, "__init__")}
+    assert python_of("tridiagonal") == {*own, inputs}
+    assert python_of("acoustic") == {"kernels/acoustic/host/workload.py", inputs}
+    assert python_of("granger") == {"kernels/granger/host/workload.py"}
 
 
 @pytest.fixture(scope="module")
