@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import Ceilings, GpuProfile, write_profile
 from launchwise.tables.files import write_table
 from launchwise.tables.schemas import measurement_schema
@@ -23,7 +24,8 @@ from launchwise.workloads.spec import Spec
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     *("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report"),
-    "data/cards.csv",
+    CARDS_FILE,
+    REFERENCE_PROFILE,
 )
 SMALL: list[dict[str, list[Any]]] = [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]
 """Problems of the small tables: one size with aligned rows and one without."""

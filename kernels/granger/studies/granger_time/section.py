@@ -9,7 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.gpus.datasheets import Card, described_profile, read_cards
+from launchwise.gpus.datasheets import (
+    Datasheet,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.learning.features import Domain
@@ -36,19 +41,23 @@ Row = dict[str, Any]
 
 @dataclass
 class Known:
-    """The study, the source, and the cards that the source is about."""
+    """The study, the source, and the datasheets of the cards that the source predicts for."""
 
     study: StudyData
     source: Source
-    cards: Mapping[str, Card]
+    cards: Mapping[str, Datasheet]
 
     @cached_property
     def gpus(self) -> dict[str, GpuProfile]:
-        """GPUs of the source that the table of cards has, then those of the study."""
+        """Profiles: GPUs of the source with a complete datasheet, then those of the study."""
         named = [one.gpu for one in self.source.printed]
         known = [gpu for gpu in named if gpu in self.cards and not self.cards[gpu].missing]
-        found = {gpu: described_profile(gpu, self.cards) for gpu in known}
-        return {**found, **{gpu: self.study.profiles[gpu] for gpu in self.study.gpus}}
+        measured = {gpu: self.study.profiles[gpu] for gpu in self.study.gpus}
+        if not known:
+            return measured
+        efficiency = reference_efficiency(self.cards)
+        described = {gpu: described_profile(gpu, self.cards, efficiency) for gpu in known}
+        return {**described, **measured}
 
     @property
     def added(self) -> list[str]:
