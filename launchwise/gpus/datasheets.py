@@ -254,6 +254,19 @@ def reference_efficiency(
     return Efficiency.of(measured, find_datasheet(measured.name, cards))
 
 
+def slowest_bandwidths(cards: Mapping[str, Datasheet]) -> dict[str, float]:
+    """Architecture, such as ``sm_90``, to the memory bandwidth of its slowest card, GB/s.
+
+    Cards without a compute capability or a memory bandwidth are left out.
+    """
+    found: dict[str, float] = {}
+    for each in cards.values():
+        if not {"compute_capability", "memory_bandwidth_gbs"} & {*each.missing}:
+            bandwidth = each.figures["memory_bandwidth_gbs"]
+            found[each.arch] = min(bandwidth, found.get(each.arch, bandwidth))
+    return found
+
+
 def find_datasheet(card: str, cards: Mapping[str, Datasheet]) -> Datasheet:
     """The datasheet of a card.
 

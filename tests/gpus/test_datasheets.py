@@ -21,6 +21,7 @@ from launchwise.gpus.datasheets import (
     described_profile,
     read_cards,
     reference_efficiency,
+    slowest_bandwidths,
 )
 from launchwise.gpus.machine import Machine, tensor_share
 from launchwise.gpus.profile import (
@@ -232,6 +233,33 @@ def test_the_measured_card_is_described_with_its_measured_attributes() -> None:
             continue
         known = getattr(described, key)
         assert known == (pytest.approx(value, rel=0.01) if isinstance(value, float) else value), key
+
+
+def test_the_slowest_card_of_an_architecture_may_have_few_figures(tmp_path: Path) -> None:
+    path = table(
+        tmp_path,
+        *("fast,compute_capability,9.0,1,a box", "fast,memory_bandwidth_gbs,3350,GB/s,a box"),
+        *("slow,compute_capability,9.0,1,a box", "slow,memory_bandwidth_gbs,2000,GB/s,a box"),
+        *("new,compute_capability,12.0,1,a box", "new,memory_bandwidth_gbs,448,GB/s,a box"),
+        # Nothing is known of their bandwidth or architecture.
+        *("bare,compute_capability,8.0,1,a box", "odd,memory_bandwidth_gbs,1,GB/s,a box"),
+    )
+    cards = read_cards(path)
+    assert cards["slow"].missing
+    assert slowest_bandwidths(cards) == {"sm_90": 2000, "sm_120": 448}
+
+
+def test_cards_that_only_estimates_need_have_two_figures_and_are_not_described() -> None:
+    few = {name: card.figures for name, card in CARDS.items() if card.missing}
+    assert few == {
+        "p100_12gb": {"compute_capability": 6.0, "memory_bandwidth_gbs": 549},
+        "p4": {"compute_capability": 6.1, "memory_bandwidth_gbs": 192},
+        "a2": {"compute_capability": 8.6, "memory_bandwidth_gbs": 200},
+        "h100_pcie": {"compute_capability": 9.0, "memory_bandwidth_gbs": 2000},
+        "rtx5060": {"compute_capability": 12.0, "memory_bandwidth_gbs": 448},
+    }
+    with pytest.raises(UserError, match=r"p4: lacks sms, boost_clock_mhz, "):
+        described_profile("p4", CARDS, EFFICIENCY)
 
 
 HEADER = "card,figure,value,unit,source"
