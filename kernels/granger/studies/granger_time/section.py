@@ -24,6 +24,7 @@ from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Tex
 from launchwise.report.numbers import records
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows
 from launchwise.tables.schemas import TIMED
 from launchwise.workloads.space import baseline
 
@@ -77,8 +78,7 @@ class Known:
             here = rows["status"].isin(TIMED)
             for name, value in self.source.facts.problem.items():
                 here &= rows[name] == value
-            timed = rows[here]
-            found[gpu] = chosen(timed.assign(time_us=1e3 * timed["time_ms"]), self.study)
+            found[gpu] = chosen(rows[here], self.study)
         return found
 
     @cached_property
@@ -91,7 +91,7 @@ class Known:
         rows = pd.concat([unverified, verified], ignore_index=True)
         estimate = CostModel(spec, self.gpus).estimate(rows)
         parts = {name: 1e3 * estimate.parts[name] for name in PARTS}
-        rows = rows.assign(time_us=1e3 * estimate.time_ms, bound_by=estimate.bound_by(), **parts)
+        rows = rows.assign(time_ms=estimate.time_ms, bound_by=estimate.bound_by(), **parts)
         by_gpu = rows.groupby("gpu", sort=False)
         return {str(gpu): chosen(part, self.study) for gpu, part in by_gpu}
 
@@ -105,11 +105,15 @@ class Known:
 
 
 def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:
-    """The fastest row (``time_us``) of each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`."""
-    rows = rows.sort_values("time_us", kind="stable")
+    """The fastest row of one GPU for each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`.
+
+    Adds ``time_us``.
+    """
+    rows = rows.assign(time_us=1e3 * rows["time_ms"])
     parts = {name: rows[rows["variant"] == name] for name in (PUBLISHED, ONCE)}
     parts[BEST] = rows[rows["variant"].isin(list(study.spec.recommendable.variants))]
-    return {name: records(part.head(1))[0] for name, part in parts.items() if len(part)}
+    fastest = {name: fastest_rows(part, ["gpu"], study.spec) for name, part in parts.items()}
+    return {name: records(part)[0] for name, part in fastest.items() if len(part)}
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
