@@ -12,7 +12,7 @@ import pandas as pd
 from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.rooflines import limits_ms
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import is_baseline
+from launchwise.tables.rows import fastest_rows, is_baseline
 
 GOALS = {"coefficient": 1.17, "improved": 0.95, "fraction": 0.97}
 """What the main job has to reach: improvement coefficient, share improved, fraction of the best."""
@@ -83,9 +83,8 @@ def winners(study: StudyData) -> pd.DataFrame:
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
-    order = measured.sort_values(["time_ms", *spec.tunable_columns], kind="stable")
-    best = order.groupby(key, sort=True).first().reset_index()
-    best["configurations"] = order.groupby(key, sort=True).size().to_numpy()
+    best = fastest_rows(measured, key, spec).sort_values(key, ignore_index=True)
+    best["configurations"] = measured.groupby(key, sort=True).size().to_numpy()
     best = best.rename(columns={"time_ms": "best_ms", "relative_error": "best_error"})
     start = measured.loc[is_baseline(measured, spec), [*key, "time_ms", "relative_error"]]
     start = start.rename(columns={"time_ms": "baseline_ms", "relative_error": "baseline_error"})
