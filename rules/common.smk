@@ -1,4 +1,5 @@
 # Names shared by every stage.
+from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 
 
 # What container.def makes; nobody needs it without --sdm apptainer.

@@ -81,10 +81,11 @@ rule recorded_profile:
 
 
 rule described_profile:
-    """The profile of a GPU that nobody measured, from its datasheet."""
+    """The profile of a datasheet-only GPU, at the efficiency of the reference GPU."""
     input:
         code=code("scripts/described_profile.py"),
-        cards="data/cards.csv",
+        cards=CARDS_FILE,
+        reference=REFERENCE_PROFILE,
     output:
         "results/gpus/{gpu}.json",
     log:

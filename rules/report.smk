@@ -1,5 +1,6 @@
 # From sweeps and evaluations to the page that people read.
-#   in   every table of every study, the GPUs' profiles, data/cards.csv
+#   in   every table of every study, the GPUs' profiles, data/cards.csv,
+#        data/recorded/h200/profile.json
 #        section.py and published/ of every study
 #   out  results/report/index.html                  one self-contained page
 #        results/report/tables.html                 the same without figures, small
@@ -55,8 +56,9 @@ rule report:
         specs=[f"{folder_of(study)}/spec.yaml" for study in STUDIES],
         # What studies bring along: their sections, and what these stand on; published tables.
         own=[path for study in REPORTED.values() for path in own_files(study["folder"])],
-        # Cards that published predictions are about.
-        cards="data/cards.csv",
+        # For published predictions: the datasheets of their cards, and the reference efficiency.
+        cards=CARDS_FILE,
+        reference=REFERENCE_PROFILE,
     output:
         page=report(
             "results/report/index.html",

@@ -115,7 +115,7 @@ def main(
         progress.skip(len(shard.own(journal.rows)))
         measure_shard(shard, journal, telemetry, progress)
         rows, notes = shard.own(journal.rows), list(journal.notes)
-    table = rows_to_table(rows, notes, spec, profile.ceilings)
+    table = rows_to_table(rows, notes, spec)
     facts = {"fingerprint": fingerprint, "versions": versions(), "seconds": seconds_of(notes)}
     write_table(output, table, measurement_schema(spec), facts)
 

@@ -18,7 +18,13 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import laid_over
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
-from launchwise.gpus.datasheets import CARDS_FILE, described_profile, read_cards
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    REFERENCE_PROFILE,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
@@ -132,7 +138,8 @@ def find_profile(gpu: str, experiment: Experiment) -> GpuProfile:
         card = described_cards(experiment.settings).get(gpu, gpu)
         if card not in cards:
             raise UserError(COMMAND, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
-        return described_profile(gpu, cards, card)
+        efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE)
+        return described_profile(gpu, cards, efficiency, card)
     if entry.source == "recorded":
         folder = recorded_folders(experiment)[gpu]
         return read_profile(root / folder / "profile.json", gpu)

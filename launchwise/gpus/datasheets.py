@@ -1,24 +1,29 @@
-"""GPUs that nobody has at hand: their figures from datasheets, and profiles made of them.
+"""Datasheet-only GPUs: figures of their cards, and profiles computed from them.
 
-``data/cards.csv`` holds one figure a row, with its unit and where it stands. What a datasheet
-promises no kernel reaches, so the ceilings of a described card are its figures by the shares that
-a measured GPU reaches of its own.
+``data/cards.csv`` holds one figure per row, with its unit and its source. No kernel reaches the
+figures of a datasheet, so the ceilings of a described card are its figures times the efficiency
+of one measured GPU: its measured ceilings divided by the figures of its own datasheet.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.typed import Strict
-from launchwise.gpus.machine import tensor_share
-from launchwise.gpus.profile import CORES_PER_SM, Ceilings, GpuProfile
+from launchwise.gpus.machine import HOPPER, tensor_share
+from launchwise.gpus.profile import CORES_PER_SM, Ceilings, GpuProfile, read_profile
 
 CARDS_FILE = "data/cards.csv"
+
+REFERENCE_PROFILE = "data/recorded/h200/profile.json"
+"""Profile of the measured GPU whose efficiency the ceilings of described cards assume. The GPU has
+the name of its card in :data:`CARDS_FILE`."""
 
 COLUMNS = ("card", "figure", "value", "unit", "source")
 
@@ -60,29 +65,21 @@ TENSOR_FIGURES = {
 
 UNITS = {**FIGURES, **TENSOR_FIGURES}
 
-# What the H200 of data/recorded/h200/profile.json reaches of its own figures. Other cards may reach
-# less or more: whoever measures one knows better.
-COPY_SHARE = 0.848
-"""Of the memory bandwidth by a copy: 4080 of 4814 GB/s."""
-
-FLOP_SHARES = {"float32_gflops": 0.939, "float64_gflops": 0.990}
-"""Of the peaks by multiply-adds: 62.8 of 2 x 16896 x 1.98 = 66.9 TFLOP/s, 33.1 of half of that."""
-
-LAUNCH_OVERHEAD_US = 5.30
-"""An empty kernel launched behind another; mostly the host's work, whatever the card is."""
+FLOP_FIGURES = ("float32_gflops", "float64_gflops")
+"""Peaks of multiply-adds. They and the tensor rates have the same names among the ceilings."""
 
 
-class Card(Strict):
-    """What documents say of a card.
+class Datasheet(Strict):
+    """Figures of a card from documents.
 
     Parameters
     ----------
     figures
-        Name of a figure to its value, in the unit that :data:`UNITS` has.
+        Name of a figure to its value, in its unit of :data:`UNITS`.
     sources
-        Name of a figure to where it stands.
+        Name of a figure to the document that states it.
     where
-        The table that it was read from, for messages.
+        Path of the table, for messages.
     """
 
     name: str
@@ -102,13 +99,18 @@ class Card(Strict):
         return major, minor
 
     @property
+    def arch(self) -> str:
+        """Architecture, such as ``sm_90``."""
+        return "sm_{}{}".format(*self.compute_capability)
+
+    @property
     def cores(self) -> int:
         """FP32 lanes of all SMs."""
         return int(self.figures["sms"]) * CORES_PER_SM[self.compute_capability]
 
 
-def read_cards(path: str | Path = CARDS_FILE) -> dict[str, Card]:
-    """Every card of a table, by name; one that lacks figures is among them (:attr:`Card.missing`).
+def read_cards(path: str | Path = CARDS_FILE) -> dict[str, Datasheet]:
+    """Datasheets of a table by card, incomplete ones included (:attr:`Datasheet.missing`).
 
     Raises
     ------
@@ -139,7 +141,7 @@ def read_cards(path: str | Path = CARDS_FILE) -> dict[str, Card]:
         known[figure] = _value(record, path)
         sources.setdefault(card, {})[figure] = record["source"]
     return {
-        name: Card(name=name, figures=figures[name], sources=sources[name], where=str(path))
+        name: Datasheet(name=name, figures=figures[name], sources=sources[name], where=str(path))
         for name in figures
     }
 
@@ -164,15 +166,134 @@ def _value(record: Mapping[str, str], path: str | Path) -> float:
     return value
 
 
-def described_profile(name: str, cards: Mapping[str, Card], card: str | None = None) -> GpuProfile:
+@dataclass(frozen=True)
+class Efficiency:
+    """Measured ceilings of one GPU divided by the figures of its datasheet.
+
+    Parameters
+    ----------
+    copy_bandwidth
+        Bandwidth of a device-to-device copy, read + written, divided by the memory bandwidth.
+    flop
+        Each of :data:`FLOP_FIGURES` to its measured divided by its stated rate.
+    tensor
+        Each of :data:`TENSOR_FIGURES` to its measured (``mma``) divided by its stated dense rate.
+    launch_overhead_us
+        Time of an empty kernel launched behind another, us: mostly the host's work, so it is
+        taken over as it is.
+    """
+
+    copy_bandwidth: float
+    flop: Mapping[str, float]
+    tensor: Mapping[str, float]
+    launch_overhead_us: float
+
+    @classmethod
+    def of(cls, measured: GpuProfile, datasheet: Datasheet) -> Efficiency:
+        """Efficiency of a measured GPU.
+
+        Parameters
+        ----------
+        measured
+            Profile of a whole card, with the ceilings of all rates.
+        datasheet
+            Of the same card.
+
+        Raises
+        ------
+        UserError
+            When a rate was not measured or the datasheet does not state it.
+        """
+        reached = measured.ceilings.model_dump(exclude_none=True)
+        needed = (*FLOP_FIGURES, *TENSOR_FIGURES)
+        if lacking := [key for key in needed if key not in reached]:
+            message = f"lacks {', '.join(lacking)}"
+            raise UserError(f"profile of {measured.name}", "ceilings", message)
+        stated = datasheet.figures
+        if lacking := [key for key in ("memory_bandwidth_gbs", *needed) if key not in stated]:
+            raise UserError(datasheet.where, datasheet.name, f"lacks {', '.join(lacking)}")
+        return cls(
+            copy_bandwidth=reached["copy_bandwidth_gbs"] / stated["memory_bandwidth_gbs"],
+            flop={key: reached[key] / stated[key] for key in FLOP_FIGURES},
+            tensor={key: reached[key] / stated[key] for key in TENSOR_FIGURES},
+            launch_overhead_us=reached["launch_overhead_us"],
+        )
+
+    def ceilings(self, datasheet: Datasheet) -> Ceilings:
+        """Estimated ceilings of another card.
+
+        Tensor cores before Hopper reach the share of the literature
+        (:func:`launchwise.gpus.machine.tensor_share`), those from Hopper on that of this GPU.
+        Cards without tensor cores get no tensor rates.
+        """
+        figures, capability = datasheet.figures, datasheet.compute_capability
+        tensor = {
+            key: self.tensor[key] if capability >= HOPPER else tensor_share(capability)
+            for key in TENSOR_FIGURES
+            if key in figures
+        }
+        shares = {**self.flop, **tensor}
+        return Ceilings(
+            copy_bandwidth_gbs=self.copy_bandwidth * figures["memory_bandwidth_gbs"],
+            launch_overhead_us=self.launch_overhead_us,
+            **{key: share * figures[key] for key, share in shares.items()},
+        )
+
+
+def reference_efficiency(
+    cards: Mapping[str, Datasheet], path: str | Path = REFERENCE_PROFILE
+) -> Efficiency:
+    """Efficiency of the reference GPU, relative to its datasheet in ``cards``.
+
+    Raises
+    ------
+    UserError
+        When there is no such profile, or its card or one of its figures is not in ``cards``.
+    """
+    measured = read_profile(path)
+    return Efficiency.of(measured, find_datasheet(measured.name, cards))
+
+
+def slowest_bandwidths(cards: Mapping[str, Datasheet]) -> dict[str, float]:
+    """Architecture, such as ``sm_90``, to the memory bandwidth of its slowest card, GB/s.
+
+    Cards without a compute capability or a memory bandwidth are left out.
+    """
+    found: dict[str, float] = {}
+    for each in cards.values():
+        if not {"compute_capability", "memory_bandwidth_gbs"} & {*each.missing}:
+            bandwidth = each.figures["memory_bandwidth_gbs"]
+            found[each.arch] = min(bandwidth, found.get(each.arch, bandwidth))
+    return found
+
+
+def find_datasheet(card: str, cards: Mapping[str, Datasheet]) -> Datasheet:
+    """The datasheet of a card.
+
+    Raises
+    ------
+    UserError
+        When there is none.
+    """
+    if card not in cards:
+        where = next((each.where for each in cards.values()), CARDS_FILE)
+        raise UserError(where, "", unknown("card", card, cards))
+    return cards[card]
+
+
+def described_profile(
+    name: str, cards: Mapping[str, Datasheet], efficiency: Efficiency, card: str | None = None
+) -> GpuProfile:
     """The profile of a card from its datasheet, with estimated ceilings.
 
     Parameters
     ----------
     name
-        Of the GPU.
+        Name of the GPU.
+    efficiency
+        Measured ceilings divided by datasheet figures (see :func:`reference_efficiency`).
     card
-        Of the card, where it is not the GPU's.
+        Name of the card, where it is not the GPU's.
 
     Raises
     ------
@@ -180,36 +301,23 @@ def described_profile(name: str, cards: Mapping[str, Card], card: str | None = N
         When there is no such card, figures of it are missing, or its compute capability is not
         in :data:`launchwise.gpus.profile.CORES_PER_SM`.
     """
-    card = name if card is None else card
-    if card not in cards:
-        where = next((each.where for each in cards.values()), CARDS_FILE)
-        raise UserError(where, "", unknown("card", card, cards))
-    found = cards[card]
-    if found.missing:
-        raise UserError(found.where, card, f"lacks {', '.join(found.missing)}")
-    figures, capability = found.figures, found.compute_capability
+    datasheet = find_datasheet(name if card is None else card, cards)
+    if datasheet.missing:
+        message = f"lacks {', '.join(datasheet.missing)}"
+        raise UserError(datasheet.where, datasheet.name, message)
+    figures, capability = datasheet.figures, datasheet.compute_capability
     if capability not in CORES_PER_SM:
-        told = "{}.{}".format(*capability)
-        message = f"has compute capability {told}, and nobody said how many cores its SMs have"
-        raise UserError(found.where, card, message)
+        message = "has compute capability {}.{}, whose cores per SM are unknown"
+        raise UserError(datasheet.where, datasheet.name, message.format(*capability))
     return GpuProfile.described(
         name=name,
-        device_name=card,
+        device_name=datasheet.name,
         whole_card_sms=int(figures["sms"]),
         compute_capability=capability,
-        arch="sm_{}{}".format(*capability),
-        cores=found.cores,
+        arch=datasheet.arch,
+        cores=datasheet.cores,
         clock_mhz=figures["boost_clock_mhz"],
         memory_bandwidth_gbs=figures["memory_bandwidth_gbs"],
         **{key: int(figures[key]) for key in SIZES},
-        ceilings=Ceilings(
-            copy_bandwidth_gbs=COPY_SHARE * figures["memory_bandwidth_gbs"],
-            launch_overhead_us=LAUNCH_OVERHEAD_US,
-            **{key: share * figures[key] for key, share in FLOP_SHARES.items()},
-            **{
-                key: tensor_share(capability) * figures[key]
-                for key in TENSOR_FIGURES
-                if key in figures
-            },
-        ),
+        ceilings=efficiency.ceilings(datasheet),
     )

@@ -69,13 +69,17 @@ PAGEABLE_SHARE = 0.3
 HOST_SOLVE_NS = 20.0
 
 
-def tensor_share(capability: tuple[int, int]) -> float:
-    """Part of a card's dense tensor rates that its ``mma`` instructions reach.
+HOPPER = (9, 0)
+"""First compute capability whose full tensor rates need instructions of whole warp groups."""
 
-    Nearly all up to Ada (Sun et al. 2022); from Hopper on whole warp groups are needed for the
-    rest, and ``mma`` stays below two thirds (Luo et al. 2024): the recorded H200 reaches 65 %.
+
+def tensor_share(capability: tuple[int, int]) -> float:
+    """Rate of ``mma`` instructions divided by the card's dense tensor rate, from the literature.
+
+    For GPUs whose tensor rates were not measured: 0.95 up to Ada (Sun et al. 2022); 0.62 from
+    Hopper on, where only ``wgmma`` reaches the rest (Luo et al. 2024).
     """
-    return 0.95 if capability < (9, 0) else 0.65
+    return 0.95 if capability < HOPPER else 0.62
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.splits import Case, Fold, case_codes
+from launchwise.tables.rows import fastest_rows
 from launchwise.tables.schemas import MEASURED
 from launchwise.workloads import space
 
@@ -52,7 +53,7 @@ class Truth:
         )
         measured = self._rows[self._rows["status"].isin(MEASURED)]
         baseline = measured[domain.is_baseline(measured)].set_index("case")
-        best = measured.loc[measured.groupby("case")["time_ms"].idxmin()].set_index("case")
+        best = fastest_rows(measured, ["case"], domain.spec).set_index("case")
         self._best = best.reindex(range(len(keys)))
         self._baseline = baseline.reindex(range(len(keys)))
         self._times = {

@@ -15,6 +15,7 @@ from launchwise.experiment.method import Selection
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.splits import Case, case_codes
 from launchwise.learning.vectors import Columns, raw_names
+from launchwise.tables.rows import is_baseline
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 
@@ -206,11 +207,8 @@ class Domain:
         return allowed | self.is_baseline(rows)
 
     def is_baseline(self, rows: pd.DataFrame) -> np.ndarray:
-        """Which rows hold the baseline: booleans, shape (rows,)."""
-        same = np.ones(len(rows), dtype=bool)
-        for name, value in space.baseline(self.spec).items():
-            same &= (rows[name] == value).to_numpy()
-        return same
+        """See :func:`launchwise.tables.rows.is_baseline`."""
+        return is_baseline(rows, self.spec)
 
 
 def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:

@@ -87,12 +87,6 @@ class BySize:
         return cls(series, list(plain["sizes"]), configurations)
 
 
-def fastest_rows(rows: pd.DataFrame, columns: list[str], spec: Spec) -> pd.DataFrame:
-    """The fastest row of each combination of ``columns``, whatever the order of ``rows``."""
-    order = ["time_ms", *spec.tunable_columns]
-    return rows.sort_values(order, kind="stable").drop_duplicates(columns)
-
-
 def size_parameter(spec: Spec, name: str | None) -> str:
     """``name``, or the first integer parameter of the problem where there is none.
 

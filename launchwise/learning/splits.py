@@ -20,8 +20,9 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.method import Selection
 from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
 from launchwise.gpus.profile import GpuProfile
+from launchwise.tables.rows import is_baseline
 from launchwise.tables.schemas import MEASURED
-from launchwise.workloads.space import Problem, baseline
+from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 
 ALL = "all"
@@ -202,10 +203,7 @@ class _Measured:
 
 def _measured_cases(sweep: pd.DataFrame, spec: Spec) -> _Measured:
     rows = sweep[sweep["status"].isin(MEASURED)]
-    is_baseline = np.ones(len(rows), dtype=bool)
-    for column, value in baseline(spec).items():
-        is_baseline &= (rows[column] == value).to_numpy()
-    return _Measured(cases_in(rows, spec), cases_in(rows[is_baseline], spec))
+    return _Measured(cases_in(rows, spec), cases_in(rows[is_baseline(rows, spec)], spec))
 
 
 def _matches(problem: Problem, selection: Selection) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.series import fastest_rows
+from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.spec import Spec
 
 METRICS = {

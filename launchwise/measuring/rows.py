@@ -12,7 +12,6 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
-from launchwise.gpus.profile import Ceilings
 from launchwise.measuring.timing import repeat_columns
 from launchwise.tables.schemas import TIMED, UNKNOWN, measurement_schema
 from launchwise.workloads.spec import Spec
@@ -73,7 +72,6 @@ def rows_to_table(
     rows: list[dict[str, Any]],
     notes: list[dict[str, Any]],
     spec: Spec,
-    ceilings: Ceilings,
 ) -> pd.DataFrame:
     """Journal rows as a table of measurements.
 
@@ -82,8 +80,6 @@ def rows_to_table(
     rows, notes
         Of a journal. Of the notes, ``control`` says how far the control had drifted around a row,
         ``energy`` what a launch took.
-    ceilings
-        What the GPU was measured to reach: rates are given as percent of it.
 
     Returns
     -------
@@ -108,7 +104,7 @@ def rows_to_table(
     keys = list(zip(*(table[name] for name in spec.key_columns), strict=True))
     table["control_ratio"] = pd.Series(keys).map(_control_ratios(notes)).astype(float)
     table["energy_j"] = pd.Series(keys).map(_energies(notes, spec)).astype(float)
-    return add_rates(table, spec, ceilings).sort_values(spec.key_columns, ignore_index=True)
+    return add_rates(table, spec).sort_values(spec.key_columns, ignore_index=True)
 
 
 def _control_ratios(notes: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:
@@ -129,27 +125,19 @@ def _energies(notes: list[dict[str, Any]], spec: Spec) -> dict[tuple[Any, ...], 
     }
 
 
-def add_rates(table: pd.DataFrame, spec: Spec, ceilings: Ceilings) -> pd.DataFrame:
-    """Achieved bandwidth and FLOP rate of every timed row, and their percent of the ceilings.
+def add_rates(table: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Bandwidth (GB/s) and FLOP rate (GFLOP/s) of every timed row.
 
     Bytes and FLOP are the problem's own (``work`` in the spec), so a configuration that moves more
-    bytes than it must shows a lower bandwidth. Percent of the FLOP ceiling is left empty where that
-    ceiling was not measured.
+    bytes than it must shows a lower bandwidth.
     """
     seconds = table["time_ms"].to_numpy(dtype=float) / 1e3
 
     @cache
-    def facts(*values: Any) -> tuple[float, float, float]:
+    def work(*values: Any) -> tuple[float, float]:
         problem = dict(zip(spec.problem_columns, values, strict=True))
-        peak = ceilings.flop_gflops(str(spec.value(spec.work.precision, problem)))
-        return spec.value(spec.work.bytes, problem), spec.value(spec.work.flop, problem), peak
+        return spec.value(spec.work.bytes, problem), spec.value(spec.work.flop, problem)
 
     problems = table[spec.problem_columns].itertuples(index=False, name=None)
-    work = np.array([facts(*values) for values in problems], dtype=float).reshape(-1, 3).T
-    bandwidth, rate = work[0] / seconds / 1e9, work[1] / seconds / 1e9
-    return table.assign(
-        bandwidth_gbs=bandwidth,
-        bandwidth_percent=100 * bandwidth / ceilings.copy_bandwidth_gbs,
-        flop_rate_gflops=rate,
-        flop_percent=100 * rate / work[2],
-    )
+    moved, flop = np.array([work(*values) for values in problems], dtype=float).reshape(-1, 2).T
+    return table.assign(bandwidth_gbs=moved / seconds / 1e9, flop_rate_gflops=flop / seconds / 1e9)

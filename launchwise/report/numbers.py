@@ -12,8 +12,7 @@ import pandas as pd
 from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.rooflines import limits_ms
 from launchwise.report.study import StudyData, remembered
-from launchwise.workloads.space import baseline
-from launchwise.workloads.spec import Spec
+from launchwise.tables.rows import fastest_rows, is_baseline
 
 DEFAULT_ERROR = 0.005
 """Relative standard error of a median that was measured once only."""
@@ -81,11 +80,10 @@ def winners(study: StudyData) -> pd.DataFrame:
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
-    order = measured.sort_values(["time_ms", *spec.tunable_columns], kind="stable")
-    best = order.groupby(key, sort=True).first().reset_index()
-    best["configurations"] = order.groupby(key, sort=True).size().to_numpy()
+    best = fastest_rows(measured, key, spec).sort_values(key, ignore_index=True)
+    best["configurations"] = measured.groupby(key, sort=True).size().to_numpy()
     best = best.rename(columns={"time_ms": "best_ms", "relative_error": "best_error"})
-    start = baseline_rows(measured, spec)[[*key, "time_ms", "relative_error"]]
+    start = measured.loc[is_baseline(measured, spec), [*key, "time_ms", "relative_error"]]
     start = start.rename(columns={"time_ms": "baseline_ms", "relative_error": "baseline_error"})
     found = best.merge(start, on=key, how="left", validate="one_to_one")
     found["gain"] = found["baseline_ms"] / found["best_ms"]
@@ -112,14 +110,6 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
     return found
 
 
-def baseline_rows(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """The rows that hold the baseline's configuration."""
-    wanted = pd.Series(True, index=rows.index)
-    for name, value in baseline(spec).items():
-        wanted &= rows[name] == value
-    return rows[wanted]
-
-
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
     """Every measured row with ``fraction`` = best time of its problem over its own time."""
@@ -143,7 +133,7 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     """
     spec = study.spec
     rows = fractions(study)
-    start = baseline_rows(rows, spec)[["gpu", *spec.problem_columns, "time_ms"]]
+    start = rows.loc[is_baseline(rows, spec), ["gpu", *spec.problem_columns, "time_ms"]]
     rows = rows.merge(
         start.rename(columns={"time_ms": "baseline_ms"}),
         on=["gpu", *spec.problem_columns],

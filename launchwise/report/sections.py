@@ -18,7 +18,6 @@ from launchwise.report.blocks import (
     table,
 )
 from launchwise.report.numbers import (
-    baseline_rows,
     fractions,
     records,
     single_best,
@@ -26,6 +25,7 @@ from launchwise.report.numbers import (
     transfer,
 )
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows, is_baseline
 from launchwise.tables.schemas import STATUSES
 
 STATUS_WORDS = {
@@ -62,7 +62,7 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
     """Ways to choose and what each reaches: the baseline, one for all sizes, the best model."""
     own = fractions(study)
     own = own[own["gpu"] == gpu]
-    baseline = baseline_rows(own, study.spec)
+    baseline = own[is_baseline(own, study.spec)]
     one = single_best(study, ["gpu", *study.kinds])
     one = one.loc[one["gpu"] == gpu, [*study.kinds, *study.spec.tunable_columns]]
     same = own.merge(one, on=[*study.kinds, *study.spec.tunable_columns])
@@ -183,11 +183,10 @@ def _beside(study: StudyData, gpu: str, chosen: dict[str, Any]) -> list[Block]:
     """What variants that are not verified took for a problem (as ``winners`` has it), and erred."""
     rows = study.unverified
     rows = rows[(rows["gpu"] == gpu) & rows["time_ms"].notna()]
-    rows = rows.sort_values(["time_ms", *study.spec.tunable_columns], kind="stable")
     for name in study.problem_columns:
         rows = rows[rows[name] == chosen[name]]
     found: list[Block] = []
-    for row in records(rows.drop_duplicates("variant")):
+    for row in records(fastest_rows(rows, ["variant"], study.spec)):
         error = (
             "results that are no numbers"
             if wording.is_missing(row["max_error"])

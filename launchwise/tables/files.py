@@ -19,10 +19,10 @@ import pyarrow.parquet
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import whole_file
-from launchwise.tables.schemas import SINCE_2
+from launchwise.tables.schemas import SINCE_2, UNTIL_2
 
-SCHEMA_VERSION = 2
-READABLE = (1, SCHEMA_VERSION)
+SCHEMA_VERSION = 3
+READABLE = (1, 2, SCHEMA_VERSION)
 METADATA_KEY = b"launchwise"
 UNITS = {
     "time_ms": "ms",
@@ -40,9 +40,7 @@ UNITS = {
     "energy_j": "J",
     "control_ratio": "1",
     "bandwidth_gbs": "GB/s",
-    "bandwidth_percent": "%",
     "flop_rate_gflops": "GFLOP/s",
-    "flop_percent": "%",
     "max_error": "1",
     "tolerance": "1",
     "spill_bytes": "B",
@@ -105,10 +103,19 @@ def read_table(path: str | Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
         table = pd.read_parquet(path)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
-    if note["version"] == 1 and schema.name == "measurements":
+    if schema.name == "measurements":
+        table = _as_current(table, note["version"], schema)
+    return _checked(path, table, schema)
+
+
+def _as_current(table: pd.DataFrame, version: int, schema: pa.DataFrameSchema) -> pd.DataFrame:
+    """Measurements of an older schema version with the columns of the current one."""
+    if version < 3:
+        table = table.drop(columns=list(UNTIL_2), errors="ignore")
+    if version < 2:
         table = table.assign(**{name: SINCE_2[name] for name in SINCE_2 if name not in table})
         table = table[[name for name in schema.columns if name in table.columns]]
-    return _checked(path, table, schema)
+    return table
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:

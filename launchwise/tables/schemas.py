@@ -33,9 +33,7 @@ SINCE_2: dict[str, Any] = {
     "launches_per_repeat": 1,
     "occupancy": np.nan,
     "bandwidth_gbs": np.nan,
-    "bandwidth_percent": np.nan,
     "flop_rate_gflops": np.nan,
-    "flop_percent": np.nan,
     "sm_clock_mhz": np.nan,
     "memory_clock_mhz": np.nan,
     "temperature_c": np.nan,
@@ -46,6 +44,10 @@ SINCE_2: dict[str, Any] = {
     "attempt": 1,
 }
 """Columns of measurements that version 1 did not have: what they are in a table of that time."""
+
+UNTIL_2 = ("bandwidth_percent", "flop_percent")
+"""Columns of measurements that version 3 dropped: rates relative to the ceilings of the day of the
+sweep. Rates relative to the profile's ceilings are computed where they are shown."""
 
 
 def _text(**options: Any) -> pa.Column:
@@ -129,7 +131,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     ``+`` (``unknown`` where it could not be asked); ``attempt`` is 2 where a first measurement was
     in doubt and repeated.
 
-    Rates: bytes and FLOP of the problem by its time, and percent of the measured ceilings.
+    Rates: bytes and FLOP of the problem divided by its time.
     """
     measured = pa.Check(
         lambda table: table["time_ms"].notna() == table["status"].isin(TIMED),
@@ -201,9 +203,7 @@ def _kernel_columns() -> dict[str, pa.Column]:
         "shared_bytes": _whole(),
         "occupancy": _real(pa.Check.in_range(0, 1), nullable=True),
         "bandwidth_gbs": _real(_POSITIVE, nullable=True),
-        "bandwidth_percent": _real(_POSITIVE, nullable=True),
         "flop_rate_gflops": _real(pa.Check.ge(0), nullable=True),
-        "flop_percent": _real(pa.Check.ge(0), nullable=True),
     }
 
 

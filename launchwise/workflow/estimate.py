@@ -9,24 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
+from launchwise.base.imports import ROOT
 from launchwise.experiment.method import ProblemBlock
+from launchwise.gpus.datasheets import CARDS_FILE, read_cards, slowest_bandwidths
 from launchwise.workloads.space import configurations, narrowings, problems
 from launchwise.workloads.spec import Spec
-
-BANDWIDTH_GBS: dict[str, float] = {
-    "sm_60": 549,  # P100, 12 GB
-    "sm_61": 192,  # P4
-    "sm_70": 900,  # V100
-    "sm_75": 300,  # T4
-    "sm_80": 1555,  # A100, 40 GB
-    "sm_86": 200,  # A2
-    "sm_89": 300,  # L4
-    "sm_90": 2000,  # H100 PCIe
-    "sm_100": 8000,  # B200
-    "sm_120": 448,  # RTX 5060
-}
-"""Memory bandwidth of a slow card of each architecture, 1e9 B/s, from the makers' data sheets."""
 
 SECONDS_A_ROW = 0.005
 PASSES_A_ROW = 50.0
@@ -45,11 +34,18 @@ JOB_MB = 4000
 
 
 def nominal_bandwidth_gbs(arch: str) -> float:
-    """Memory bandwidth, 1e9 B/s, that any card of an architecture such as ``sm_90`` has.
+    """Memory bandwidth of the slowest card of an architecture such as ``sm_90``, GB/s.
 
-    Of an architecture that is not in the list, that of the slowest card in it.
+    Of an architecture that ``data/cards.csv`` lacks, that of the slowest card in the table.
     """
-    return BANDWIDTH_GBS.get(arch.rstrip("af"), min(BANDWIDTH_GBS.values()))
+    known = _slowest_bandwidths()
+    return known.get(arch.rstrip("af"), min(known.values()))
+
+
+@cache
+def _slowest_bandwidths() -> dict[str, float]:
+    """See :func:`launchwise.gpus.datasheets.slowest_bandwidths`; the table is read once."""
+    return slowest_bandwidths(read_cards(ROOT / CARDS_FILE))
 
 
 @dataclass(frozen=True)

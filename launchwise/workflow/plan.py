@@ -14,7 +14,12 @@ from launchwise.base.imports import ROOT, library_files
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.experiment.settings import Settings
-from launchwise.gpus.datasheets import CARDS_FILE, described_profile, read_cards
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
 from launchwise.learning.recommenders import kinds, source
 from launchwise.measuring.cards import cards, in_words
 from launchwise.measuring.compile import deciding_files
@@ -98,10 +103,13 @@ def _check_recorded(experiment: Experiment) -> None:
 
 def _check_described(experiment: Experiment) -> None:
     wanted = described_cards(experiment.settings)
-    table = read_cards(CARDS_FILE) if wanted else {}
+    if not wanted:
+        return
+    table = read_cards(CARDS_FILE)
+    efficiency = reference_efficiency(table)
     for name, card in wanted.items():
         try:
-            described_profile(name, table, card)
+            described_profile(name, table, efficiency, card)
         except UserError as error:
             # Of the entry that asks for the card: the table may lack what nobody asks for.
             told = error.message if card not in table else f"{card} in {CARDS_FILE} {error.message}"

@@ -33,7 +33,7 @@ MEASURED_COLUMNS = (
     *("gpu", "workload", "status", "reason", "time_ms", "times_ms", "repeats", "relative_error"),
     *("first_ms", "l2", "max_error", "tolerance", "registers", "spill_bytes", "shared_bytes"),
     *("spread_ms", "outlier_repeats", "timer", "launches_per_repeat", "occupancy"),
-    *("bandwidth_gbs", "bandwidth_percent", "flop_rate_gflops", "flop_percent"),
+    *("bandwidth_gbs", "flop_rate_gflops"),
     *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "energy_j"),
     *("throttle", "control_ratio", "attempt"),
     *("card", "driver", "toolkit", "backend", "commit", "seed", "measured_at"),

@@ -12,16 +12,18 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
-    COPY_SHARE,
     FIGURES,
-    FLOP_SHARES,
-    LAUNCH_OVERHEAD_US,
+    FLOP_FIGURES,
+    REFERENCE_PROFILE,
     TENSOR_FIGURES,
-    Card,
+    Datasheet,
+    Efficiency,
     described_profile,
     read_cards,
+    reference_efficiency,
+    slowest_bandwidths,
 )
-from launchwise.gpus.machine import tensor_share
+from launchwise.gpus.machine import Machine, tensor_share
 from launchwise.gpus.profile import (
     CORES_PER_SM,
     NOT_IN_A_DATASHEET,
@@ -32,7 +34,8 @@ from launchwise.gpus.profile import (
 
 CARDS = read_cards(ROOT / CARDS_FILE)
 COMPLETE = sorted(name for name, card in CARDS.items() if not card.missing)
-RECORDED = ROOT / "data" / "recorded" / "h200" / "profile.json"
+RECORDED = ROOT / REFERENCE_PROFILE
+EFFICIENCY = reference_efficiency(CARDS, RECORDED)
 
 FLOAT64_PER_SM = {
     (3, 5): 64,
@@ -115,7 +118,7 @@ def test_limits_of_an_sm_belong_to_the_compute_capability(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMPLETE)
 def test_a_described_card_is_a_gpu_like_any_other(name: str, tmp_path: Path) -> None:
-    found = described_profile("mine", CARDS, name)
+    found = described_profile("mine", CARDS, EFFICIENCY, name)
     write_profile(tmp_path / "mine.json", found)
     assert read_profile(tmp_path / "mine.json", "mine") == found
     assert found.source == "described"
@@ -130,43 +133,133 @@ def test_a_described_card_is_a_gpu_like_any_other(name: str, tmp_path: Path) -> 
 
 
 def test_what_nobody_measured_is_left_out_of_the_ceilings() -> None:
-    ceilings = described_profile("a100", CARDS).ceilings.model_dump(exclude_none=True)
-    told = {"copy_bandwidth_gbs", "launch_overhead_us", *FLOP_SHARES}
+    ceilings = described_profile("a100", CARDS, EFFICIENCY).ceilings.model_dump(exclude_none=True)
+    told = {"copy_bandwidth_gbs", "launch_overhead_us", *FLOP_FIGURES}
     assert set(ceilings) == {*told, *TENSOR_FIGURES}
     assert ceilings["tf32_gflops"] < CARDS["a100"].figures["tf32_gflops"]
     # No card gets cores that it does not have.
-    plain = described_profile("titan_black", CARDS).ceilings.model_dump(exclude_none=True)
+    plain = described_profile("titan_black", CARDS, EFFICIENCY).ceilings.model_dump(
+        exclude_none=True
+    )
     assert set(plain) == told
 
 
 def test_only_a_described_card_may_lack_what_a_measurement_tells() -> None:
-    known = described_profile("a100", CARDS).model_dump(exclude={"source", *NOT_IN_A_DATASHEET})
-    assert GpuProfile.described(**known) == described_profile("a100", CARDS)
+    known = described_profile("a100", CARDS, EFFICIENCY).model_dump(
+        exclude={"source", *NOT_IN_A_DATASHEET}
+    )
+    assert GpuProfile.described(**known) == described_profile("a100", CARDS, EFFICIENCY)
     with pytest.raises(ValueError, match="driver"):
         GpuProfile(**known)
     assert read_profile(RECORDED).source == "measured"
 
 
-def test_the_shares_are_those_of_the_recorded_card() -> None:
-    measured, card = read_profile(RECORDED), CARDS["h200"]
-    reached = measured.ceilings.copy_bandwidth_gbs / measured.memory_bandwidth_gbs
-    assert pytest.approx(reached, rel=0.02) == COPY_SHARE
-    for key, share in FLOP_SHARES.items():
-        reached = getattr(measured.ceilings, key) / card.figures[key]
-        assert share == pytest.approx(reached, rel=0.02), key
+def test_the_reference_card_is_described_with_its_measured_ceilings() -> None:
+    measured = read_profile(RECORDED).ceilings.model_dump()
+    described = described_profile("h200", CARDS, EFFICIENCY).ceilings.model_dump(exclude_none=True)
+    assert described == pytest.approx({key: measured[key] for key in described})
+    assert set(described) >= {*FLOP_FIGURES, *TENSOR_FIGURES}
+
+
+def test_another_reference_profile_changes_the_described_ceilings(tmp_path: Path) -> None:
+    measured = read_profile(RECORDED)
+    changed = {"copy_bandwidth_gbs": 2400.0, "float64_gflops": 16727.04, "tf32_gflops": 247250.0}
+    ceilings = measured.ceilings.model_copy(update={**changed, "launch_overhead_us": 3.0})
+    write_profile(tmp_path / "p.json", measured.model_copy(update={"ceilings": ceilings}))
+    half = reference_efficiency(CARDS, tmp_path / "p.json")
+    # Half of the datasheet's 4800 GB/s, 33 454.08 and 494 500 GFLOP/s.
+    found = described_profile("h100", CARDS, half).ceilings
+    figures = CARDS["h100"].figures
+    assert found.copy_bandwidth_gbs == pytest.approx(figures["memory_bandwidth_gbs"] / 2)
+    assert found.float64_gflops == pytest.approx(figures["float64_gflops"] / 2)
+    assert found.tf32_gflops == pytest.approx(figures["tf32_gflops"] / 2)
+    assert found.launch_overhead_us == 3.0
+    before = described_profile("h100", CARDS, EFFICIENCY).ceilings
+    for key in ("float32_gflops", "float16_gflops", "bfloat16_gflops"):
+        assert getattr(found, key) == getattr(before, key)
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_tensor_cores_before_hopper_reach_the_share_of_the_literature(name: str) -> None:
+    card = CARDS[name]
+    ceilings = described_profile(name, CARDS, EFFICIENCY).ceilings
     for key in TENSOR_FIGURES:
-        reached = getattr(measured.ceilings, key) / card.figures[key]
-        assert tensor_share(measured.compute_capability) == pytest.approx(reached, rel=0.02), key
-    assert pytest.approx(measured.ceilings.launch_overhead_us, rel=0.02) == LAUNCH_OVERHEAD_US
+        if key in card.figures:
+            share = getattr(ceilings, key) / card.figures[key]
+            before = card.compute_capability < (9, 0)
+            assert share == pytest.approx(0.95 if before else EFFICIENCY.tensor[key])
 
 
-def test_the_card_that_was_measured_is_described_as_it_was_found() -> None:
-    measured, described = read_profile(RECORDED), described_profile("h200", CARDS)
+def test_a_measured_gpu_without_tensor_ceilings_has_those_of_the_literature() -> None:
+    assert (tensor_share((8, 9)), tensor_share((9, 0))) == (0.95, 0.62)
+    measured = read_profile(RECORDED)
+    lacking = dict.fromkeys(TENSOR_FIGURES)
+    ceilings = measured.ceilings.model_copy(update=lacking)
+    bare = Machine.of(measured.model_copy(update={"ceilings": ceilings}))
+    # 132 SMs x 4096 FLOP per cycle at 1.98 GHz.
+    assert bare.float16 == pytest.approx(0.62 * 132 * 4096 * 1.98)
+    assert Machine.of(measured).float16 == measured.ceilings.float16_gflops
+
+
+def test_a_reference_that_lacks_a_rate_is_refused() -> None:
+    measured, card = read_profile(RECORDED), CARDS["h200"]
+    ceilings = measured.ceilings.model_copy(update={"tf32_gflops": None})
+    bare = measured.model_copy(update={"ceilings": ceilings})
+    with pytest.raises(UserError, match=r"h200: ceilings: lacks tf32_gflops"):
+        Efficiency.of(bare, card)
+    figures = {key: value for key, value in card.figures.items() if key != "float64_gflops"}
+    with pytest.raises(UserError, match=r"h200: lacks float64_gflops"):
+        Efficiency.of(measured, card.model_copy(update={"figures": figures}))
+
+
+def test_a_table_without_the_card_of_the_reference_is_refused() -> None:
+    others = {name: card for name, card in CARDS.items() if name != "h200"}
+    with pytest.raises(UserError, match=r"unknown card 'h200'"):
+        reference_efficiency(others, RECORDED)
+
+
+def test_rules_that_use_datasheets_have_the_reference_profile_as_input() -> None:
+    for rule, file in (("described_profile", "measure.smk"), ("report", "report.smk")):
+        text = (ROOT / "rules" / file).read_text().partition(f"rule {rule}:\n")[2]
+        inputs = text.partition("    input:\n")[2].partition("    output:\n")[0]
+        assert "cards=CARDS_FILE,\n" in inputs
+        assert "reference=REFERENCE_PROFILE,\n" in inputs
+
+
+def test_the_measured_card_is_described_with_its_measured_attributes() -> None:
+    measured, described = read_profile(RECORDED), described_profile("h200", CARDS, EFFICIENCY)
     for key, value in measured.model_dump(exclude={"ceilings", "device_name", "source"}).items():
         if key in NOT_IN_A_DATASHEET:
             continue
         known = getattr(described, key)
         assert known == (pytest.approx(value, rel=0.01) if isinstance(value, float) else value), key
+
+
+def test_the_slowest_card_of_an_architecture_may_have_few_figures(tmp_path: Path) -> None:
+    path = table(
+        tmp_path,
+        *("fast,compute_capability,9.0,1,a box", "fast,memory_bandwidth_gbs,3350,GB/s,a box"),
+        *("slow,compute_capability,9.0,1,a box", "slow,memory_bandwidth_gbs,2000,GB/s,a box"),
+        *("new,compute_capability,12.0,1,a box", "new,memory_bandwidth_gbs,448,GB/s,a box"),
+        # Nothing is known of their bandwidth or architecture.
+        *("bare,compute_capability,8.0,1,a box", "odd,memory_bandwidth_gbs,1,GB/s,a box"),
+    )
+    cards = read_cards(path)
+    assert cards["slow"].missing
+    assert slowest_bandwidths(cards) == {"sm_90": 2000, "sm_120": 448}
+
+
+def test_cards_that_only_estimates_need_have_two_figures_and_are_not_described() -> None:
+    few = {name: card.figures for name, card in CARDS.items() if card.missing}
+    assert few == {
+        "p100_12gb": {"compute_capability": 6.0, "memory_bandwidth_gbs": 549},
+        "p4": {"compute_capability": 6.1, "memory_bandwidth_gbs": 192},
+        "a2": {"compute_capability": 8.6, "memory_bandwidth_gbs": 200},
+        "h100_pcie": {"compute_capability": 9.0, "memory_bandwidth_gbs": 2000},
+        "rtx5060": {"compute_capability": 12.0, "memory_bandwidth_gbs": 448},
+    }
+    with pytest.raises(UserError, match=r"p4: lacks sms, boost_clock_mhz, "):
+        described_profile("p4", CARDS, EFFICIENCY)
 
 
 HEADER = "card,figure,value,unit,source"
@@ -239,15 +332,17 @@ def test_a_card_that_lacks_a_figure_is_refused_and_the_others_are_not(
     path = table(tmp_path, *(row for row in rows if not row.startswith(f"a100,{figure},")))
     cards = read_cards(path)
     with pytest.raises(UserError) as caught:
-        described_profile("a100", cards)
+        described_profile("a100", cards, EFFICIENCY)
     assert str(caught.value) == f"{path}: a100: lacks {figure}"
-    assert described_profile("h100", cards) == described_profile("h100", CARDS)
+    assert described_profile("h100", cards, EFFICIENCY) == described_profile(
+        "h100", CARDS, EFFICIENCY
+    )
 
 
 def test_a_card_that_is_not_in_the_table_is_one_line_with_those_that_are(tmp_path: Path) -> None:
     cards = read_cards(table(tmp_path, "x1,sms,8,1,a box", "x2,sms,8,1,a box"))
     with pytest.raises(UserError) as caught:
-        described_profile("x", cards)
+        described_profile("x", cards, EFFICIENCY)
     said = "unknown card 'x', did you mean 'x2'? (allowed: x1, x2)"
     assert str(caught.value) == f"{tmp_path / 'cards.csv'}: {said}"
 
@@ -255,5 +350,5 @@ def test_a_card_that_is_not_in_the_table_is_one_line_with_those_that_are(tmp_pat
 def test_a_compute_capability_without_known_cores_is_refused() -> None:
     figures = {**CARDS["a100"].figures, "compute_capability": 9.9}
     assert (9, 9) not in CORES_PER_SM
-    with pytest.raises(UserError, match=r"new: has compute capability 9\.9, and nobody said"):
-        described_profile("new", {"new": Card(name="new", figures=figures)})
+    with pytest.raises(UserError, match=r"new: has compute capability 9\.9, whose cores"):
+        described_profile("new", {"new": Datasheet(name="new", figures=figures)}, EFFICIENCY)

@@ -8,8 +8,17 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from launchwise.cli.predict import main
-from launchwise.gpus.datasheets import described_profile, read_cards
+from launchwise.base.typed import read_yaml
+from launchwise.cli.predict import find_profile, main
+from launchwise.experiment.experiment import load_experiment
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    REFERENCE_PROFILE,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
+from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.splits import Case
@@ -26,8 +35,9 @@ PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in (10
 
 @pytest.fixture(scope="module")
 def domain(acoustic_spec: Spec) -> Domain:
-    cards = read_cards(ROOT / "data" / "cards.csv")
-    known = {gpu: described_profile(gpu, cards) for gpu in ("a100", "t4")}
+    cards = read_cards(ROOT / CARDS_FILE)
+    efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
+    known = {gpu: described_profile(gpu, cards, efficiency) for gpu in ("a100", "t4")}
     return Domain(acoustic_spec, {**known, "big": profile("big")})
 
 
@@ -100,6 +110,16 @@ def test_settings_are_laid_over_each_other(
     asked = [ASKED[0], "old", *ASKED[2:], "--configfile", "config.yaml", str(overlay)]
     assert main(asked) == 0
     assert " on old: " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("at_root")
+def test_the_command_and_the_rule_describe_a_card_alike(tmp_path: Path) -> None:
+    from scripts.described_profile import main as describe
+
+    describe("titan_v", "titan_v", CARDS_FILE, REFERENCE_PROFILE, str(tmp_path / "p.json"))
+    config = [Path("config.yaml")]
+    experiment = load_experiment(read_yaml(config[0]), config, ROOT)
+    assert find_profile("titan_v", experiment) == read_profile(tmp_path / "p.json")
 
 
 @pytest.mark.usefixtures("at_root")

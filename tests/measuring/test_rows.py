@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
-from launchwise.gpus.profile import Ceilings
 from launchwise.measuring.rows import check_one_way, make_row, rows_to_table
 from launchwise.measuring.sweep import seconds_of
 from launchwise.tables.files import METADATA_KEY, read_table, write_table
@@ -20,7 +19,6 @@ from launchwise.tables.schemas import SINCE_2, measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 
-CEILINGS = Ceilings(copy_bandwidth_gbs=4000.0, launch_overhead_us=2.0, float32_gflops=60000.0)
 PROBLEM = {"n": 102, "dtype": "float32", "order": 2}
 LABELS = {
     "gpu": "g", "workload": "acoustic", "card": "c", "driver": "d", "toolkit": "t",
@@ -42,25 +40,16 @@ def key(spec: Spec, row: dict[str, Any]) -> list[Any]:
 
 
 def test_rates_are_the_problems_work_by_its_time(acoustic_spec: Spec) -> None:
-    table = rows_to_table(rows(acoustic_spec, TIMED), [], acoustic_spec, CEILINGS)
+    table = rows_to_table(rows(acoustic_spec, TIMED), [], acoustic_spec)
     (row,) = table.to_dict("records")
     # 100^3 points: three arrays read and one written, 14 operations a point at radius 1.
     assert row["bandwidth_gbs"] == pytest.approx(100**3 * 16 / 1e-4 / 1e9)
-    assert row["bandwidth_percent"] == pytest.approx(100 * row["bandwidth_gbs"] / 4000)
     assert row["flop_rate_gflops"] == pytest.approx(100**3 * 14 / 1e-4 / 1e9)
-    assert row["flop_percent"] == pytest.approx(100 * row["flop_rate_gflops"] / 60000)
-
-
-def test_a_ceiling_that_was_not_measured_leaves_its_percent_empty(acoustic_spec: Spec) -> None:
-    double = rows(acoustic_spec, TIMED, problem={**PROBLEM, "dtype": "float64"})
-    (row,) = rows_to_table(double, [], acoustic_spec, CEILINGS).to_dict("records")
-    assert np.isnan(row["flop_percent"])
-    assert row["flop_rate_gflops"] > 0
 
 
 def test_what_was_not_measured_has_no_time_and_no_rate(acoustic_spec: Spec) -> None:
     found = rows(acoustic_spec, TIMED, {"status": "timeout", "reason": "nothing came"})
-    table = rows_to_table(found, [], acoustic_spec, CEILINGS)
+    table = rows_to_table(found, [], acoustic_spec)
     lost = table[table["status"] == "timeout"]
     assert lost[["time_ms", "bandwidth_gbs", "flop_rate_gflops"]].isna().all(axis=None)
 
@@ -75,7 +64,7 @@ def test_notes_reach_their_rows_and_no_others(acoustic_spec: Spec, tmp_path: Pat
         {"note": "energy", "names": names, "energy_j": 0.02},
         {"note": "seconds", "total": 2.0, "spent": {"time": 1.0}, "rows": 3},
     ]
-    table = rows_to_table(found, notes, acoustic_spec, CEILINGS)
+    table = rows_to_table(found, notes, acoustic_spec)
     by_key = table.set_index(acoustic_spec.key_columns)
     # The later control counts: the row may have been measured again.
     assert [by_key.loc[tuple(one), "control_ratio"] for one in keys[:2]] == [1.01, 1.01]
@@ -90,7 +79,7 @@ def test_notes_reach_their_rows_and_no_others(acoustic_spec: Spec, tmp_path: Pat
 
 @pytest.mark.parametrize("column", ["driver", "toolkit", "backend"])
 def test_rows_of_two_drivers_or_toolkits_are_no_one_sweep(acoustic_spec: Spec, column: str) -> None:
-    table = rows_to_table(rows(acoustic_spec, TIMED, TIMED), [], acoustic_spec, CEILINGS)
+    table = rows_to_table(rows(acoustic_spec, TIMED, TIMED), [], acoustic_spec)
     check_one_way(table, "sweep.parquet")
     table.loc[0, column] = "another"
     with pytest.raises(UserError, match="differs between rows of one sweep") as caught:
@@ -106,18 +95,51 @@ def test_seconds_of_every_visit_are_added(acoustic_spec: Spec) -> None:
     assert seconds_of([visit, note, other]) == {"total": 3.0, "time": 1.25, "start": 0.5}
 
 
+def write_as(path: Path, arrow: pyarrow.Table, version: int) -> None:
+    """Write measurements that claim an older version."""
+    known = {name.decode(): text for name, text in arrow.schema.metadata.items()}
+    note = json.loads(known[METADATA_KEY.decode()]) | {"version": version}
+    arrow = arrow.replace_schema_metadata({METADATA_KEY: json.dumps(note).encode()})
+    pyarrow.parquet.write_table(arrow, path)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_rates_relative_to_older_ceilings_are_dropped_from_older_tables(
+    acoustic_spec: Spec, tmp_path: Path, version: int
+) -> None:
+    schema = measurement_schema(acoustic_spec)
+    table = rows_to_table(rows(acoustic_spec, TIMED), [], acoustic_spec)
+    path = tmp_path / "old.parquet"
+    write_table(path, table, schema)
+    arrow = pyarrow.parquet.read_table(path)
+    metadata = arrow.schema.metadata
+    for name in ("bandwidth_percent", "flop_percent"):
+        arrow = arrow.append_column(name, pyarrow.array([12.5]))
+    write_as(path, arrow.replace_schema_metadata(metadata), version)
+    if version < 3:
+        assert list(read_table(path, schema)) == list(schema.columns)
+        assert read_table(path, schema).equals(table)
+    else:
+        with pytest.raises(UserError, match="bandwidth_percent"):
+            read_table(path, schema)
+
+
+def test_recorded_sweeps_of_version_2_are_readable(acoustic_spec: Spec) -> None:
+    path = ROOT / "data" / "recorded" / "h200.sm16" / "acoustic.parquet"
+    assert {"bandwidth_percent", "flop_percent"} <= set(pyarrow.parquet.read_schema(path).names)
+    schema = measurement_schema(acoustic_spec)
+    assert list(read_table(path, schema)) == list(schema.columns)
+
+
 def test_a_table_of_version_1_is_read_with_what_it_did_not_know(
     acoustic_spec: Spec, tmp_path: Path
 ) -> None:
     schema = measurement_schema(acoustic_spec)
-    table = rows_to_table(rows(acoustic_spec, TIMED), [], acoustic_spec, CEILINGS)
+    table = rows_to_table(rows(acoustic_spec, TIMED), [], acoustic_spec)
     path = tmp_path / "old.parquet"
     write_table(path, table, schema)
     arrow = pyarrow.parquet.read_table(path)
-    note = json.loads(arrow.schema.metadata[METADATA_KEY]) | {"version": 1}
-    arrow = arrow.drop_columns(list(SINCE_2))
-    arrow = arrow.replace_schema_metadata({METADATA_KEY: json.dumps(note).encode()})
-    pyarrow.parquet.write_table(arrow, path)
+    write_as(path, arrow.drop_columns(list(SINCE_2)), 1)
     (row,) = read_table(path, schema).to_dict("records")
     assert row["time_ms"] == 0.1
     assert pd.isna(row["energy_j"])

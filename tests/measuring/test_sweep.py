@@ -25,7 +25,6 @@ from launchwise.measuring.timing import relative_error
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.space import baseline, configurations
-from tests.support.samples import profile
 
 PROBLEMS = [
     {"n": 20, "dtype": "float32", "order": 2},
@@ -63,7 +62,7 @@ def test_a_sweep_measures_every_configuration_once(
     assert keys(rows, shard) == expected_keys(shard)
     assert Counter(row["status"] for row in rows) == {"ok": len(rows)}
     schema = measurement_schema(shard.spec)
-    table = rows_to_table(rows, [], shard.spec, profile().ceilings)
+    table = rows_to_table(rows, [], shard.spec)
     write_table(tmp_path / "sweep.parquet", table, schema)
     assert read_table(tmp_path / "sweep.parquet", schema).equals(table)
     assert (table["max_error"] <= table["tolerance"]).all()

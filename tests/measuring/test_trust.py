@@ -114,7 +114,7 @@ def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
     assert status == {"linear": "ok", "block3d": "ok", "omp_tile": "unverified"}
     again = {row["variant"] for row in rows if row["attempt"] == 2}
     assert again == {"block3d", "omp_tile"}
-    table = rows_to_table(rows, notes, shard.spec, profile().ceilings)
+    table = rows_to_table(rows, notes, shard.spec)
     schema = measurement_schema(shard.spec)
     write_table(tmp_path / "sweep.parquet", table, schema)
     found = read_table(tmp_path / "sweep.parquet", schema)

@@ -13,6 +13,7 @@ from launchwise.report.blocks import Table
 from launchwise.report.goals import goals, problems_tested, verdicts
 from launchwise.report.models import dropped_features, score_table
 from launchwise.report.numbers import (
+    DEFAULT_ERROR,
     best_model,
     null_accuracy,
     scores_on,
@@ -49,6 +50,16 @@ def test_winners_hold_best_gain_rate_and_share_of_the_limit() -> None:
     large = row(best, gpu="big", n=202)
     assert large["bx"] == WIDE["bx"]
     assert large["rate"] == pytest.approx(2.0)
+
+
+def test_noise_of_a_gain_is_of_the_best_row_itself() -> None:
+    made = study()
+    rows = made.measured
+    best = rows.groupby(["gpu", "n"])["time_ms"].transform("min") == rows["time_ms"]
+    # Launched once: it has no error of its own, and must not borrow the next configuration's.
+    made.measured = rows.assign(relative_error=rows["relative_error"].mask(best, math.nan))
+    small = row(winners(made), gpu="big", n=102)
+    assert small["noise"] == pytest.approx(math.hypot(DEFAULT_ERROR, 0.001))
 
 
 def test_single_best_has_the_highest_geometric_mean_fraction() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import Ceilings, GpuProfile, write_profile
 from launchwise.tables.files import write_table
 from launchwise.tables.schemas import measurement_schema
@@ -23,7 +24,8 @@ from launchwise.workloads.spec import Spec
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     *("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report"),
-    "data/cards.csv",
+    CARDS_FILE,
+    REFERENCE_PROFILE,
 )
 SMALL: list[dict[str, list[Any]]] = [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]
 """Problems of the small tables: one size with aligned rows and one without."""
@@ -72,9 +74,7 @@ def measurements(
                     "shared_bytes": 0,
                     "occupancy": 0.75,
                     "bandwidth_gbs": 100.0,
-                    "bandwidth_percent": 2.5,
                     "flop_rate_gflops": 50.0,
-                    "flop_percent": 0.1,
                     "sm_clock_mhz": 1980.0,
                     "memory_clock_mhz": 3201.0,
                     "temperature_c": 40.0,

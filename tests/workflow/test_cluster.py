@@ -11,10 +11,11 @@ import yaml
 
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.experiment.settings import Slurm
+from launchwise.gpus.datasheets import CARDS_FILE, Datasheet, read_cards
 from launchwise.gpus.profile import Ceilings, write_profile
+from launchwise.workflow import estimate
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.estimate import (
-    BANDWIDTH_GBS,
     LONGEST_SHARD_S,
     MOST_SHARDS,
     limit_minutes,
@@ -129,7 +130,9 @@ def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path: Path) 
     asked = cluster(arch="sm_90", shards=1)
     nominal = asked.minutes("a", "acoustic", str(tmp_path / "none.json"), 1)
     path = tmp_path / "a.json"
-    ceilings = Ceilings(copy_bandwidth_gbs=4 * BANDWIDTH_GBS["sm_90"], launch_overhead_us=2.0)
+    ceilings = Ceilings(
+        copy_bandwidth_gbs=4 * nominal_bandwidth_gbs("sm_90"), launch_overhead_us=2.0
+    )
     write_profile(path, profile("a", ceilings=ceilings))
     measured = asked.minutes("a", "acoustic", str(path), 1)
     assert 15 < measured < nominal
@@ -140,9 +143,34 @@ def test_a_limit_follows_the_measured_bandwidth_and_the_attempt(tmp_path: Path) 
     assert limit_minutes(3600, 2, 1) == 15 + 90
 
 
-def test_an_unknown_architecture_is_taken_for_slow() -> None:
+def test_an_architecture_has_the_bandwidth_of_its_slowest_card() -> None:
+    # H100 PCIe, TITAN V, A2, B200; of no card in the table as the P4, the slowest of all.
+    found = [nominal_bandwidth_gbs(arch) for arch in ("sm_90", "sm_70", "sm_86", "sm_100")]
+    assert found == [2000, 652.8, 200, 7700]
     assert nominal_bandwidth_gbs("sm_999") == 192
-    assert nominal_bandwidth_gbs("sm_90a") == BANDWIDTH_GBS["sm_90"]
+    assert nominal_bandwidth_gbs("sm_90a") == nominal_bandwidth_gbs("sm_90f") == 2000
+
+
+def test_the_table_of_cards_is_read_once_and_only_when_a_live_gpu_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads = []
+
+    def read(path: Path) -> dict[str, Datasheet]:
+        reads.append(path)
+        return read_cards(path)
+
+    monkeypatch.setattr(estimate, "read_cards", read)
+    estimate._slowest_bandwidths.cache_clear()
+    given = cluster(shards=3)
+    assert given.shards("a", "acoustic") == 3
+    assert given.place("a", "partition") is None
+    assert given.memory_mb("a", "acoustic", 1) > 0
+    assert reads == []
+    for arch in ("sm_90", "sm_70"):
+        cluster(arch=arch).shards("a", "acoustic")
+        cluster(arch=arch).minutes("a", "acoustic", "none.json", 1)
+    assert reads == [ROOT / CARDS_FILE]
 
 
 def test_memory_holds_the_arrays_of_the_host(tridiagonal_spec: Spec, acoustic_spec: Spec) -> None:

@@ -19,7 +19,6 @@ from launchwise.learning.series import (
     Series,
     by_nearness,
     choices_in,
-    fastest_rows,
     integer_choice,
     nearest_series,
     places_in,
@@ -28,6 +27,7 @@ from launchwise.learning.series import (
     split_series,
 )
 from launchwise.learning.splits import Case
+from launchwise.tables.rows import fastest_rows
 
 
 class NearestOptimumRecommender(Recommender):

@@ -12,7 +12,13 @@ import pytest
 
 from kernels.granger.studies.granger_time.formula import Facts, Source
 from kernels.granger.studies.granger_time.section import sections as own
-from launchwise.gpus.datasheets import described_profile, read_cards
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    REFERENCE_PROFILE,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
 from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.report.blocks import Bullets, Section, Table, Text
 from launchwise.report.page import render
@@ -281,7 +287,9 @@ def test_times_that_belong_to_no_number_of_bytes(published: dict[str, Records]) 
 
 def estimated(variant: str, **tunables: Any) -> dict[str, list[float]]:
     """The cost model's times (µs), and parts, of a configuration on the cards of the source."""
-    profiles = {gpu: described_profile(gpu, read_cards()) for gpu in CARDS}
+    cards = read_cards()
+    efficiency = reference_efficiency(cards)
+    profiles = {gpu: described_profile(gpu, cards, efficiency) for gpu in CARDS}
     fixed = {**PROBLEM, **baseline(SPEC), "variant": variant, **tunables}
     rows = pd.DataFrame([{"gpu": gpu, **fixed} for gpu in CARDS])
     estimate = CostModel(SPEC, profiles).estimate(rows)
@@ -411,10 +419,12 @@ def test_a_card_that_the_table_lacks_has_no_estimate(
     (tmp_path / "data").mkdir()
     kept = [
         line
-        for line in (ROOT / "data" / "cards.csv").read_text().splitlines(keepends=True)
+        for line in (ROOT / CARDS_FILE).read_text().splitlines(keepends=True)
         if not line.startswith(("titan_black,", "titan_v,l2_bytes"))
     ]
-    (tmp_path / "data" / "cards.csv").write_text("".join(kept))
+    (tmp_path / CARDS_FILE).write_text("".join(kept))
+    (tmp_path / REFERENCE_PROFILE).parent.mkdir(parents=True)
+    (tmp_path / REFERENCE_PROFILE).write_text((ROOT / REFERENCE_PROFILE).read_text())
     monkeypatch.chdir(tmp_path)
     sections = own(made(), published)
     assert list(cells(tables(sections[0])[0])) == [*CARDS, "one"]

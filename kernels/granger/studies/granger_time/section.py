@@ -9,7 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.gpus.datasheets import Card, described_profile, read_cards
+from launchwise.gpus.datasheets import (
+    Datasheet,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.analytical import PARTS, CostModel
 from launchwise.learning.features import Domain
@@ -19,6 +24,7 @@ from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Tex
 from launchwise.report.numbers import records
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows
 from launchwise.tables.schemas import TIMED
 from launchwise.workloads.space import baseline
 
@@ -36,19 +42,23 @@ Row = dict[str, Any]
 
 @dataclass
 class Known:
-    """The study, the source, and the cards that the source is about."""
+    """The study, the source, and the datasheets of the cards that the source predicts for."""
 
     study: StudyData
     source: Source
-    cards: Mapping[str, Card]
+    cards: Mapping[str, Datasheet]
 
     @cached_property
     def gpus(self) -> dict[str, GpuProfile]:
-        """GPUs of the source that the table of cards has, then those of the study."""
+        """Profiles: GPUs of the source with a complete datasheet, then those of the study."""
         named = [one.gpu for one in self.source.printed]
         known = [gpu for gpu in named if gpu in self.cards and not self.cards[gpu].missing]
-        found = {gpu: described_profile(gpu, self.cards) for gpu in known}
-        return {**found, **{gpu: self.study.profiles[gpu] for gpu in self.study.gpus}}
+        measured = {gpu: self.study.profiles[gpu] for gpu in self.study.gpus}
+        if not known:
+            return measured
+        efficiency = reference_efficiency(self.cards)
+        described = {gpu: described_profile(gpu, self.cards, efficiency) for gpu in known}
+        return {**described, **measured}
 
     @property
     def added(self) -> list[str]:
@@ -68,8 +78,7 @@ class Known:
             here = rows["status"].isin(TIMED)
             for name, value in self.source.facts.problem.items():
                 here &= rows[name] == value
-            timed = rows[here]
-            found[gpu] = chosen(timed.assign(time_us=1e3 * timed["time_ms"]), self.study)
+            found[gpu] = chosen(rows[here], self.study)
         return found
 
     @cached_property
@@ -82,7 +91,7 @@ class Known:
         rows = pd.concat([unverified, verified], ignore_index=True)
         estimate = CostModel(spec, self.gpus).estimate(rows)
         parts = {name: 1e3 * estimate.parts[name] for name in PARTS}
-        rows = rows.assign(time_us=1e3 * estimate.time_ms, bound_by=estimate.bound_by(), **parts)
+        rows = rows.assign(time_ms=estimate.time_ms, bound_by=estimate.bound_by(), **parts)
         by_gpu = rows.groupby("gpu", sort=False)
         return {str(gpu): chosen(part, self.study) for gpu, part in by_gpu}
 
@@ -96,11 +105,15 @@ class Known:
 
 
 def chosen(rows: pd.DataFrame, study: StudyData) -> dict[str, Row]:
-    """The fastest row (``time_us``) of each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`."""
-    rows = rows.sort_values("time_us", kind="stable")
+    """The fastest row of one GPU for each of :data:`PUBLISHED`, :data:`ONCE`, :data:`BEST`.
+
+    Adds ``time_us``.
+    """
+    rows = rows.assign(time_us=1e3 * rows["time_ms"])
     parts = {name: rows[rows["variant"] == name] for name in (PUBLISHED, ONCE)}
     parts[BEST] = rows[rows["variant"].isin(list(study.spec.recommendable.variants))]
-    return {name: records(part.head(1))[0] for name, part in parts.items() if len(part)}
+    fastest = {name: fastest_rows(part, ["gpu"], study.spec) for name, part in parts.items()}
+    return {name: records(part)[0] for name, part in fastest.items() if len(part)}
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:

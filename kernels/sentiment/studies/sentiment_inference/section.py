@@ -12,7 +12,9 @@ from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Tex
 from launchwise.report.numbers import records
 from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows
 from launchwise.tables.schemas import MEASURED
+from launchwise.workloads.spec import Spec
 
 from ...host.launches import TENSOR, Choice, intermediate_bytes
 
@@ -47,6 +49,7 @@ class Measured:
     """
 
     gpu: str
+    spec: Spec
     rows: pd.DataFrame
     every: pd.DataFrame
 
@@ -59,8 +62,8 @@ class Measured:
 
     def fastest(self, **named: object) -> dict[str, dict[str, object]]:
         """Variant to its fastest row with these values."""
-        rows = self.of(**named).sort_values("time_ms", kind="stable")
-        return {str(row["variant"]): row for row in records(rows.drop_duplicates("variant"))}
+        best = fastest_rows(self.of(**named), ["variant"], self.spec)
+        return {str(row["variant"]): row for row in records(best)}
 
 
 def measured(study: StudyData) -> list[Measured]:
@@ -68,7 +71,7 @@ def measured(study: StudyData) -> list[Measured]:
     found = []
     for gpu in study.whole:
         rows = study.sweeps[gpu]
-        found.append(Measured(gpu, rows[rows["status"].isin(MEASURED)], rows))
+        found.append(Measured(gpu, study.spec, rows[rows["status"].isin(MEASURED)], rows))
     return found
 
 
@@ -228,7 +231,7 @@ def _one_by_one(case: Measured, batch: int) -> Iterator[Block]:
         Column("a case", "ms"),
     ]
     rows = case.of(given="tokens", tokens=TOKENS, batch=batch, memory="pinned", chunk=1, graph=0)
-    best = rows.sort_values("time_ms").drop_duplicates(["variant", "streams"])
+    best = fastest_rows(rows, ["variant", "streams"], case.spec)
     found = [
         [
             row["variant"],

@@ -19,7 +19,6 @@ from launchwise.learning.series import (
     BySize,
     Series,
     by_nearness,
-    fastest_rows,
     nearest_series,
     places_in,
     rows_of_cases,
@@ -27,6 +26,7 @@ from launchwise.learning.series import (
     split_series,
 )
 from launchwise.learning.splits import Case
+from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, Value
 

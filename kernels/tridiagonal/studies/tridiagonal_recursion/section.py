@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from launchwise.learning.optima import corrected_optima, observed_optima
-from launchwise.learning.series import choices_in, fastest_rows
+from launchwise.learning.series import choices_in
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     Block,
@@ -25,6 +25,7 @@ from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.numbers import fixed_losses, records
 from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows
 
 from ..neighbours import Learnt, neighbours_table
 
@@ -86,7 +87,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         Section(
             f"{study.name}-worth",
             "What recursion is worth",
-            [_lead(every, facts), _figure(study, every), *_tables(every)],
+            [_lead(every, facts), _figure(study, every), *_tables(study, every)],
         ),
         Section(f"{study.name}-rules", "Rules from it", list(_rules(every, facts))),
     ]
@@ -148,7 +149,7 @@ def _named(depth: int | str) -> str:
     return wording.plural(int(depth), "recursion", "recursions")
 
 
-def _tables(every: list[Case]) -> Iterator[Block]:
+def _tables(study: StudyData, every: list[Case]) -> Iterator[Block]:
     columns = [
         Column(SIZE, "rows"),
         Column("no recursion", "ms"),
@@ -159,7 +160,7 @@ def _tables(every: list[Case]) -> Iterator[Block]:
     ]
     for case in every:
         alone = case.times()[0]
-        fastest = case.best.sort_values("time_ms").drop_duplicates(SIZE).sort_values(SIZE)
+        fastest = fastest_rows(case.best, [SIZE], study.spec).sort_values(SIZE)
         rows = [
             [
                 wording.count(record[SIZE]),

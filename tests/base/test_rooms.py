@@ -1,0 +1,82 @@
+"""Rooms of the library: which subpackage may import which, read from the source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from samples import ROOT
+
+GENERAL = {"base", "gpus", "workloads", "tables", "experiment"}
+
+BELOW: dict[str, set[str]] = {
+    "base": set(),
+    "gpus": {"base"},
+    "workloads": {"base", "gpus"},
+    "tables": {"base", "gpus", "workloads"},
+    "experiment": {"base", "gpus", "workloads"},
+    "measuring": GENERAL,
+    "cuda": GENERAL | {"measuring"},
+    "learning": GENERAL,
+    "report": GENERAL | {"measuring", "learning"},
+    "workflow": GENERAL | {"measuring", "learning", "report"},
+    "cli": GENERAL | {"measuring", "learning", "report", "workflow"},
+}
+"""Room to the rooms that it may import, beside itself."""
+
+LIBRARY = ROOT / "launchwise"
+
+
+def imported(source: str, package: Sequence[str]) -> set[str]:
+    """Dotted names of everything that a module of ``package`` imports, inside functions too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            head = ".".join([*above, *([node.module] if node.module else [])])
+            found.update(f"{head}.{alias.name}" for alias in node.names)
+    return found
+
+
+def imported_by(path: Path) -> set[str]:
+    """Dotted names of everything that a file of the library imports."""
+    return imported(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[:-1])
+
+
+def rooms(names: Iterable[str]) -> set[str]:
+    """Rooms of the library among dotted names."""
+    parts = [name.split(".") for name in names]
+    return {each[1] for each in parts if each[0] == "launchwise" and len(each) > 1}
+
+
+def test_every_subpackage_is_a_room() -> None:
+    assert {path.parent.name for path in LIBRARY.glob("*/__init__.py")} == set(BELOW)
+
+
+@pytest.mark.parametrize("room", BELOW)
+def test_a_room_imports_the_rooms_below_it_and_no_others(room: str) -> None:
+    allowed = {room, *BELOW[room]}
+    wrong = {
+        path.relative_to(ROOT).as_posix(): sorted(above)
+        for path in sorted((LIBRARY / room).rglob("*.py"))
+        if (above := rooms(imported_by(path)) - allowed)
+    }
+    assert wrong == {}
+
+
+def test_the_library_never_imports_snakemake() -> None:
+    files = sorted(LIBRARY.rglob("*.py"))
+    assert len(files) > 100
+    heads = {path: {name.split(".")[0] for name in imported_by(path)} for path in files}
+    assert [path for path in files if "snakemake" in heads[path]] == []
+
+
+def test_imports_inside_functions_and_relative_ones_count() -> None:
+    source = "def f():\n    from launchwise.report import page\n\nfrom ..cuda import device\n"
+    source += "from .. import learning\nfrom . import errors\nimport launchwise.cli.predict\n"
+    found = rooms(imported(source, ("launchwise", "base")))
+    assert found == {"report", "cuda", "learning", "base", "cli"}
