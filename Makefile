@@ -2,6 +2,7 @@
 # make test     the environment with the developers' tools, then the tests
 # make test-slurm  the tests on a real Slurm of this machine (root, Debian's Slurm packages)
 # make lint     format, style and type checks
+# make reference  docs/reference and schemas/ from the typed models of the YAML files
 # make gpu      adds what measuring on a GPU needs (PyCUDA) to .venv
 # make lock     the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
 # make clean    removes .venv and caches; results/ and .snakemake/ stay: they hold measurements
@@ -26,7 +27,7 @@ define install
 endef
 
 .DELETE_ON_ERROR:
-.PHONY: all test test-slurm lint gpu lock clean
+.PHONY: all test test-slurm lint reference gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
@@ -43,6 +44,9 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/mypy launchwise scripts kernels
 	$(BIN)/snakefmt --check Snakefile rules
 	$(ACTIVATE) snakemake --lint
+
+reference: $(VENV)/.stamp-run
+	$(BIN)/python -m launchwise.cli.reference
 
 gpu: $(VENV)/.stamp-gpu
 
