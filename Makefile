@@ -2,10 +2,11 @@
 # make test     the environment with the developers' tools, then the tests
 # make test-slurm  the tests on a real Slurm of this machine (root, Debian's Slurm packages)
 # make lint     format, style and type checks
+# make docs     the documentation site in site/; every warning is an error
 # make reference  docs/reference and schemas/ from the typed models of the YAML files
 # make gpu      adds what measuring on a GPU needs (PyCUDA) to .venv
 # make lock     the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
-# make clean    removes .venv and caches; results/ and .snakemake/ stay: they hold measurements
+# make clean    removes .venv, site/ and caches; results/ and .snakemake/ stay: they hold measurements
 PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 WHEELS ?= $(wildcard ../shared/wheels)
@@ -27,7 +28,7 @@ define install
 endef
 
 .DELETE_ON_ERROR:
-.PHONY: all test test-slurm lint reference gpu lock clean
+.PHONY: all test test-slurm lint docs reference gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
@@ -44,6 +45,9 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/mypy launchwise scripts kernels
 	$(BIN)/snakefmt --check Snakefile rules
 	$(ACTIVATE) snakemake --lint
+
+docs: $(VENV)/.stamp-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 reference: $(VENV)/.stamp-run
 	$(BIN)/python -m launchwise.cli.reference
@@ -66,6 +70,11 @@ $(VENV)/.stamp-dev: requirements-dev.lock $(VENV)/.stamp-run
 	@$(call install,$<)
 	@touch $@
 
+$(VENV)/.stamp-docs: requirements-docs.lock $(VENV)/.stamp-run
+	@echo "make: installing $<"
+	@$(call install,$<)
+	@touch $@
+
 # PyCUDA has no wheel on the index: one found in $(WHEELS) is taken, else it is built (needs nvcc).
 $(VENV)/.stamp-gpu: requirements-gpu.lock $(VENV)/.stamp-run
 	@echo "make: installing $< and PyCUDA"
@@ -80,9 +89,11 @@ lock: $(VENV)/.stamp-run
 	$(BIN)/pip install -q uv==$(UV_VERSION)
 	$(COMPILE) -o requirements.lock
 	$(COMPILE) -c requirements.lock --extra dev -o requirements-dev.lock
+	@# after the developers' tools, because one environment holds both
+	$(COMPILE) -c requirements-dev.lock --extra docs -o requirements-docs.lock
 	@# the bindings of CUDA 13.0, which every CUDA 13 driver serves
 	echo 'cuda-bindings==13.0.*' | $(COMPILE) -c - -c requirements.lock --extra gpu --no-emit-package pycuda -o requirements-gpu.lock
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -26,15 +26,23 @@ from launchwise.workloads.spec import Spec
 
 SCHEMAS = schemas()
 EXAMPLES = ROOT / reference.EXAMPLES
+WORKLOADS = [*sorted(ROOT.glob("kernels/*/")), ROOT / "docs" / "tutorial" / "example" / "saxpy"]
 FILES = [
     (ROOT / "config.yaml", "config"),
+    (ROOT / "docs" / "tutorial" / "example" / "config.yaml", "config"),
     *(
-        (path, path.stem)
+        (folder / f"{name}.yaml", name)
+        for folder in WORKLOADS
         for name in ("sweep", "spec", "cost", FEATURES)
-        for path in sorted(ROOT.glob(f"kernels/*/{name}.yaml"))
+        if (folder / f"{name}.yaml").is_file()
     ),
-    *((path, "study") for path in sorted(ROOT.glob("kernels/*/studies/*/study.yaml"))),
+    *(
+        (path, "study")
+        for folder in WORKLOADS
+        for path in sorted(folder.glob("studies/*/study.yaml"))
+    ),
 ]
+OWN_FILES = [(path, name) for path, name in FILES if "docs" not in path.relative_to(ROOT).parts]
 EVERY_MODEL = list(
     dict.fromkeys(
         each for model in (*MODELS.values(), Method, Study) for each in nested_models(model)
@@ -237,7 +245,7 @@ def test_schema_and_model_agree_on_which_keys_are_required(name: str) -> None:
     assert missing
 
 
-@pytest.mark.parametrize(("path", "name"), FILES, ids=name_of)
+@pytest.mark.parametrize(("path", "name"), OWN_FILES, ids=name_of)
 def test_editors_find_the_schema_of_a_file(path: Path, name: str) -> None:
     first = path.read_text().splitlines()[0]
     if name == "spec":

@@ -660,6 +660,7 @@ def test_recorded_folders_and_files_must_be_there(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(workflow, "ROOT", project.folder)
     start = workflow.start
     start(project.config(), "config.yaml", [])
     sweep = project.folder / "data" / "recorded" / "test" / "acoustic.parquet"
@@ -667,7 +668,7 @@ def test_recorded_folders_and_files_must_be_there(
     no_file = "no file 'acoustic.parquet' in 'data/recorded/test'"
     asked = {"gpus": ["test"]}
     for overlay, said in [
-        ({}, f"{project.folder}/kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU of the"),
+        ({}, "kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU of the settings has rows"),
         ({"studies": {"acoustic_tile": asked}}, f"config.yaml: gpus.test: {no_file}"),
         ({"gpus": {"test": {"path": "old"}}}, "o.yaml: gpus.test: no folder 'old'"),
         ({"gpus": {"b.1": {"source": "recorded"}}}, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),
@@ -728,6 +729,7 @@ def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
     said: str,
 ) -> None:
     monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(workflow, "ROOT", project.folder)
     table = project.folder / "data" / "cards.csv"
     # A card that lacks something is well as long as nobody asks for it.
     table.write_text("\n".join([table.read_text().rstrip(), "rare,sms,8,1,its box", *rows, ""]))
@@ -748,6 +750,7 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(workflow, "ROOT", project.folder)
     overlay = {"models": {"mine": {"kind": "xgbost", "title": "x"}}}
     Path("o.yaml").write_text(yaml.safe_dump(overlay))
     config = project.config()
