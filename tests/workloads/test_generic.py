@@ -21,7 +21,7 @@ SOURCES = [
 
 def named(text: str) -> list[str]:
     """Workloads and studies whose names stand in a text."""
-    return [name for name in NAMES if re.search(rf"(?<![a-z]){name}(?![a-z])", text, re.IGNORECASE)]
+    return [name for name in NAMES if re.search(rf"(?<![a-z]){name}", text, re.IGNORECASE)]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
