@@ -101,11 +101,11 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
     spec = study.spec
     problems = found[spec.problem_columns].drop_duplicates()
     items = [float(spec.value(spec.work.items, row)) for row in records(problems)]
-    found = found.merge(problems.assign(items=items), on=spec.problem_columns, how="left")
+    found = found.merge(problems.assign(_items=items), on=spec.problem_columns, how="left")
     limits = limits_ms(found, spec, study.profiles)
     found["bytes_ms"], found["flop_ms"] = limits["bytes"], limits["flop"]
     # 1e9 a second from counts and milliseconds: count / (ms * 1e-3) / 1e9.
-    found["rate"] = found["items"] / found["best_ms"] / 1e6
+    found["rate"] = found["_items"] / found["best_ms"] / 1e6
     found["limit_share"] = found["bytes_ms"] / found["best_ms"]
     return found
 

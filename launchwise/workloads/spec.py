@@ -41,6 +41,18 @@ MEASURED_COLUMNS = (
 """Columns of a sweep beside problem and configuration: no parameter may have their names."""
 
 
+LATER_COLUMNS = (
+    *("study", "model", "role", "split", "fold", "scope", "rank", "predictor", "predicted_ms"),
+    *("baseline_ms", "best_ms", "roofline_ms", "bytes_ms", "flop_ms", "lower_ms", "upper_ms"),
+    *("improvement", "fraction", "improved_runs", "spearman", "absolute_percentage_error"),
+    *("bound_by", "position", "launches", "kernel", "grid_blocks", "block_threads"),
+    *("achieved_occupancy", "dram_throughput", "case", "baseline", "oracle"),
+    *("gain", "noise", "rate", "limit_share", "configurations", "worst", "loss"),
+)
+"""Columns that later stages and the report put beside a problem and a configuration: no parameter
+may have their names either."""
+
+
 class ProblemParameter(Strict, title="problem parameter"):
     """One dimension of the problem space."""
 
@@ -315,6 +327,7 @@ class Spec(Strict, title="spec.yaml"):
 
     def _check_own_names(self) -> None:
         taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
+        taken |= dict.fromkeys(LATER_COLUMNS, "a column of later tables")
         taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
         taken |= {name: "a function" for name in FUNCTIONS}
         taken |= dict.fromkeys(("only", "constraints"), "a key of sweep.yaml")

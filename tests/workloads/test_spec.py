@@ -171,6 +171,10 @@ BAD: dict[str, tuple[Any, ...]] = {
         put("problem", "status", value=PROBLEM),
         "problem.status: status is already a name that every sweep has",
     ),
+    "a tunable named as a column of a later table": (
+        put("tunables", "rank", value=TUNABLE),
+        "tunables.rank: rank is already a column of later tables",
+    ),
     "a tunable named as a problem parameter": (
         put("tunables", "n", value=TUNABLE),
         "tunables.n: n is already in problem",

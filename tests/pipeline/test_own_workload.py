@@ -1,0 +1,111 @@
+"""A stranger's workload outside the project: found, learnt from, and with its own part of the page.
+
+It is the one of the tutorial, with rows made up.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from samples import ROOT, Project, measurements
+
+from launchwise.tables.files import write_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import load_spec
+
+EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "saxpy"
+PAGE = "results/report/index.html"
+SECTION = """
+from launchwise.report.blocks import Section, Text
+
+
+def sections(study, published):
+    rows = len(study.measured)
+    return [Section(f"{study.name}-mine", "A part of its own", [Text(f"{rows} rows were timed.")])]
+"""
+
+
+@pytest.fixture
+def mine(project: Project, tmp_path: Path) -> Path:
+    """The workload's folder, outside the project; its rows are recorded for the GPU ``test``."""
+    folder = tmp_path / "mine" / "saxpy"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    study = folder / "studies" / "saxpy_block"
+    asked = yaml.safe_load((study / "study.yaml").read_text())
+    (study / "study.yaml").write_text(yaml.safe_dump({**asked, "models": ["knn"]}))
+    (study / "section.py").write_text(SECTION)
+    spec = load_spec(folder)
+    problems = yaml.safe_load((folder / "sweep.yaml").read_text())["problems"]
+    recorded = project.folder / "data" / "recorded" / "test" / "saxpy.parquet"
+    write_table(recorded, measurements(spec, problems), measurement_schema(spec))
+    overlay = {"workloads": [str(folder.parent)], "search": {"trials": 1, "folds": 2}}
+    (project.folder / "mine.yaml").write_text(yaml.safe_dump(overlay))
+    return folder
+
+
+def run(project: Project, *arguments: str) -> str:
+    """The page after a run with the stranger's settings."""
+    done = project.snakemake(
+        "--cores", "2", "--quiet", "all", "--configfile", "mine.yaml", *arguments
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (project.folder / PAGE).read_text()
+
+
+def test_a_folder_outside_the_project_is_all_it_takes(project: Project, mine: Path) -> None:
+    page = run(project)
+    assert 'id="saxpy_block-mine"' in page
+    assert "336 rows were timed." in page
+    assert "acoustic" not in page
+    # A renamed study is another study: its section follows.
+    studies = mine / "studies"
+    (studies / "saxpy_block").rename(studies / "saxpy_threads")
+    page = run(project)
+    assert 'id="saxpy_threads-mine"' in page
+    assert "saxpy_block" not in page
+    # A mistake in it is said in its place, and the rest stands.
+    (studies / "saxpy_threads" / "section.py").write_text(SECTION.replace("len(", "1 / 0 * len("))
+    page = run(project)
+    assert "ZeroDivisionError: division by zero" in page
+    assert "this workload&#39;s own Python, not in launchwise" in page
+    assert 'id="saxpy_threads-answer"' in page
+
+
+def test_it_stands_beside_the_workloads_of_the_project(project: Project, mine: Path) -> None:
+    both = {"workloads": ["kernels", str(mine.parent)]}
+    more = {"gpus": {"other": {"source": "live", "arch": "sm_90"}}}
+    (project.folder / "both.yaml").write_text(yaml.safe_dump({**both, **more}))
+    planned = project.snakemake("-n", "--configfile", "both.yaml")
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    # One line adds a GPU: every study asks about it.
+    for path in ("saxpy", "acoustic"):
+        assert f"results/sweeps/test/{path}.parquet" in planned.stdout
+        assert f"results/sweeps/other/{path}.parquet" in planned.stdout
+    for study in ("saxpy_block", "acoustic_tile"):
+        assert f"results/evaluation/{study}.parquet" in planned.stdout
+
+
+def test_a_mistake_in_its_host_code_is_its_own(project: Project, mine: Path) -> None:
+    (project.folder / "mine.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "workloads": [str(mine.parent)],
+                "gpus": {"other": {"source": "live", "arch": "sm_90"}},
+            }
+        )
+    )
+    host = mine / "host" / "workload.py"
+    lines = host.read_text().splitlines()
+    host.write_text("\n".join([*lines, "import nowhere", ""]))
+    target = "results/build/saxpy/sm_90.cubins"
+    done = project.snakemake("--cores", "1", "--configfile", "mine.yaml", "--", target)
+    assert done.returncode != 0
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "nowhere" in line]
+    assert any(
+        f"{host}: line {len(lines) + 1}: ModuleNotFoundError: No module named 'nowhere'" in line
+        and "an error in this workload's own Python, not in launchwise" in line
+        for line in said
+    )
