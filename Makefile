@@ -3,6 +3,7 @@
 # make test-slurm  the tests on a real Slurm of this machine (root, Debian's Slurm packages)
 # make lint     format, style and type checks
 # make docs     the documentation site in site/; every warning is an error
+# make reference  docs/reference and schemas/ from the typed models of the YAML files
 # make gpu      adds what measuring on a GPU needs (PyCUDA) to .venv
 # make lock     the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
 # make clean    removes .venv, site/ and caches; results/ and .snakemake/ stay: they hold measurements
@@ -27,7 +28,7 @@ define install
 endef
 
 .DELETE_ON_ERROR:
-.PHONY: all test test-slurm lint docs gpu lock clean
+.PHONY: all test test-slurm lint docs reference gpu lock clean
 
 all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
@@ -42,11 +43,14 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy launchwise scripts kernels
-	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakefmt --check Snakefile rules kernels
 	$(ACTIVATE) snakemake --lint
 
 docs: $(VENV)/.stamp-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+reference: $(VENV)/.stamp-run
+	$(BIN)/python -m launchwise.cli.reference
 
 gpu: $(VENV)/.stamp-gpu
 

@@ -5,9 +5,11 @@ from launchwise.workflow.plan import (
     architectures,
     code,
     described_cards,
+    fitted_model,
     folders,
     model_code,
     own_files,
+    own_rules,
     pattern,
     problems_for,
     readable,
@@ -34,7 +36,6 @@ rule all:
 
 
 include: "rules/common.smk"
-include: "rules/sentiment.smk"
 include: "rules/measure.smk"
 include: "rules/study.smk"
 include: "rules/split.smk"
@@ -45,3 +46,9 @@ include: "rules/evaluate.smk"
 include: "rules/predict.smk"
 include: "rules/report.smk"
 include: "rules/targets.smk"
+
+
+# Rules that a workload brings along.
+for path in own_rules(experiment):
+
+    include: path

@@ -32,7 +32,7 @@ from kernels.tridiagonal.host.solver import DeviceArray
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
-from launchwise.workloads.workload import Sequence
+from launchwise.workloads.workload import LaunchSequence
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = [10**4, 10**5, 10**6, 10**7, 10**8]
@@ -120,7 +120,7 @@ def ours(solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any]) -> list[d
             solution = solver.solution(problem, choice)
         except ValueError:
             continue  # Its blocks need more than this device gives.
-        work = Sequence(tuple(solution.launches(Arrays(*each[:4]), each[4])))
+        work = LaunchSequence(tuple(solution.launches(Arrays(*each[:4]), each[4])))
         x.fill(cupy.nan)
         device.timed(work, 1, flush=False)
         error = backward_error([array.get() for array in arrays], x.get()) if n <= CHECKED else None

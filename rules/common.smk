@@ -51,6 +51,13 @@ def bundle_of(gpu):
     return f"results/build/{{workload}}/{ARCHS[gpu]}.cubins"
 
 
+def guesses_of(gpu, workload):
+    """What a fitted model would measure first, where the sweep's strategy names one."""
+    if METHODS[workload]["strategy"]["guesses"] is None:
+        return []
+    return [f"results/guesses/{gpu}/{workload}.json"]
+
+
 def counters_of(gpu, study):
     """Where the hardware counters of a study's fastest configurations are, if they were read."""
     if gpu in RECORDED_IN:

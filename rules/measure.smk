@@ -116,6 +116,27 @@ rule compile:
         "../scripts/compile.py"
 
 
+rule guess:
+    """Configurations that a fitted model recommends, for a sweep to measure first."""
+    input:
+        code=code("scripts/guess.py"),
+        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
+        profile="results/gpus/{gpu}.json",
+        model=lambda wildcards: fitted_model(METHODS[wildcards.workload]),
+    output:
+        "results/guesses/{gpu}/{workload}.json",
+    log:
+        "results/logs/guess/{gpu}.{workload}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    params:
+        folder=lambda wildcards: FOLDERS[wildcards.workload],
+        guesses=lambda wildcards: METHODS[wildcards.workload]["strategy"]["guesses"],
+        problems=lambda wildcards: experiment.problems_of(wildcards.gpu, wildcards.workload),
+    script:
+        "../scripts/guess.py"
+
+
 rule sweep:
     """One shard: whatever problems it finds free, every configuration verified, then timed."""
     input:
@@ -124,6 +145,7 @@ rule sweep:
         profile="results/gpus/{gpu}.json",
         bundle=lambda wildcards: bundle_of(wildcards.gpu),
         sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
+        guesses=lambda wildcards: guesses_of(wildcards.gpu, wildcards.workload),
     output:
         "results/sweeps/{gpu}/{workload}/{shard}.parquet",
     log:

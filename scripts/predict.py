@@ -1,15 +1,13 @@
-"""What a study's problems would take on GPUs that nobody measured."""
+"""Predicted run times of a study's problems on GPUs known from datasheets alone."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from launchwise.base.scripting import log, running
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
+from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.splits import read_folds
-from launchwise.learning.unmeasured import fitted_predictors, predict_unmeasured
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.schemas import measurement_schema, unmeasured_schema
 from launchwise.workloads.spec import load_spec
@@ -40,13 +38,12 @@ def main(
     known = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, known, **question)
     schema = measurement_schema(spec)
-    rows = pd.concat([read_table(path, schema) for path in sweeps], ignore_index=True)
-    rows = rows[(rows["status"] == "ok") & domain.is_candidate(rows)].reset_index(drop=True)
-    predictors = fitted_predictors(domain, rows[[*spec.key_columns, "time_ms"]])
+    rows = learnable_rows(domain, [read_table(path, schema) for path in sweeps])
+    predictors = fitted_predictors(domain, rows)
     folds = read_folds(splits)
     tested = [case.problem for fold in folds if fold.split == folds[0].split for case in fold.test]
     problems = list({str(problem): problem for problem in tested}.values())
-    table = predict_unmeasured(domain, described, problems, predictors)
+    table = predict_times(domain, described, problems, predictors)
     log.info("%d problems on %d GPUs", len(problems), len(described))
     write_table(output, table, unmeasured_schema(spec), {"learnt_from": len(rows)})
 

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,8 @@ from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
-from launchwise.measuring.compile import Compiler
+from launchwise.measuring.compile import Compiler, earlier_fingerprints
+from launchwise.measuring.guesses import read_guesses
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
 from launchwise.measuring.problem_locks import Claims
@@ -27,7 +27,7 @@ from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shar
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table
 from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.space import Configuration, Problem, ProblemBlock, gpu_facts, narrowings
+from launchwise.workloads.space import Problem, ProblemBlock, gpu_facts, narrowings
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
@@ -47,6 +47,7 @@ def main(
     threads: int,
     journal_path: Path,
     shards: int,
+    guesses: Path | None,
     output: Path,
 ) -> None:
     """Measure ``problems`` on a free card of the profile's kind and write the shard's table.
@@ -57,6 +58,8 @@ def main(
     ----------
     blocks
         Where the problems stand in the settings: they may narrow what is measured of them.
+    guesses
+        File of configurations to measure first, if there is one.
     bundle_path
         What the compile stage made; None to compile here, on ``threads`` cores, while measuring.
     """
@@ -93,13 +96,18 @@ def main(
                 "expected_sms": profile.sms,
                 "fastest": asdict(Fastest.of(profile)),
             },
-            guesses=guesses_of(method, spec, profile),
+            guesses=read_guesses(guesses) if guesses else None,
         )
         fingerprint = shard.fingerprint(profile, made.fingerprint)
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         # On a cluster a job may outlive the workflow that made it, and meet its successor.
         patient = "SLURM_JOB_ID" in os.environ
-        journal = stack.enter_context(Journal(journal_path, fingerprint, spec.key_columns, patient))
+        earlier = [
+            shard.fingerprint(profile, each) for each in earlier_fingerprints(folder, made.toolkit)
+        ]
+        journal = stack.enter_context(
+            Journal(journal_path, fingerprint, spec.key_columns, patient, earlier)
+        )
         if shards > 1:
             claims = claims_of(journal_path, fingerprint, shards, method, problems)
             shard = shard.sharing(claims, journal.rows)
@@ -133,25 +141,6 @@ def labels_of(spec: Spec, profile: GpuProfile, card: Card, toolkit: str) -> dict
     }
 
 
-def guesses_of(
-    method: Method, spec: Spec, profile: GpuProfile
-) -> Callable[[Problem], list[Configuration]] | None:
-    """What an explorer tries first, by the model that the strategy names; None without one."""
-    wanted = method.strategy.guesses
-    if wanted is None:
-        return None
-    # Models bring large libraries with them, which other sweeps need not wait for.
-    from launchwise.learning.features import Domain
-    from launchwise.learning.guesses import recommended_guesses
-
-    domain = Domain(spec, {profile.name: profile})
-
-    def guess(problem: Problem) -> list[Configuration]:
-        return recommended_guesses(Path(wanted.model), domain, profile.name, problem, wanted.count)
-
-    return guess
-
-
 if __name__ == "__main__":
     with running(snakemake):
         try:
@@ -167,6 +156,7 @@ if __name__ == "__main__":
                 snakemake.threads,
                 Path(snakemake.params.journal),
                 snakemake.params.shards,
+                next(map(Path, snakemake.input.guesses), None),
                 Path(snakemake.output[0]),
             )
         except Interrupted as stopped:

@@ -1,20 +1,15 @@
 // Inputs made on the device, an independent float64 reference, and the comparison. Nothing here
 // uses stencil.cuh: a mistake there must not repeat itself in the reference.
+#include "common/largest.cuh"
+#include "common/uniform.cuh"
 
-// Uniform in [low, high), a function of (seed, logical index) alone, so that the same point holds
-// the same value whatever the pitch; NumPy computes the same bits. Cells of the padding get NaN.
+// Uniform in [low, high) by (seed, logical index), so that a point holds the same value whatever the
+// pitch. Cells of the padding are NaN.
 extern "C" __global__ void KERNEL(fill)(REAL *array, long long n, long long pitch,
                                         unsigned long long seed, double low, double high) {
     for (long long row = blockIdx.x; row < n * n; row += gridDim.x)
         for (long long x = threadIdx.x; x < pitch; x += blockDim.x) {
-            const unsigned long long index = (unsigned long long)(row * n + x) + 1;
-            unsigned long long bits = seed + index * 0x9E3779B97F4A7C15ull;
-            bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ull;
-            bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBull;
-            bits ^= bits >> 31;
-            // No fused multiply-add: it would round once where NumPy rounds twice.
-            const double uniform = (double)(bits >> 11) * 0x1p-53;
-            const double value = __dadd_rn(low, __dmul_rn(high - low, uniform));
+            const double value = common::uniform(seed, row * n + x, low, high);
             array[row * pitch + x] = x < n ? (REAL)value : (REAL)nan("");
         }
 }
@@ -66,8 +61,7 @@ extern "C" __global__ void KERNEL(compare)(const REAL *u_new, const double *expe
             if (inside && x >= radius && x < n - radius) {
                 const double error = fabs((double)found - expected[row * n + x]);
                 if (!(error <= tolerance)) ++off;
-                // NaN compares false; it counts as infinitely wrong.
-                worst = error <= 1e300 ? fmax(worst, error) : 1e300;
+                worst = common::larger(worst, error);
             } else if (!is_poison(found)) {
                 ++outside;
             }
@@ -75,11 +69,5 @@ extern "C" __global__ void KERNEL(compare)(const REAL *u_new, const double *expe
     }
     if (off) atomicAdd(findings, off);
     if (outside) atomicAdd(findings + 2, outside);
-    // Bits of non-negative doubles sort as the numbers do; one atomic a warp is enough.
-    unsigned long long bits = (unsigned long long)__double_as_longlong(worst);
-    for (int distance = 16; distance; distance /= 2) {
-        const unsigned long long other = __shfl_xor_sync(0xFFFFFFFFu, bits, distance);
-        bits = other > bits ? other : bits;
-    }
-    if (threadIdx.x % 32 == 0 && bits) atomicMax(findings + 1, bits);
+    common::raise_to_largest(worst, findings + 1);
 }

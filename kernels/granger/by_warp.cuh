@@ -1,31 +1,13 @@
-// A warp does a regression, its lanes share the rows. `q` may lie anywhere. Included in the namespaces of
-// those who use it.
+// One warp per regression, its lanes share the rows. `q` is in global or in shared memory. Included in
+// the namespaces of the variants that use it.
+#include "common/warp.cuh"
 #include "matrices.cuh"
 
-#ifdef __CUDACC__
 // The sum over all lanes, in one order, every time.
 __device__ __forceinline__ REAL sum_of_lanes(REAL value) {
-    for (int apart = 16; apart; apart /= 2)
-        value += __shfl_xor_sync(0xFFFFFFFFu, value, apart);
+    for (int mask = 16; mask; mask /= 2) value += common::shuffle_xor(value, mask);
     return value;
 }
-
-// What a lane wrote, the others see.
-__device__ __forceinline__ void wait_for_warp() { __syncwarp(); }
-#else
-inline REAL sum_of_lanes(REAL value) {
-    static REAL handed[1024];
-    for (unsigned apart = 16; apart; apart /= 2) {
-        handed[threadIdx.x] = value;
-        __syncthreads();
-        value += handed[threadIdx.x ^ apart];
-        __syncthreads();
-    }
-    return value;
-}
-
-inline void wait_for_warp() { __syncthreads(); }
-#endif
 
 __device__ __forceinline__ REAL dot(Matrix<1> one, int i, Matrix<1> other, int j, int lane) {
     REAL sum = 0;
@@ -53,9 +35,9 @@ __device__ __forceinline__ void regress(
             if (lane == 0) r.at(j, i) = sum;
         }
         REAL sum = dot(q, i, y, 0, lane);
-        wait_for_warp();
+        common::sync_warp();
         for (int j = cols - 1; j > i; --j) sum -= r.at(j, i) * b.at(0, j);
         if (lane == 0) b.at(0, i) = sum / r.at(i, i);
-        wait_for_warp();
+        common::sync_warp();
     }
 }

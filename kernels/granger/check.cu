@@ -1,14 +1,6 @@
-// Inputs made on the device, and the float64 reference by normal equations: nothing of how the variants
-// do it, nor where: a mistake in matrices.cuh must not repeat itself in the check.
-
-// Uniform in [-1, 1), a function of (seed, index) alone.
-__device__ __forceinline__ double uniform(unsigned long long seed, long long index) {
-    unsigned long long bits = seed + (unsigned long long)(index + 1) * 0x9E3779B97F4A7C15ull;
-    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ull;
-    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBull;
-    bits ^= bits >> 31;
-    return __dadd_rn(-1.0, __dmul_rn(2.0, (double)(bits >> 11) * 0x1p-53));
-}
+// Inputs made on the device, and the float64 reference by normal equations. It shares neither the method
+// nor the memory layout with the variants: a mistake in matrices.cuh must not repeat itself in the check.
+#include "common/uniform.cuh"
 
 // Where element `inner` of regression m lies, of `each` elements a regression.
 __device__ __forceinline__ long long position(
@@ -16,15 +8,15 @@ __device__ __forceinline__ long long position(
     return side_by_side ? inner * county + m : m * each + inner;
 }
 
-// A value for every element of every regression; the same for both ways to lie. The first `blank`
-// elements of each are no numbers: whoever needs them has to write them.
+// Uniform values in [-1, 1), the same for both layouts. The first `blank` elements of each regression are
+// NaN: a kernel that needs them has to write them.
 extern "C" __global__ void KERNEL(fill)(
     REAL *values, long long county, long long each, long long blank, int side_by_side,
     unsigned long long seed) {
     const long long step = gridDim.x * (long long)blockDim.x;
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < county * each; i += step) {
         const long long m = i / each, inner = i % each;
-        const REAL value = inner < blank ? (REAL)NAN : (REAL)uniform(seed, i);
+        const REAL value = inner < blank ? (REAL)NAN : (REAL)common::uniform(seed, i);
         values[position(m, inner, each, county, side_by_side)] = value;
     }
 }

@@ -1,11 +1,7 @@
-// What does not depend on the type. Included once, as a header.
+// What all variants share. Included once, as a header.
 #pragma once
 
-#ifndef DYNAMIC_SHARED
-#define DYNAMIC_SHARED(type, name)                                    \
-    extern __shared__ __align__(16) unsigned char name##_bytes[];     \
-    type *name = reinterpret_cast<type *>(name##_bytes)
-#endif
+#include "common/dynamic_shared.cuh"
 
 #ifdef __CUDACC__
 __device__ __forceinline__ float root(float value) { return sqrtf(value); }

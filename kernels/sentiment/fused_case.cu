@@ -108,7 +108,7 @@ __device__ __forceinline__ void first_layer(
     };
     leave(input.four(place, 0), 0);
     leave(input.four(place, DEPTH), 1);
-    wait_for_warp();
+    common::sync_warp();
     float x[2][HIGH], w[2][FIRST_WIDE];
     rows_from(slab + down * HIGH, x[0]);
     columns_from(weights, across, w[0]);
@@ -128,7 +128,7 @@ __device__ __forceinline__ void first_layer(
         }
         leave(next, later);
         now = soon;
-        wait_for_warp();
+        common::sync_warp();
     }
 }
 
@@ -142,7 +142,7 @@ __device__ __forceinline__ void second_layer(
         for (int j = begin; j < end; ++j) {
             float x[HIGH], w[SECOND_WIDE];
 #pragma unroll
-            for (int i = 0; i < HIGH; ++i) x[i] = from_lane(first[i][j], lane - across + owner);
+            for (int i = 0; i < HIGH; ++i) x[i] = common::shuffle(first[i][j], lane - across + owner);
             columns_from(weights + column_of(owner, j) * SECOND, across, w);
             add(x, w, sum);
         }

@@ -46,7 +46,7 @@ struct Answer {
         float sum = b3[lane];
 #pragma unroll
         for (int k = 0; k < SECOND; ++k)
-            sum += from_lane(pooled[k / 32], k % 32) * w3[k * THIRD + lane];
+            sum += common::shuffle(pooled[k / 32], k % 32) * w3[k * THIRD + lane];
         const float hidden = relu(sum);
         for (int n = 0; n < CLASSES; ++n) {
             const float logit = sum_of_lanes<1>(hidden * w4[lane * CLASSES + n]) + b4[n];

@@ -1,11 +1,7 @@
 // What all variants share: the widths of the network, and where the embedding of a token comes from.
 #pragma once
 
-#ifndef DYNAMIC_SHARED
-#define DYNAMIC_SHARED(type, name)                                    \
-    extern __shared__ __align__(16) unsigned char name##_bytes[];     \
-    type *name = reinterpret_cast<type *>(name##_bytes)
-#endif
+#include "common/dynamic_shared.cuh"
 
 constexpr int EMBEDDING = 300, FIRST = 150, SECOND = 64, THIRD = 32, CLASSES = 2;
 

@@ -245,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) KERNEL(cases)(
             begin_with(b2, SECOND, t * 2, second[m]);
             // Keeps the compiler from fetching one tile's weights while it is at the other: its
             // registers do not suffice for both.
-            wait_for_warp();
+            common::sync_warp();
             second_layer(first[m], own + FIRST_RIGHTS, &second[m]);
         }
         answer.hand_in(part, [&](long long begin, long long end, float *out) {

@@ -1,35 +1,27 @@
-// What the lanes of a warp tell each other. All lanes must come here. Included once, as a header.
+// What the warps of a grid tell each other, and sums over a warp's lanes. Included once, as a header.
 #pragma once
+#include "common/warp.cuh"
 
-#ifdef __CUDACC__
-constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
-
-// What lane `lane` has.
-template <typename T>
-__device__ __forceinline__ T from_lane(T value, int lane) {
-    return __shfl_sync(ALL_LANES, value, lane);
-}
-
-// The sum over lanes whose numbers differ by FIRST, 2 FIRST, ..., 16: in one order, every time.
+// The sum over lanes whose numbers differ by FIRST_APART, 2 FIRST_APART, ..., 16: in one order, every
+// time. All lanes call it.
 template <int FIRST_APART>
 __device__ __forceinline__ float sum_of_lanes(float value) {
 #pragma unroll
     for (int apart = FIRST_APART; apart < 32; apart *= 2)
-        value += __shfl_xor_sync(ALL_LANES, value, apart);
+        value += common::shuffle_xor(value, apart);
     return value;
 }
 
-__device__ __forceinline__ void wait_for_warp() { __syncwarp(); }
-
+#ifdef __CUDACC__
 // One more has arrived at a counter: how many had before. Whoever sees this sees what the warp wrote
 // before. A fence would do as well, but it empties the SM's cache, in which embeddings and weights lie.
 __device__ __forceinline__ int arrive(int *at) {
     int before = 0;
-    wait_for_warp();
+    common::sync_warp();
     if (threadIdx.x % 32 == 0)
         asm volatile("atom.add.release.gpu.global.s32 %0, [%1], 1;"
                      : "=r"(before) : "l"(at) : "memory");
-    return from_lane(before, 0);
+    return common::shuffle(before, 0);
 }
 
 // From here on, what others had written before they arrived is there.
@@ -42,28 +34,9 @@ __device__ __forceinline__ void expect(const void *at) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 }
 #else
-// All lanes hand in what they have; then each takes what it needs.
-template <typename T>
-inline T from_lane(T value, int lane) {
-    static T handed[1024];
-    handed[threadIdx.x] = value;
-    __syncthreads();
-    const T found = handed[threadIdx.x / 32 * 32 + lane];
-    __syncthreads();
-    return found;
-}
-
-template <int FIRST_APART>
-inline float sum_of_lanes(float value) {
-    for (int apart = FIRST_APART; apart < 32; apart *= 2)
-        value += from_lane(value, static_cast<int>(threadIdx.x % 32) ^ apart);
-    return value;
-}
-
-inline void wait_for_warp() { __syncthreads(); }
 inline int arrive(int *at) {
-    wait_for_warp();
-    return from_lane(threadIdx.x % 32 == 0 ? (*at)++ : 0, 0);
+    common::sync_warp();
+    return common::shuffle(threadIdx.x % 32 == 0 ? (*at)++ : 0, 0);
 }
 
 inline void see_arrived() {}

@@ -1,11 +1,7 @@
 // The partition method (Austin, Berndt, Moulton 2004) on one sub-system, whatever its layout.
 #pragma once
 
-#ifndef DYNAMIC_SHARED
-#define DYNAMIC_SHARED(type, name)                                    \
-    extern __shared__ __align__(16) unsigned char name##_bytes[];     \
-    type *name = reinterpret_cast<type *>(name##_bytes)
-#endif
+#include "common/dynamic_shared.cuh"
 
 // Copies that a thread does not wait for until all are on their way (cp.async from sm_80 on).
 #ifdef __CUDACC__

@@ -12,11 +12,15 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from simpleeval import EvalWithCompoundTypes, InvalidExpression
 
 from launchwise.base.errors import unknown
+
+Expression = Annotated[str, Field(title="expression")]
+"""An expression, as the typed models declare it."""
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
@@ -39,6 +43,18 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "log2": math.log2,
     }
 )
+
+FUNCTION_DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "ceil_div": ("ceil_div(7, 2)", "first number divided by the second, rounded up"),
+        "round_up": ("round_up(70, 32)", "first number, rounded up to a multiple of the second"),
+        "min": ("min(4, 2, 3)", "smallest of two or more numbers"),
+        "max": ("max(4, 2, 3)", "largest of two or more numbers"),
+        "abs": ("abs(-3)", "absolute value"),
+        "log2": ("log2(8)", "logarithm to base 2"),
+    }
+)
+"""Function to an example and a description, for the reference."""
 
 _ALLOWED = (
     *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.Call),

@@ -133,7 +133,7 @@ def _models_at(model: Any, location: Iterable[Any]) -> list[type[BaseModel]]:
         tagged = [each for each in models if any(part in _tags(each, n) for n in each.model_fields)]
         fields = [each.model_fields[part] for each in models if part in each.model_fields]
         if fields:
-            models = [inner for field in fields for inner in _models_in(field.annotation)]
+            models = [inner for field in fields for inner in models_in(field.annotation)]
         elif len(models) > 1 and tagged:
             models = tagged
     return models
@@ -144,11 +144,12 @@ def _tags(model: type[BaseModel], field: str) -> tuple[Any, ...]:
     return get_args(model.model_fields[field].annotation) if field == "kind" else ()
 
 
-def _models_in(annotation: Any) -> list[Any]:
+def models_in(annotation: Any) -> list[Any]:
+    """Models that a type is made of: itself, members of its unions, what its containers hold."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [
-        found for argument in getattr(annotation, "__args__", ()) for found in _models_in(argument)
+        found for argument in getattr(annotation, "__args__", ()) for found in models_in(argument)
     ]
 
 

@@ -26,10 +26,9 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.gpus.profile import GpuProfile, read_profile
-from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
+from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.unmeasured import fitted_predictors, predict_unmeasured
 from launchwise.report import wording
 from launchwise.tables.files import read_table
 from launchwise.tables.schemas import measurement_schema
@@ -89,18 +88,17 @@ def answer(asked: argparse.Namespace, root: Path) -> str:
     if asked.top < 1:
         raise UserError(COMMAND, "--top", f"must be at least 1, not {asked.top}")
     known = {asked.gpu: find_profile(asked.gpu, experiment)}
-    rows = pd.DataFrame()
     if asked.learnt:
         gpus = experiment.gpus_of(asked.study)
         known |= {gpu: find_profile(gpu, experiment) for gpu in gpus}
-        rows = _measured(gpus, spec, experiment)
+        sweeps = _sweeps(gpus, spec, experiment)
     domain = Domain(spec, known, study.candidates, study.constraints)
     if asked.learnt:
-        rows = rows[domain.is_candidate(rows)].reset_index(drop=True)
-        predictors = fitted_predictors(domain, rows)
+        predictors = fitted_predictors(domain, learnable_rows(domain, sweeps))
     else:
-        predictors = {"analytical": recommender_class("analytical")(domain).fit(rows)}
-    table = predict_unmeasured(domain, [asked.gpu], [problem], predictors, asked.top)
+        cost_model = recommender_class("analytical")(domain)
+        predictors = {"analytical": cost_model.fit(pd.DataFrame())}
+    table = predict_times(domain, [asked.gpu], [problem], predictors, asked.top)
     return written(table, spec)
 
 
@@ -151,16 +149,15 @@ def find_profile(gpu: str, experiment: Experiment) -> GpuProfile:
     return read_profile(path, gpu)
 
 
-def _measured(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> pd.DataFrame:
-    """Rows of the study's sweeps that were timed more than once."""
+def _sweeps(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> list[pd.DataFrame]:
+    """Measurements of the study's GPUs."""
     tables = []
     recorded = recorded_folders(experiment)
     for gpu in gpus:
         folder = recorded.get(gpu, f"results/sweeps/{gpu}")
         path = experiment.root / folder / f"{spec.workload}.parquet"
-        table = read_table(path, measurement_schema(spec))
-        tables.append(table.loc[table["status"] == "ok", [*spec.key_columns, "time_ms", *FACTS]])
-    return pd.concat(tables, ignore_index=True)
+        tables.append(read_table(path, measurement_schema(spec)))
+    return tables
 
 
 def written(table: pd.DataFrame, spec: Spec) -> str:

@@ -2,39 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from launchwise.base.typed import Strict
 from launchwise.workloads.spec import Value
 
-Selection = dict[str, Annotated[list[Value], Field(min_length=1)]]
-"""Parameters or tunables to the values that they may have."""
+Selection = Annotated[
+    dict[str, Annotated[list[Value], Field(min_length=1)]],
+    Field(
+        title="selection",
+        description="problem parameters or tunables (`variant` is one) to lists of allowed values",
+    ),
+]
 
-ProblemBlock = dict[str, Annotated[list[Value], Field(min_length=1)] | Selection]
-"""Problem parameters to the values to cross. ``only``: tunables to the values that are measured;
-``constraints``: expressions that measured configurations keep to."""
+
+def _with_block_keys(schema: dict[str, Any]) -> None:
+    """Complete the JSON schema of a problem block with the two keys that are no parameters."""
+    values, selection = schema["additionalProperties"]["anyOf"]
+    expression = {"title": "expression", "type": "string"}
+    parameter = "values of the problem parameter of this name; every parameter is required"
+    schema["additionalProperties"] = {**values, "description": parameter}
+    schema["properties"] = {
+        "only": {
+            **selection,
+            "description": "tunables to the values that are measured; default: all",
+        },
+        "constraints": {
+            "type": "array",
+            "items": expression,
+            "minItems": 1,
+            "description": "conditions on problem and configuration that measured rows satisfy",
+        },
+    }
+
+
+ProblemBlock = Annotated[
+    dict[str, Annotated[list[Value], Field(min_length=1)] | Selection],
+    Field(
+        title="problem block",
+        description=(
+            "a set of problems: every problem parameter to a list of values, which are crossed; "
+            "`only` and `constraints` limit which configurations are measured"
+        ),
+        json_schema_extra=_with_block_keys,
+    ),
+]
 
 SHORTEST_ENERGY_MS = 200.0
 """Energy counters of cards step every 20 to 100 ms."""
 
 
-class Repeats(Strict):
-    """How often one configuration is timed, and when that is enough."""
+class Repeats(Strict, title="repeats"):
+    """How often one configuration is timed."""
 
     minimum: int = Field(5, ge=1, le=1000, description="fewest repeats of a configuration")
     maximum: int = Field(25, ge=1, le=10000, description="most repeats of a configuration")
     precision: float = Field(
         0.005, gt=0, lt=1, description="relative standard error of the median at which timing ends"
     )
-    budget_ms: float = Field(60.0, gt=0, description="GPU time spent on one configuration, ms")
-    few: int = Field(3, ge=1, description="repeats of a launch that is long or far from the best")
+    budget_ms: float = Field(60.0, gt=0, description="GPU time per configuration, ms")
+    few: int = Field(
+        3, ge=1, description="fewest repeats if the launch is long or not near the best"
+    )
     near: float = Field(
-        0.1, ge=0, description="a configuration this share above the best counts as near the best"
+        0.1,
+        ge=0,
+        description="excess over the best time, as a fraction, that counts as near the best",
     )
     coarse: float = Field(
-        0.02, gt=0, lt=1, description="precision for configurations that are not near the best"
+        0.02, gt=0, lt=1, description="precision of configurations that are not near the best"
     )
 
     @model_validator(mode="after")
@@ -44,26 +82,27 @@ class Repeats(Strict):
         return self
 
 
-class Guesses(Strict):
-    """What a fitted model recommends, measured before anything else but the baseline."""
+class Guesses(Strict, title="guesses"):
+    """Recommendations of a fitted model, measured after the baseline and before all others."""
 
     model: str = Field(
-        description="folder of a fitted model, such as results/models/<study>/<model>"
+        description="folder of the fitted model, such as `results/models/<study>/<model>`"
     )
-    count: int = Field(5, ge=1, le=1000, description="recommendations taken per problem")
+    count: int = Field(5, ge=1, le=1000, description="recommendations per problem")
 
 
-class Strategy(Strict):
-    """Which configurations of a problem a sweep measures."""
+class Strategy(Strict, title="strategy"):
+    """Which configurations of a problem are measured."""
 
     kind: Literal["exhaustive", "random", "tpe"] = Field(
-        "exhaustive", description="all configurations, random ones, or those that TPE proposes"
+        "exhaustive",
+        description="all configurations, random ones, or those proposed by TPE (Optuna)",
     )
     budget: int | None = Field(
-        None, ge=1, description="rows per problem; required unless exhaustive"
+        None, ge=1, description="configurations per problem; required unless exhaustive"
     )
     guesses: Guesses | None = Field(
-        None, description="recommendations of a fitted model to measure first"
+        None, description="recommendations of a fitted model, measured first; not if exhaustive"
     )
 
     @model_validator(mode="after")
@@ -76,36 +115,42 @@ class Strategy(Strict):
         return self
 
 
-class Method(Strict):
+class Method(Strict, title="method"):
     """How a sweep measures."""
 
     strategy: Strategy = Field(Strategy(), description="which configurations are measured")
     repeats: Repeats = Field(Repeats(), description="how often each configuration is timed")
     slow_factor: float = Field(
-        3.0, gt=1, description="a first launch this many times slower than the best ends its timing"
+        3.0,
+        gt=1,
+        description="timing stops early if the first launch takes this many times the best time",
     )
     timeout_s: float = Field(
-        60.0, gt=0, description="longest silence of the measuring process, s; then it is restarted"
+        60.0,
+        gt=0,
+        description="time without an answer after which the measuring process is restarted, s",
     )
     graph_below_us: float = Field(
         20.0,
         ge=0,
-        description="launches shorter than this, us, are timed as replayed CUDA graphs; 0: never",
+        description="launches shorter than this are timed as replayed CUDA graphs, us; 0: none",
     )
     control_s: float = Field(
         2.0,
         ge=0,
-        description="time between two measurements of the reference kernel, s; 0: no reference",
+        description="time between measurements of the reference kernel, s; 0: no reference kernel",
     )
     drift: float = Field(
         0.02,
         gt=0,
         lt=1,
-        description="rows are measured again once when the reference kernel drifts by more",
+        description="relative drift of the reference kernel above which rows are measured again",
     )
-    rest: bool = Field(True, description="pause while the card is throttled")
+    rest: bool = Field(True, description="whether the sweep pauses while the card is throttled")
     energy_ms: float = Field(
-        300.0, ge=0, description="length of the loop whose energy is measured, ms; 0: none"
+        300.0,
+        ge=0,
+        description="length of the loop whose energy is measured, ms: at least 200, or 0 for none",
     )
 
     @field_validator("energy_ms")
@@ -116,14 +161,10 @@ class Method(Strict):
         return value
 
 
-class Sweep(Method):
-    """What is measured of one workload, and how: ``sweep.yaml``."""
+class Sweep(Method, title="sweep.yaml"):
+    """Sweep of one workload: which problems are measured, and how."""
 
     problems: list[ProblemBlock] = Field(
         min_length=1,
-        description=(
-            "blocks of problems, measured in this order; each maps every problem parameter to a "
-            "list of values, which are crossed. `only` maps tunables to the values that are "
-            "measured, `constraints` lists expressions that measured configurations satisfy"
-        ),
+        description="problems to measure, in this order",
     )

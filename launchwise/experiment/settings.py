@@ -19,14 +19,17 @@ GRES = re.compile(r"gpu(:(?P<model>[0-9]*[A-Za-z_.][A-Za-z0-9_.]*))?(:1)?")
 """One GPU, of a kind or of any, as Slurm writes it; gpu:4 is four of any kind."""
 
 
-class Slurm(Strict):
-    """Where Slurm finds a GPU; a slice stands where its card does."""
+class Slurm(Strict, title="Slurm"):
+    """Where Slurm finds a GPU. A slice has the entry of its card."""
 
-    partition: str = Field(min_length=1, description="partition of the GPU's nodes")
+    partition: str = Field(min_length=1, description="Slurm partition of the GPU's nodes")
     gres: str = Field(
-        "gpu", description="one GPU as Slurm's gres, such as gpu:h200 where kinds are mixed"
+        "gpu",
+        description="one GPU as Slurm's gres: `gpu`, or `gpu:h200` if a partition mixes GPU models",
     )
-    constraint: str | None = Field(None, min_length=1, description="feature that a node must have")
+    constraint: str | None = Field(
+        None, min_length=1, description="feature that the node must have"
+    )
 
     @field_validator("gres")
     @classmethod
@@ -42,43 +45,51 @@ class Slurm(Strict):
         return found["model"] if found else None
 
 
-class Gpu(Strict):
-    """One GPU: recorded, measured live, or described by its datasheet alone."""
+class Gpu(Strict, title="GPU"):
+    """One GPU: recorded, measured live, or known from its datasheet only."""
 
     source: Literal["recorded", "live", "described"] = Field(
-        description="recorded sweeps, measured by this run, or known from its datasheet alone"
+        description=(
+            "recorded: sweeps in a folder; live: measured by this run; described: datasheet only, "
+            "run times are predicted"
+        )
     )
     studies: list[StudyName] | None = Field(
-        None, min_length=1, description="studies that it takes part in; all when left out"
+        None, min_length=1, description="studies that use this GPU; all when left out"
     )
     card: str | None = Field(
-        None, min_length=1, description="described GPU: its name in data/cards.csv"
+        None,
+        min_length=1,
+        description="described GPU: its row in `data/cards.csv`; the GPU's name when left out",
     )
     path: str | None = Field(
-        None, description="recorded GPU: its folder; data/recorded/<gpu> when left out"
+        None, description="recorded GPU: its folder; `data/recorded/<name>` when left out"
     )
     arch: str | None = Field(
         None,
         pattern=r"^sm_\d+[af]?$",
-        description="architecture, such as sm_90; this machine's when left out",
+        description="architecture that nvcc compiles for; that of this machine's GPU when left out",
     )
     device: str | None = Field(
-        None, description="part of the device's name, where a machine has several kinds"
+        None,
+        description="part of the device name; selects the GPU on a machine with several models",
     )
     shards: int | None = Field(
-        None, ge=1, le=1000, description="jobs that share a sweep; estimated when left out"
+        None, ge=1, le=1000, description="jobs per sweep; estimated when left out"
     )
     compile: Literal["beforehand", "alongside"] = Field(
         "beforehand",
-        description="by a rule of its own (also on hosts without a GPU), or while measuring",
+        description="beforehand: by a rule of its own, without a GPU; alongside: while measuring",
     )
     slice_sms: int | None = Field(
-        None, ge=1, description="measure on about this many SMs of the card only"
+        None,
+        ge=1,
+        description="measure on a slice of the card with about this many SMs; all when left out",
     )
     problems: dict[str, list[ProblemBlock]] = Field(
-        {}, description="workload to the problems measured here instead of those of sweep.yaml"
+        {}, description="workload to problem blocks, measured here instead of those of `sweep.yaml`"
     )
-    slurm: Slurm | None = Field(None, description="where Slurm finds the GPU")
+    slurm: Slurm | None = Field(None, description="partition and resource request of the GPU")
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> Gpu:
@@ -97,27 +108,37 @@ class Gpu(Strict):
         return self
 
 
-class Search(Strict):
-    """Optuna's hyper-parameter search."""
+class Search(Strict, title="search"):
+    """Hyper-parameter search by Optuna."""
 
-    trials: int = Field(6, ge=0, le=100000, description="trials per model; the first: defaults")
-    folds: int = Field(3, ge=2, le=20, description="folds of training problems that judge a trial")
-    max_rows: int = Field(3000, ge=100, description="rows that one trial may learn from")
+    trials: int = Field(
+        6, ge=0, le=100000, description="trials per model; the first has the defaults"
+    )
+    folds: int = Field(3, ge=2, le=20, description="cross-validation folds per trial")
+    max_rows: int = Field(3000, ge=100, description="most training rows per trial")
 
 
-class Settings(Strict):
-    """Everything in ``config.yaml``."""
+class Settings(Strict, title="config.yaml"):
+    """Settings: GPUs, models, search, and changes to studies and sweeps."""
 
-    seed: int = Field(2026, ge=0, lt=2**31, description="seed of inputs, models and searches")
+    seed: int = Field(2026, ge=0, lt=2**31, description="seed of input data, models and searches")
     workloads: list[str] = Field(
-        ["kernels"], min_length=1, description="folders that hold workloads, one folder each"
+        ["kernels"],
+        min_length=1,
+        description="folders of workloads; each holds one folder per workload",
     )
     gpus: dict[GpuName, Gpu] = Field(min_length=1, description="GPUs by name")
-    models: dict[StudyName, ModelEntry] = Field({}, description="models by name; studies name them")
+    models: dict[StudyName, ModelEntry] = Field(
+        {}, description="models by name, for studies to list"
+    )
     search: Search = Field(Search(), description="hyper-parameter search")
     sweeps: dict[str, dict[str, Any] | None] = Field(
-        {}, description="workload to what is laid over its sweep.yaml"
+        {}, description="workload to keys of `sweep.yaml` that override its own; null removes a key"
     )
     studies: dict[StudyName, dict[str, Any] | None] = Field(
-        {}, description="study to what is laid over its study.yaml; null leaves the study out"
+        {},
+        description=(
+            "study to keys of `study.yaml` that override its own; null removes a key, null instead "
+            "of keys leaves the study out"
+        ),
     )

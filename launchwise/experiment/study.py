@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
 from launchwise.experiment.method import Selection
 
@@ -13,21 +14,22 @@ GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.]*
 StudyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
-class Fences(Strict):
-    """The Tukey filter on training rows."""
+class Fences(Strict, title="Tukey filter"):
+    """Filter of training rows with outlying times."""
 
     scope: Literal["problem", "global"] = Field(
-        "problem", description="quartiles of the rows of each problem, or of all training rows"
+        "problem",
+        description="rows whose quartiles are taken: those of each problem on each GPU, or all",
     )
     factor: float = Field(
-        1.5, gt=0, description="interquartile ranges beyond the quartiles that rows may lie"
+        1.5, gt=0, description="allowed distance from the quartiles, in interquartile ranges"
     )
 
 
-class ProblemSplit(Strict):
-    """Training and test problems by the values of one or more problem parameters."""
+class ProblemSplit(Strict, title="split by problems"):
+    """Training and test problems, by values of problem parameters."""
 
-    kind: Literal["problems"] = Field("problems", description="held-out problems")
+    kind: Literal["problems"] = Field(description="held-out problems")
     title: str = Field(description="what the split asks, for the report")
     train: Selection = Field(
         min_length=1, description="problem parameters to the values of training problems"
@@ -37,87 +39,95 @@ class ProblemSplit(Strict):
     )
 
 
-class TransferSplit(Strict):
-    """Every GPU in turn left out of training and tested."""
+class TransferSplit(Strict, title="split by GPUs"):
+    """One fold per GPU: it is left out of training and tested."""
 
     kind: Literal["leave_one_gpu_out"] = Field(description="held-out GPUs")
     title: str = Field(description="what the split asks, for the report")
     among: Selection = Field(
-        {}, description="problem parameters to the values that take part; all when left out"
+        {},
+        description="problem parameters to the values of training and test problems; default: all",
     )
 
 
 Split = Annotated[ProblemSplit | TransferSplit, Field(discriminator="kind")]
 
 
-class Goals(Strict):
-    """Figures to reach, such as those of a publication: the report says which are reached."""
+class Goals(Strict, title="goals"):
+    """Figures to reach, such as published ones; the report says which are reached."""
 
     mean_speed_up: float = Field(
-        gt=0, description="mean of baseline time / time of the recommendation; must be exceeded"
+        gt=0, description="mean of baseline time divided by recommended time, to be exceeded"
     )
     improved_percent: float = Field(
-        ge=0, le=100, description="share of problems faster than the baseline, %"
+        ge=0, le=100, description="problems that are faster than the baseline, %"
     )
     best_percent: float = Field(
-        ge=0, le=100, description="geometric mean of best time / time of the recommendation, %"
+        ge=0, le=100, description="geometric mean of best time divided by recommended time, %"
     )
 
 
-class ModelEntry(Strict):
-    """A recommender with what is fixed and what is searched."""
+class ModelEntry(Strict, title="model"):
+    """A recommender with its hyper-parameters."""
 
     kind: str = Field(
-        description="module of launchwise/learning/recommenders or of the workload's recommenders"
+        description="module in `launchwise/learning/recommenders` or the workload's `recommenders`"
     )
     title: str = Field(description="name of the model in the report")
     parameters: dict[str, float | int | str | bool | None] = Field(
-        {}, description="hyper-parameters that are held fixed"
+        {}, description="hyper-parameters by name; the search leaves them as they are"
     )
     trials: int | None = Field(
-        None, ge=0, description="trials of the hyper-parameter search; search.trials when left out"
+        None,
+        ge=0,
+        description="trials of the search; `search.trials` of `config.yaml` when left out",
     )
 
 
-class StudyFile(Strict):
-    """``study.yaml``: what is asked of which configurations, problems and GPUs, by which models."""
+class StudyFile(Strict, title="study.yaml"):
+    """Study of one workload: question, candidates, GPUs, splits and models."""
 
     title: str = Field(description="name of the study in the report")
     question: str = Field(description="the question that the study answers, one sentence")
     gpus: list[GpuName] | None = Field(
-        None, min_length=1, description="GPUs; every GPU with rows of the workload when left out"
+        None,
+        min_length=1,
+        description="GPUs of the study; every GPU with rows of the workload when left out",
     )
     candidates: Selection = Field(
         {}, description="tunables to the values that may be recommended; all when left out"
     )
-    constraints: list[str] = Field(
-        [], description="expressions that candidates satisfy, over problem and configuration"
+    constraints: list[Expression] = Field(
+        [], description="conditions on problem and configuration that candidates satisfy"
     )
-    fences: Fences = Field(Fences(), description="the Tukey filter on training rows")
+    fences: Fences = Field(Fences(), description="Tukey filter of training rows")
     near_best_percent: float = Field(
-        2.0, ge=0, description="classifiers learn every configuration this near the best, %"
+        2.0,
+        ge=0,
+        description="excess over the best time up to which a configuration counts as best, %",
     )
     counters: list[str] = Field(
         [],
         description=(
-            "tunables: the fastest configuration per problem and combination of their values runs "
-            "once under Nsight Compute"
+            "tunables: for each problem and combination of their values, the fastest "
+            "configuration runs once under Nsight Compute"
         ),
     )
-    random_draws: list[int] = Field([1, 5, 20], description="draws of the random-search baselines")
+    random_draws: list[int] = Field([1, 5, 20], description="numbers of draws, one baseline each")
     splits: dict[StudyName, Split] = Field(
-        min_length=1, description="how problems and GPUs are split into training and test"
+        min_length=1, description="splits into training and test by name"
     )
     models: list[str] = Field(
-        min_length=1, description="names in models or own_models, or kinds of recommenders"
+        min_length=1,
+        description="names in `own_models` or in `models` of `config.yaml`, or kinds of models",
     )
     own_models: dict[StudyName, ModelEntry] = Field(
-        {}, description="models of this study alone, as in models of config.yaml"
+        {}, description="models of this study only, by name"
     )
     goals: Goals | None = Field(None, description="figures to reach; none when left out")
 
 
-class Study(StudyFile):
-    """A study with the workload whose folder it lies in."""
+class Study(StudyFile, title="study"):
+    """A study with its workload."""
 
-    workload: str = Field(description="the workload whose folder holds the study")
+    workload: str = Field(description="workload whose folder holds the study")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Annotated, get_type_hints
 
 from launchwise.gpus.profile import GpuProfile
 
@@ -84,62 +85,58 @@ def tensor_share(capability: tuple[int, int]) -> float:
 
 @dataclass(frozen=True)
 class Machine:
-    """Constants of one GPU: rates in 1e9 a second, latencies in ns, sizes in bytes.
+    """Constants of one GPU: rates in 1e9 per second, latencies in ns or us, sizes in bytes."""
 
-    Parameters
-    ----------
-    dram_gbs, l2_gbs, l1_gbs
-        Bytes through device memory, L2, and all SMs' L1s (the same for shared memory).
-    l2_gbs_a_sm, dram_gbs_a_sm
-        What one SM alone may draw.
-    instructions_gips
-        Warp instructions, 1e9 a second.
-    float32, float64, tf32, float16, bfloat16
-        1e9 FLOP/s.
-    dram_ns ... barrier_ns
-        Latencies of :data:`launchwise.workloads.cost.Wait`.
-    launch_us, host_launch_us
-        A kernel behind another, on the device and where the host launches each.
-    """
-
-    sms: float
-    max_threads_per_sm: float
-    registers_per_sm: float
-    shared_per_sm_bytes: float
-    dram_gbs: float
-    dram_gbs_a_sm: float
-    l2_gbs: float
-    l2_gbs_a_sm: float
-    l1_gbs: float
-    instructions_gips: float
-    float32: float
-    float64: float
-    tf32: float
-    float16: float
-    bfloat16: float
-    dram_ns: float
-    l2_ns: float
-    l1_ns: float
-    shared_ns: float
-    float32_ns: float
-    float64_ns: float
-    float32_division_ns: float
-    float64_division_ns: float
-    barrier_ns: float
-    launch_us: float
-    host_launch_us: float
-    synchronise_us: float
-    copy_us: float
-    to_device_gbs: float
-    to_host_gbs: float
-    pageable_to_device_gbs: float
-    pageable_to_host_gbs: float
-    host_solve_ns: float
+    sms: Annotated[float, "SMs"]
+    max_threads_per_sm: Annotated[float, "most resident threads per SM"]
+    registers_per_sm: Annotated[float, "32-bit registers per SM"]
+    shared_per_sm_bytes: Annotated[float, "shared memory per SM, bytes"]
+    dram_gbs: Annotated[float, "bandwidth of device memory, 1e9 B/s"]
+    dram_gbs_a_sm: Annotated[float, "bandwidth of device memory for one SM alone, 1e9 B/s"]
+    l2_gbs: Annotated[float, "bandwidth of L2, 1e9 B/s"]
+    l2_gbs_a_sm: Annotated[float, "bandwidth of L2 for one SM alone, 1e9 B/s"]
+    l1_gbs: Annotated[float, "bandwidth of L1 and of shared memory, all SMs together, 1e9 B/s"]
+    instructions_gips: Annotated[float, "instruction rate, 1e9 warp instructions per second"]
+    float32: Annotated[float, "arithmetic rate in float32, 1e9 FLOP/s"]
+    float64: Annotated[float, "arithmetic rate in float64, 1e9 FLOP/s"]
+    tf32: Annotated[float, "arithmetic rate in TF32 on tensor cores, 1e9 FLOP/s"]
+    float16: Annotated[float, "arithmetic rate in float16 on tensor cores, 1e9 FLOP/s"]
+    bfloat16: Annotated[float, "arithmetic rate in bfloat16 on tensor cores, 1e9 FLOP/s"]
+    dram_ns: Annotated[float, "latency of a load from device memory, ns"]
+    l2_ns: Annotated[float, "latency of a load from L2, ns"]
+    l1_ns: Annotated[float, "latency of a load from L1, ns"]
+    shared_ns: Annotated[float, "latency of a load from shared memory, ns"]
+    float32_ns: Annotated[float, "latency of a multiply-add in float32, ns"]
+    float64_ns: Annotated[float, "latency of a multiply-add in float64, ns"]
+    float32_division_ns: Annotated[float, "latency of a division in float32, ns"]
+    float64_division_ns: Annotated[float, "latency of a division in float64, ns"]
+    barrier_ns: Annotated[float, "time of a barrier of one block, ns"]
+    launch_us: Annotated[float, "time from one kernel to the next in a CUDA graph, us"]
+    host_launch_us: Annotated[
+        float, "time from one kernel to the next when the host launches each, us"
+    ]
+    synchronise_us: Annotated[float, "time that the host needs to wait for the device, us"]
+    copy_us: Annotated[float, "overhead per copy between host and device, us"]
+    to_device_gbs: Annotated[float, "copy rate from page-locked host memory to the device, 1e9 B/s"]
+    to_host_gbs: Annotated[float, "copy rate from the device to page-locked host memory, 1e9 B/s"]
+    pageable_to_device_gbs: Annotated[
+        float, "copy rate from pageable host memory to the device, 1e9 B/s"
+    ]
+    pageable_to_host_gbs: Annotated[
+        float, "copy rate from the device to pageable host memory, 1e9 B/s"
+    ]
+    host_solve_ns: Annotated[float, "time of LAPACK on the host per row of a linear system, ns"]
 
     @classmethod
     def names(cls) -> list[str]:
         """All constants."""
         return [field.name for field in fields(cls)]
+
+    @classmethod
+    def descriptions(cls) -> dict[str, str]:
+        """All constants with what they are, unit included."""
+        types = get_type_hints(cls, include_extras=True)
+        return {name: types[name].__metadata__[0] for name in cls.names()}
 
     @classmethod
     def of(cls, profile: GpuProfile) -> Machine:

@@ -81,7 +81,7 @@ class Ceilings(Strict):
     pageable_to_host_gbs: float | None = Field(None, gt=0, description="to pageable memory")
     copy_overhead_us: float | None = Field(None, gt=0, description="a copy of 4 bytes, in a row")
     host_solve_ns: float | None = Field(
-        None, gt=0, description="a row of a float64 tridiagonal system by LAPACK on the host"
+        None, gt=0, description="one row of a float64 system that LAPACK's gtsv solves on the host"
     )
 
     def flop_gflops(self, precision: str) -> float:
@@ -116,19 +116,21 @@ class GpuProfile(Strict):
     whole_card_sms: int = Field(ge=1)
     compute_capability: tuple[int, int]
     arch: str
-    sms: int = Field(ge=1)
-    cores: int = Field(ge=1)
-    clock_mhz: float
+    sms: int = Field(ge=1, description="SMs in use")
+    cores: int = Field(ge=1, description="FP32 lanes of all SMs")
+    clock_mhz: float = Field(description="highest SM clock, MHz")
     memory_clock_mhz: float
     memory_bus_bits: int
-    memory_bytes: int
-    memory_bandwidth_gbs: float = Field(description="from bus width and memory clock")
-    l2_bytes: int
-    shared_per_sm_bytes: int
-    shared_per_block_bytes: int
+    memory_bytes: int = Field(description="device memory, bytes")
+    memory_bandwidth_gbs: float = Field(
+        description="bandwidth of device memory from bus width and memory clock, 1e9 B/s"
+    )
+    l2_bytes: int = Field(description="L2 cache, bytes")
+    shared_per_sm_bytes: int = Field(description="shared memory per SM, bytes")
+    shared_per_block_bytes: int = Field(description="most shared memory per block, bytes")
     registers_per_sm: int
     max_threads_per_sm: int
-    max_threads_per_block: int
+    max_threads_per_block: int = Field(description="most threads per block")
     driver: str
     toolkit: str
     commit: str

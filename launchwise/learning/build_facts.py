@@ -36,17 +36,24 @@ class BuildFacts:
 
     @classmethod
     def of(cls, domain: Domain, rows: pd.DataFrame) -> BuildFacts:
-        """Of rows of sweeps; none are known where the rows do not have the columns.
+        """Of rows of sweeps.
 
         Parameters
         ----------
         rows
             Columns ``gpu``, the problem's, the configuration's and :data:`FACTS`.
+
+        Raises
+        ------
+        UserError
+            When the rows lack a column: a model that learns without it is another model.
         """
+        if absent := [name for name in FACTS if name not in rows]:
+            raise UserError("training rows", absent[0], "is missing: the model learns from it")
         keys = _keys(domain, rows)
-        missing = dict.fromkeys(FACTS, np.nan)
-        facts = rows[list(FACTS)] if set(FACTS) <= set(rows) else rows[[]].assign(**missing)
-        of_builds = facts.astype(float).groupby([keys[name] for name in keys], sort=True)
+        of_builds = (
+            rows[list(FACTS)].astype(float).groupby([keys[name] for name in keys], sort=True)
+        )
         # One launch among thousands may be another kernel of the same build.
         return cls(domain, of_builds.median())
 

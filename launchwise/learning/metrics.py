@@ -20,7 +20,7 @@ def geometric_mean(values: Sequence[float] | np.ndarray) -> float:
 
 
 def improvement_coefficient(baseline_ms: np.ndarray, recommended_ms: np.ndarray) -> float:
-    """Mean over problems of t(baseline) / t(recommended), as the acoustic study defines it.
+    """Mean over problems of t(baseline) / t(recommended), after da Silva, Gomi and Senger.
 
     A recommendation without a time (NaN: it failed or was never measured) counts as 0.
     """

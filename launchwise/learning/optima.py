@@ -2,9 +2,8 @@
 
 A *choice* is the value of one tunable (a sub-system size, a number of recursions, of streams); a
 *size* is the one number that describes the problem. The rows are those of one dtype, and of one
-GPU unless several are asked for. After M. Veneva, ML-Based Optimum Sub-system Size Heuristic for
-the GPU Implementation of the Tridiagonal Partition Method (arXiv:2510.27351), which corrects
-optima to follow a trend but gives no rule for it.
+GPU unless several are asked for. After M. Veneva (arXiv:2510.27351), who corrects optima to follow
+a trend but gives no rule for it.
 
 Columns are named by parameters: ``size`` (a number > 0), ``choice`` (a number), ``time`` (ms, NaN
 where a measurement failed), ``gpu``. Rows that share a size and a choice count as the fastest of

@@ -14,11 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT, library_files
 from launchwise.base.storage import digest, digest_files
+from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.measuring.bundle import write_bundle
 from launchwise.workloads.builds import Build, spread, translation_unit
+from launchwise.workloads.sources import include_folders, included_files, unit_headers
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import host_file
 
@@ -84,7 +88,9 @@ class Compiler:
 
     def compile(self, group: list[Build]) -> bytes:
         """Cubin of a group of builds; UserError with what nvcc said."""
-        return compile_unit(translation_unit(group, self.spec.headers), self.folder, self.arch)
+        sources = {build.source: None for build in group}
+        headers = unit_headers(self.folder, sources, self.spec.headers)
+        return compile_unit(translation_unit(group, headers), self.folder, self.arch)
 
     def write(self, path: Path, groups: list[list[Build]], cubins: list[bytes]) -> None:
         """Write a bundle of ``groups`` and their ``cubins``."""
@@ -110,13 +116,47 @@ def fingerprint(folder: Path, release: str) -> str:
     return digest([digest_files(deciding_files(folder)), FLAGS, release])
 
 
+PREDECESSORS_FILE = "predecessors.yaml"
+"""Beside ``spec.yaml``: earlier states of the folder whose measured rows still count."""
+
+
+class Predecessor(Strict):
+    """An earlier state of a workload's folder that measured the same."""
+
+    sources: str = Field(pattern=r"^[0-9a-f]{16}$", description="digest of its deciding files")
+    commit: str = Field(description="a commit that had it")
+    why: str = Field(description="what has changed since, and why times mean the same")
+
+
+def earlier_fingerprints(folder: Path, release: str) -> list[str]:
+    """:func:`fingerprint` of the states that ``predecessors.yaml`` lists; none without one.
+
+    Raises
+    ------
+    UserError
+        When the file is no list of predecessors.
+    """
+    path = folder / PREDECESSORS_FILE
+    if not path.is_file():
+        return []
+    listed = read_yaml(path)
+    if not isinstance(listed, list):
+        raise UserError(path, "", "must be a list")
+    states = [validated(Predecessor, each, path) for each in listed]
+    return [digest([each.sources, FLAGS, release]) for each in states]
+
+
 def deciding_files(folder: Path) -> list[Path]:
     """Files that decide what a workload's kernels compute and how they are run.
 
-    CUDA sources, ``spec.yaml``, ``host/workload.py`` and whatever it imports at once of its own
-    package and of the library; without what every sweep stands on.
+    CUDA sources, headers that they include from elsewhere (``kernels/common/``), ``spec.yaml``,
+    ``host/workload.py``, and the files of its package and of the library that it imports at module
+    level, except those that every sweep depends on.
     """
     own = [path for pattern in SOURCES for path in folder.glob(pattern)]
+    known = {path.resolve() for path in own}
+    names = [path.name for path in own if path.suffix != ".yaml"]
+    own += [path for path in included_files(folder, names) if path not in known]
     host = host_file(folder)
     if not host.is_file():
         return own
@@ -138,7 +178,7 @@ def compile_unit(unit: str, folder: Path, arch: str) -> bytes:
     except ImportError as error:
         message = f"PyCUDA cannot be imported ({error}); `make gpu` installs it"
         raise UserError("compile", "", message) from error
-    options = [*FLAGS, "-arch", arch, f"-I{folder.resolve()}"]
+    options = [*FLAGS, "-arch", arch, *(f"-I{place}" for place in include_folders(folder))]
     try:
         return bytes(compile_plain(unit, options, False, "nvcc", None, "cubin"))
     except Exception as error:

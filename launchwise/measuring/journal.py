@@ -16,7 +16,7 @@ import logging
 import os
 import socket
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -54,6 +54,9 @@ class Journal:
         Whether to wait while another process writes this journal: a job that a dead workflow left
         behind on a cluster, say, which will soon have measured what is missing.
 
+    earlier
+        Other fingerprints whose rows count as well: of states that measured the same.
+
     Raises
     ------
     UserError
@@ -62,9 +65,15 @@ class Journal:
     """
 
     def __init__(
-        self, path: Path, fingerprint: str, key_columns: list[str], patient: bool = False
+        self,
+        path: Path,
+        fingerprint: str,
+        key_columns: list[str],
+        patient: bool = False,
+        earlier: Collection[str] = (),
     ) -> None:
         self.path = path
+        self._earlier = {fingerprint, *earlier}
         self._patient = patient
         self.fingerprint = fingerprint
         self.key_columns = key_columns
@@ -108,7 +117,7 @@ class Journal:
         Path(f"{self.path}.holder").write_text(holder, encoding="utf-8")
         header, entries = _read(self.path)
         found = "unreadable" if header is None else str(header["fingerprint"])
-        if found != self.fingerprint:
+        if found not in self._earlier:
             entries = []
             if self.path.exists() and self.path.stat().st_size:
                 os.replace(self.path, _unused(f"{self.path}.{found}"))

@@ -18,13 +18,13 @@ from launchwise.workloads.workload import (
     Device,
     HostRun,
     Launch,
+    LaunchSequence,
     Runnable,
-    Sequence,
     Session,
     Workload,
 )
 
-OnDevice = Launch | Sequence
+OnDevice = Launch | LaunchSequence
 """What the device does by itself, so that its own clock can time it."""
 
 Say = Callable[[dict[str, Any]], None]

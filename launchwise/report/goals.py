@@ -1,4 +1,4 @@
-"""Headline figures against the goals, and what stands in the way of a missed one."""
+"""Headline figures, the goals of a study that has some, and what the data allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from launchwise.learning.metrics import geometric_mean
 from launchwise.report import figures, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text, table
 from launchwise.report.models import first_split, leader
-from launchwise.report.numbers import GOALS, scores_on, winners
+from launchwise.report.numbers import scores_on, winners
 from launchwise.report.study import StudyData
 
 WORDS = (
@@ -23,7 +23,10 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """One goal on one GPU: what the best model got, what any model got, what is possible."""
+    """One figure on one GPU: what the best model got, what any model got, what is possible.
+
+    ``goal`` is what the study wants of it; None where the study has no goals.
+    """
 
     gpu: str
     model: str
@@ -32,24 +35,39 @@ class Verdict:
     ceiling: float
     highest: float
     highest_by: str
+    goal: float | None = None
 
     @property
     def reached(self) -> bool:
-        """Whether the goal is met; the improvement coefficient must be above it."""
-        goal = GOALS[self.key]
-        return self.value > goal if self.key == "coefficient" else self.value >= goal
+        """Whether there is no goal, or it is met; a mean speed-up must exceed it."""
+        if self.goal is None:
+            return True
+        return self.value > self.goal if self.key == "coefficient" else self.value >= self.goal
 
     @property
     def words(self) -> str:
         """Reached, missed, or out of reach of any choice among the measured configurations."""
         if self.reached:
             return "reached"
-        return "missed, out of reach" if self.ceiling < GOALS[self.key] else "missed"
+        out_of_reach = self.goal is not None and self.ceiling < self.goal
+        return "missed, out of reach" if out_of_reach else "missed"
+
+
+def goals_of(study: StudyData) -> dict[str, float]:
+    """Goals by the keys of :data:`WORDS`, shares as 0..1; empty where the study has none."""
+    wanted = study.settings.goals
+    if wanted is None:
+        return {}
+    return {
+        "coefficient": wanted.mean_speed_up,
+        "improved": wanted.improved_percent / 100,
+        "fraction": wanted.best_percent / 100,
+    }
 
 
 def verdicts(study: StudyData, split: str) -> list[Verdict]:
-    """Every goal on every whole card that a model was evaluated on."""
-    found = []
+    """Every headline figure on every whole card that a model was evaluated on."""
+    found, wanted = [], goals_of(study)
     for gpu in study.whole:
         name = leader(study, split, gpu)
         if name is None:
@@ -58,12 +76,18 @@ def verdicts(study: StudyData, split: str) -> list[Verdict]:
         own = got[got["model"] == name].iloc[0]
         oracle = got[got["role"] == "oracle"]
         for key, *_ in WORDS:
-            ceiling = float(oracle[key].iloc[0]) if len(oracle) else float("nan")
             models = got[got["role"] == "model"].sort_values([key, "model"], kind="stable")
             top = models.iloc[-1]
             found.append(
                 Verdict(
-                    gpu, name, key, float(own[key]), ceiling, float(top[key]), str(top["model"])
+                    gpu=gpu,
+                    model=name,
+                    key=key,
+                    value=float(own[key]),
+                    ceiling=float(oracle[key].iloc[0]) if len(oracle) else float("nan"),
+                    highest=float(top[key]),
+                    highest_by=str(top["model"]),
+                    goal=wanted.get(key),
                 )
             )
     return found
@@ -95,32 +119,33 @@ NOTE = (
 
 
 def _table(study: StudyData, split: str, judged: list[Verdict]) -> Table:
+    """One row per figure and GPU; goals and verdicts only where the study has goals."""
     words = {key: (title, relation, shown) for key, title, relation, shown in WORDS}
+    has_goals = bool(goals_of(study))
     rows = []
     for verdict in judged:
         title, relation, shown = words[verdict.key]
-        rows.append(
-            Row(
-                [
-                    Cell(f"{title}, {verdict.gpu}"),
-                    Cell(f"{relation} {shown(GOALS[verdict.key])}"),
-                    Cell(shown(verdict.value), best=verdict.reached),
-                    Cell(study.title(verdict.model)),
-                    Cell(f"{shown(verdict.highest)} ({study.title(verdict.highest_by)})"),
-                    Cell(shown(verdict.ceiling)),
-                    Cell(verdict.words, role="good" if verdict.reached else "poor"),
-                ]
-            )
-        )
-    columns = [
-        Column("figure", number=False),
-        Column("goal"),
+        cells = [Cell(f"{title}, {verdict.gpu}")]
+        if has_goals:
+            cells.append(Cell(f"{relation} {shown(verdict.goal)}"))
+        cells += [
+            Cell(shown(verdict.value), best=has_goals and verdict.reached),
+            Cell(study.title(verdict.model)),
+            Cell(f"{shown(verdict.highest)} ({study.title(verdict.highest_by)})"),
+            Cell(shown(verdict.ceiling)),
+        ]
+        if has_goals:
+            cells.append(Cell(verdict.words, role="good" if verdict.reached else "poor"))
+        rows.append(Row(cells))
+    columns = [Column("figure", number=False)]
+    columns += [Column("goal")] if has_goals else []
+    columns += [
         Column("measured"),
         Column("by model", number=False),
         Column("highest of any model", number=False),
         Column("best possible"),
-        Column("verdict", number=False),
     ]
+    columns += [Column("verdict", number=False)] if has_goals else []
     return Table(f"Headline figures, split “{study.split_title(split)}”", columns, rows)
 
 

@@ -14,9 +14,6 @@ from launchwise.learning.rooflines import limits_ms
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows, is_baseline
 
-GOALS = {"coefficient": 1.17, "improved": 0.95, "fraction": 0.97}
-"""What the main job has to reach: improvement coefficient, share improved, fraction of the best."""
-
 DEFAULT_ERROR = 0.005
 """Relative standard error of a median that was measured once only."""
 

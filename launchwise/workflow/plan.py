@@ -59,6 +59,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         _check_models(experiment)
         _check_recorded(experiment)
         _check_described(experiment)
+        _check_guesses(experiment)
     except UserError as error:
         stop(error)
     return experiment
@@ -113,6 +114,43 @@ def _check_described(experiment: Experiment) -> None:
             # Of the entry that asks for the card: the table may lack what nobody asks for.
             told = error.message if card not in table else f"{card} in {CARDS_FILE} {error.message}"
             raise experiment.error(f"gpus.{name}", told) from error
+
+
+TRAINED = re.compile(r"results/models/(?P<study>[^/]+)/(?P<model>[^/]+)(/.*)?")
+"""Folder of a model that this pipeline trains, or of one of its splits and folds."""
+
+
+def fitted_model(method: Mapping[str, Any]) -> str:
+    """Folder that a sweep's guesses come from, as a rule makes it."""
+    named = str(method["strategy"]["guesses"]["model"]).rstrip("/")
+    trained = TRAINED.fullmatch(named)
+    return f"results/models/{trained['study']}/{trained['model']}" if trained else named
+
+
+def _check_guesses(experiment: Experiment) -> None:
+    """Insist that guesses come from a model that is there, and not from the sweep itself."""
+    for workload, sweep in experiment.sweeps.items():
+        guesses, key = sweep.strategy.guesses, f"sweeps.{workload}.strategy.guesses.model"
+        measured = [gpu for gpu in _live(experiment) if workload in experiment.workloads_of(gpu)]
+        if guesses is None or not measured:
+            continue
+        trained = TRAINED.fullmatch(guesses.model)
+        if trained is None:
+            if not Path(guesses.model).is_dir():
+                raise experiment.error(key, f"no folder {guesses.model!r}")
+            continue
+        study, model = trained["study"], trained["model"]
+        if study not in experiment.studies:
+            raise experiment.error(key, unknown("study", study, experiment.studies))
+        if model not in experiment.studies[study].models:
+            raise experiment.error(key, unknown("model", model, experiment.studies[study].models))
+        if both := [gpu for gpu in measured if gpu in experiment.gpus_of(study)]:
+            message = f"{study} learns from the sweep of {both[0]}, which the guesses are for"
+            raise experiment.error(key, f"{message}: name other GPUs in studies.{study}.gpus")
+
+
+def _live(experiment: Experiment) -> list[str]:
+    return [name for name, gpu in experiment.settings.gpus.items() if gpu.source == "live"]
 
 
 def described_cards(settings: Settings) -> dict[str, str]:
@@ -176,6 +214,12 @@ def folders(experiment: Experiment) -> dict[str, str]:
 def _inside(path: Path) -> Path:
     """A path as seen from the project, where it lies inside."""
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+
+
+def own_rules(experiment: Experiment) -> list[str]:
+    """Files of Snakemake rules that workloads bring along: ``rules.smk`` in their folders."""
+    files = (folder / "rules.smk" for folder in experiment.folders.values())
+    return [str(path) for path in files if path.is_file()]
 
 
 @cache

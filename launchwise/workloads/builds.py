@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from launchwise.base.storage import digest
+
+CHECK_SOURCE = "check.cu"
+"""Kernels of a workload that make its inputs and check its outputs."""
+
+REALS = {"float32": "float", "float64": "double"}
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,25 @@ class Build:
     def symbol(self, kernel: str) -> str:
         """Name of ``KERNEL(kernel)`` in the compiled module."""
         return f"{kernel}_{self.key}"
+
+
+def real_macro(dtype: str) -> dict[str, str | int]:
+    """The macro ``REAL``: the C++ type of ``dtype``, float32 or float64.
+
+    Raises
+    ------
+    ValueError
+        For any other type.
+    """
+    if dtype not in REALS:
+        raise ValueError(f"no REAL for dtype {dtype!r}: only for {' and '.join(REALS)}")
+    return {"REAL": REALS[dtype]}
+
+
+@cache
+def check_build(dtype: str | None) -> Build:
+    """Build of ``check.cu`` for arrays of ``dtype``; without ``REAL`` where that is None."""
+    return Build.of(CHECK_SOURCE, {} if dtype is None else real_macro(dtype))
 
 
 def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:

@@ -11,13 +11,13 @@ an SM holds of the kernel at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from launchwise.base.errors import unknown
-from launchwise.base.expressions import check_names
+from launchwise.base.expressions import Expression, check_names
 from launchwise.base.typed import Strict
 from launchwise.gpus.machine import ARITHMETIC, Machine
 
@@ -45,14 +45,20 @@ Use = Literal[
     "float16_flop",
     "bfloat16_flop",
 ]
-"""What a launch takes of what all threads share, all blocks together.
+"""What all blocks of a launch use together."""
 
-``dram_bytes`` through device memory; ``l2_bytes`` between L1 and L2, in whole sectors of 32 bytes,
-those to device memory among them; ``l1_bytes`` and ``shared_traffic_bytes`` between registers and
-L1 or shared memory, where a warp's access counts with all the 128 bytes that each of its cycles
-could have moved; ``instructions`` of threads, all kinds, idle lanes of a warp included;
-``…_flop`` two a fused multiply-add, the last three on tensor cores.
-"""
+USES: Mapping[Use, str] = {
+    "dram_bytes": "traffic between L2 and device memory, bytes",
+    "l2_bytes": "traffic between L1 and L2, bytes, in whole sectors of 32; includes `dram_bytes`",
+    "l1_bytes": "traffic between registers and L1, bytes; 128 for each cycle of a warp's access",
+    "shared_traffic_bytes": "traffic between registers and shared memory, bytes; as `l1_bytes`",
+    "instructions": "instructions of all threads, idle lanes of a warp included",
+    "float32_flop": "float32 operations; a multiply-add counts 2",
+    "float64_flop": "float64 operations; a multiply-add counts 2",
+    "tf32_flop": "TF32 operations on tensor cores; a multiply-add counts 2",
+    "float16_flop": "float16 operations on tensor cores; a multiply-add counts 2",
+    "bfloat16_flop": "bfloat16 operations on tensor cores; a multiply-add counts 2",
+}
 
 Wait = Literal[
     "dram",
@@ -65,62 +71,129 @@ Wait = Literal[
     "float64_division",
     "barrier",
 ]
-"""What one thread waits for, each time for the one before: loads by the level that answers,
-arithmetic, barriers of its block."""
+"""What one thread waits for."""
+
+WAITS: Mapping[Wait, str] = {
+    "dram": "dependent loads that device memory answers",
+    "l2": "dependent loads that L2 answers",
+    "l1": "dependent loads that L1 answers",
+    "shared": "dependent loads from shared memory",
+    "float32": "dependent float32 operations; each takes as long as a multiply-add",
+    "float64": "dependent float64 operations; each takes as long as a multiply-add",
+    "float32_division": "dependent float32 divisions",
+    "float64_division": "dependent float64 divisions",
+    "barrier": "barriers of the thread's block",
+}
 
 
-class KernelCost(Strict):
-    """One kernel of a run; its expressions hold for one launch."""
+def _one_key_each(descriptions: Mapping[Any, str]) -> Callable[[dict[str, Any]], None]:
+    """Describe every key of a mapping in its JSON schema."""
 
-    variants: list[str] | None = Field(None, min_length=1, description="all where left out")
-    when: str = Field("1", description="whether a run has it at all")
-    launches: str = Field("1", description="how often a run launches it, one after the other")
-    blocks: str | None = Field(None, description="the variant's grid where left out")
-    threads: str | None = Field(None, description="of a block; the variant's where left out")
-    registers: str = Field("32", description="of a thread")
-    shared_bytes: str = Field("0", description="of a block")
-    uses: dict[Use, str]
-    waits: dict[Wait, str] = Field({}, description="of the thread that waits longest")
+    def complete(schema: dict[str, Any]) -> None:
+        values = schema.pop("additionalProperties")
+        schema.pop("propertyNames")
+        schema["properties"] = {
+            name: {**values, "description": description}
+            for name, description in descriptions.items()
+        }
+        schema["additionalProperties"] = False
 
-
-class Transfer(Strict):
-    """Copies between host and device, all of a run in one direction."""
-
-    variants: list[str] | None = Field(None, min_length=1)
-    when: str = "1"
-    to: Literal["device", "host"]
-    bytes: str
-    copies: str = Field("1", description="calls")
-    page_locked: str = Field("1", description="whether the host's memory is page-locked")
+    return complete
 
 
-class HostWork(Strict):
-    """What the host does itself between copies and launches."""
+Uses = Annotated[
+    dict[Use, Expression],
+    Field(
+        title="uses",
+        description="what all blocks of one launch use together; 0 for keys left out",
+        json_schema_extra=_one_key_each(USES),
+    ),
+]
 
-    variants: list[str] | None = Field(None, min_length=1)
-    when: str = "1"
-    synchronisations: str = Field("0", description="times that it waits for the device")
-    solved_rows: str = Field("0", description="rows that LAPACK solves")
+Waits = Annotated[
+    dict[Wait, Expression],
+    Field(
+        title="waits",
+        description="what the longest waiting thread waits for in sequence; 0 for keys left out",
+        json_schema_extra=_one_key_each(WAITS),
+    ),
+]
 
 
-class Overlap(Strict):
-    """Phases that several streams run side by side, each a part of them."""
+class KernelCost(Strict, title="kernel"):
+    """One kernel of a run. Its expressions hold for one launch."""
 
-    streams: str
-    phases: list[str] = Field(min_length=2)
-
-
-class Cost(Strict):
-    """What runs of a workload ask of the hardware, phase by phase."""
-
-    derived: dict[str, str] = Field({}, description="names for the expressions below")
-    host_driven: str = Field(
-        "0", description="whether the host launches each kernel, and its clock times the run"
+    variants: list[str] | None = Field(
+        None, min_length=1, description="variants that have the kernel; all when left out"
     )
-    kernels: dict[str, KernelCost] = Field(min_length=1)
-    transfers: dict[str, Transfer] = Field({})
-    host: dict[str, HostWork] = Field({})
-    overlaps: list[Overlap] = Field([])
+    when: Expression = Field("1", description="condition under which a run has the kernel")
+    launches: Expression = Field("1", description="launches per run, one after the other")
+    blocks: Expression | None = Field(
+        None, description="blocks per grid; the variant's grid when left out"
+    )
+    threads: Expression | None = Field(
+        None, description="threads per block; the variant's block when left out"
+    )
+    registers: Expression = Field("32", description="registers per thread")
+    shared_bytes: Expression = Field("0", description="shared memory per block, bytes")
+    uses: Uses = Field(description="what all blocks of the launch use together")
+    waits: Waits = Field({}, description="what the longest waiting thread waits for")
+
+
+class Transfer(Strict, title="transfer"):
+    """Copies between host and device: all of a run in one direction."""
+
+    variants: list[str] | None = Field(
+        None, min_length=1, description="variants that have the copies; all when left out"
+    )
+    when: Expression = Field("1", description="condition under which a run has the copies")
+    to: Literal["device", "host"] = Field(description="direction of the copies")
+    bytes: Expression = Field(description="all copies together, bytes")
+    copies: Expression = Field("1", description="copy calls")
+    page_locked: Expression = Field(
+        "1", description="condition under which the host memory is page-locked"
+    )
+
+
+class HostWork(Strict, title="host work"):
+    """Work of the host between copies and launches."""
+
+    variants: list[str] | None = Field(
+        None, min_length=1, description="variants that have the work; all when left out"
+    )
+    when: Expression = Field("1", description="condition under which a run has the work")
+    synchronisations: Expression = Field(
+        "0", description="times that the host waits for the device"
+    )
+    solved_rows: Expression = Field(
+        "0", description="rows of linear systems that LAPACK solves on the host"
+    )
+
+
+class Overlap(Strict, title="overlap"):
+    """Phases that several streams run at the same time, each on a part of the data."""
+
+    streams: Expression = Field(description="streams; 1 for no overlap")
+    phases: list[str] = Field(
+        min_length=2, description="names of kernels, transfers or host work that overlap"
+    )
+
+
+class Cost(Strict, title="cost.yaml"):
+    """Demands of each run on the hardware, phase by phase: input of the cost model."""
+
+    derived: dict[str, Expression] = Field(
+        {}, description="names for subexpressions; each may read those before it"
+    )
+    host_driven: Expression = Field(
+        "0", description="condition under which the host launches each kernel and times the run"
+    )
+    kernels: dict[str, KernelCost] = Field(
+        min_length=1, description="kernels by name; every variant has at least one"
+    )
+    transfers: dict[str, Transfer] = Field({}, description="copies by name")
+    host: dict[str, HostWork] = Field({}, description="host work by name")
+    overlaps: list[Overlap] = Field([], description="phases that overlap")
 
     def phases(self) -> dict[str, KernelCost | Transfer | HostWork]:
         """Everything that takes time, by name."""

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.expressions import FUNCTIONS, Formulas, check_names
+from launchwise.base.expressions import FUNCTIONS, Expression, Formulas, check_names
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.cost import COST_FILE, Cost
@@ -41,15 +41,17 @@ MEASURED_COLUMNS = (
 """Columns of a sweep beside problem and configuration: no parameter may have their names."""
 
 
-class ProblemParameter(Strict):
+class ProblemParameter(Strict, title="problem parameter"):
     """One dimension of the problem space."""
 
-    type: Literal["integer", "category"]
-    values: list[Value] | None = Field(None, min_length=1, description="the only values allowed")
-    minimum: int | None = None
-    maximum: int | None = None
-    unit: str = ""
-    description: str
+    type: Literal["integer", "category"] = Field(description="integers, or one of listed texts")
+    values: list[Value] | None = Field(
+        None, min_length=1, description="allowed values; required for a category"
+    )
+    minimum: int | None = Field(None, description="smallest allowed integer; none when left out")
+    maximum: int | None = Field(None, description="largest allowed integer; none when left out")
+    unit: str = Field("", description="unit, for the report")
+    description: str = Field(description="what the parameter is, for the report")
 
     @model_validator(mode="after")
     def _bounds(self) -> ProblemParameter:
@@ -76,63 +78,95 @@ class ProblemParameter(Strict):
         return None
 
 
-class Tunable(Strict):
-    """A parameter that the recommender may choose."""
+class Tunable(Strict, title="tunable"):
+    """A parameter that launchwise may choose."""
 
-    kind: Literal["build", "launch"]
-    values: list[Value] = Field(min_length=1)
-    neutral: Value = Field(description="what a variant without this tunable carries in its rows")
-    unit: str = ""
-    description: str
+    kind: Literal["build", "launch"] = Field(
+        description="build: every value needs a compilation; launch: none does"
+    )
+    values: list[Value] = Field(min_length=1, description="values to choose from")
+    neutral: Value = Field(description="value in the rows of variants without this tunable")
+    unit: str = Field("", description="unit, for the report")
+    description: str = Field(description="what the tunable is, for the report")
 
 
-class Variant(Strict):
-    """One CUDA implementation: a source file, its tunables, its launch."""
+class Variant(Strict, title="variant"):
+    """One CUDA implementation: source file, tunables, launch."""
 
-    source: str
-    title: str
-    tunables: list[str] = Field([])
-    constraints: list[str] = Field([])
-    block: tuple[str, str, str] = Field(description="threads in x, y, z, as expressions")
-    grid: tuple[str, str, str] = Field(description="blocks in x, y, z, as expressions")
+    source: str = Field(description="CUDA source file in the workload's folder")
+    title: str = Field(description="name of the variant in the report")
+    tunables: list[str] = Field([], description="tunables that the variant has")
+    constraints: list[Expression] = Field(
+        [], description="conditions that configurations of the variant satisfy"
+    )
+    block: tuple[Expression, Expression, Expression] = Field(
+        description="threads per block in x, y, z"
+    )
+    grid: tuple[Expression, Expression, Expression] = Field(
+        description="blocks per grid in x, y, z"
+    )
     verified: bool = Field(
         True,
-        description="false where the published code is known to race, so that no right answer can "
-        "be demanded: its times are kept, but it is never recommended",
+        description=(
+            "false for published code with a known race: it is timed, its results are not "
+            "checked, and it is never recommended"
+        ),
     )
 
 
-class Work(Strict):
-    """What a problem costs, from its definition alone (not from any variant)."""
+class Work(Strict, title="work"):
+    """What a problem costs by its definition, independent of any variant."""
 
-    items: str = Field(description="work items of a problem, as an expression")
-    item: str = Field(description="name of one item, in plural, such as points")
-    bytes: str = Field(description="least bytes through device memory, as an expression")
-    flop: str = Field(description="floating-point operations, as an expression")
-    footprint_bytes: str = Field(description="device memory that measuring needs")
-    host_bytes: str = Field("0", description="memory of the host for its own copies of arrays")
-    precision: str = Field("'float32'", description="type that the operations are done in")
+    items: Expression = Field(description="work items of the problem")
+    item: str = Field(description="name of the work items, in plural, such as points")
+    bytes: Expression = Field(description="least traffic to and from device memory, bytes")
+    flop: Expression = Field(description="floating-point operations")
+    footprint_bytes: Expression = Field(description="device memory that measuring needs, bytes")
+    host_bytes: Expression = Field("0", description="host memory that measuring needs, bytes")
+    precision: Expression = Field(
+        "'float32'", description="type of the arithmetic: `'float32'` or `'float64'`"
+    )
 
 
-class Spec(Strict):
-    """A workload as data."""
+class Spec(Strict, title="spec.yaml"):
+    """A workload: problem space, tunables, variants, constraints, baseline and work."""
 
-    workload: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
-    title: str
-    description: str
-    problem: dict[Name, ProblemParameter] = Field(min_length=1)
-    derived: dict[Name, str] = Field({}, description="names for the expressions below")
-    tunables: dict[Name, Tunable]
-    variants: dict[str, Variant] = Field(min_length=1)
-    constraints: list[str] = Field([], description="for every variant")
-    baseline: dict[str, Value]
-    work: Work
-    features: dict[str, str] = Field({}, description="what models may learn from, as expressions")
-    cost: Cost | None = Field(None, description="what runs ask of the hardware (cost.yaml)")
-    headers: list[str] = Field([], description="files that variants stand on, included once")
-    stages: dict[Name, str] = Field({}, description="parts of a run whose times are kept")
+    workload: str = Field(
+        pattern=r"^[a-z][a-z0-9_]*$", description="name of the workload: that of its folder"
+    )
+    title: str = Field(description="title of the workload in the report")
+    description: str = Field(description="what the workload computes, for the report")
+    problem: dict[Name, ProblemParameter] = Field(
+        min_length=1, description="problem parameters by name; the order is that of the columns"
+    )
+    derived: dict[Name, Expression] = Field(
+        {}, description="names for subexpressions; each may read those before it"
+    )
+    tunables: dict[Name, Tunable] = Field(
+        description="tunables by name; the order is that of the columns"
+    )
+    variants: dict[str, Variant] = Field(min_length=1, description="CUDA implementations by name")
+    constraints: list[Expression] = Field(
+        [], description="conditions that configurations of every variant satisfy"
+    )
+    baseline: dict[str, Value] = Field(
+        description="default configuration: variant and tunables; those left out are neutral"
+    )
+    work: Work = Field(description="bytes, FLOP and memory of a problem")
+    features: dict[str, Expression] = Field(
+        {}, description="features that models learn from; usually in `features.yaml`"
+    )
+    cost: Cost | None = Field(
+        None, description="demands of each run on the hardware; usually in `cost.yaml`"
+    )
+    headers: list[str] = Field(
+        [], description="header files, included once before the sources of a compilation"
+    )
+    stages: dict[Name, str] = Field(
+        {}, description="timed phases of a run to their descriptions; each has a column `<name>_ms`"
+    )
     findings: dict[Name, str] = Field(
-        {}, description="numbers beside the largest error that verification tells, a column each"
+        {}, description="check results beside the largest error to descriptions, a column each"
     )
     _folder: Path | None = PrivateAttr(None)
 

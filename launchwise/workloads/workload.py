@@ -6,16 +6,19 @@ the GPU through a :class:`Device` only, so that it can be read, typed and tested
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.builds import Build
+from launchwise.workloads.builds import Build, check_build
 from launchwise.workloads.packages import import_from
 from launchwise.workloads.sampling import build_choices
 from launchwise.workloads.spec import Spec
@@ -39,13 +42,13 @@ class Launch:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """Itself, as a sequence has them."""
+        """Itself, as the one launch of a :class:`LaunchSequence`."""
         return (self,)
 
 
 @dataclass(frozen=True)
-class Sequence:
-    """Several launches, one after the other, timed as one: the one that counts most is ``main``."""
+class LaunchSequence:
+    """Launches that run one after the other, timed together; ``main`` is the main one's index."""
 
     launches: tuple[Launch, ...]
     main: int = 0
@@ -68,7 +71,7 @@ class HostRun(ABC):
         """Do all of it once, and wait for its end."""
 
 
-Runnable = Launch | Sequence | HostRun
+Runnable = Launch | LaunchSequence | HostRun
 """What a configuration does to solve its problem once."""
 
 
@@ -151,29 +154,90 @@ class Device(Protocol):
 
 
 class Allocations:
-    """Buffers of a device that are given back together."""
+    """Buffers of a device that are released together, at the latest when a ``with`` block ends."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._buffers: list[Buffer] = []
+
+    def __enter__(self) -> Allocations:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
 
     def take(self, nbytes: int) -> Buffer:
         """One more buffer; raises what :meth:`Device.allocate` raises."""
         self._buffers.append(self._device.allocate(nbytes))
         return self._buffers[-1]
 
+    def upload(self, array: np.ndarray) -> Buffer:
+        """One more buffer, with a copy of a contiguous ``array``."""
+        buffer = self.take(array.nbytes)
+        self._device.upload(buffer, array)
+        return buffer
+
     def release(self) -> None:
-        """Give all of them back."""
+        """Release all buffers."""
         for buffer in self._buffers:
             self._device.release(buffer)
         self._buffers.clear()
 
 
+class Closeable(Protocol):
+    """Holds device memory, streams or graphs until it is closed."""
+
+    def close(self) -> None:
+        """Release everything; may be called again, and before its constructor has ended."""
+
+
+@contextmanager
+def closed_on_error(owner: Closeable) -> Iterator[None]:
+    """Close ``owner`` when the block fails: for constructors that allocate step by step."""
+    try:
+        yield
+    except BaseException:
+        owner.close()
+        raise
+
+
 class Session(ABC):
-    """One problem on one device, in one layout of its buffers: inputs made, reference known."""
+    """One problem on one device, in one layout of its buffers: inputs made, reference known.
+
+    A subclass allocates from ``memory``; in its constructor, inside :func:`closed_on_error`.
+    """
 
     working_set_bytes: int
     """Bytes that one launch reads or writes: decides whether L2 must be flushed."""
+
+    def __init__(
+        self, workload: Workload, device: Device, problem: Mapping[str, Any], seed: int
+    ) -> None:
+        self.workload = workload
+        self.device = device
+        self.problem = dict(problem)
+        self.seed = seed
+        self.memory = Allocations(device)
+
+    def run_check(
+        self,
+        kernel: str,
+        blocks: int,
+        *arguments: Any,
+        threads: int = 256,
+        shared_bytes: int = 0,
+    ) -> None:
+        """Queue a kernel of ``check.cu`` on ``blocks`` blocks of ``threads`` threads."""
+        build = self.workload.check_build(self.problem)
+        shape = (blocks, 1, 1), (threads, 1, 1)
+        self.device.launch(Launch(build, kernel, *shape, arguments, shared_bytes))
+
+    def host_array(self, shape: tuple[int, ...], dtype: DTypeLike, page_locked: bool) -> np.ndarray:
+        """Uninitialised host memory, page-locked or pageable."""
+        if not page_locked:
+            return np.empty(shape, dtype)
+        nbytes = math.prod(shape) * np.dtype(dtype).itemsize
+        return self.device.page_locked(nbytes).view(dtype).reshape(shape)
 
     @abstractmethod
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
@@ -195,9 +259,9 @@ class Session(ABC):
         """
         return {}
 
-    @abstractmethod
     def close(self) -> None:
-        """Give the buffers back."""
+        """Release the buffers."""
+        self.memory.release()
 
 
 class Workload(ABC):
@@ -206,6 +270,7 @@ class Workload(ABC):
     def __init__(self, folder: Path, spec: Spec) -> None:
         self.folder = folder
         self.spec = spec
+        self._checked: set[Hashable] = set()
 
     @abstractmethod
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
@@ -215,19 +280,42 @@ class Workload(ABC):
         :meth:`launchwise.workloads.spec.Spec.build_choice`).
         """
 
-    @abstractmethod
+    def check_build(self, problem: Mapping[str, Any]) -> Build:
+        """Build of ``check.cu``, with ``REAL`` set where problems have a ``dtype``."""
+        return check_build(str(problem["dtype"]) if "dtype" in problem else None)
+
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """Builds that making inputs and checking outputs needs."""
+        """Builds that a session needs besides those of :meth:`build`; by default ``check.cu``."""
+        return [self.check_build(problem)]
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
         """Configurations of one layout share a session; by default all do."""
         return ()
 
-    @abstractmethod
     def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """Hold the device's reference against NumPy on a small problem: what is wrong, or ''.
+        """Check the device's reference once per :meth:`check_key`: what is wrong, or ''.
 
-        Called before every problem; a workload remembers what it has already checked.
+        Called before every problem.
+        """
+        key = self.check_key(problem)
+        if key in self._checked:
+            return ""
+        complaint = self.check_reference(device, problem, seed)
+        if not complaint:
+            self._checked.add(key)
+        return complaint
+
+    def check_key(self, problem: Mapping[str, Any]) -> Hashable:
+        """Problems of one key have the same reference code; by default the same check builds."""
+        return tuple(self.check_builds(problem))
+
+    @abstractmethod
+    def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """Compare the device's inputs and reference with NumPy's on a small problem like this one.
+
+        Returns
+        -------
+        What is wrong, in one line; '' when nothing is.
         """
 
     @abstractmethod

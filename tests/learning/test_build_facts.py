@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from launchwise.base.errors import UserError
+from launchwise.learning.analytical import PARTS
 from launchwise.learning.build_facts import FACTS, BuildFacts
 from launchwise.learning.features import Domain
+from launchwise.learning.predicting import fitted_predictors, learnable_rows
 from launchwise.learning.recommenders import recommender_class
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
@@ -53,11 +55,32 @@ def test_a_build_is_known_by_its_code_whatever_its_size_launch_or_card(domain: D
 def test_facts_come_back_from_their_file(domain: Domain, tmp_path: Path) -> None:
     sweep = rows(domain, "a", SIZES).assign(registers=40, spill_bytes=0)
     path = tmp_path / "builds.json"
-    for table in (sweep, sweep.drop(columns=list(FACTS))):
-        facts = BuildFacts.of(domain, table)
+    for spilled in (0, np.nan):
+        facts = BuildFacts.of(domain, sweep.assign(spill_bytes=spilled))
         facts.write(path)
         again = BuildFacts.read(domain, path)
         assert again.beside(sweep).tolist() == pytest.approx(facts.beside(sweep), nan_ok=True)
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_rows_without_a_fact_are_refused_and_not_filled(domain: Domain, name: str) -> None:
+    sweep = rows(domain, "a", SIZES).assign(registers=40, spill_bytes=0, time_ms=1.0)
+    with pytest.raises(UserError, match=f"{name}: is missing"):
+        recommender_class("learnt")(domain).fit(sweep.drop(columns=name))
+
+
+def test_the_command_line_and_the_rule_predict_with_the_model_that_is_evaluated(
+    domain: Domain,
+) -> None:
+    sweep = rows(domain, "a", SIZES).assign(
+        status=["ok"] * (len(SIZES) - 1) + ["slow"], time_ms=1.0, registers=40, spill_bytes=8
+    )
+    learnable = learnable_rows(domain, [sweep, sweep.assign(gpu="old")])
+    assert list(learnable) == [*domain.spec.key_columns, "time_ms", *FACTS]
+    assert len(learnable) == 2 * (len(SIZES) - 1)
+    predictor = fitted_predictors(domain, learnable)["learnt"]
+    assert predictor.summary()["features"][-len(PARTS) - 3 :][:2] == list(FACTS)
+    assert predictor._builds.beside(sweep[:1]).tolist() == [[40, 8]]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("text", ["{}", '{"arch": ["sm_90"]}', "[1, 2]", "no JSON"])

@@ -21,6 +21,7 @@ from launchwise.base.expressions import Formulas
 from launchwise.base.storage import read_json
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.baselines import BASELINES
+from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain, configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import kinds, recommender_class, source
@@ -56,7 +57,7 @@ def domain(acoustic_spec: Spec, root: Path) -> Domain:
 @pytest.fixture(scope="module")
 def rows(domain: Domain, root: Path) -> pd.DataFrame:
     """Measured times of the training problems."""
-    columns = [*domain.spec.key_columns, "time_ms"]
+    columns = [*domain.spec.key_columns, "time_ms", *FACTS]
     pieces = []
     for gpu in GPUS:
         sweep = pd.read_parquet(root / "data" / "recorded" / gpu / "acoustic.parquet")
@@ -356,7 +357,9 @@ def test_recommends_every_feasible_configuration_once_and_no_other(
             mine = table[table["n"] == problem["n"]]
             assert mine["rank"].tolist() == list(range(1, len(mine) + 1))
             found = {tuple(one) for one in mine[spec.tunable_columns].to_numpy().tolist()}
-            every = space.configurations(spec, problem, facts, [fitted.domain.candidates])
+            every = space.configurations(
+                spec, problem, facts, [space.Part(fitted.domain.candidates)]
+            )
             assert len(every) > 1
             assert found == {tuple(one.values()) for one in every}
             assert len(mine) == len(every)

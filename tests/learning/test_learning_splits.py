@@ -74,7 +74,8 @@ def keys(cases: list[dict[str, Any]]) -> list[Key]:
 
 
 def by_sizes(train: set[int], test: set[int]) -> ProblemSplit:
-    return ProblemSplit(title="x", train={"n": sorted(train)}, test={"n": sorted(test)})
+    parts = {"train": {"n": sorted(train)}, "test": {"n": sorted(test)}}
+    return ProblemSplit(kind="problems", title="x", **parts)
 
 
 TRANSFER = TransferSplit(kind="leave_one_gpu_out", title="x")

@@ -20,8 +20,8 @@ from launchwise.gpus.datasheets import (
 )
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
+from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.splits import Case
-from launchwise.learning.unmeasured import fitted_predictors, predict_unmeasured
 from launchwise.report.blocks import Table
 from launchwise.report.predictions import unmeasured
 from launchwise.tables.schemas import unmeasured_schema
@@ -43,10 +43,9 @@ def domain(acoustic_spec: Spec) -> Domain:
 
 @pytest.fixture(scope="module")
 def table(domain: Domain) -> pd.DataFrame:
-    rows = sweep(domain.spec, "big")
-    rows = rows.loc[rows["status"] == "ok", [*domain.spec.key_columns, "time_ms"]]
-    predictors = fitted_predictors(domain, rows.reset_index(drop=True))
-    return predict_unmeasured(domain, ["a100", "t4"], PROBLEMS, predictors, top=3)
+    rows = learnable_rows(domain, [sweep(domain.spec, "big").assign(registers=32, spill_bytes=0)])
+    predictors = fitted_predictors(domain, rows)
+    return predict_times(domain, ["a100", "t4"], PROBLEMS, predictors, top=3)
 
 
 def test_every_predictor_names_its_best_for_every_problem_and_gpu(

@@ -10,6 +10,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.gpus.profile import read_profile
+from launchwise.learning.build_facts import FACTS
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import BOUND, prediction_errors
@@ -42,7 +43,7 @@ def recorded(domain: Domain, root: Path) -> pd.DataFrame:
     for gpu in GPUS:
         rows = pd.read_parquet(root / "data" / "recorded" / gpu / "acoustic.parquet")
         rows = rows[(rows["status"] == "ok") & among(rows, cases(TRAINED + ASKED), domain.spec)]
-        pieces.append(rows[[*domain.spec.key_columns, "time_ms"]])
+        pieces.append(rows[[*domain.spec.key_columns, "time_ms", *FACTS]])
     return pd.concat(pieces, ignore_index=True)
 
 

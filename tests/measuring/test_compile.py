@@ -11,10 +11,12 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
+from launchwise.base.storage import digest_files
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import (
     compile_bundle,
     deciding_files,
+    earlier_fingerprints,
     fingerprint,
     nvcc_release,
     parse_resources,
@@ -112,6 +114,45 @@ def test_the_fingerprint_follows_every_source_and_the_compiler(
     assert fingerprint(folder, "13.0") in seen
 
 
+def test_a_predecessor_has_the_fingerprint_that_its_folder_had(
+    tmp_path: Path, acoustic_folder: Path
+) -> None:
+    folder = tmp_path / "acoustic"
+    shutil.copytree(acoustic_folder, folder)
+    before, sources = fingerprint(folder, "13.0"), digest_files(deciding_files(folder))
+    state = f"- {{sources: {sources}, commit: abc, why: a comment}}\n"
+    (folder / "predecessors.yaml").write_text(state)
+    with open(folder / "linear.cu", "a") as file:
+        file.write("// a comment\n")
+    assert fingerprint(folder, "13.0") != before
+    assert earlier_fingerprints(folder, "13.0") == [before]
+    assert earlier_fingerprints(folder, "12.4") != [before]
+    for text, said in [
+        ("sources: x\n", "must be a list"),
+        ("- {sources: xyz, commit: abc, why: no}\n", "sources: must match pattern"),
+        ("- {sources: 0123456789abcdef, commit: abc}\n", "why: is missing"),
+    ]:
+        (folder / "predecessors.yaml").write_text(text)
+        with pytest.raises(UserError, match=said):
+            earlier_fingerprints(folder, "13.0")
+
+
+def test_every_workload_goes_on_with_journals_of_its_predecessors() -> None:
+    for path in ROOT.glob("kernels/*/spec.yaml"):
+        assert len(earlier_fingerprints(path.parent, "13.0")) >= 1
+
+
+def test_a_header_in_a_folder_inside_decides_as_well(tmp_path: Path, acoustic_folder: Path) -> None:
+    folder = tmp_path / "acoustic"
+    shutil.copytree(acoustic_folder, folder)
+    with open(folder / "linear.cu", "a") as file:
+        file.write('#include "deep/more.cuh"\n')
+    (folder / "deep").mkdir()
+    before = fingerprint(folder, "13.0")
+    (folder / "deep" / "more.cuh").write_text("")
+    assert fingerprint(folder, "13.0") != before
+
+
 def test_host_code_that_the_workload_imports_decides_as_well() -> None:
     def python_of(workload: str) -> set[str]:
         found = deciding_files(ROOT / "kernels" / workload)
@@ -120,8 +161,11 @@ def test_host_code_that_the_workload_imports_decides_as_well() -> None:
     host = "kernels/tridiagonal/host"
     # How streams are driven is half of what is measured; calling the solver from Python is not.
     wanted = ("plan", "launches", "host_solution", "accuracy", "workload")
-    assert python_of("tridiagonal") == {f"{host}/{name}.py" for name in (*wanted, "__init__")}
-    assert python_of("acoustic") == {"kernels/acoustic/host/workload.py"}
+    inputs = "launchwise/workloads/inputs.py"
+    own = {f"{host}/{name}.py" for name in (*wanted, "__init__")}
+    assert python_of("tridiagonal") == {*own, inputs}
+    assert python_of("acoustic") == {"kernels/acoustic/host/workload.py", inputs}
+    assert python_of("granger") == {"kernels/granger/host/workload.py"}
 
 
 @pytest.fixture(scope="module")

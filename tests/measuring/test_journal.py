@@ -34,6 +34,17 @@ def fill(path: Path, rows: list[dict[str, Any]], fingerprint: str = "f") -> None
             journal.append(each)
 
 
+def test_rows_of_an_earlier_state_that_measured_the_same_count(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    fill(path, [row(1), row(2)], "old")
+    with Journal(path, "new", KEYS, earlier=["older", "old"]) as journal:
+        assert journal.rows == [row(1), row(2)]
+    assert read_journal(path) == ({"fingerprint": "new"}, [row(1), row(2)])
+    # The other way round it is put aside: nobody said that the new state is the old one.
+    with Journal(path, "old", KEYS) as journal:
+        assert journal.rows == []
+
+
 def test_a_journal_goes_on_where_it_ended(tmp_path: Path) -> None:
     path = tmp_path / "new" / "1.jsonl"
     fill(path, [row(1), row(2)])

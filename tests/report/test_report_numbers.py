@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pandas as pd
 import pytest
 
 from launchwise.report import outliers
-from launchwise.report.goals import problems_tested, verdicts
+from launchwise.report.blocks import Table
+from launchwise.report.goals import goals, problems_tested, verdicts
 from launchwise.report.models import dropped_features, score_table
 from launchwise.report.numbers import (
     DEFAULT_ERROR,
@@ -20,7 +22,8 @@ from launchwise.report.numbers import (
     transfer,
     winners,
 )
-from tests.support.report_study import NARROW, WIDE, study
+from launchwise.report.study import StudyData
+from tests.support.report_study import NARROW, WIDE, settings, study
 
 
 def row(table: pd.DataFrame, **wanted: object) -> pd.Series:
@@ -149,8 +152,16 @@ def test_transfer_counts_what_the_target_cannot_do() -> None:
     assert out["loss"] == pytest.approx(0.0)
 
 
+GOALS = {"mean_speed_up": 1.17, "improved_percent": 95, "best_percent": 97}
+
+
+def with_goals(tiny: StudyData) -> StudyData:
+    """The study with figures to reach."""
+    return dataclasses.replace(tiny, settings=settings(goals=GOALS))
+
+
 def test_goals_are_judged_on_whole_cards_only() -> None:
-    judged = {verdict.key: verdict for verdict in verdicts(study(), "sizes")}
+    judged = {verdict.key: verdict for verdict in verdicts(with_goals(study()), "sizes")}
     assert {verdict.gpu for verdict in judged.values()} == {"big"}
     assert judged["coefficient"].value == pytest.approx(1.8)
     assert judged["coefficient"].words == "reached"
@@ -164,8 +175,17 @@ def test_a_goal_above_the_oracle_is_out_of_reach() -> None:
     tiny = study(("big",))
     for figures in tiny.facts["splits"]["sizes"]["big"]["models"].values():
         figures["improvement_coefficient"] = 1.1
-    judged = {verdict.key: verdict for verdict in verdicts(tiny, "sizes")}
+    judged = {verdict.key: verdict for verdict in verdicts(with_goals(tiny), "sizes")}
     assert judged["coefficient"].words == "missed, out of reach"
+
+
+def test_a_study_without_goals_is_not_judged_by_those_of_another() -> None:
+    assert {verdict.goal for verdict in verdicts(study(), "sizes")} == {None}
+    (table,) = [block for block in goals(study()).blocks if isinstance(block, Table)][:1]
+    titles = [column.title for column in table.columns]
+    assert titles == ["figure", "measured", "by model", "highest of any model", "best possible"]
+    (judged,) = [b for b in goals(with_goals(study())).blocks if isinstance(b, Table)][:1]
+    assert {"goal", "verdict"} <= {column.title for column in judged.columns}
 
 
 def test_tested_problems_say_what_is_possible_beyond_noise() -> None:

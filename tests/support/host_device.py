@@ -24,6 +24,7 @@ from launchwise.measuring.measure import OnDevice, OutOfMemory
 from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.timing import Repeated
 from launchwise.workloads.builds import Build, translation_unit
+from launchwise.workloads.sources import include_folders, included_files, unit_headers
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, load_workload
@@ -217,17 +218,9 @@ class HostDevice:
             self._kernels[symbol] = entry
         return self._kernels[symbol]
 
-    def _texts(self, name: str) -> Iterator[str]:
-        """A file of the workload and those that it includes."""
-        path = self.folder / name
-        if path.is_file():  # Others are the toolkit's own.
-            text = path.read_text()
-            yield text
-            for included in re.findall(r'^#include "(.+)"', text, re.M):
-                yield from self._texts(included)
-
     def _compile(self, build: Build, library: Path) -> None:
-        texts = [text for name in (build.source, *self.headers) for text in self._texts(name)]
+        names = (build.source, *self.headers)
+        texts = [path.read_text() for path in included_files(self.folder, names)]
         kernels = {name for text in texts for name in re.findall(r"\bKERNEL\((\w+)\)\(", text)}
         entries = "".join(
             f'extern "C" void run_{build.symbol(name)}(void **arguments, const unsigned *shape) '
@@ -238,7 +231,8 @@ class HostDevice:
         barriers = any("__syncthreads" in text for text in texts)
         first = "#define BARRIERS\n" if barriers else ""
         source = f'{first}#include "{HEADER}"\n'
-        source += translation_unit([build], self.headers) + entries
+        headers = unit_headers(self.folder, [build.source], self.headers)
+        source += translation_unit([build], headers) + entries
         # Another process may be making the same one.
         scratch = library.with_suffix(f".{os.getpid()}")
         subprocess.run(
@@ -251,7 +245,7 @@ class HostDevice:
                 "-fPIC",
                 "-x",
                 "c++",
-                f"-I{self.folder.resolve()}",
+                *(f"-I{place}" for place in include_folders(self.folder)),
                 "-o",
                 str(scratch),
                 "-",

@@ -6,18 +6,25 @@ scale = (dt / h)^2 and lap the sum of the three second differences times h^2.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Hashable, Mapping
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from launchwise.workloads.builds import Build
+from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.inputs import uniform
 from launchwise.workloads.space import launch as launch_shape
-from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import Buffer, Device, Finding, Launch, Session, Workload
+from launchwise.workloads.workload import (
+    Allocations,
+    Device,
+    Finding,
+    Launch,
+    Session,
+    Workload,
+    closed_on_error,
+)
 
 SPACING_M = 10.0
 VELOCITY_MS = (1500.0, 4500.0)
@@ -85,22 +92,15 @@ def time_step(
     return 2.0 * u[inner] - u_old[inner] + speed**2 * scale * laplacian(u.astype(float), order)
 
 
-def uniform(n: int, seed: int, low: float, high: float) -> np.ndarray:
-    """The device's inputs in NumPy: float64, shape (n, n, n), the same bits as check.cu's fill."""
-    with np.errstate(over="ignore"):
-        index = np.arange(1, n**3 + 1, dtype=np.uint64)
-        bits = np.uint64(seed) + index * np.uint64(0x9E3779B97F4A7C15)
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        bits ^= bits >> np.uint64(31)
-    fraction = (bits >> np.uint64(11)).astype(float) * 2.0**-53
-    return (low + (high - low) * fraction).reshape(n, n, n)
+def grid(n: int, seed: int, low: float, high: float) -> np.ndarray:
+    """A uniform field as the device makes it: float64, shape (n, n, n), in [low, high)."""
+    return uniform(n**3, seed, low, high).reshape(n, n, n)
 
 
 def inputs(n: int, dtype: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """u, u_old and velocity of a problem, shape (n, n, n) each, in ``dtype``."""
-    u, u_old = (uniform(n, seed + which, -1.0, 1.0).astype(dtype) for which in (0, 1))
-    return u, u_old, uniform(n, seed + 2, *VELOCITY_MS).astype(dtype)
+    u, u_old = (grid(n, seed + which, -1.0, 1.0).astype(dtype) for which in (0, 1))
+    return u, u_old, grid(n, seed + 2, *VELOCITY_MS).astype(dtype)
 
 
 def tolerance(order: int, dtype: str) -> float:
@@ -113,30 +113,21 @@ def tolerance(order: int, dtype: str) -> float:
 class Acoustic(Workload):
     """Acoustic wave propagation on an n^3 grid."""
 
-    def __init__(self, folder: Path, spec: Spec) -> None:
-        super().__init__(folder, spec)
-        self._checked: set[tuple[int, str]] = set()
-
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """See :meth:`launchwise.workloads.workload.Workload.build`."""
-        real = "float" if problem["dtype"] == "float32" else "double"
-        order, n = int(problem["order"]), int(problem["n"])
-        suffix = "f" if real == "float" else ""
+        dtype, order, n = str(problem["dtype"]), int(problem["order"]), int(problem["n"])
+        suffix = "f" if dtype == "float32" else ""
         # c_0 serves the centre once, for all three axes.
         values = weights(order) * ([3.0] + [1.0] * (order // 2))
         elements = self.pitch(problem, configuration) * n * n
         defines = {
-            "REAL": real,
+            **real_macro(dtype),
             "INDEX": "int" if elements < 2**31 else "long long",
             "RADIUS": order // 2,
             "ROW_PADDING": configuration["row_padding"],
             "WEIGHTS": "{" + ", ".join(f"{value!r}{suffix}" for value in values.tolist()) + "}",
         }
         return Build.of(self.spec.variants[configuration["variant"]].source, defines)
-
-    def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """See :meth:`launchwise.workloads.workload.Workload.check_builds`."""
-        return [check_build(str(problem["dtype"]))]
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
         """Padded and unpadded rows need buffers of their own."""
@@ -146,23 +137,20 @@ class Acoustic(Workload):
         """Elements from one row to the next."""
         return int(self.spec.value("pitch", problem, configuration))
 
-    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """The device's reference against NumPy, odd-sized grid, both pitches."""
-        kind = (int(problem["order"]), str(problem["dtype"]))
-        if kind in self._checked:
-            return ""
+    def check_key(self, problem: Mapping[str, Any]) -> Hashable:
+        """The reference depends on the order of the stencil too."""
+        return int(problem["order"]), str(problem["dtype"])
+
+    def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """Compare the device's reference with NumPy's on an odd-sized grid at both pitches."""
         small = {**problem, "n": int(problem["order"]) + 21}
         for padding in (0, 1):
-            session = AcousticSession(self, device, small, padding, seed, numpy_reference=False)
-            try:
-                found = session.reference_interior()
-                expected = session.numpy_reference()
-            finally:
-                session.close()
-            error = float(np.max(np.abs(found - expected)))
+            opened = AcousticSession(self, device, small, padding, seed, numpy_reference=False)
+            with closing(opened) as session:
+                difference = session.reference_interior() - session.numpy_reference()
+            error = float(np.abs(difference).max())
             if not error <= tolerance(int(problem["order"]), "float64"):
                 return f"the device's float64 reference is off by {error:.3g} at n = {small['n']}"
-        self._checked.add(kind)
         return ""
 
     def open(
@@ -174,14 +162,10 @@ class Acoustic(Workload):
         return AcousticSession(self, device, problem, padding, seed, numpy_reference=small)
 
 
-@functools.cache
-def check_build(dtype: str) -> Build:
-    """Build of fill, reference and compare for arrays of ``dtype``."""
-    return Build.of("check.cu", {"REAL": "float" if dtype == "float32" else "double"})
-
-
 class AcousticSession(Session):
     """Buffers of one problem at one pitch."""
+
+    workload: Acoustic
 
     def __init__(
         self,
@@ -192,42 +176,29 @@ class AcousticSession(Session):
         seed: int,
         numpy_reference: bool,
     ) -> None:
-        self.workload = workload
-        self.device = device
-        self.problem = dict(problem)
-        self.seed = seed
+        super().__init__(workload, device, problem, seed)
         self.n, self.order = int(problem["n"]), int(problem["order"])
         self.dtype = np.dtype(str(problem["dtype"]))
         self.pitch = workload.pitch(problem, {"row_padding": padding})
         self.tolerance = tolerance(self.order, self.dtype.name)
         cells = self.pitch * self.n * self.n
         self.working_set_bytes = 4 * cells * self.dtype.itemsize
-        self._buffers: list[Buffer] = []
         self._builds: dict[Hashable, Build] = {}
-        try:
+        with closed_on_error(self):
             self.u_new, self.u, self.u_old, self.velocity = (
-                self._allocate(cells * self.dtype.itemsize) for _ in range(4)
+                self.memory.take(cells * self.dtype.itemsize) for _ in range(4)
             )
-            self.expected = self._allocate(self.n**3 * 8)
-            self.findings = self._allocate(24)
+            self.expected = self.memory.take(self.n**3 * 8)
+            self.findings = self.memory.take(24)
             self._make_inputs()
             if numpy_reference:
                 padded = np.pad(self.numpy_reference(), self.order // 2)
                 device.upload(self.expected, padded)
             else:
                 self._device_reference()
-        except BaseException:
-            self.close()
-            raise
-
-    def _allocate(self, nbytes: int) -> Buffer:
-        self._buffers.append(self.device.allocate(nbytes))
-        return self._buffers[-1]
 
     def _run(self, kernel: str, *arguments: Any) -> None:
-        blocks = min(self.n * self.n, 32 * self.device.sms)
-        build = check_build(self.dtype.name)
-        self.device.launch(Launch(build, kernel, (blocks, 1, 1), (256, 1, 1), arguments))
+        self.run_check(kernel, min(self.n * self.n, 32 * self.device.sms), *arguments)
 
     def _make_inputs(self) -> None:
         ranges = ((-1.0, 1.0), (-1.0, 1.0), VELOCITY_MS)
@@ -239,25 +210,20 @@ class AcousticSession(Session):
             self._run("fill", buffer, *shape, seed, np.float64(low), np.float64(high))
 
     def _device_reference(self) -> None:
-        table = weights(self.order)
-        buffer = self.device.allocate(table.nbytes)
-        try:
-            self.device.upload(buffer, table)
+        with Allocations(self.device) as scratch:
             self._run(
                 "reference",
                 self.expected,
                 self.u,
                 self.u_old,
                 self.velocity,
-                buffer,
+                scratch.upload(weights(self.order)),
                 np.int64(self.n),
                 np.int64(self.pitch),
                 np.int32(self.order // 2),
                 np.float64(SCALE),
             )
             self.device.download(self.findings, np.empty(3, np.uint64))
-        finally:
-            self.device.release(buffer)
 
     def numpy_reference(self) -> np.ndarray:
         """Expected interior by NumPy: float64, shape (n - order,) * 3."""
@@ -318,9 +284,3 @@ class AcousticSession(Session):
         elif outside:
             wrong = f"{outside} cells outside the interior were written"
         return Finding(max_error, self.tolerance, wrong)
-
-    def close(self) -> None:
-        """Give the buffers back."""
-        for buffer in self._buffers:
-            self.device.release(buffer)
-        self._buffers.clear()

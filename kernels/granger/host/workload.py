@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from functools import cache
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from launchwise.workloads.builds import Build
+from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.space import launch as launch_shape
-from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import (
     Allocations,
     Buffer,
@@ -20,6 +18,7 @@ from launchwise.workloads.workload import (
     Launch,
     Session,
     Workload,
+    closed_on_error,
 )
 
 SIDE_BY_SIDE = ("interleaved", "fused_r")
@@ -30,18 +29,6 @@ ROUNDING = 256
 rows; how far from singular fits are, the spec's constraint sees to."""
 
 REFERENCE_THREADS = 64
-ELEMENTWISE = 256
-
-
-def real(dtype: str) -> dict[str, str | int]:
-    """Macros of a type."""
-    return {"REAL": "float" if dtype == "float32" else "double"}
-
-
-@cache
-def check_build(dtype: str) -> Build:
-    """Build of inputs and reference."""
-    return Build.of("check.cu", real(dtype))
 
 
 def least_squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -69,39 +56,24 @@ def least_squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 class Granger(Workload):
     """Many small least-squares fits at once."""
 
-    def __init__(self, folder: Path, spec: Spec) -> None:
-        super().__init__(folder, spec)
-        self._checked: set[str] = set()
-
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """See :meth:`launchwise.workloads.workload.Workload.build`."""
         source = self.spec.variants[configuration["variant"]].source
-        return Build.of(source, real(str(problem["dtype"])))
-
-    def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """See :meth:`launchwise.workloads.workload.Workload.check_builds`."""
-        return [check_build(str(problem["dtype"]))]
+        return Build.of(source, real_macro(str(problem["dtype"])))
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
         """Whether all regressions lie side by side."""
         return configuration["variant"] in SIDE_BY_SIDE
 
-    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """The device's reference against NumPy's, for both ways to lie."""
-        dtype = str(problem["dtype"])
-        if dtype in self._checked:
-            return ""
-        small = {"county": 3, "countx": 2, "rows": 23, "cols": 5, "dtype": dtype}
+    def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """Compare the device's reference with numpy.linalg.lstsq in both layouts."""
+        small = {"county": 3, "countx": 2, "rows": 23, "cols": 5, "dtype": problem["dtype"]}
         for side_by_side in (False, True):
-            session = GrangerSession(self, device, small, side_by_side, seed)
-            try:
+            with closing(GrangerSession(self, device, small, side_by_side, seed)) as session:
                 expected = least_squares(*session.inputs())
                 error = float(np.abs(session.expected - expected).max())
-            finally:
-                session.close()
             if not error <= 1e-12:
                 return f"the device's reference differs from numpy.linalg.lstsq by {error:.3g}"
-        self._checked.add(dtype)
         return ""
 
     def open(
@@ -114,6 +86,8 @@ class Granger(Workload):
 class GrangerSession(Session):
     """One problem's regressions, side by side or each for itself."""
 
+    workload: Granger
+
     def __init__(
         self,
         workload: Granger,
@@ -122,41 +96,30 @@ class GrangerSession(Session):
         side_by_side: bool,
         seed: int,
     ) -> None:
-        self.workload = workload
-        self.device = device
-        self.problem = dict(problem)
+        super().__init__(workload, device, problem, seed)
         self._side_by_side = side_by_side
-        self._seed = seed
         self._dtype = np.dtype(str(problem["dtype"]))
         sizes = (int(problem[name]) for name in ("county", "countx", "rows", "cols"))
         self.county, self.countx, self.rows, self.cols = sizes
-        self._memory = Allocations(device)
-        try:
+        with closed_on_error(self):
             self._x, self._q = (self._take(self.rows * self.cols) for _ in range(2))
             self._y = self._take(self.rows * self.countx)
             self._r, self._b = self._take(self.cols**2), self._take(self.cols)
             self._fill(self._x, self.rows * self.cols, 0, self.rows)
             self._fill(self._y, self.rows * self.countx, 1, 0)
             self.expected = self._reference()
-        except BaseException:
-            self._memory.release()
-            raise
         self.working_set_bytes = sum(
             each.nbytes for each in (self._x, self._y, self._q, self._r, self._b)
         )
 
     def _take(self, each: int) -> Buffer:
-        return self._memory.take(self.county * each * self._dtype.itemsize)
+        return self.memory.take(self.county * each * self._dtype.itemsize)
 
     def _fill(self, values: Buffer, each: int, which: int, blank: int) -> None:
-        shape = (32 * self.device.sms, 1, 1), (ELEMENTWISE, 1, 1)
         sizes = np.int64(self.county), np.int64(each), np.int64(blank)
-        seed = np.uint64(2 * self._seed + which)
-        given = values, *sizes, np.int32(self._side_by_side), seed
-        self.device.launch(Launch(self._check(), "fill", *shape, given))
-
-    def _check(self) -> Build:
-        return check_build(str(self._dtype))
+        seed = np.uint64(2 * self.seed + which)
+        arguments = values, *sizes, np.int32(self._side_by_side), seed
+        self.run_check("fill", 32 * self.device.sms, *arguments)
 
     def _sizes(self) -> tuple[np.int32, ...]:
         return tuple(np.int32(each) for each in (self.county, self.countx, self.rows, self.cols))
@@ -164,16 +127,13 @@ class GrangerSession(Session):
     def _reference(self) -> np.ndarray:
         """float64 coefficients, (county, cols)."""
         found = np.empty((self.county, self.cols))
-        scratch = Allocations(self.device)
-        try:
+        with Allocations(self.device) as scratch:
             out = scratch.take(found.nbytes)
-            shape = (self.county, 1, 1), (REFERENCE_THREADS, 1, 1)
-            given = *self._sizes(), self._x, self._y, np.int32(self._side_by_side), out
+            arguments = *self._sizes(), self._x, self._y, np.int32(self._side_by_side), out
             words = self.cols * (self.cols + 1)
-            self.device.launch(Launch(self._check(), "reference", *shape, given, 8 * words))
+            shape = {"threads": REFERENCE_THREADS, "shared_bytes": 8 * words}
+            self.run_check("reference", self.county, *arguments, **shape)
             self.device.download(out, found)
-        finally:
-            scratch.release()
         return found
 
     def inputs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -213,7 +173,3 @@ class GrangerSession(Session):
             "" if error <= allowed else f"coefficients off by {error:.3g} (allowed {allowed:.3g})"
         )
         return Finding(error, allowed, wrong)
-
-    def close(self) -> None:
-        """Give the buffers back."""
-        self._memory.release()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.workloads.builds import Build
-from launchwise.workloads.workload import Allocations, Buffer, Device, Launch
+from launchwise.workloads.workload import Allocations, Buffer, Device, Launch, closed_on_error
 
 from .network import (
     CLASSES,
@@ -167,9 +167,7 @@ class Weights:
     def __init__(self, device: Device, network: Network, memory: Allocations) -> None:
         self.each: dict[str, Buffer] = {}
         for name in ("embeddings", *SHAPES):
-            array = getattr(network, name)
-            self.each[name] = memory.take(array.nbytes)
-            device.upload(self.each[name], array)
+            self.each[name] = memory.upload(getattr(network, name))
 
     def __getitem__(self, name: str) -> Buffer:
         return self.each[name]
@@ -225,7 +223,7 @@ class Pipeline:
         self._sms = device.sms
         self._memory = Allocations(device)
         rows = cases * tokens
-        try:
+        with closed_on_error(self):
             if choice.variant not in BY_WARPS:
                 self._h1 = self._memory.take(rows * FIRST * WORD)
             if choice.variant in POOLING:
@@ -240,9 +238,6 @@ class Pipeline:
                 self._arrivals = self._memory.take(cases * WORD)
                 device.fill_bytes(self._arrivals, 0)
                 device.launch(self._arrange())
-        except BaseException:
-            self.close()
-            raise
 
     def close(self) -> None:
         """Give the memory back."""

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from launchwise.workloads.workload import Allocations, Captured, Device, HostRun, Launch
+from launchwise.workloads.workload import (
+    Allocations,
+    Captured,
+    Device,
+    HostRun,
+    Launch,
+    closed_on_error,
+)
 
 from .launches import LOGITS_BYTES, Batch, Choice, Pipeline, Weights
 
@@ -57,14 +64,11 @@ class StreamedRun(HostRun):
         self._memory = Allocations(device)
         self._pipelines: list[Pipeline] = []
         self._graph: Captured | None = None
-        try:
+        with closed_on_error(self):
             self._lanes = [self._lane(weights, choice, given, tokens) for _ in range(lanes)]
             if choice.graph:
                 streams = [lane.stream for lane in self._lanes]
                 self._graph = device.captured(self._queue, streams)
-        except BaseException:
-            self.close()
-            raise
         self.launches = tuple(self._lanes[0].launches(self._chunk))
 
     def _lane(self, weights: Weights, choice: Choice, given: str, tokens: int) -> Lane:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping
+from contextlib import closing
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from launchwise.workloads.builds import Build
-from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import (
     Allocations,
     Device,
     Finding,
     HostRun,
-    Launch,
+    LaunchSequence,
     Runnable,
-    Sequence,
     Session,
     Workload,
+    closed_on_error,
 )
 
 from .launches import (
@@ -36,7 +35,6 @@ from .network import CLASSES, EMBEDDING, SHAPES, Trained, logits, read_trained
 from .reviews import drawn
 from .streaming import HostBatch, StreamedRun
 
-CHECK = Build.of("check.cu", {})
 TOLERANCE = 1e-5
 """Largest error of a logit by the largest logit: what sums of 300 products in float32 allow."""
 LOOSER = {"tensor_tf32": 5e-3, "tensor_bf16": 4e-2}
@@ -48,10 +46,6 @@ REFERENCE_THREADS, REFERENCE_WORDS = 64, 300 + 150 + 32 + 64
 class Sentiment(Workload):
     """A batch of reviews, on the device or in host memory, as words or as embeddings."""
 
-    def __init__(self, folder: Path, spec: Spec) -> None:
-        super().__init__(folder, spec)
-        self._checked = False
-
     @cached_property
     def trained(self) -> Trained:
         """The network, from ``network.npz``."""
@@ -62,17 +56,10 @@ class Sentiment(Workload):
         # Launch tunables are no part of it, and not always there.
         return build(Choice.of({**vars(Choice("")), **configuration}), str(problem["given"]))
 
-    def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """See :meth:`launchwise.workloads.workload.Workload.check_builds`."""
-        return [CHECK]
-
-    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """The device's embeddings and its reference against NumPy's, on a few short reviews."""
-        if self._checked:
-            return ""
+    def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """Compare the device's embeddings and reference with NumPy's on a few short reviews."""
         small = {"batch": 5, "tokens": 7, "given": "embeddings", "memory": "device"}
-        session = SentimentSession(self, device, small, seed)
-        try:
+        with closing(SentimentSession(self, device, small, seed)) as session:
             network = self.trained.network
             x = np.empty((5, 7, EMBEDDING), np.float32)
             device.download(session.batch.given, x)
@@ -82,9 +69,6 @@ class Sentiment(Workload):
             if not np.allclose(session.expected, expected, rtol=0, atol=1e-12):
                 error = np.abs(session.expected - expected).max()
                 return f"the device's reference differs from NumPy's by {error:.3g}"
-        finally:
-            session.close()
-        self._checked = True
         return ""
 
     def open(
@@ -108,57 +92,44 @@ class SentimentSession(Session):
     def __init__(
         self, workload: Sentiment, device: Device, problem: Mapping[str, Any], seed: int
     ) -> None:
-        self.device = device
+        super().__init__(workload, device, problem, seed)
         cases, tokens = int(problem["batch"]), int(problem["tokens"])
         self._given = str(problem["given"])
         self.words = drawn(workload.trained.counts, cases, tokens, seed)
         self.lengths = lengths_of(cases, tokens, seed)
-        self._memory = Allocations(device)
         self._tolerance = TOLERANCE
         self._running: Pipeline | StreamedRun | None = None
         self._host: HostBatch | None = None
-        try:
+        with closed_on_error(self):
             begin = time.perf_counter()
-            self._weights = Weights(device, workload.trained.network, self._memory)
+            self._weights = Weights(device, workload.trained.network, self.memory)
             device.synchronize()
             self._weights_s = time.perf_counter() - begin
-            words, lengths = (self._up(array) for array in (self.words, self.lengths))
+            words, lengths = (self.memory.upload(array) for array in (self.words, self.lengths))
             self.expected = self._reference(words, lengths, cases, tokens)
             given = words if self._given == "tokens" else self._look_up(words, cases * tokens)
-            out = self._memory.take(LOGITS_BYTES * cases)
+            out = self.memory.take(LOGITS_BYTES * cases)
             self.batch = Batch(given, lengths, out, cases, tokens)
             self.working_set_bytes = given.nbytes + out.nbytes
             if problem["memory"] != "device":
                 self._host = self._in_host_memory(problem["memory"] == "pinned")
-        except BaseException:
-            self._memory.release()
-            raise
-
-    def _up(self, array: np.ndarray) -> Any:
-        buffer = self._memory.take(array.nbytes)
-        self.device.upload(buffer, array)
-        return buffer
 
     def _reference(self, words: Any, lengths: Any, cases: int, tokens: int) -> np.ndarray:
         """float64 logits, (cases, 2)."""
         found = np.empty((cases, CLASSES))
-        scratch = Allocations(self.device)
-        try:
+        with Allocations(self.device) as scratch:
             out = scratch.take(found.nbytes)
             weights = [self._weights[name] for name in SHAPES]
-            given = (words, self._weights["embeddings"], lengths, *weights, out, np.int32(tokens))
-            shape = (cases, 1, 1), (REFERENCE_THREADS, 1, 1)
-            self.device.launch(Launch(CHECK, "reference", *shape, given, 8 * REFERENCE_WORDS))
+            network = self._weights["embeddings"], lengths, *weights
+            shape = {"threads": REFERENCE_THREADS, "shared_bytes": 8 * REFERENCE_WORDS}
+            self.run_check("reference", cases, words, *network, out, np.int32(tokens), **shape)
             self.device.download(out, found)
-        finally:
-            scratch.release()
         return found
 
     def _look_up(self, words: Any, rows: int) -> Any:
-        x = self._memory.take(rows * EMBEDDING * 4)
-        shape = (32 * self.device.sms, 1, 1), (256, 1, 1)
-        given = words, self._weights["embeddings"], x, np.int64(rows)
-        self.device.launch(Launch(CHECK, "look_up", *shape, given))
+        x = self.memory.take(rows * EMBEDDING * 4)
+        arguments = words, self._weights["embeddings"], x, np.int64(rows)
+        self.run_check("look_up", 32 * self.device.sms, *arguments)
         return x
 
     def _in_host_memory(self, page_locked: bool) -> HostBatch:
@@ -170,11 +141,7 @@ class SentimentSession(Session):
             ((cases,), np.int32),
             ((cases, CLASSES), np.float32),
         ]
-        arrays: list[np.ndarray] = []
-        for shape, dtype in wanted:
-            nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-            raw = self.device.page_locked(nbytes) if page_locked else np.empty(nbytes, np.uint8)
-            arrays.append(raw.view(dtype).reshape(shape))
+        arrays = [self.host_array(shape, dtype, page_locked) for shape, dtype in wanted]
         self.device.download(self.batch.given, arrays[0])
         arrays[1][:] = self.lengths
         return HostBatch(*arrays)
@@ -201,7 +168,7 @@ class SentimentSession(Session):
         )
         self._running = pipeline
         launches = tuple(pipeline.launches(batch))
-        return Sequence(launches)
+        return LaunchSequence(launches)
 
     def _forget(self) -> None:
         """Give back what the last configuration needed, once nothing uses it any more."""
@@ -247,6 +214,6 @@ class SentimentSession(Session):
         return Finding(error, self._tolerance, wrong, {"class_flips": float(flips)})
 
     def close(self) -> None:
-        """Give the buffers back."""
+        """See :meth:`launchwise.workloads.workload.Session.close`."""
         self._forget()
-        self._memory.release()
+        super().close()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.workloads.builds import Build
-from launchwise.workloads.workload import Allocations, Buffer, Device, Launch
+from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.workload import Allocations, Buffer, Device, Launch, closed_on_error
 
 from .plan import (
     ARRAYS,
@@ -47,7 +47,7 @@ class Arrays:
 
 def build(layout: str, dtype: np.dtype[Any]) -> Build:
     """Build of a layout's kernels (``finish`` is one too) for float32 or float64."""
-    return Build.of(f"{layout}.cu", {"REAL": "float" if dtype.itemsize == 4 else "double"})
+    return Build.of(f"{layout}.cu", real_macro(dtype.name))
 
 
 def shared_bytes(layout: str, stage: str, m: int, threads: int, itemsize: int) -> int:
@@ -142,14 +142,11 @@ class DeviceSolution:
         self.last_m = last_m
         self._memory = Allocations(device)
         self._interfaces: list[Arrays] = []
-        try:
+        with closed_on_error(self):
             for level in self.cuts:
                 nbytes = level.interface_rows * dtype.itemsize
                 each = [self._memory.take(nbytes) for _ in range(ARRAYS)]
                 self._interfaces.append(Arrays(*each))
-        except BaseException:
-            self.close()
-            raise
 
     @classmethod
     def chosen(

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 from collections.abc import Hashable, Mapping
-from pathlib import Path
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from launchwise.workloads.builds import Build
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.inputs import uniform
 from launchwise.workloads.workload import (
-    Allocations,
     Device,
     Finding,
     HostRun,
-    Launch,
+    LaunchSequence,
     Runnable,
-    Sequence,
     Session,
     Workload,
+    closed_on_error,
 )
 
 from .accuracy import allowed_error, backward_error
 from .host_solution import HostArrays, HostSolution
 from .launches import Arrays, DeviceSolution, build
 from .plan import INNER_LAYOUTS, Choice
-
-
-def uniform(rows: int, seed: int) -> np.ndarray:
-    """Values in [-1, 1) by (seed, index): float64, shape (rows,), the same bits as check.cu's."""
-    with np.errstate(over="ignore"):
-        bits = np.uint64(seed) + np.arange(1, rows + 1, dtype=np.uint64) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        bits ^= bits >> np.uint64(31)
-    return -1.0 + 2.0 * ((bits >> np.uint64(11)).astype(float) * 2.0**-53)
 
 
 def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
@@ -56,10 +41,6 @@ def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
 class Tridiagonal(Workload):
     """Tridiagonal systems, alone or in a batch, on the device or in host memory."""
 
-    def __init__(self, folder: Path, spec: Spec) -> None:
-        super().__init__(folder, spec)
-        self._checked: set[str] = set()
-
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """See :meth:`launchwise.workloads.workload.Workload.build`."""
         return build(str(configuration["variant"]), np.dtype(str(problem["dtype"])))
@@ -68,7 +49,7 @@ class Tridiagonal(Workload):
         """The check's kernels, and those that levels below the outermost may need."""
         dtype = np.dtype(str(problem["dtype"]))
         return [
-            check_build(dtype.name),
+            *super().check_builds(problem),
             *(build(layout, dtype) for layout in ("finish", *INNER_LAYOUTS.values())),
         ]
 
@@ -76,20 +57,11 @@ class Tridiagonal(Workload):
         """Interleaved systems lie in another order for every m."""
         return configuration["m"] if configuration["variant"] == "interleaved" else 0
 
-    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """The device's inputs and its backward error against NumPy's, on a small problem."""
+    def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """Compare the device's inputs and backward error with NumPy's on a small batch."""
         dtype = str(problem["dtype"])
-        if dtype in self._checked:
-            return ""
-        complaint = self._check_one(device, dtype, seed)
-        if not complaint:
-            self._checked.add(dtype)
-        return complaint
-
-    def _check_one(self, device: Device, dtype: str, seed: int) -> str:
         small = {"n": 37, "batch": 3, "dtype": dtype, "memory": "device"}
-        session = TridiagonalSession(self, device, small, 0, seed)
-        try:
+        with closing(TridiagonalSession(self, device, small, 0, seed)) as session:
             expected = inputs(37, 3, dtype, session.seed)
             for array, buffer in zip(expected, session.system.each, strict=True):
                 found = np.empty_like(array)
@@ -99,8 +71,6 @@ class Tridiagonal(Workload):
             x = uniform(111, seed).astype(dtype)
             device.upload(session.x, x)
             error, found_error = backward_error(expected, x), session.check().max_error
-        finally:
-            session.close()
         if not np.isclose(error, found_error, rtol=1e-9):
             return f"the device's backward error is {found_error:.6g}, NumPy's {error:.6g}"
         return ""
@@ -110,12 +80,6 @@ class Tridiagonal(Workload):
     ) -> TridiagonalSession:
         """See :meth:`launchwise.workloads.workload.Workload.open`."""
         return TridiagonalSession(self, device, problem, int(str(layout)), seed)
-
-
-@functools.cache
-def check_build(dtype: str) -> Build:
-    """Build of fill, norm, largest and residual for arrays of ``dtype``."""
-    return Build.of("check.cu", {"REAL": "float" if dtype == "float32" else "double"})
 
 
 class TridiagonalSession(Session):
@@ -135,23 +99,19 @@ class TridiagonalSession(Session):
         interleaved_m: int,
         seed: int,
     ) -> None:
-        self.workload = workload
-        self.device = device
-        self.problem = dict(problem)
-        self.seed = seed
+        super().__init__(workload, device, problem, seed)
         self.dtype = np.dtype(str(problem["dtype"]))
         self.rows = int(problem["n"]) * int(problem["batch"])
         self.tolerance = allowed_error(self.dtype)
         # x is written after a, b, c and d were read.
         self.working_set_bytes = 5 * self.rows * self.dtype.itemsize
         self._m = interleaved_m
-        self._memory = Allocations(device)
         self._solution: DeviceSolution | None = None
         self._host: HostArrays | None = None
-        try:
-            each = [self._memory.take(self.rows * self.dtype.itemsize) for _ in range(5)]
+        with closed_on_error(self):
+            each = [self.memory.take(self.rows * self.dtype.itemsize) for _ in range(5)]
             self.system, self.x = Arrays(*each[:4]), each[4]
-            self._found = self._memory.take(8)
+            self._found = self.memory.take(8)
             n = np.int64(int(problem["n"]))
             more = (np.int64(self.rows), n, np.int32(self._m), np.uint64(seed))
             self._run("fill", *self.system.each, *more)
@@ -159,18 +119,9 @@ class TridiagonalSession(Session):
             self._right = self._largest("largest", self.system.d, np.int64(self.rows))
             if problem["memory"] != "device":
                 self._host = self._in_host_memory(problem["memory"] == "pinned")
-        except BaseException:
-            self.close()
-            raise
 
     def _in_host_memory(self, pinned: bool) -> HostArrays:
-        def array() -> np.ndarray:
-            if pinned:
-                nbytes = self.rows * self.dtype.itemsize
-                return self.device.page_locked(nbytes).view(self.dtype)
-            return np.empty(self.rows, self.dtype)
-
-        found = HostArrays(*(array() for _ in range(5)))
+        found = HostArrays(*(self.host_array((self.rows,), self.dtype, pinned) for _ in range(5)))
         host = (found.a, found.b, found.c, found.d)
         for target, buffer in zip(host, self.system.each, strict=True):
             self.device.download(buffer, target)
@@ -178,8 +129,7 @@ class TridiagonalSession(Session):
 
     def _run(self, kernel: str, *arguments: Any) -> None:
         blocks = max(1, min(-(-self.rows // 256), 16 * self.device.sms))
-        check = check_build(self.dtype.name)
-        self.device.launch(Launch(check, kernel, (blocks, 1, 1), (256, 1, 1), arguments))
+        self.run_check(kernel, blocks, *arguments)
 
     def _largest(self, kernel: str, *arguments: Any) -> float:
         self.device.fill_bytes(self._found, 0)
@@ -195,7 +145,7 @@ class TridiagonalSession(Session):
         solution = DeviceSolution.chosen(self.device, self.dtype, self.rows, choice)
         self._solution = solution
         if self._host is None and not choice.finish_on_host:
-            return Sequence(tuple(solution.launches(self.system, self.x)))
+            return LaunchSequence(tuple(solution.launches(self.system, self.x)))
         shared = (self._host, choice.streams, choice.finish_on_host)
         return HostSolution(solution, self.system, self.x, *shared)
 
@@ -249,7 +199,6 @@ class TridiagonalSession(Session):
         return Finding(error, self.tolerance, wrong)
 
     def close(self) -> None:
-        """Give the buffers back."""
-        with contextlib.suppress(AttributeError):
-            self._forget()
-        self._memory.release()
+        """See :meth:`launchwise.workloads.workload.Session.close`."""
+        self._forget()
+        super().close()

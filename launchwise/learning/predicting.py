@@ -1,13 +1,14 @@
-"""What to use, and what it would take, on GPUs that nobody measured."""
+"""Predicted run times of the fastest configurations, on GPUs with or without measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from launchwise.learning.analytical import CostModel
+from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import BY_COST, recommender_class
@@ -16,18 +17,38 @@ from launchwise.learning.splits import Case
 from launchwise.workloads.space import Problem
 
 
-def fitted_predictors(domain: Domain, measurements: pd.DataFrame) -> dict[str, Recommender]:
-    """A recommender of each of :data:`BY_COST`, fitted to all that was measured of a study.
+def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Rows of sweeps that predictors learn from: candidates of the study, timed repeatedly.
 
     Parameters
     ----------
-    measurements
-        See :meth:`launchwise.learning.recommender.Recommender.fit`.
+    sweeps
+        Measurements (:func:`launchwise.tables.schemas.measurement_schema`), one table per GPU.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns that name a row, ``time_ms``, and registers and spills of its build.
     """
-    return {kind: recommender_class(kind)(domain).fit(measurements) for kind in BY_COST}
+    rows = pd.concat(list(sweeps), ignore_index=True)
+    rows = rows[(rows["status"] == "ok") & domain.is_candidate(rows)]
+    return rows[[*domain.spec.key_columns, "time_ms", *FACTS]].reset_index(drop=True)
 
 
-def predict_unmeasured(
+def fitted_predictors(domain: Domain, rows: pd.DataFrame) -> dict[str, Recommender]:
+    """A recommender of each of :data:`BY_COST`, fitted to everything measured of a study.
+
+    The rule ``predict`` and the command line both predict with these.
+
+    Parameters
+    ----------
+    rows
+        As :func:`learnable_rows` gives them.
+    """
+    return {kind: recommender_class(kind)(domain).fit(rows) for kind in BY_COST}
+
+
+def predict_times(
     domain: Domain,
     gpus: Sequence[str],
     problems: Sequence[Problem],

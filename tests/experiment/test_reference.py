@@ -1,0 +1,374 @@
+"""The reference: descriptions, JSON schemas and pages that come from the typed models."""
+
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from samples import ROOT
+
+from launchwise.base.expressions import FUNCTION_DESCRIPTIONS, FUNCTIONS
+from launchwise.base.typed import read_yaml
+from launchwise.cli import reference
+from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.method import Method
+from launchwise.experiment.schemas import FEATURES, MODELS, nested_models, schemas
+from launchwise.experiment.study import Study
+from launchwise.workloads.cost import USES, WAITS, Use, Wait
+from launchwise.workloads.spec import Spec
+
+SCHEMAS = schemas()
+EXAMPLES = ROOT / reference.EXAMPLES
+WORKLOADS = [*sorted(ROOT.glob("kernels/*/")), ROOT / "docs" / "tutorial" / "example" / "saxpy"]
+FILES = [
+    (ROOT / "config.yaml", "config"),
+    (ROOT / "docs" / "tutorial" / "example" / "config.yaml", "config"),
+    *(
+        (folder / f"{name}.yaml", name)
+        for folder in WORKLOADS
+        for name in ("sweep", "spec", "cost", FEATURES)
+        if (folder / f"{name}.yaml").is_file()
+    ),
+    *(
+        (path, "study")
+        for folder in WORKLOADS
+        for path in sorted(folder.glob("studies/*/study.yaml"))
+    ),
+]
+OWN_FILES = [(path, name) for path, name in FILES if "docs" not in path.relative_to(ROOT).parts]
+EVERY_MODEL = list(
+    dict.fromkeys(
+        each for model in (*MODELS.values(), Method, Study) for each in nested_models(model)
+    )
+)
+GENERATED_PAGES = [*(page.name for page in reference.MODEL_PAGES), reference.EXPRESSIONS]
+
+
+def name_of(path: Any) -> str:
+    """A file of the project, for the names of tests."""
+    return path.relative_to(ROOT).as_posix() if isinstance(path, Path) else str(path)
+
+
+def errors(name: str, value: Any) -> list[str]:
+    """What the JSON schema of a file finds wrong with ``value``."""
+    return [error.message for error in Draft202012Validator(SCHEMAS[name]).iter_errors(value)]
+
+
+def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+    """A copy of ``value`` with ``new`` at ``place``."""
+    copied = copy.deepcopy(value)
+    inner = copied
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = new
+    return copied
+
+
+# Descriptions
+
+
+@pytest.mark.parametrize("model", EVERY_MODEL, ids=lambda model: model.__name__)
+def test_every_field_is_described_and_every_model_has_a_title(model: type[BaseModel]) -> None:
+    assert model.__dict__["__doc__"], "a docstring of its own"
+    assert "title" in model.model_config
+    bare = [name for name, field in model.model_fields.items() if not field.description]
+    assert not bare, f"{model.__name__}: no description of {', '.join(bare)}"
+
+
+def test_no_two_models_have_the_same_title() -> None:
+    titles = [model.model_config["title"] for model in EVERY_MODEL]
+    assert len(titles) == len(set(titles))
+
+
+def test_every_use_every_wait_and_every_function_is_described() -> None:
+    assert set(USES) == set(get_args(Use))
+    assert set(WAITS) == set(get_args(Wait))
+    assert set(FUNCTION_DESCRIPTIONS) == set(FUNCTIONS)
+    for name, (example, text) in FUNCTION_DESCRIPTIONS.items():
+        assert example.startswith(f"{name}(")
+        assert text
+
+
+# Generated files
+
+
+def test_schemas_and_pages_are_not_stale() -> None:
+    stale = reference.stale_files(reference.generated(ROOT))
+    assert not stale, f"stale: {', '.join(map(name_of, stale))}: run `make reference`"
+
+
+def test_no_schema_is_left_over() -> None:
+    there = {path for path in (ROOT / reference.SCHEMAS).iterdir()}
+    assert there == {path for path in reference.generated(ROOT) if path.suffix == ".json"}
+
+
+def test_the_command_writes_files_and_names_stale_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(EXAMPLES, tmp_path / reference.EXAMPLES)
+    monkeypatch.chdir(tmp_path)
+    assert reference.main(["--check"]) == 1
+    assert not (tmp_path / "schemas").exists()
+    assert reference.main([]) == 0
+    capsys.readouterr()
+    assert reference.main(["--check"]) == 0
+    page = reference.PAGES / "sweep.md"
+    page.write_text(page.read_text().replace("ms", "s"))
+    assert reference.main(["--check"]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert "sweep.md" in said[0]
+    assert "make reference" in said[0]
+    (tmp_path / reference.EXAMPLES / "cost.yaml").unlink()
+    assert reference.main([]) == 1
+    assert "cost.yaml: cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schemas_are_valid_json_schemas(name: str) -> None:
+    Draft202012Validator.check_schema(SCHEMAS[name])
+    assert SCHEMAS[name]["title"] == f"{name}.yaml"
+
+
+def objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object with keys in a JSON schema."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+            yield schema
+        for inner in schema.values():
+            yield from objects(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from objects(inner)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_schemas_describe_every_key_and_refuse_others(name: str) -> None:
+    found = list(objects(SCHEMAS[name]))
+    assert found
+    for each in found:
+        assert all(one.get("description") for one in each["properties"].values()), each["title"]
+        # A problem block has the workload's parameters as keys.
+        assert each["additionalProperties"] is False or each["title"] == "problem block"
+
+
+# Files of the project
+
+
+@pytest.mark.parametrize(("path", "name"), FILES, ids=name_of)
+def test_files_of_the_project_fit_their_schema(path: Path, name: str) -> None:
+    assert errors(name, read_yaml(path)) == []
+
+
+@pytest.mark.parametrize(("path", "name"), FILES, ids=name_of)
+def test_a_misspelt_key_in_a_file_of_the_project_is_refused(path: Path, name: str) -> None:
+    value = read_yaml(path)
+    if name == FEATURES:
+        key = next(iter(value))
+        assert errors(name, changed(value, (key,), [1]))
+        return
+    key = next(iter(set(value) & set(SCHEMAS[name].get("required", []))))
+    misspelt = {f"{key}x" if each == key else each: one for each, one in value.items()}
+    assert any(f"'{key}x' was unexpected" in message for message in errors(name, misspelt))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "new"),
+    [
+        ("config", ("gpus", "local", "sourse"), "live"),
+        ("config", ("models", "knn", "titel"), "kNN"),
+        ("config", ("gpus", "bad-name"), {"source": "live"}),
+        ("sweep", ("repeats",), {"minimun": 3}),
+        ("sweep", ("problems", 1, "only"), [16]),
+        ("sweep", ("problems", 0, "n"), 256),
+        ("study", ("splits", "interpolation", "trian"), {"n": [1]}),
+        ("study", ("splits", "interpolation", "kind"), "problem"),
+        ("spec", ("variants", "tiled", "grids"), ["1", "1", "1"]),
+        ("spec", ("variants", "tiled", "grid"), ["1", "1"]),
+        ("spec", ("problem", "n", "minimun"), 3),
+        ("cost", ("kernels", "product", "uses", "dram"), "1"),
+        ("cost", ("kernels", "product", "waits", "dram_bytes"), "1"),
+        ("features", ("log_n",), 3),
+    ],
+)
+def test_a_wrong_key_or_value_is_refused_deep_in_a_file(
+    name: str, place: tuple[Any, ...], new: Any
+) -> None:
+    example = read_yaml(EXAMPLES / f"{name}.yaml")
+    assert errors(name, example) == []
+    assert errors(name, changed(example, place, new))
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every key of nested mappings."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*above, key)
+            yield from places(inner, (*above, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from places(inner, (*above, number))
+
+
+def without(value: Any, place: tuple[Any, ...]) -> Any:
+    """A copy of ``value`` without the key at ``place``."""
+    copied = copy.deepcopy(value)
+    inner = copied
+    for key in place[:-1]:
+        inner = inner[key]
+    del inner[place[-1]]
+    return copied
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_schema_and_model_agree_on_which_keys_are_required(name: str) -> None:
+    example = read_yaml(EXAMPLES / f"{name}.yaml")
+    missing = 0
+    for place in places(example):
+        value = without(example, place)
+        try:
+            MODELS[name].model_validate(value)
+            refused = False
+        except ValidationError as error:
+            # Other mistakes (an unknown name in an expression) are beyond a schema.
+            kinds = {problem["type"] for problem in error.errors()}
+            refused = bool(kinds - {"value_error"})
+        assert bool(errors(name, value)) == refused, place
+        missing += refused
+    assert missing
+
+
+@pytest.mark.parametrize(("path", "name"), OWN_FILES, ids=name_of)
+def test_editors_find_the_schema_of_a_file(path: Path, name: str) -> None:
+    first = path.read_text().splitlines()[0]
+    if name == "spec":
+        # Its bytes are part of the sweeps' fingerprints.
+        assert "schema" not in first
+        return
+    found = re.fullmatch(r"# yaml-language-server: \$schema=(\S+)", first)
+    assert found, first
+    assert (path.parent / found[1]).resolve() == ROOT / f"schemas/{name}.schema.json"
+
+
+# Overrides in config.yaml
+
+
+OVERRIDDEN = {"study": "studies", "sweep": "sweeps"}
+"""File to the key of the settings that overrides keys of it."""
+
+
+def overriding(part: str, name: str, changes: Any) -> dict[str, Any]:
+    """Settings that override keys of a file."""
+    return {"gpus": {"local": {"source": "live"}}, part: {name: changes}}
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [(path, OVERRIDDEN[name]) for path, name in FILES if name in OVERRIDDEN],
+    ids=name_of,
+)
+def test_any_part_of_a_study_or_sweep_may_be_overridden_or_removed(path: Path, part: str) -> None:
+    value = read_yaml(path)
+    assert errors("config", overriding(part, "one", value)) == []
+    for place in places(value):
+        if any(isinstance(key, int) for key in place):
+            continue  # A list is replaced whole.
+        inner = value
+        for key in place:
+            inner = inner[key]
+        for new in (inner, None):
+            for key in reversed(place):
+                new = {key: new}
+            assert errors("config", overriding(part, "one", new)) == [], place
+
+
+@pytest.mark.parametrize(
+    ("part", "changes"),
+    [
+        ("studies", {"modles": ["knn"]}),
+        ("studies", {"models": "knn"}),
+        ("studies", {"splits": {"one": {"trian": {"n": [1]}}}}),
+        ("studies", {"fences": {"factor": 0}}),
+        ("sweeps", {"slow_facter": 5}),
+        ("sweeps", {"slow_factor": 0.5}),
+        ("sweeps", {"repeats": {"minimun": 3}}),
+        ("sweeps", {"problems": [{"n": 3}]}),
+        ("sweeps", ["problems"]),
+    ],
+)
+def test_wrong_overrides_are_refused(part: str, changes: Any) -> None:
+    assert errors("config", overriding(part, "one", {})) == []
+    assert errors("config", overriding(part, "one", None)) == []
+    assert errors("config", overriding(part, "one", changes))
+
+
+# Pages and examples
+
+
+@pytest.mark.parametrize("name", GENERATED_PAGES)
+def test_pages_have_one_title_and_begin_with_an_example(name: str) -> None:
+    text = (ROOT / reference.PAGES / f"{name}.md").read_text()
+    assert text.startswith("# ")
+    assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
+    file = next((page.file for page in reference.MODEL_PAGES if page.name == name), FEATURES)
+    example = (EXAMPLES / f"{file}.yaml").read_text()
+    assert f"```yaml\n{example}```\n" in text.partition("\n## ")[0]
+
+
+def test_links_between_pages_lead_to_headings() -> None:
+    links = 0
+    for name in GENERATED_PAGES:
+        page = ROOT / reference.PAGES / f"{name}.md"
+        for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+            file, _, place = target.partition("#")
+            there = page.parent / file if file else page
+            assert there.is_file(), f"{name}: {target}"
+            headings = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
+            assert not place or place in map(reference.anchor, headings), f"{name}: {target}"
+            links += 1
+    assert links > 50
+
+
+def test_every_key_of_every_model_is_on_its_page() -> None:
+    for page in reference.MODEL_PAGES:
+        text = (ROOT / reference.PAGES / f"{page.name}.md").read_text()
+        for model in page.models:
+            title = reference.capital(str(model.model_config["title"]))
+            heading = "Keys" if model is page.model else title
+            section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+            for key, field in model.model_fields.items():
+                row = next(line for line in section.splitlines() if line.startswith(f"| `{key}` |"))
+                assert reference.escaped(str(field.description)) in row
+    described = {model for page in reference.MODEL_PAGES for model in page.models}
+    assert described == set(EVERY_MODEL) - {Method, Study}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_examples_fit_their_models(name: str) -> None:
+    MODELS[name].model_validate(read_yaml(EXAMPLES / f"{name}.yaml"))
+
+
+def test_the_example_of_features_fits_its_type() -> None:
+    kind = TypeAdapter(Spec.model_fields[FEATURES].annotation)
+    assert kind.validate_python(read_yaml(EXAMPLES / f"{FEATURES}.yaml"))
+
+
+def test_examples_together_are_an_experiment(tmp_path: Path) -> None:
+    workload = tmp_path / "kernels" / "matmul"
+    study = workload / "studies" / "matmul_tile"
+    study.mkdir(parents=True)
+    for name in ("spec", FEATURES, "cost", "sweep"):
+        shutil.copy(EXAMPLES / f"{name}.yaml", workload)
+    shutil.copy(EXAMPLES / "study.yaml", study)
+    (workload / "tiled.cu").touch()
+    config = EXAMPLES / "config.yaml"
+    experiment = load_experiment(read_yaml(config), [config], tmp_path)
+    assert list(experiment.studies) == ["matmul_tile"]
+    assert len(experiment.problems_of("local", "matmul")) == 6

@@ -1,0 +1,38 @@
+"""The library is generic: what belongs to one workload or study stands in its folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = sorted(
+    {path.parent.name for path in ROOT.glob("kernels/*/spec.yaml")}
+    | {path.parent.name for path in ROOT.glob("kernels/*/studies/*/study.yaml")}
+)
+SOURCES = [
+    path
+    for path in sorted((ROOT / "launchwise").rglob("*"))
+    if path.suffix in {".py", ".cu", ".cuh", ".html", ".css", ".js"}
+]
+
+
+def named(text: str) -> list[str]:
+    """Workloads and studies whose names stand in a text."""
+    return [name for name in NAMES if re.search(rf"(?<![a-z]){name}", text, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_library_names_no_workload_and_no_study(path: Path) -> None:
+    assert named(path.read_text()) == []
+
+
+def test_a_planted_name_is_found() -> None:
+    assert len(NAMES) >= 12
+    assert len(SOURCES) > 100
+    for name in NAMES:
+        for text in (f"OWN = {{'{name}': 1}}", f"# only {name.capitalize()}s", f"x.{name}.host"):
+            assert name in named(text)
+    assert named("a word about nothing in particular") == []

@@ -1,0 +1,43 @@
+"""The uniform sequence in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise.workloads.inputs import uniform
+
+
+@given(st.integers(0, 2**63), st.sampled_from([(-1.0, 1.0), (1500.0, 4500.0)]))
+def test_values_are_in_range_and_the_same_every_time(
+    seed: int, bounds: tuple[float, float]
+) -> None:
+    found = uniform(125, seed, *bounds)
+    assert (found.shape, found.dtype) == ((125,), np.float64)
+    assert np.all((bounds[0] <= found) & (found < bounds[1]))
+    assert np.array_equal(found, uniform(125, seed, *bounds))
+    assert np.mean(found == uniform(125, seed + 1, *bounds)) < 0.05
+    assert len(np.unique(found)) == found.size
+
+
+def test_a_longer_sequence_begins_with_the_shorter_one() -> None:
+    assert np.array_equal(uniform(1000, 3)[:10], uniform(10, 3))
+    assert uniform(0, 3).shape == (0,)
+
+
+def test_values_are_spread_evenly_and_uncorrelated() -> None:
+    values = uniform(64000, 11, 0.0, 1.0)
+    counts, _ = np.histogram(values, bins=20, range=(0, 1))
+    expected = values.size / 20
+    assert np.sum((counts - expected) ** 2 / expected) < 50  # chi-squared, 19 degrees of freedom
+    assert abs(np.corrcoef(values[:-1], values[1:])[0, 1]) < 0.02
+
+
+def test_values_are_those_of_the_published_generator() -> None:
+    # SplitMix64 (Steele, Lea, Flood 2014) from seed 1234567: its first outputs are widely printed.
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    expected = [(value >> 11) * 2.0**-53 for value in published]
+    assert uniform(3, 1234567, 0.0, 1.0).tolist() == expected
+    assert uniform(3, 1234567) == pytest.approx([2 * value - 1 for value in expected], rel=1e-15)
