@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -65,11 +66,11 @@ NEVER_CHOSEN = "not verified: timed, never recommended"
 """What is said of a variant of which no right answer can be demanded."""
 
 MOST_IN_A_SHAPE = 3
-"""Numbers that can stand together without their names, as those of a block do."""
+"""Most launch tunables shown as a shape without names, such as the sides of a block."""
 
 
 def _is_shape(names: Sequence[str], spec: Spec) -> bool:
-    """Whether these numbers are of one kind, as the sides of a block are."""
+    """Whether launch tunables form a shape: two or three integers of one unit."""
     numbers = all(isinstance(value, int) for name in names for value in spec.tunables[name].values)
     units = {spec.tunables[name].unit for name in names}
     return 1 < len(names) <= MOST_IN_A_SHAPE and numbers and len(units) == 1
@@ -79,47 +80,44 @@ def _is_switch(name: str, spec: Spec) -> bool:
     return set(spec.tunables[name].values) == {0, 1}
 
 
-def _tunables(variant: str, spec: Spec) -> tuple[list[str], list[str]]:
-    """Launch tunables and build tunables that a variant has."""
+def _shape_and_named(variant: str, spec: Spec) -> tuple[list[str], list[str]]:
+    """Tunables of a variant that form its shape, and those shown by name."""
     used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
     launch = [name for name in used if spec.tunables[name].kind == "launch"]
-    return launch, [name for name in used if name not in launch]
+    build = [name for name in used if name not in launch]
+    return (launch, build) if _is_shape(launch, spec) else ([], [*launch, *build])
 
 
 def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
-    """A short name of a configuration: ``block3d 64×4×1``, or ``strided m=16 threads=64``.
+    """Name of a configuration: ``block3d 64×4×1 row_padding=0``, or ``smem threads=64``.
 
-    Up to three launch tunables of one unit stand together in the order of the variant, and a single
-    one is named; others are named where they are not neutral, as build tunables are. A switch
-    stands there by its name alone.
+    The variant, then the value of every tunable that it has, so that the name determines what runs.
+    Two or three integer launch tunables of one unit form a shape without names; all others are
+    ``name=value``, launch tunables first, texts quoted as in a shell where they hold spaces.
+    :func:`configuration_key` states the order.
     """
     variant = str(values["variant"])
-    launch, build = _tunables(variant, spec)
-    parts, named = [variant], [*launch, *build]
-    if _is_shape(launch, spec):
-        parts.append("×".join(str(values[name]) for name in launch))
-        named = build
-    for name in named:
-        if launch == [name] or values[name] != spec.tunables[name].neutral:
-            parts.append(f"+{name}" if _is_switch(name, spec) else f"{name}={values[name]}")
+    shape, named = _shape_and_named(variant, spec)
+    parts = [variant]
+    if shape:
+        parts.append("×".join(str(values[name]) for name in shape))
+    parts += [f"{name}={shlex.quote(str(values[name]))}" for name in named]
     return " ".join(parts)
 
 
 def configuration_key(spec: Spec) -> list[tuple[str, str]]:
-    """How :func:`configuration` is to be read: (form, meaning) of every variant and switch."""
+    """Explanation of :func:`configuration`: (form, meaning) of every variant and switch.
+
+    A form names the tunables in the order of the values: ``block3d bx×by×bz row_padding=…``.
+    """
     found = []
     for name, variant in spec.variants.items():
-        launch, _ = _tunables(name, spec)
+        shape, named = _shape_and_named(name, spec)
         title = variant.title if variant.verified else f"{variant.title} ({NEVER_CHOSEN})"
-        if _is_shape(launch, spec):
-            found.append((f"{name} {'×'.join(launch)}", title))
-        elif len(launch) > 1:
-            neutral = ", ".join(f"{item}={spec.tunables[item].neutral}" for item in launch)
-            found.append((name, f"{title}; what is not named: {neutral}"))
-        else:
-            found.append((f"{name} {''.join(launch)}".strip(), title))
+        words = [name, *(["×".join(shape)] if shape else []), *(f"{one}=…" for one in named)]
+        found.append((" ".join(words), title))
     found += [
-        (f"+{name}", tunable.description)
+        (f"{name}=0/1", tunable.description)
         for name, tunable in spec.tunables.items()
         if _is_switch(name, spec)
     ]

@@ -172,5 +172,5 @@ def test_lookup_answers_for_the_chosen_problem(opened: Any) -> None:
         });
     """
     small, large = opened.execute_script(script)
-    assert small[:3] == ["big", "block3d 32×4×1", "1.000"]
-    assert large[:3] == ["big", "block3d 64×2×1", "4.000"]
+    assert small[:3] == ["big", "block3d 32×4×1 row_padding=0", "1.000"]
+    assert large[:3] == ["big", "block3d 64×2×1 row_padding=0", "4.000"]

@@ -116,7 +116,7 @@ def test_every_panel_is_valid_plotly_and_has_its_element(page: str) -> None:
 
 
 def test_numbers_reach_the_page(page: str) -> None:
-    assert "block3d 32×4×1 for everything reaches 89 % of the best speed" in page
+    assert "block3d 32×4×1 row_padding=0 for everything reaches 89 % of the best speed" in page
     assert "missed" not in page
     assert "Using big&#39;s best configurations on big.sm4 loses 58.1 % on average" in page
     assert "one model of card" in page
@@ -254,17 +254,23 @@ def test_numbers_are_rounded_to_significant_digits(value: float | None, text: st
     assert wording.number(value) == text
 
 
-def test_configuration_names_are_short() -> None:
+def test_configuration_names_show_every_tunable_of_the_variant() -> None:
     spec = study().spec
     neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
     block = {"variant": "block3d", **neutral, "bx": 64, "by": 4}
-    assert wording.configuration(block, spec) == "block3d 64×4×1"
-    assert wording.configuration({**block, "row_padding": 1}, spec) == "block3d 64×4×1 +row_padding"
+    assert wording.configuration(block, spec) == "block3d 64×4×1 row_padding=0"
+    padded = {**block, "row_padding": 1}
+    assert wording.configuration(padded, spec) == "block3d 64×4×1 row_padding=1"
     assert wording.configuration({"variant": "linear", **neutral}, spec) == "linear"
     many = load_spec(KERNEL.parent / "tridiagonal")
     named = {**baseline(many), "m": 16, "threads": 64, "stage2": "device"}
-    said = "strided m=16 threads=64 stage2=device"
+    said = "strided m=16 threads=64 m1=0 m2=0 m3=0 m4=0 last_m=0 streams=1 stage2=device"
     assert wording.configuration(named, many) == said
-    form, meaning = wording.configuration_key(many)[0]
-    assert form == "strided"
-    assert "what is not named: m=10, threads=256, m1=0" in meaning
+
+
+def test_the_key_states_the_order_of_the_values() -> None:
+    key = dict(wording.configuration_key(study().spec))
+    assert list(key)[:3] == ["linear", "block3d bx×by×bz row_padding=…", "omp_tile tx×ty×tz"]
+    assert "128 bytes" in key["row_padding=0/1"]
+    form, _ = wording.configuration_key(load_spec(KERNEL.parent / "tridiagonal"))[0]
+    assert form == "strided m=… threads=… m1=… m2=… m3=… m4=… last_m=… streams=… stage2=…"

@@ -1,0 +1,86 @@
+"""Names of configurations: what is shown determines the configuration."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import ROOT
+
+from launchwise.report import wording
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import Spec, Value, load_spec
+
+WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
+SPECS = {name: load_spec(ROOT / "kernels" / name) for name in WORKLOADS}
+
+
+def read_back(shown: str, spec: Spec) -> dict[str, Any]:
+    """Variant and tunables of a name, by nothing but the forms of the key."""
+    variant, *words = shlex.split(shown)
+    forms = [form.split() for form, _ in wording.configuration_key(spec)]
+    (names,) = [form[1:] for form in forms if form[0] == variant]
+    texts: dict[str, str] = {}
+    for name, word in zip(names, words, strict=True):
+        if name.endswith("=…"):
+            told, _, value = word.partition("=")
+            assert told == name.removesuffix("=…")
+            texts[told] = value
+        else:
+            texts |= dict(zip(name.split("×"), word.split("×"), strict=True))
+    return {"variant": variant, **{name: value_of(name, texts[name], spec) for name in texts}}
+
+
+def value_of(name: str, text: str, spec: Spec) -> Value:
+    """The value of a tunable that is written like this."""
+    (value,) = [value for value in spec.values_of(name) if str(value) == text]
+    return value
+
+
+def used(values: dict[str, Any], spec: Spec) -> dict[str, Any]:
+    """Variant and the tunables that it has."""
+    names = spec.variants[values["variant"]].tunables
+    return {"variant": values["variant"], **{name: values[name] for name in names}}
+
+
+@st.composite
+def configurations(draw: st.DrawFn) -> tuple[Spec, dict[str, Any]]:
+    """Any values of any variant, those that no constraint allows included."""
+    spec = SPECS[draw(st.sampled_from(WORKLOADS))]
+    variant = draw(st.sampled_from(list(spec.variants)))
+    values = {name: draw(st.sampled_from(spec.values_of(name))) for name in spec.tunables}
+    return spec, {"variant": variant, **values}
+
+
+@given(configurations())
+def test_a_name_can_be_read_back(made: tuple[Spec, dict[str, Any]]) -> None:
+    spec, values = made
+    assert read_back(wording.configuration(values, spec), spec) == used(values, spec)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_names_of_all_measured_configurations_differ_and_can_be_read_back(workload: str) -> None:
+    spec = SPECS[workload]
+    paths = sorted(ROOT.glob(f"data/recorded/*/{workload}.parquet"))
+    tables = [read_table(path, measurement_schema(spec))[spec.tunable_columns] for path in paths]
+    rows = pd.concat(tables).drop_duplicates().to_dict("records")
+    shown = [wording.configuration(row, spec) for row in rows]
+    assert len(set(shown)) == len(rows) > 10
+    for row, name in zip(rows, shown, strict=True):
+        assert read_back(name, spec) == used({str(key): row[key] for key in row}, spec)
+
+
+def test_texts_with_spaces_can_be_read_back() -> None:
+    known = SPECS["tridiagonal"]
+    texts = ["on the host", "it's m=4"]
+    stage2 = known.tunables["stage2"].model_copy(update={"values": texts, "neutral": texts[0]})
+    spec = known.model_copy(update={"tunables": {**known.tunables, "stage2": stage2}})
+    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+    for text in texts:
+        values = {**neutral, "variant": "strided", "stage2": text}
+        assert read_back(wording.configuration(values, spec), spec) == used(values, spec)
