@@ -42,7 +42,7 @@ LEVELS = {"m": "outermost level", "m1": "first recursion", "m2": "second recursi
 
 
 @dataclass(frozen=True)
-class Case(KindOnGpu):
+class RecursionSeries(KindOnGpu):
     """Everything measured of one GPU and one kind of problem, with a column ``depth``.
 
     ``best`` has the fastest row of every size and depth.
@@ -61,7 +61,7 @@ class Case(KindOnGpu):
         return times.rdiv(times[0], axis=0)
 
 
-def cases(study: StudyData) -> list[Case]:
+def cases(study: StudyData) -> list[RecursionSeries]:
     """The cases that were measured with and without recursion for enough sizes."""
     found = []
     for gpu, measured in study.measured.groupby("gpu", sort=True):
@@ -73,7 +73,7 @@ def cases(study: StudyData) -> list[Case]:
                 continue
             rows = rows[rows[SIZE].isin(both.index[both])]
             best = fastest_rows(rows, [SIZE, CHOICE], study.spec)
-            found.append(Case(str(gpu), kind, rows, best))
+            found.append(RecursionSeries(str(gpu), kind, rows, best))
     return found
 
 
@@ -93,7 +93,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     ]
 
 
-def _lead(every: list[Case], facts: Mapping[str, str]) -> Bullets:
+def _lead(every: list[RecursionSeries], facts: Mapping[str, str]) -> Bullets:
     found = []
     for case in every:
         gain = case.speed_up()
@@ -115,7 +115,7 @@ def _lead(every: list[Case], facts: Mapping[str, str]) -> Bullets:
     return Bullets(found)
 
 
-def _figure(study: StudyData, every: list[Case]) -> Figure:
+def _figure(study: StudyData, every: list[RecursionSeries]) -> Figure:
     panels = []
     for case in every:
         gain = case.speed_up()
@@ -149,7 +149,7 @@ def _named(depth: int | str) -> str:
     return wording.plural(int(depth), "recursion", "recursions")
 
 
-def _tables(study: StudyData, every: list[Case]) -> Iterator[Block]:
+def _tables(study: StudyData, every: list[RecursionSeries]) -> Iterator[Block]:
     columns = [
         Column(SIZE, "rows"),
         Column("no recursion", "ms"),
@@ -175,7 +175,7 @@ def _tables(study: StudyData, every: list[Case]) -> Iterator[Block]:
         yield Fold(case.title, [table(f"Best depth of {case.title}", columns, rows)])
 
 
-def _rules(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]:
+def _rules(every: list[RecursionSeries], facts: Mapping[str, str]) -> Iterator[Block]:
     names = ("accuracy_recursions_a5000", "null_accuracy_recursions_a5000")
     paper = (facts.get(names[0], "–"), facts.get(names[1], "–"))
     entries = []
@@ -188,7 +188,7 @@ def _rules(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]:
     yield from _fixed_sizes(every, facts)
 
 
-def fixed_size_losses(case: Case, level: str) -> pd.DataFrame:
+def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
     """What one m of a level at every size costs, against the fastest with that level.
 
     See :func:`launchwise.report.numbers.fixed_losses`: the value is m, problems are sizes.
@@ -197,7 +197,7 @@ def fixed_size_losses(case: Case, level: str) -> pd.DataFrame:
     return fixed_losses(times.groupby(level=SIZE).transform("min") / times)
 
 
-def _fixed_sizes(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]:
+def _fixed_sizes(every: list[RecursionSeries], facts: Mapping[str, str]) -> Iterator[Block]:
     columns = [
         Column("level", number=False),
         Column("m", "rows"),

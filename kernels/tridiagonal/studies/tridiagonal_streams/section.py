@@ -50,7 +50,7 @@ FEWEST = 8
 
 
 @dataclass(frozen=True)
-class Case(KindOnGpu):
+class StreamSeries(KindOnGpu):
     """Runs of one GPU and one kind of problem, and the laws fitted to three quarters of them.
 
     ``rows`` are those of ``overhead_rows``; ``stages`` the
@@ -66,7 +66,7 @@ class Case(KindOnGpu):
     creation: CreationLaw
 
 
-def cases(study: StudyData) -> list[Case]:
+def cases(study: StudyData) -> list[StreamSeries]:
     """The cases that were measured for enough sizes and numbers of streams."""
     found = []
     for gpu, measured in study.measured.groupby("gpu", sort=True):
@@ -77,7 +77,7 @@ def cases(study: StudyData) -> list[Case]:
     return found
 
 
-def _case(study: StudyData, gpu: str, kind: str, rows: pd.DataFrame) -> Case | None:
+def _case(study: StudyData, gpu: str, kind: str, rows: pd.DataFrame) -> StreamSeries | None:
     """None where there is too little, or no law can be fitted to it."""
     runs = runs_that_differ_in_streams(rows, SIZE, study.spec)
     stages = runs.loc[runs[CHOICE] == 1, [SIZE, *(f"{name}_ms" for name in (*OVERLAPPED, *SERIAL))]]
@@ -91,7 +91,7 @@ def _case(study: StudyData, gpu: str, kind: str, rows: pd.DataFrame) -> Case | N
         creation = CreationLaw.fit(train)
     except UserError:
         return None
-    return Case(gpu, kind, stages, measured, train, test, laws[0], laws[1], creation)
+    return StreamSeries(gpu, kind, stages, measured, train, test, laws[0], laws[1], creation)
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
@@ -113,7 +113,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     ]
 
 
-def _lead(every: list[Case], facts: Mapping[str, str]) -> list[tuple[str, str]]:
+def _lead(every: list[StreamSeries], facts: Mapping[str, str]) -> list[tuple[str, str]]:
     found = []
     for case in every:
         alone = case.rows[case.rows[CHOICE] == 1].set_index(SIZE)["time_ms"]
@@ -132,7 +132,7 @@ def _lead(every: list[Case], facts: Mapping[str, str]) -> list[tuple[str, str]]:
     return found
 
 
-def _gains(study: StudyData, every: list[Case]) -> Figure:
+def _gains(study: StudyData, every: list[StreamSeries]) -> Figure:
     counts = sorted({int(count) for case in every for count in case.rows[CHOICE] if count > 1})
     panels = []
     for case in every:
@@ -161,7 +161,7 @@ def _gains(study: StudyData, every: list[Case]) -> Figure:
     )
 
 
-def _stages(study: StudyData, every: list[Case]) -> Figure:
+def _stages(study: StudyData, every: list[StreamSeries]) -> Figure:
     names = [*OVERLAPPED, *SERIAL]
     panels = []
     for case in every:
@@ -191,7 +191,7 @@ def _stages(study: StudyData, every: list[Case]) -> Figure:
     )
 
 
-def _overheads(study: StudyData, every: list[Case]) -> Figure:
+def _overheads(study: StudyData, every: list[StreamSeries]) -> Figure:
     """The surface overhead(n, streams), a line a number of streams."""
     counts = sorted({int(count) for case in every for count in case.rows[CHOICE] if count > 1})
     panels = []
@@ -233,7 +233,9 @@ def _overheads(study: StudyData, every: list[Case]) -> Figure:
     )
 
 
-def _laws(study: StudyData, every: list[Case], published: Mapping[str, Records]) -> Iterator[Block]:
+def _laws(
+    study: StudyData, every: list[StreamSeries], published: Mapping[str, Records]
+) -> Iterator[Block]:
     yield _overheads(study, every)
     yield _fits(every, published)
     yield Text(
@@ -260,7 +262,7 @@ def _summary(found: pd.DataFrame) -> str:
     return f"{right} of {len(found)} unseen sizes right, at most {wording.fixed(lost, 2)} % lost"
 
 
-def _fits(every: list[Case], published: Mapping[str, Records]) -> Block:
+def _fits(every: list[StreamSeries], published: Mapping[str, Records]) -> Block:
     columns = [
         Column("GPU and problems", number=False),
         Column("law", number=False),
@@ -300,7 +302,7 @@ def _said(law: Law) -> str:
     return f"{type(law).__name__.removesuffix('Law')}: {named}"
 
 
-def _optima(case: Case, found: pd.DataFrame, unseen: set[int]) -> Block:
+def _optima(case: StreamSeries, found: pd.DataFrame, unseen: set[int]) -> Block:
     columns = [
         Column(SIZE, "rows"),
         Column("seen", number=False),

@@ -49,7 +49,7 @@ ITEMSIZE = {"float32": 4, "float64": 8}
 
 
 @dataclass(frozen=True)
-class Case(KindOnGpu):
+class SubsystemSeries(KindOnGpu):
     """Everything measured of one GPU and one kind of problem."""
 
     dtype: str
@@ -58,7 +58,7 @@ class Case(KindOnGpu):
     corrected: pd.DataFrame
 
 
-def cases(study: StudyData) -> list[Case]:
+def cases(study: StudyData) -> list[SubsystemSeries]:
     """The cases of a study that were measured for enough sizes, with their optima."""
     found = []
     for gpu, measured in study.measured.groupby("gpu", sort=True):
@@ -67,7 +67,7 @@ def cases(study: StudyData) -> list[Case]:
             if rows[SIZE].nunique() < FEWEST:
                 continue
             optima = observed_optima(rows), corrected_optima(rows)
-            found.append(Case(str(gpu), kind, str(rows["dtype"].iloc[0]), rows, *optima))
+            found.append(SubsystemSeries(str(gpu), kind, str(rows["dtype"].iloc[0]), rows, *optima))
     return found
 
 
@@ -93,7 +93,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     ]
 
 
-def _lead(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]:
+def _lead(every: list[SubsystemSeries], facts: Mapping[str, str]) -> Iterator[Block]:
     found = []
     for case in every:
         ranks = corrections_by_rank(case.corrected)
@@ -114,7 +114,7 @@ def _lead(every: list[Case], facts: Mapping[str, str]) -> Iterator[Block]:
     yield Bullets(found)
 
 
-def _worth(case: Case) -> str:
+def _worth(case: SubsystemSeries) -> str:
     """What the best choice gains on the one that is best most often, where it gains most."""
     usual = case.observed[CHOICE].mode().iloc[0]
     with_it = case.rows[case.rows[CHOICE] == usual].groupby(SIZE)["time_ms"].min()
@@ -126,7 +126,7 @@ def _worth(case: Case) -> str:
     )
 
 
-def _times(study: StudyData, every: list[Case]) -> Figure:
+def _times(study: StudyData, every: list[SubsystemSeries]) -> Figure:
     """Time against m, by its best, for some sizes."""
     panels = []
     for case in every:
@@ -160,7 +160,9 @@ def _times(study: StudyData, every: list[Case]) -> Figure:
     )
 
 
-def _trend(study: StudyData, every: list[Case], published: Mapping[str, Records]) -> Figure:
+def _trend(
+    study: StudyData, every: list[SubsystemSeries], published: Mapping[str, Records]
+) -> Figure:
     panels = []
     for case in every:
         lines = [("observed", case.observed), ("corrected", case.corrected)]
@@ -206,7 +208,7 @@ def _published_trend(published: Mapping[str, Records], dtype: str) -> pd.DataFra
     )
 
 
-def _alignment(every: list[Case]) -> Iterator[Block]:
+def _alignment(every: list[SubsystemSeries]) -> Iterator[Block]:
     """What sub-systems of whole pieces of memory are worth where streams cut the data."""
     found = []
     for case in every:
@@ -232,7 +234,7 @@ def _alignment(every: list[Case]) -> Iterator[Block]:
         yield Bullets(found)
 
 
-def _tables(every: list[Case]) -> Iterator[Block]:
+def _tables(every: list[SubsystemSeries]) -> Iterator[Block]:
     columns = [
         Column(SIZE, "rows"),
         Column(CHOICE, "rows", group="observed"),
@@ -258,7 +260,7 @@ def _tables(every: list[Case]) -> Iterator[Block]:
         yield Fold(case.title, [table(f"Optima of {case.title}", columns, rows)])
 
 
-def _heuristic(every: list[Case], published: Mapping[str, Records]) -> Iterator[Block]:
+def _heuristic(every: list[SubsystemSeries], published: Mapping[str, Records]) -> Iterator[Block]:
     facts = facts_of(published)
     entries = []
     for case in every:
@@ -277,7 +279,7 @@ def _heuristic(every: list[Case], published: Mapping[str, Records]) -> Iterator[
     )
 
 
-def _transfer(study: StudyData, every: list[Case]) -> list[Section]:
+def _transfer(study: StudyData, every: list[SubsystemSeries]) -> list[Section]:
     """What each GPU loses with the optima of each other one, by kind of problem."""
     blocks: list[Block] = []
     columns = [
