@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.workloads.builds import Build
+from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.workload import (
-    Allocations,
     Device,
     Finding,
     Launch,
     Session,
     Workload,
+    closed_on_error,
 )
 
 SCALE = 2.5
@@ -26,16 +26,16 @@ class Saxpy(Workload):
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """Macros of the kernel: they may depend on the variant and on build tunables."""
-        real = "float" if problem["dtype"] == "float32" else "double"
         source = self.spec.variants[configuration["variant"]].source
-        return Build.of(source, {"REAL": real, "ITEMS": configuration["items"]})
+        macros = {**real_macro(str(problem["dtype"])), "ITEMS": configuration["items"]}
+        return Build.of(source, macros)
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
         """No kernel makes inputs or checks outputs: NumPy does both."""
         return []
 
-    def self_check(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """The reference is NumPy itself."""
+    def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
+        """Nothing to compare: the reference is NumPy itself."""
         return ""
 
     def open(
@@ -51,20 +51,15 @@ class SaxpySession(Session):
     def __init__(
         self, workload: Saxpy, device: Device, problem: Mapping[str, Any], seed: int
     ) -> None:
-        self.workload, self.device, self.problem = workload, device, problem
+        super().__init__(workload, device, problem, seed)
         self.dtype = np.dtype(problem["dtype"])
         generator = np.random.default_rng(seed)
         x, y = (generator.uniform(-1, 1, problem["n"]).astype(self.dtype) for _ in range(2))
         self.expected = SCALE * x.astype(float) + y.astype(float)
         self.working_set_bytes = 3 * x.nbytes
-        self.buffers = Allocations(device)
-        try:
-            self.z, self.x, self.y = (self.buffers.take(x.nbytes) for _ in range(3))
-            device.upload(self.x, x)
-            device.upload(self.y, y)
-        except BaseException:
-            self.close()
-            raise
+        with closed_on_error(self):
+            self.x, self.y = self.memory.upload(x), self.memory.upload(y)
+            self.z = self.memory.take(x.nbytes)
 
     def launch(self, configuration: Mapping[str, Any]) -> Launch:
         """Kernel, grid, block and arguments of a configuration."""
@@ -86,7 +81,3 @@ class SaxpySession(Session):
         # A NaN compares false, so it is wrong.
         wrong = "" if error <= tolerance else f"off by {error:.3g} (allowed {tolerance:.3g})"
         return Finding(error, tolerance, wrong)
-
-    def close(self) -> None:
-        """Give the buffers back."""
-        self.buffers.release()
