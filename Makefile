@@ -23,7 +23,7 @@ define install
 	{ $(BIN)/python -m uv --version || $(BIN)/pip install -q uv==$(UV_VERSION); } >/dev/null 2>&1 \
 	  && $(BIN)/python -m uv pip install -q --compile-bytecode --require-hashes \
 	       --python $(BIN)/python -r $(1) \
-	  || { echo "make: uv did not do, pip takes over (slower)"; \
+	  || { echo "make: uv failed; using pip (slower)"; \
 	       $(BIN)/pip install -q --require-hashes -r $(1); }
 endef
 
