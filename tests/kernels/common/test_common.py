@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 from launchwise.base.imports import ROOT
+from launchwise.experiment.discovery import find_workloads
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, deciding_files, fingerprint
 from launchwise.workloads import sources
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.inputs import uniform
-from launchwise.workloads.spec import find_workloads, load_spec
+from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Launch, load_workload
 from tests.support.host_device import HostDevice
 
