@@ -15,14 +15,14 @@ from launchwise.gpus.profile import GpuProfile
 ARITHMETIC = ("float32", "float64", "tf32", "float16", "bfloat16")
 """Types whose rates a machine has, the last three those of tensor cores."""
 
-L1_BYTES_A_CYCLE = 128.0
+L1_BYTES_PER_CYCLE = 128.0
 """What an SM's L1 or shared memory moves in a cycle (CUDA C++ Best Practices Guide: 32 banks of 4
 bytes)."""
 
-L2_BYTES_A_CYCLE = 64.0
+L2_BYTES_PER_CYCLE = 64.0
 """What one SM may draw from L2 in a cycle (Volta and newer: 64 bytes)."""
 
-L2_BYTES_A_CYCLE_TOGETHER = {
+L2_BYTES_PER_CYCLE_ALL_SMS = {
     (7, 0): 2048 / 80,
     (8, 0): 5120 / 108,
     (9, 0): 5120 / 132,
@@ -31,13 +31,13 @@ L2_BYTES_A_CYCLE_TOGETHER = {
 """What each SM draws from L2 in a cycle when all do (NVIDIA A100 whitepaper: 2048 bytes for all of
 a V100, 5120 of an A100; a H100 is taken to have as many, a B200 as many an SM)."""
 
-L2_BYTES_A_CYCLE_ELSEWHERE = 2048 / 80
+L2_BYTES_PER_CYCLE_OTHER = 2048 / 80
 """Where nothing else is known: as Volta."""
 
-WARP_INSTRUCTIONS_A_CYCLE = 4.0
+WARP_INSTRUCTIONS_PER_CYCLE = 4.0
 """One a scheduler, four of them in an SM (Maxwell and newer)."""
 
-BLOCKS_A_SM = 32
+BLOCKS_PER_SM = 32
 """Most resident blocks of an SM (7.0, 8.0, 9.0; cards between have fewer threads first)."""
 
 CYCLES = {
@@ -54,7 +54,7 @@ CYCLES = {
 """Latencies where they were not measured: of the order that micro-benchmarks of Volta to Hopper
 find (Jia et al. 2018; Luo et al. 2024)."""
 
-TENSOR_FLOP_A_CYCLE = {
+TENSOR_FLOP_PER_CYCLE = {
     (8, 0): {"tf32": 1024.0, "float16": 2048.0, "bfloat16": 2048.0},
     (9, 0): {"tf32": 2048.0, "float16": 4096.0, "bfloat16": 4096.0},
 }
@@ -143,7 +143,7 @@ class Machine:
         """Of a GPU: what was measured, and estimates of the rest."""
         known = profile.ceilings
         ghz, sms = profile.clock_mhz / 1e3, float(profile.sms)
-        tensor = TENSOR_FLOP_A_CYCLE.get(profile.compute_capability, {})
+        tensor = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
         float32 = known.float32_gflops or 2 * profile.cores * ghz
         float64 = known.float64_gflops or float32 / 32
 
@@ -155,11 +155,11 @@ class Machine:
         def latency_ns(name: str, measured: float | None) -> float:
             return measured or CYCLES[name] / ghz
 
-        together = L2_BYTES_A_CYCLE_TOGETHER.get(
-            profile.compute_capability, L2_BYTES_A_CYCLE_ELSEWHERE
+        together = L2_BYTES_PER_CYCLE_ALL_SMS.get(
+            profile.compute_capability, L2_BYTES_PER_CYCLE_OTHER
         )
         # A slice's SMs draw more each, as the others rest.
-        l2_a_cycle = min(together * profile.whole_card_sms, L2_BYTES_A_CYCLE * sms)
+        l2_per_cycle = min(together * profile.whole_card_sms, L2_BYTES_PER_CYCLE * sms)
         to_device = known.to_device_gbs or TO_DEVICE_GBS
         to_host = known.to_host_gbs or to_device
         return cls(
@@ -168,11 +168,11 @@ class Machine:
             registers_per_sm=float(profile.registers_per_sm),
             shared_per_sm_bytes=float(profile.shared_per_sm_bytes),
             dram_gbs=known.copy_bandwidth_gbs,
-            dram_gbs_a_sm=L2_BYTES_A_CYCLE * ghz,
-            l2_gbs=known.l2_bandwidth_gbs or l2_a_cycle * ghz,
-            l2_gbs_a_sm=L2_BYTES_A_CYCLE * ghz,
-            l1_gbs=L1_BYTES_A_CYCLE * sms * ghz,
-            instructions_gips=WARP_INSTRUCTIONS_A_CYCLE * sms * ghz,
+            dram_gbs_a_sm=L2_BYTES_PER_CYCLE * ghz,
+            l2_gbs=known.l2_bandwidth_gbs or l2_per_cycle * ghz,
+            l2_gbs_a_sm=L2_BYTES_PER_CYCLE * ghz,
+            l1_gbs=L1_BYTES_PER_CYCLE * sms * ghz,
+            instructions_gips=WARP_INSTRUCTIONS_PER_CYCLE * sms * ghz,
             float32=float32,
             float64=float64,
             tf32=tensor_gflops("tf32", known.tf32_gflops),

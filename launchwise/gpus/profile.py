@@ -90,7 +90,7 @@ class Ceilings(Strict):
         return math.nan if found is None else found
 
 
-NOT_IN_A_DATASHEET: dict[str, Any] = {
+MEASURED_ONLY: dict[str, Any] = {
     "card": "",
     "memory_clock_mhz": 0.0,
     "memory_bus_bits": 0,
@@ -146,7 +146,7 @@ class GpuProfile(Strict):
         pydantic.ValidationError
             When something is missing or is no such value.
         """
-        return cls(source="described", **NOT_IN_A_DATASHEET, **known)
+        return cls(source="described", **MEASURED_ONLY, **known)
 
     @property
     def card_model(self) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.gpus.machine import ARITHMETIC, BLOCKS_A_SM, Machine
+from launchwise.gpus.machine import ARITHMETIC, BLOCKS_PER_SM, Machine
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import of_gpus
 from launchwise.learning.vectors import Columns
@@ -263,7 +263,7 @@ class _Run:
             machine["max_threads_per_sm"] // (np.ceil(threads / 32) * 32),
             machine["registers_per_sm"] // registers,
             machine["shared_per_sm_bytes"] // shared,
-            np.full(len(threads), float(BLOCKS_A_SM)),
+            np.full(len(threads), float(BLOCKS_PER_SM)),
         ]
         return np.maximum(np.min(limits, axis=0), 1.0)
 

@@ -33,7 +33,7 @@ WARM_UP_MS = 20.0
 GRAPH_MS = 0.2
 """Device time of one replayed graph: long enough for the events around it to weigh nothing."""
 
-MOST_IN_A_GRAPH = 200
+MOST_LAUNCHES_PER_GRAPH = 200
 
 LONGEST_REST = 1.5
 """Pauses are at most so many times as long as what is between them.
@@ -209,7 +209,7 @@ class ProblemContext:
             begun = device.timed(work, min(repeats.few, repeats.minimum), flush=False)
             shortest = min(begun)
             if shortest < limit_ms:
-                launches = min(MOST_IN_A_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
+                launches = min(MOST_LAUNCHES_PER_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
                 made: list[Repeated] = []
 
                 def replayed(count: int) -> list[float]:

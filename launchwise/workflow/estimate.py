@@ -17,8 +17,8 @@ from launchwise.gpus.datasheets import CARDS_FILE, read_cards, slowest_bandwidth
 from launchwise.workloads.space import configurations, narrowings, problems
 from launchwise.workloads.spec import Spec
 
-SECONDS_A_ROW = 0.005
-PASSES_A_ROW = 50.0
+SECONDS_PER_ROW = 0.005
+PASSES_PER_ROW = 50.0
 """A row takes so long for each time that its problem's bytes could be moved: every launch of
 verification and timing, most of them far from the limit of the memory, and rests. Four sweeps of a
 stencil took 44 passes (an H200), 16, 38 and 74 (72, 32 and 16 of its SMs, at the whole card's
@@ -57,7 +57,7 @@ class Volume:
 
     def seconds(self, bandwidth_gbs: float) -> float:
         """Seconds on one card whose memory reaches so much, 1e9 B/s."""
-        return self.rows * SECONDS_A_ROW + PASSES_A_ROW * self.bytes / (bandwidth_gbs * 1e9)
+        return self.rows * SECONDS_PER_ROW + PASSES_PER_ROW * self.bytes / (bandwidth_gbs * 1e9)
 
 
 def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Volume:

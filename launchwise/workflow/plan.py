@@ -239,7 +239,7 @@ def problems_for(
     return list(found.values())
 
 
-FLOP_A_BYTE = 4.0
+FLOP_PER_BYTE = 4.0
 """FLOP that are taken to last as long as a byte: between the one that fits sweeps of a stencil on
 an H200 and what a GPU could do, eight and more."""
 
@@ -257,7 +257,7 @@ def in_order(experiment: Experiment, gpu: str, workload: str, shards: int) -> li
 
     def weight(problem: Problem) -> float:
         flop = float(spec.value(spec.work.flop, problem))
-        return float(spec.value(spec.work.bytes, problem)) + flop / FLOP_A_BYTE
+        return float(spec.value(spec.work.bytes, problem)) + flop / FLOP_PER_BYTE
 
     return sorted(problems, key=weight, reverse=True)
 

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
-from launchwise.gpus.machine import L1_BYTES_A_CYCLE, Fastest, Machine
+from launchwise.gpus.machine import L1_BYTES_PER_CYCLE, Fastest, Machine
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.learning.analytical import PARTS, SHARPNESS, CostModel, Estimate
 from launchwise.workloads import space
@@ -109,7 +109,7 @@ def test_resident_blocks_are_a_name_for_expressions() -> None:
         found = estimate(
             kernel({"l1_bytes": "resident_blocks * 1e6"}, shared_bytes=f"{shared}"), [1]
         )
-        rate = L1_BYTES_A_CYCLE * 10 * 1.0
+        rate = L1_BYTES_PER_CYCLE * 10 * 1.0
         assert found.parts["l1"] == pytest.approx([resident * 1e6 / rate / 1e6])
 
 
@@ -119,7 +119,7 @@ def test_what_stands_on_resident_blocks_is_another_in_each_kernel() -> None:
         "derived": {"held": "2 * resident_blocks", "deeper": "held + m"},
         "kernels": {"small": each, "large": {**each, "shared_bytes": "220000"}},
     }
-    rate = L1_BYTES_A_CYCLE * 10 * 1.0
+    rate = L1_BYTES_PER_CYCLE * 10 * 1.0
     found = estimate(cost, [1])
     assert found.parts["l1"] == pytest.approx([(2 * 8 + 1 + 2 * 1 + 1) * 1e6 / rate / 1e6])
 
