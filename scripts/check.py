@@ -18,7 +18,7 @@ def main(name: str, arch: str, device: str | None, output: str) -> None:
     host = socket.gethostname()
     facts, missing = check_machine(arch, device)
     if missing:
-        message = f"{host} cannot measure on it: {'; '.join(missing)}"
+        message = f"{host} cannot measure on this GPU: {'; '.join(missing)}"
         raise UserError("config.yaml", f"gpus.{name}", message)
     write_json(output, {"gpu": name, "host": host, "checked_at": now(), **facts})
 

@@ -160,5 +160,5 @@ if __name__ == "__main__":
                 Path(snakemake.output[0]),
             )
         except Interrupted as stopped:
-            log.warning("%s; run the same command again to go on", stopped)
+            log.warning("%s; run the same command again to resume", stopped)
             sys.exit(EXIT_RESUMABLE)

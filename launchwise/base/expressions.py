@@ -79,13 +79,13 @@ def names_in(text: str) -> frozenset[str]:
     Raises
     ------
     ValueError
-        When ``text`` is no expression or calls a function that does not exist.
+        When ``text`` is not an expression or calls a function that does not exist.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "nested too deep"
-        raise ValueError(f"{text!r} is no expression: {reason}") from error
+        raise ValueError(f"{text!r} is not an expression: {reason}") from error
     if not all(_is_allowed(node) for node in ast.walk(tree)):
         raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
@@ -101,7 +101,7 @@ def check_names(key: str, text: str, known: Collection[str]) -> None:
     Raises
     ------
     ValueError
-        With ``key``: it is no expression, or a name of it is unknown.
+        With ``key``: it is not an expression, or a name of it is unknown.
     """
     try:
         strange = sorted(names_in(text) - set(known))
@@ -125,8 +125,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        When it is no expression or cannot be evaluated: unknown name, division by zero, a result
-        too large.
+        When ``text`` is not an expression or has no value: unknown name, division by zero,
+        overflow.
     """
     # simpleeval adds functions of its own (list, dict, …) to what it is given: hence the copy.
     evaluator = EvalWithCompoundTypes(functions=dict(FUNCTIONS), names=dict(names))

@@ -34,5 +34,5 @@ def running(snakemake: Any) -> Iterator[logging.Logger]:
         log.error("launchwise: %s", error)
         raise SystemExit(1) from None
     except Exception:
-        log.exception("this is a mistake of launchwise, please report it")
+        log.exception("internal error in launchwise; please report it")
         raise

@@ -83,7 +83,7 @@ def read_json(path: str | Path) -> Any:
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise UserError(path, "", f"is no JSON: {error}") from error
+        raise UserError(path, "", f"is not JSON: {error}") from error
 
 
 def digest(value: Any) -> str:

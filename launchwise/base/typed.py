@@ -58,7 +58,7 @@ def read_yaml(path: str | Path) -> Any:
     Raises
     ------
     UserError
-        When it is missing, no YAML, or repeats a key (the line is named).
+        When it is missing, is not valid YAML, or repeats a key (the line is named).
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -66,13 +66,14 @@ def read_yaml(path: str | Path) -> Any:
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UserError(path, "", f"is no UTF-8 text: {error.reason}") from error
+        raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        message = error.problem if isinstance(error, _Refused) else f"no YAML: {error.problem}"
+        problem = error.problem
+        message = problem if isinstance(error, _Refused) else f"not valid YAML: {problem}"
         raise UserError(path, f"line {line}", str(message)) from error
     except yaml.YAMLError as error:
-        raise UserError(path, "", f"no YAML: {error}") from error
+        raise UserError(path, "", f"not valid YAML: {error}") from error
 
 
 def validated(model: type[Model], value: Any, where: str | Path) -> Model:

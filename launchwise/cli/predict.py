@@ -56,11 +56,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Predict the fastest configurations of one problem, without running any.",
     )
     parser.add_argument("study", help="a study of the settings: its workload and candidates")
-    parser.add_argument("gpu", help=f"a GPU of the settings, or a card of {CARDS_FILE}")
-    parser.add_argument("problem", nargs="+", metavar="NAME=VALUE", help="such as n=512")
-    parser.add_argument("--top", type=int, default=5, help="configurations to show (5)")
+    parser.add_argument("gpu", help=f"a GPU of the settings, or a card in {CARDS_FILE}")
+    parser.add_argument("problem", nargs="+", metavar="NAME=VALUE", help="parameter, such as n=512")
+    parser.add_argument("--top", type=int, default=5, help="number of rows (default: 5)")
     parser.add_argument(
-        "--learnt", action="store_true", help="also ask trees fitted to the study's sweeps"
+        "--learnt", action="store_true", help="also predict with trees fitted to the study's sweeps"
     )
     parser.add_argument("--configfile", nargs="+", default=["config.yaml"], metavar="FILE")
     return parser

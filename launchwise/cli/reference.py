@@ -154,7 +154,7 @@ READERS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the files, or check them; 1 with one line per stale file or mistake."""
     parser = argparse.ArgumentParser(prog="python -m launchwise.cli.reference", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if one is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if any is stale")
     asked = parser.parse_args(arguments)
     try:
         files = generated(Path.cwd())
@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stale = stale_files(files)
     for path in stale:
         if asked.check:
-            print(f"launchwise: {path}: is stale: run `{COMMAND}`", file=sys.stderr)
+            print(f"launchwise: {path}: is stale; run `{COMMAND}`", file=sys.stderr)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(files[path], encoding="utf-8")

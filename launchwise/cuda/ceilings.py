@@ -81,13 +81,13 @@ def attempted(
         # Whatever it queued and did not wait for fails here, and not in the next one.
         device.synchronize()
         if not (math.isfinite(value) and value > 0):
-            raise Unmeasured(f"measured {value}, which cannot be")
+            raise Unmeasured(f"measured {value}, which is impossible")
         return value
     except errors as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         if _lost(device):
             raise UserError("describe", name, f"the device is lost: {reason}") from error
-        print(f"{name} is left out: {reason}", file=sys.stderr, flush=True)
+        print(f"{name} was not measured: {reason}", file=sys.stderr, flush=True)
         return None
 
 

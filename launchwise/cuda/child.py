@@ -76,7 +76,7 @@ def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
         workload = load_workload(folder, load_spec(folder))
         device = open_device(job)
         if device.sms != job.get("expected_sms", device.sms):
-            message = f"the device has {device.sms} SMs, its profile {job['expected_sms']}"
+            message = f"the device has {device.sms} SMs, its profile says {job['expected_sms']}"
             raise UserError("sweep", "", message)
         say({"event": "ready", "seconds": time.perf_counter() - began})
         method = Method.model_validate(job["method"])

@@ -37,7 +37,7 @@ class CapturedGraph:
         try:
             ask(self._driver.cuGraphLaunch(self._executable, self._stream))
         except GraphsMissing as error:
-            raise LaunchFailed(f"a CUDA graph was refused: {error}", fatal=True) from error
+            raise LaunchFailed(f"the driver refused a CUDA graph: {error}", fatal=True) from error
 
     def close(self) -> None:
         """Give it back, once it is done."""

@@ -117,7 +117,7 @@ def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> N
                 raise Misfit(f".{name}", f"must be {kind}")
         for name in (ONLY, CONSTRAINTS):
             if name in block and strategy != "exhaustive":
-                raise Misfit(f".{name}", f"goes with an exhaustive sweep, not with {strategy}")
+                raise Misfit(f".{name}", f"needs an exhaustive sweep, not {strategy}")
         only = block.get(ONLY)
         if isinstance(only, dict):
             _check_configurations(spec, only, f".{ONLY}")
@@ -153,8 +153,8 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
         if not feasible(spec, problem, first):
             named = ", ".join(f"{name}={value}" for name, value in problem.items())
             if Draws(spec, problem, None, 0).any():
-                raise ValueError(f"baseline: the constraints refuse it for {named}")
-            raise ValueError(f"the constraints leave no configuration for {named}")
+                raise ValueError(f"baseline: violates the constraints for {named}")
+            raise ValueError(f"no configuration satisfies the constraints for {named}")
         if idle:
             draws = Draws(spec, problem, None, 0)
             for variant in list(idle):
@@ -163,4 +163,4 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
                     del idle[variant]
     if idle and every_variant:
         key = f"variants.{next(iter(idle))}.constraints"
-        raise ValueError(f"{key}: they leave no configuration for any problem")
+        raise ValueError(f"{key}: no configuration of any problem satisfies them")

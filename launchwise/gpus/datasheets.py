@@ -125,7 +125,7 @@ def read_cards(path: str | Path = CARDS_FILE) -> dict[str, Datasheet]:
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror}") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(path, "", f"is no CSV: {error}") from error
+        raise UserError(path, "", f"is not CSV: {error}") from error
     if columns != list(COLUMNS):
         message = f"must have the columns {', '.join(COLUMNS)} (got {', '.join(columns) or 'none'})"
         raise UserError(path, "", message)

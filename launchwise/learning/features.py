@@ -156,7 +156,7 @@ class Domain:
     def _universe(self) -> pd.DataFrame:
         """Every candidate, feasible anywhere or not, the baseline first."""
         if self.narrowed.size > space.MOST_LISTED:
-            message = f"of {self.narrowed.size:,} configurations models cannot list all: name"
+            message = f"{self.narrowed.size:,} configurations are too many to rank: restrict"
             raise UserError(self.spec.workload, "candidates", f"{message} candidates in the study")
         baseline = space.baseline(self.spec)
         rest = [one for one in space.universe(self.narrowed) if one != baseline]

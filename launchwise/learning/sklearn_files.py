@@ -39,7 +39,7 @@ def load_estimator(path: Path) -> Any:
     try:
         strange = sorted(set(get_untrusted_types(file=path)) - TRUSTED)
         if strange:
-            raise UserError(path, "", f"names a type that no model of ours has: {strange[0]}")
+            raise UserError(path, "", f"holds a type that launchwise does not trust: {strange[0]}")
         return load(path, trusted=sorted(TRUSTED))
     except UserError:
         raise

@@ -108,7 +108,7 @@ def _function(node: ast.AST) -> Values:
             return _comparison([_OPERATORS[type(one)] for one in operations], [left, *others])
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             return _applied(lambda *members: members, elements)
-    raise ValueError(f"{ast.unparse(node)!r} has no values of columns")
+    raise ValueError(f"{ast.unparse(node)!r} cannot be evaluated on columns")
 
 
 def _applied(function: Any[..., Any], operands: Sequence[ast.AST]) -> Values:

@@ -54,7 +54,7 @@ class Bundle:
                 self.index: dict[str, Any] = json.loads(archive.read(INDEX))
                 self._cubins = {name: archive.read(name) for name in self.index["cubins"]}
         except _UNREADABLE as error:
-            raise UserError(path, "", f"is no cubin bundle (truncated?): {error}") from error
+            raise UserError(path, "", f"is not a cubin bundle (truncated?): {error}") from error
 
     @property
     def arch(self) -> str:

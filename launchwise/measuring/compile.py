@@ -134,7 +134,7 @@ def earlier_fingerprints(folder: Path, release: str) -> list[str]:
     Raises
     ------
     UserError
-        When the file is no list of predecessors.
+        When the file is not a list of predecessors.
     """
     path = folder / PREDECESSORS_FILE
     if not path.is_file():
@@ -201,7 +201,7 @@ def nvcc_release() -> str:
     said = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"release (\d+\.\d+)", said.stdout)
     if found is None:
-        raise UserError("compile", "nvcc", f"does not tell its release: {said.stderr}")
+        raise UserError("compile", "nvcc", f"does not report its release: {said.stderr}")
     return found.group(1)
 
 

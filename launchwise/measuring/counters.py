@@ -149,7 +149,7 @@ def joined(
     """What was launched with what was seen of it; UserError where those are not the same."""
     launched = [launch["symbol"] for run in runs for launch in run]
     if launched != [kernel["symbol"] for kernel in seen]:
-        message = f"saw {len(seen)} launches, not the {len(launched)} that were made"
+        message = f"recorded {len(seen)} launches, but {len(launched)} ran"
         raise UserError("ncu", "", message)
     rest = iter(seen)
     return [[{**launch, **next(rest)} for launch in run] for run in runs]

@@ -66,7 +66,7 @@ class Feeder(threading.Thread):
         if isinstance(self._error, UserError):
             raise self._error
         if self._error is not None:
-            raise RuntimeError("the measuring process could not be fed") from self._error
+            raise RuntimeError("cannot write to the measuring process") from self._error
 
     def _send(self, message: Mapping[str, Any]) -> None:
         self._pipe.write(json.dumps(message).encode() + b"\n")

@@ -39,7 +39,7 @@ def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
             for each in content["guesses"]
         }
     except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(path, "guesses", "is missing or is no list of guesses") from error
+        raise UserError(path, "guesses", "is missing or is not a list of guesses") from error
 
     def of(problem: Problem) -> list[Configuration]:
         key = tuple(sorted(problem.items()))

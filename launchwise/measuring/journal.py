@@ -88,7 +88,7 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._acquire()
         except NotImplementedError as error:
-            message = "cannot be locked: the file system knows no locks (flock)"
+            message = "cannot be locked: the file system does not support flock"
             raise UserError(self.path, "", message) from error
         except OSError as error:
             raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
@@ -109,7 +109,7 @@ class Journal:
             message = f"is being written by {_read_holder(self.path)}"
             if not self._patient:
                 raise UserError(self.path, "", message) from None
-            log.warning("%s %s: waiting for its end", self.path, message)
+            log.warning("%s %s; waiting for it to end", self.path, message)
             self._lock.acquire()
 
     def _open(self) -> None:

@@ -71,7 +71,7 @@ def run_child(
             except subprocess.TimeoutExpired:
                 child.kill()
                 code = child.wait()
-                lived_on = "the measuring process closed its pipe and lived on"
+                lived_on = "the measuring process closed its pipe but did not exit"
                 listener.fatal = listener.fatal or lived_on
             errors.seek(0)
             said = errors.read().strip().splitlines()
@@ -147,11 +147,11 @@ class Listener:
                     if event is None:
                         # Whatever comes behind it cannot be trusted either.
                         said = line[:80].decode(errors="replace")
-                        self.fatal = f"the measuring process said what is no event: {said!r}"
+                        self.fatal = f"the measuring process sent an invalid event: {said!r}"
                         return
                     if self._hear(event) == "done" and self.done == feeder.given:
                         feeder.more(self._afterwards())
-        self.silence = f"nothing came for {self.shard.method.timeout_s:g} s"
+        self.silence = f"no event for {self.shard.method.timeout_s:g} s"
 
     def _hear(self, event: dict[str, Any]) -> str:
         """Do what an event asks for; returns its kind."""
@@ -307,7 +307,7 @@ class Listener:
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
-    """The event that a line holds; None when it holds none. NaN is no JSON and refused."""
+    """The event that a line holds; None when it holds none. NaN is not JSON and refused."""
 
     def refuse(constant: str) -> None:
         raise ValueError(constant)
@@ -321,5 +321,5 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 def _death(code: int) -> str:
     if code < 0:
-        return f"the measuring process died of {signal.Signals(-code).name}"
+        return f"the measuring process was killed by {signal.Signals(-code).name}"
     return f"the measuring process ended with code {code}"

@@ -72,7 +72,7 @@ class Claims:
         except FileExistsError:
             return False
         except OSError as error:
-            message = f"problems cannot be shared out: {error.strerror}"
+            message = f"problems cannot be divided among shards: {error.strerror}"
             raise UserError(self._folder, "", message) from error
         return True
 

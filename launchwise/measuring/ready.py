@@ -62,7 +62,7 @@ def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[s
 
 def _no_card(present: list[Card], wanted: str) -> str:
     if present:
-        return f"no GPU that fits: wanted {wanted}, found {in_words(present)}"
+        return f"no matching GPU: wanted {wanted}, found {in_words(present)}"
     try:
         import pynvml
     except ImportError:
@@ -71,8 +71,8 @@ def _no_card(present: list[Card], wanted: str) -> str:
         pynvml.nvmlInit()
         pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
-        return f"no NVIDIA driver that answers: {error}"
-    return "no GPU that this job may use (CUDA_VISIBLE_DEVICES?)"
+        return f"the NVIDIA driver does not respond: {error}"
+    return "no GPU is visible to this job (CUDA_VISIBLE_DEVICES?)"
 
 
 def _refusals(arch: str, release: str) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _libraries() -> dict[str, str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ValueError(f"the driver does not answer PyCUDA within {PATIENCE_S:g} s") from None
+        raise ValueError(f"the driver does not respond to PyCUDA within {PATIENCE_S:g} s") from None
     if done.returncode:
         said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         remedy = "; `make gpu` installs it" if "No module named" in said else ""

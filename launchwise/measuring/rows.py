@@ -56,7 +56,8 @@ def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
         values = sorted(set(table[name]))
         if len(values) > 1:
             message = (
-                f"differs between rows of one sweep ({', '.join(values)}): measure all with one"
+                f"differs between rows of one sweep ({', '.join(values)}): "
+                "measure all rows with the same one"
             )
             raise UserError(where, name, message)
 

@@ -141,7 +141,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     repeats = pa.Check(
         lambda table: table["times_ms"].map(len) == table["repeats"],
         name="repeats",
-        error="must be the number of times_ms",
+        error="must be the length of times_ms",
     )
     return pa.DataFrameSchema(
         {
@@ -174,7 +174,7 @@ def _fitting_statuses(spec: Spec) -> pa.Check:
         judged = table["status"].isin([*MEASURED, "wrong"])
         return ~judged.where(table["variant"].isin(unverified), table["status"] == UNVERIFIED)
 
-    error = "must be unverified, not ok, slow or wrong, just where the variant is not verified"
+    error = "must be unverified (never ok, slow or wrong) exactly where the variant is not verified"
     return pa.Check(fits, name="status", error=error)
 
 

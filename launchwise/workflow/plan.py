@@ -34,7 +34,7 @@ def readable(path: str, overlays: Collection[str | Path] = ()) -> str:
     if Path(path).exists() or not overlays:
         try:
             if not isinstance(read_yaml(path), Mapping):
-                raise UserError(path, "", "must hold keys with values, such as seed: 1")
+                raise UserError(path, "", "must map keys to values, such as seed: 1")
         except UserError as error:
             stop(error)
     return path
@@ -83,7 +83,7 @@ def _check_models(experiment: Experiment) -> None:
         for model_name in study.models:
             kind = experiment.model_of(name, model_name).kind
             if kind not in allowed and model_name in named:
-                message = f"{model_name!r} is of kind {kind!r}: {study.workload} has none"
+                message = f"{model_name!r} is of kind {kind!r}, which {study.workload} lacks"
                 raise experiment.error(f"{key}.models", message)
             if kind not in allowed:
                 message = unknown("model", model_name, named | set(allowed))
@@ -201,9 +201,9 @@ def _arch_here(device: str | None) -> str:
     if not found:
         named = f"GPU named {device!r}" if device else "NVIDIA GPU"
         message = f"source is live, but this machine has no {named}; give its arch (such as sm_90)"
-        raise ValueError(f"{message} to measure on another machine, or take the entry out")
+        raise ValueError(f"{message} to measure on another machine, or remove the entry")
     kinds = in_words(present)
-    raise ValueError(f"this machine has several kinds of GPU, name one by device: {kinds}")
+    raise ValueError(f"this machine has several kinds of GPU, select one by device: {kinds}")
 
 
 def folders(experiment: Experiment) -> dict[str, str]:

@@ -206,7 +206,7 @@ class Draws:
                     found[name] = values[digit]
                 return {"variant": variant, **found}
             number -= size
-        raise IndexError("a number beyond the space")
+        raise IndexError("number outside the space")
 
     def _searched(
         self, dice: random.Random, unwanted: Collection[Key], variant: str | None

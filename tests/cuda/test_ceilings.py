@@ -338,7 +338,7 @@ def test_a_benchmark_that_cannot_run_leaves_a_line_and_the_rest_goes_on(
     found = measured(device).model_dump()
     assert [name for name, value in found.items() if value is None] == ["l1_latency_ns"]
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"l1_latency_ns is left out: {type(error).__name__}: ")
+    assert line.startswith(f"l1_latency_ns was not measured: {type(error).__name__}: ")
     assert str(error).split()[-1] in line
     assert not device.held
 

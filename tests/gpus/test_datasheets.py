@@ -309,7 +309,7 @@ def test_a_mistake_in_the_table_is_one_line_with_card_and_figure(what: str, tmp_
             "card,figure,value\n",
             "must have the columns card, figure, value, unit, source (got card",
         ),
-        (f'{HEADER}\nx,sms,8,1,"a box\n', "is no CSV: "),
+        (f'{HEADER}\nx,sms,8,1,"a box\n', "is not CSV: "),
     ],
 )
 def test_a_file_that_is_no_such_table_is_one_line(

@@ -74,6 +74,6 @@ def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
         assert run.wait(60) != 0
         said = run.said()
     assert "gpus.other: " in said
-    assert "no GPU that fits: wanted Made-up h200 of sm_80, found Made-up a100 (sm_80)" in said
+    assert "no matching GPU: wanted Made-up h200 of sm_80, found Made-up a100 (sm_80)" in said
     assert not (live.results / "gpus" / "other.json").exists()
     assert (live.results / "checks" / "h200.json").exists()

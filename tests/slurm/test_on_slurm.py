@@ -63,7 +63,7 @@ def test_a_killed_workflow_and_a_cancelled_job(
         slurm.do("scancel", orphans[0])
         assert second.wait(600) == 0, second.said()[-3000:]
     logs = (on_slurm.results / "logs" / "slurm").rglob(f"{orphans[0]}.log")
-    assert "run the same command again to go on" in next(logs).read_text()
+    assert "run the same command again to resume" in next(logs).read_text()
     assert on_slurm.rows("a100") == ROWS_PER_SWEEP
 
 

@@ -59,10 +59,10 @@ class NearestOptimumRecommender(Recommender):
         self._choice = integer_choice(domain.spec, self.parameters["choice"])
         corrected, neighbours = (self.parameters[name] for name in ("corrected", "neighbours"))
         if not isinstance(corrected, bool):
-            message = f"{corrected!r} is neither true nor false"
+            message = f"must be true or false, not {corrected!r}"
             raise UserError("config.yaml", "models.parameters.corrected", message)
         if not isinstance(neighbours, int) or isinstance(neighbours, bool) or neighbours < 1:
-            message = f"{neighbours!r} is not a whole number from 1"
+            message = f"must be an integer of at least 1, not {neighbours!r}"
             raise UserError("config.yaml", "models.parameters.neighbours", message)
 
     @classmethod
