@@ -1,4 +1,4 @@
-"""Typed models of files that people write: one base class, one-line errors, strict YAML."""
+"""Reads YAML files as typed models: strict keys, one-line errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from launchwise.base.errors import UserError, unknown
 
 
 class Strict(BaseModel):
-    """A model that refuses keys it does not know and never changes after it was read."""
+    """Immutable model that rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,7 +23,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class _Refused(yaml.MarkedYAMLError):
-    """YAML that is well formed and not accepted here."""
+    """Well-formed YAML that is rejected here."""
 
 
 # The parser in C, ten times as fast, where PyYAML has it.
@@ -31,7 +31,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _UniqueKeys(_SafeLoader):
-    """YAML in which a repeated key is an error instead of a silent override."""
+    """YAML loader that rejects repeated keys."""
 
 
 def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -77,7 +77,7 @@ def read_yaml(path: str | Path) -> Any:
 
 
 def validated(model: type[Model], value: Any, where: str | Path) -> Model:
-    """``value`` as ``model``; the first thing wrong as a :class:`UserError` naming its key."""
+    """``value`` as ``model``; raises a :class:`UserError` for the first problem."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -23,7 +23,7 @@ RECORDED = "data/recorded"
 
 
 class Experiment:
-    """Settings with the workloads and studies that they speak of: checked together.
+    """Settings with their workloads and studies, checked together.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Experiment:
     # Messages
 
     def error(self, key: str, message: str) -> UserError:
-        """What is wrong with ``key``, said of the file that holds it."""
+        """Error for ``key`` that names the file that holds it."""
         return self.sources.error(key, message, self._beneath(key))
 
     def _below(self, prefix: str) -> Callable[[str, str], UserError]:
@@ -84,7 +84,7 @@ class Experiment:
         raise self.error(key, message)
 
     def _beneath(self, key: str) -> Beneath | None:
-        """The file of a workload's folder that the settings below ``key`` are laid over."""
+        """File of a workload's folder that the settings below ``key`` override."""
         part, _, name = key.partition(".")
         name = name.partition(".")[0]
         if part == "studies" and name in self.study_folders:
@@ -147,7 +147,7 @@ class Experiment:
         if not any(map(self._is_measured, self.settings.gpus)):
             self._fail("gpus", "all are described; studies need a recorded or live GPU")
         for name, gpu in self.settings.gpus.items():
-            # One that is left out may stay in the list.
+            # The list may name studies that are left out.
             for study in gpu.studies or []:
                 if study not in self.study_folders:
                     message = unknown("study", study, self.study_folders)
@@ -251,7 +251,7 @@ class Experiment:
         return list(dict.fromkeys(wanted))
 
     def model_of(self, study: str, model: str) -> ModelEntry:
-        """What a study calls ``model``: its own entry, that of the settings, or a plain kind."""
+        """Entry of ``model``: the study's own, else that of the settings, else a plain kind."""
         entries = {**self.settings.models, **self.studies[study].own_models}
         return entries.get(model) or ModelEntry(kind=model, title=model.replace("_", " "))
 

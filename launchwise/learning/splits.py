@@ -1,4 +1,4 @@
-"""Which (GPU, problem) pairs train and which test, for every split and fold of a study.
+"""Training and test cases (GPU, problem) of every split and fold of a study.
 
 A *case* is one (GPU, problem) pair. A problem split has one fold, ``all``: it trains on every GPU
 at the training problems and tests each of those GPUs at the test problems. A transfer split has a
@@ -51,7 +51,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Fold:
-    """What one fitted model learns from and what it is asked."""
+    """Training and test cases of one fitted model."""
 
     split: str
     fold: str
@@ -288,7 +288,7 @@ def _transfer_folds(
 
 
 def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> None:
-    """Refuse a fold that tests a case it learns from.
+    """Reject a fold whose training and test cases overlap.
 
     Raises
     ------

@@ -146,10 +146,10 @@ def parse(log: str) -> list[dict[str, Any]]:
 def joined(
     runs: list[list[dict[str, Any]]], seen: list[dict[str, Any]]
 ) -> list[list[dict[str, Any]]]:
-    """What was launched with what was seen of it; UserError where those are not the same."""
+    """Join launches with their counters; UserError if the kernels differ."""
     launched = [launch["symbol"] for run in runs for launch in run]
     if launched != [kernel["symbol"] for kernel in seen]:
-        message = f"recorded {len(seen)} launches, but {len(launched)} ran"
+        message = f"recorded {len(seen)} launches that differ from the {len(launched)} that ran"
         raise UserError("ncu", "", message)
     rest = iter(seen)
     return [[{**launch, **next(rest)} for launch in run] for run in runs]

@@ -23,10 +23,10 @@ from launchwise.workloads.spec import Spec, Value
 Told = tuple[Configuration, float | None]
 """A configuration and its time in ms, None where it has none (failed, wrong, timed out)."""
 
-STARTUP = 10
+STARTUP_ROWS = 10
 """Rows of a variant before a model of it is asked; the number that Optuna has by default."""
 
-ASKED = 3
+MAX_PROPOSALS = 3
 """Proposals of a model that may be infeasible or known before a neighbour is taken instead.
 
 Asking takes milliseconds. A model that is sure of itself says the same again and again.
@@ -180,7 +180,7 @@ class TreeParzen(RandomDraws):
         # Dice of its own: whether another variant was asked before, or is known to have ended, must
         # make no difference.
         dice = self._dice(variant)
-        if self._rows[variant] >= STARTUP:
+        if self._rows[variant] >= STARTUP_ROWS:
             for found in self._modelled(variant, dice):
                 if self._is_new(found):
                     return found
@@ -192,7 +192,7 @@ class TreeParzen(RandomDraws):
         model.sampler = self._sampler()
         used = self._draws.used(variant)
         said: Configuration = {}
-        for _ in range(ASKED):
+        for _ in range(MAX_PROPOSALS):
             trial = model.ask({name: self._distribution(name) for name in used})
             # A question is no trial: what is known comes from tell alone, now or out of a journal.
             model.tell(trial, state=self._optuna.trial.TrialState.FAIL)
@@ -211,7 +211,7 @@ class TreeParzen(RandomDraws):
             return self._optuna.samplers.TPESampler(
                 # NumPy's seeds have 32 bits.
                 seed=(self._seed + len(self._told)) % 2**32,
-                n_startup_trials=STARTUP,
+                n_startup_trials=STARTUP_ROWS,
                 multivariate=True,
                 constant_liar=False,
             )

@@ -14,11 +14,11 @@ from launchwise.measuring.compile import Compiler
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 
-LARGEST_GROUP = 16
+MAX_BUILDS_PER_RUN = 16
 """Builds in one run of nvcc, at most: starting nvcc costs as much as a few kernels, but nothing can
 be measured of a group before all of it is compiled."""
 
-WAVES = 2
+MIN_RUNS_PER_CORE = 2
 """Runs of nvcc a core, at least, where there are builds enough: the first let measuring begin."""
 
 
@@ -78,7 +78,7 @@ class Alongside:
         self.compiler = Compiler(folder, spec, arch)
         self.seconds = 0.0
         needed = list(dict.fromkeys(builds))
-        size = max(1, min(LARGEST_GROUP, len(needed) // (WAVES * threads)))
+        size = max(1, min(MAX_BUILDS_PER_RUN, len(needed) // (MIN_RUNS_PER_CORE * threads)))
         self._groups = [needed[start : start + size] for start in range(0, len(needed), size)]
         self._pool = ThreadPoolExecutor(threads)
         self._futures: list[Future[Part]] = []

@@ -15,7 +15,7 @@ from launchwise.measuring.problem_locks import Claims
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
 from launchwise.workloads.spec import Spec
 
-RULES = 2
+TIMING_RULES_VERSION = 2
 """Number of what a time means: raised whenever the engine times something in another way.
 
 2: L2 is emptied for all configurations of a problem or for none.
@@ -121,5 +121,5 @@ class Shard:
         """
         how = self.method.model_dump(mode="json", exclude={"strategy"})
         made_with = [self.labels["driver"], self.labels["backend"]]
-        made_by = [RULES, kernels, how, made_with]
+        made_by = [TIMING_RULES_VERSION, kernels, how, made_with]
         return digest([profile.name, profile.device_name, profile.sms, *made_by])

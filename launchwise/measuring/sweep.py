@@ -31,7 +31,7 @@ from launchwise.workloads.space import Problem, baseline
 
 __all__ = ["EXIT_RESUMABLE", "Interrupted", "measure_shard"]
 
-PATIENCE = 3
+MAX_BARREN_PROCESSES = 3
 """Measuring processes that may die in a row without one new measurement."""
 
 EXIT_RESUMABLE = 75
@@ -82,7 +82,7 @@ def measure_shard(
             listener = Listener(shard, journal, stop, telemetry, progress, afterwards)
             reason = run_child(shard, tasks, control_of(shard, journal), listener)
             barren = 0 if listener.rows or listener.done else barren + 1
-            if barren >= PATIENCE:
+            if barren >= MAX_BARREN_PROCESSES:
                 raise UserError("sweep", str(shard.labels["gpu"]), f"cannot measure: {reason}")
 
 

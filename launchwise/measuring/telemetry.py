@@ -26,7 +26,7 @@ log = logging.getLogger("launchwise")
 KEEP_S = 600.0
 """Samples are forgotten when they are this much older than the newest, in seconds."""
 
-REACH_S = 1.0
+MAX_SAMPLE_GAP_S = 1.0
 """How far, in seconds, a sample may lie from a row, or from the next sample, and still count."""
 
 REASONS = {
@@ -197,7 +197,7 @@ class _Series:
         beside = range(max(inside.start - 1, 0), min(inside.start + 1, len(self.times)))
         distances = {n: max(began - self.times[n], self.times[n] - ended) for n in beside}
         nearest = min(distances, key=distances.__getitem__, default=None)
-        if nearest is None or distances[nearest] > REACH_S:
+        if nearest is None or distances[nearest] > MAX_SAMPLE_GAP_S:
             return []
         return [self.values[nearest]]
 
@@ -210,7 +210,7 @@ class _Series:
         if inside.stop - inside.start < 2 or self.times[0] > began or not self.reaches(ended):
             return False
         used = self.times[max(inside.start - 1, 0) : inside.stop + 1]
-        return all(after - before <= REACH_S for before, after in itertools.pairwise(used))
+        return all(after - before <= MAX_SAMPLE_GAP_S for before, after in itertools.pairwise(used))
 
     def value_at(self, at: float) -> float:
         """By linear interpolation; ``at`` must not lie outside."""
@@ -311,9 +311,9 @@ class Telemetry:
         -------
         dict
             ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c``, ``power_w``: means of the
-            samples inside; of the nearest within :data:`REACH_S` when none is inside. ``throttle``:
-            names of the reasons seen in the same samples, sorted and joined by ``+``; ``''`` when
-            the card was not throttled. None for what is not known.
+            samples inside; without any, the nearest sample within :data:`MAX_SAMPLE_GAP_S`.
+            ``throttle``: names of the reasons in the same samples, sorted and joined by ``+``;
+            ``''`` when the card was not throttled. None where unknown.
         """
         with self._changed:
             found = {name: series.around(began, ended) for name, series in self._means.items()}

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from launchwise.base.tukey import FEWEST, quartile_fences
+from launchwise.base.tukey import MIN_SAMPLE_SIZE, quartile_fences
 from launchwise.experiment.method import Repeats
 
 
@@ -48,7 +48,7 @@ def repeat_columns(times_ms: list[float]) -> dict[str, float | int]:
 
 def outlier_repeats(times_ms: list[float]) -> int:
     """Repeats outside Tukey's fences (1.5 interquartile ranges): a flag, nothing is deleted."""
-    if len(times_ms) < FEWEST:
+    if len(times_ms) < MIN_SAMPLE_SIZE:
         return 0
     low, high = quartile_fences(times_ms)
     return sum(not low <= time <= high for time in times_ms)

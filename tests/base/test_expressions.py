@@ -181,7 +181,7 @@ def test_what_is_remembered_does_not_grow_without_end(monkeypatch: pytest.Monkey
     class Marked(float):
         """A number that can be watched."""
 
-    monkeypatch.setattr(expressions, "REMEMBERED", 10)
+    monkeypatch.setattr(expressions, "MAX_CACHED_VALUES", 10)
     formulas, alive = Formulas(DERIVED), weakref.WeakSet[Marked]()
     for number in range(100):
         marked = Marked(number)

@@ -628,7 +628,7 @@ def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Pa
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("seed: [1\n", "line 2: no YAML"),
+        ("seed: [1\n", "line 2: not valid YAML"),
         ("", "must map keys to values"),
         ("- 1\n", "must map keys to values"),
         (None, "cannot be read: No such file or directory"),
@@ -668,7 +668,7 @@ def test_recorded_folders_and_files_must_be_there(
     no_file = "no file 'acoustic.parquet' in 'data/recorded/test'"
     asked = {"gpus": ["test"]}
     for overlay, said in [
-        ({}, "kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU of the settings has rows"),
+        ({}, "kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU in the settings has rows"),
         ({"studies": {"acoustic_tile": asked}}, f"config.yaml: gpus.test: {no_file}"),
         ({"gpus": {"test": {"path": "old"}}}, "o.yaml: gpus.test: no folder 'old'"),
         ({"gpus": {"b.1": {"source": "recorded"}}}, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),

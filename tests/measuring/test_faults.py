@@ -12,7 +12,7 @@ from supervising import ending, finished, pids, row_lines
 
 from launchwise.experiment.method import Method
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import PATIENCE
+from launchwise.measuring.sweep import MAX_BARREN_PROCESSES
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
@@ -142,7 +142,7 @@ def test_a_process_that_dies_again_and_again_is_followed_as_long_as_it_measures(
     shard = faulty(fault="killed", at="every", every=3)
     rows = run(shard, tmp_path / "j")
     assert not_ok(rows) == {}
-    assert len(pids(shard)) >= len(rows) // 3 > PATIENCE
+    assert len(pids(shard)) >= len(rows) // 3 > MAX_BARREN_PROCESSES
 
 
 def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(
@@ -178,7 +178,7 @@ def test_a_process_that_never_gets_ready_is_tried_three_times(
     before = len(pids(faulty()))
     shard = faulty(timeout_s=1.0 if fault == "asleep" else 20.0, fault=fault, at="open")
     assert ending(shard, path) == (1, f"sweep: cpu: cannot measure: {reason}")
-    assert len(pids(shard)) - before == PATIENCE == 3
+    assert len(pids(shard)) - before == MAX_BARREN_PROCESSES == 3
     assert row_lines(path) == kept
     # Once the machine is mended, the same command goes on.
     assert not_ok(run(faulty(), path)) == {}
