@@ -1,4 +1,4 @@
-"""Check that this machine can measure on one live GPU, before anything waits for it."""
+"""Check that this machine can measure on one live GPU, before other jobs start."""
 
 import socket
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def main(name: str, arch: str, device: str | None, output: str) -> None:
-    """Write what the machine has; UserError with all that is missing."""
+    """Write the machine's driver, toolkit and libraries; UserError with every missing item."""
     host = socket.gethostname()
     facts, missing = check_machine(arch, device)
     if missing:

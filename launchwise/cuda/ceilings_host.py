@@ -150,7 +150,7 @@ def copy_overhead_us(device: CudaDevice) -> float:
 
 
 def host_solve_ns() -> float:
-    """Time per row of LAPACK's gtsv for a diagonally dominant tridiagonal float64 system, ns.
+    """Time per row of LAPACK's gtsv for a diagonally dominant float64 system, ns.
 
     The host solves one such system; its four arrays are overwritten.
     """

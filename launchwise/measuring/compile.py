@@ -28,7 +28,7 @@ from launchwise.workloads.workload import host_file
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
 MEASURING = ROOT / "launchwise" / "cuda" / "child.py"
-"""What every measuring process runs."""
+"""Modules that every measuring process runs."""
 
 SOURCES = ("*.cu", "*.cuh", "*.h", "spec.yaml")
 
@@ -112,12 +112,12 @@ class Compiler:
 
 
 def fingerprint(folder: Path, release: str) -> str:
-    """Hash of everything that decides what the kernels of ``folder`` compute and how fast."""
+    """Hash of every file that determines the results and run times of the kernels of ``folder``."""
     return digest([digest_files(deciding_files(folder)), FLAGS, release])
 
 
 PREDECESSORS_FILE = "predecessors.yaml"
-"""Beside ``spec.yaml``: earlier states of the folder whose measured rows still count."""
+"""File beside ``spec.yaml``: earlier states of the folder whose rows remain valid."""
 
 
 class Predecessor(Strict):
@@ -171,7 +171,7 @@ def compile_unit(unit: str, folder: Path, arch: str) -> bytes:
     Raises
     ------
     UserError
-        With what nvcc said.
+        With nvcc's first error.
     """
     try:
         from pycuda.compiler import compile_plain

@@ -57,7 +57,7 @@ def write_table(
     schema: pa.DataFrameSchema,
     facts: Mapping[str, Any] | None = None,
 ) -> None:
-    """Check ``table`` and write it, whole or not at all.
+    """Check ``table`` and write it atomically.
 
     Parameters
     ----------

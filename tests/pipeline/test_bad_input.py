@@ -103,7 +103,7 @@ def test_a_bad_overlay_stops_before_any_rule(project: Project, what: str) -> Non
 
 CONFIGS: dict[str, tuple[Callable[[str], str], str]] = {
     "duplicate key": (lambda text: f"{text}\nseed: 3\n", "'seed' is given twice"),
-    "no YAML": (lambda text: f"{text}\nseed: [\n", "no YAML"),
+    "no YAML": (lambda text: f"{text}\nseed: [\n", "not valid YAML"),
 }
 
 
