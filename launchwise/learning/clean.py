@@ -35,14 +35,14 @@ SCOPES: tuple[Scope, ...] = ("problem", "global")
 
 
 def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]:
-    """Lower and upper fence of ``values``.
+    """Lower and upper bound of the Tukey filter for ``values``.
 
     Parameters
     ----------
     values
         Real numbers, shape (n,); quartiles by linear interpolation.
     factor
-        How many interquartile ranges the fences stand off the quartiles.
+        Distance of the bounds from the quartiles, in interquartile ranges.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]
 def fences_ms(
     rows: pd.DataFrame, spec: Spec, scope: Scope, factor: float = 1.5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper fence of each row, in ms, each of shape (rows,)."""
+    """Lower and upper bound of the Tukey filter for each row, ms, each of shape (rows,)."""
     times = rows["time_ms"].to_numpy(dtype=float)
     if scope == "global":
         low, high = tukey_fences(times, factor)

@@ -79,8 +79,8 @@ def rows_to_table(
     Parameters
     ----------
     rows, notes
-        Of a journal. Of the notes, ``control`` says how far the control had drifted around a row,
-        ``energy`` what a launch took.
+        Of a journal. Of the notes, ``control`` holds the drift of the reference kernel around a
+        row, ``energy`` the energy per launch.
 
     Returns
     -------

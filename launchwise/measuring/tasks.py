@@ -146,8 +146,8 @@ def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
 def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
     """Tasks for rows measured once while the card was throttled or had drifted.
 
-    That is: the control was off its first time, or the card was throttled and its clock lower than
-    the highest of the sweep, by more than the method's ``drift``.
+    Either the reference kernel drifted by more than the method's ``drift``, or the card was
+    throttled and its clock was lower than the highest of the sweep by more than ``drift``.
     """
     spec, gpu = shard.spec, shard.labels["gpu"]
     fastest = max((row["sm_clock_mhz"] or 0.0 for row in journal.rows), default=0.0)

@@ -119,16 +119,16 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of a sweep: one row per (GPU, problem, configuration).
 
     Time: ``time_ms`` is the median of ``times_ms`` (the first launch is never in it, except in a
-    ``slow`` row, which has only that one), one a repeat of ``launches_per_repeat`` launches timed
+    ``slow`` row, which has only that one), one per repeat of ``launches_per_repeat`` launches timed
     by ``timer`` (``host``: the host's clock, for what it drives); ``spread_ms`` is their robust
     spread, ``relative_error`` the relative standard error of the median, ``outlier_repeats`` how
-    many lie outside Tukey's fences (none is deleted); the workload's stages have columns too.
+    many lie outside the Tukey filter (none is removed); the workload's stages have columns too.
 
     Trust: ``max_error`` is the largest deviation from the float64 reference, ``tolerance`` what is
     allowed (only an ``unverified`` row may have a time and a larger one), and the workload's
-    findings have columns too; ``control_ratio`` what the control configuration took after this row,
-    by what it took first; ``throttle`` the reasons why the card held its clocks back, joined by
-    ``+`` (``unknown`` where it could not be asked); ``attempt`` is 2 where a first measurement was
+    findings have columns too; ``control_ratio`` is reference time after this row / first
+    reference time on that card; ``throttle`` lists the reasons for throttling, joined by ``+``
+    (``unknown`` if the card cannot be queried); ``attempt`` is 2 where a first measurement was
     in doubt and repeated.
 
     Rates: bytes and FLOP of the problem divided by its time.
