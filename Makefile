@@ -1,12 +1,12 @@
-# make          the environment (.venv), then the main job
-# make test     the environment with the developers' tools, then the tests
-# make test-slurm  the tests on a real Slurm of this machine (root, Debian's Slurm packages)
-# make lint     format, style and type checks
-# make docs     the documentation site in site/; every warning is an error
-# make reference  docs/reference and schemas/ from the typed models of the YAML files
-# make gpu      adds what measuring on a GPU needs (PyCUDA) to .venv
-# make lock     the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
-# make clean    removes .venv, site/ and caches; results/ and .snakemake/ stay: they hold measurements
+# make          create .venv, then run the pipeline
+# make test     install the developers' tools, then run the tests
+# make test-slurm  run the tests that start a Slurm cluster on this machine (needs root, Debian's Slurm)
+# make lint     check format, style and types
+# make docs     build the documentation in site/; warnings are errors
+# make reference  generate docs/reference and schemas/ from the models of the YAML files
+# make gpu      add PyCUDA to .venv, for measuring on a GPU
+# make lock     write the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
+# make clean    remove .venv, site/ and caches; keep results/ and .snakemake/, which hold measurements
 PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 WHEELS ?= $(wildcard ../shared/wheels)
@@ -17,8 +17,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 ACTIVATE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-# Installs a lock file: with uv, which takes a third of pip's time; with pip where uv cannot
-# be had or fails (uv does not read pip's configuration, so a private mirror is unknown to it).
+# Installs a lock file with uv, in a third of pip's time. Falls back to pip if uv is missing or
+# fails: uv ignores pip's configuration, such as a private mirror.
 define install
 	{ $(BIN)/python -m uv --version || $(BIN)/pip install -q uv==$(UV_VERSION); } >/dev/null 2>&1 \
 	  && $(BIN)/python -m uv pip install -q --compile-bytecode --require-hashes \
@@ -54,7 +54,7 @@ reference: $(VENV)/.stamp-run
 
 gpu: $(VENV)/.stamp-gpu
 
-# A .venv without this stamp is a broken one: it is made again from nothing.
+# A .venv without this stamp is incomplete and is rebuilt.
 $(VENV)/.stamp-run: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "launchwise needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 (PYTHON=$(PYTHON) is `$(PYTHON) --version 2>&1 | tail -n 1`)"; exit 1; }
@@ -75,7 +75,7 @@ $(VENV)/.stamp-docs: requirements-docs.lock $(VENV)/.stamp-run
 	@$(call install,$<)
 	@touch $@
 
-# PyCUDA has no wheel on the index: one found in $(WHEELS) is taken, else it is built (needs nvcc).
+# PyPI has no wheel of PyCUDA: pip uses one from $(WHEELS), or builds it with nvcc.
 $(VENV)/.stamp-gpu: requirements-gpu.lock $(VENV)/.stamp-run
 	@echo "make: installing $< and PyCUDA"
 	@$(call install,$<)

@@ -1,5 +1,5 @@
-# launchwise: measure launch parameters, learn from them, recommend them.
-# Each stage is one file in rules/; `snakemake --list` names every target.
+# launchwise measures CUDA kernels under launch parameters, learns and recommends.
+# Each stage is one file in rules/. `snakemake --list` lists every target.
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.plan import (
     architectures,
@@ -27,9 +27,9 @@ experiment = start(config, "config.yaml", workflow.overwrite_configfiles)
 settings = experiment.settings
 
 
-# A default target counts in the Snakefile itself only: Snakemake forgets an included file's.
+# Snakemake ignores a default target in an included file.
 rule all:
-    """The report: everything before it is made as needed."""
+    """Build the report and everything that it needs."""
     default_target: True
     input:
         # All of them: a page alone would look up to date when a study was renamed.
@@ -49,7 +49,7 @@ include: "rules/report.smk"
 include: "rules/targets.smk"
 
 
-# Rules that a workload brings along.
+# Rules of the workloads' own.
 for path in own_rules(experiment):
 
     include: path

@@ -31,7 +31,7 @@ ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 LOCAL = ("gather", "all")
 """Rules that the profile's user sees and no queue does."""
 
-JOBS_OF_A_GROUP = {"split": 1, "clean": 0, "recommend": 1, "evaluate": 0}
+JOBS_PER_GROUP = {"split": 1, "clean": 0, "recommend": 1, "evaluate": 0}
 """Jobs that a rule of a group stands for: the group's first counts, the others travel with it."""
 
 
@@ -94,7 +94,7 @@ def counted(said: str) -> dict[str, int]:
 def submitted(jobs: dict[str, int]) -> int:
     """Jobs that the Slurm profile submits."""
     return sum(
-        count * JOBS_OF_A_GROUP.get(name, 1)
+        count * JOBS_PER_GROUP.get(name, 1)
         for name, count in jobs.items()
         if name not in (*LOCAL, "total")
     )

@@ -1,11 +1,11 @@
-# Training rows inside Tukey's fences.
+# Training rows after the Tukey filter.
 #   in   sweeps, splits
-#   out  results/clean/{study}.parquet          training rows only: all that models may see
-#        results/clean/{study}.removed.parquet  what either scope of the fences removes
+#   out  results/clean/{study}.parquet          training rows: the only rows that models read
+#        results/clean/{study}.removed.parquet  rows removed by the Tukey filter, for either scope
 
 
 rule clean:
-    """Training rows of every split, outliers removed."""
+    """Filter the training rows of every split (Tukey filter)."""
     input:
         code=code("scripts/clean.py"),
         spec=lambda wildcards: spec_of(wildcards.study),

@@ -1,12 +1,12 @@
-# Names shared by every stage.
+# Names used by every stage.
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 
 
-# What container.def makes; nobody needs it without --sdm apptainer.
+# Built from container.def; used only with --sdm apptainer.
 container: "launchwise.sif"
 
 
-# Plain values for params: a stage reruns when what it reads of the settings changes.
+# Plain values for params: a stage reruns when a setting that it reads changes.
 GPUS = {name: gpu.model_dump(mode="json") for name, gpu in settings.gpus.items()}
 STUDIES = {name: study.model_dump(mode="json") for name, study in experiment.studies.items()}
 MODELS = {
@@ -25,7 +25,7 @@ CARDS = described_cards(settings)
 ARCHS = architectures(experiment)
 FOLDERS = folders(experiment)
 CLUSTER = Cluster(experiment, ARCHS)
-# All that --cores allows; on a cluster a number that its profile may change (set-threads).
+# Value of --cores. On a cluster: 8, unless its profile sets another (set-threads).
 CORES = workflow.resource_settings.cores or 8
 
 
@@ -40,36 +40,36 @@ wildcard_constraints:
 
 
 def compiled_alongside(gpu):
-    """Whether the sweep's own job compiles, while it measures what is ready."""
+    """Whether the sweep job compiles its own kernels while it measures."""
     return GPUS[gpu]["compile"] == "alongside"
 
 
 def bundle_of(gpu):
-    """What the sweep of a GPU takes its kernels from, where that is made beforehand."""
+    """Cubin bundle of a GPU's sweep; empty if the sweep job compiles."""
     if compiled_alongside(gpu):
         return []
     return f"results/build/{{workload}}/{ARCHS[gpu]}.cubins"
 
 
 def guesses_of(gpu, workload):
-    """What a fitted model would measure first, where the sweep's strategy names one."""
+    """Recommendations of a fitted model to measure first; empty if the strategy names no model."""
     if METHODS[workload]["strategy"]["guesses"] is None:
         return []
     return [f"results/guesses/{gpu}/{workload}.json"]
 
 
 def counters_of(gpu, study):
-    """Where the hardware counters of a study's fastest configurations are, if they were read."""
+    """Hardware counters of a study's fastest configurations; the file may be missing."""
     if gpu in RECORDED_IN:
         return f"{RECORDED_IN[gpu]}/{study}.counters.parquet"
     return f"results/counters/{gpu}/{study}.parquet"
 
 
 def described(gpu):
-    """What decides how a GPU is described: where jobs run, or how many, is no part of it."""
+    """Settings that the profile of a GPU depends on; those of Slurm and shards do not count."""
     return {key: GPUS[gpu][key] for key in ("source", "arch", "device", "slice_sms")}
 
 
 def placed(what):
-    """Where Slurm finds a GPU, as a resource: its partition, model or constraint."""
+    """Slurm resource of a GPU: its partition, model or constraint."""
     return lambda wildcards: CLUSTER.place(wildcards.gpu, what)

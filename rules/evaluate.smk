@@ -1,11 +1,11 @@
-# Recommendations against what was measured.
+# Recommendations compared with measurements.
 #   in   recommendations, the unfiltered sweeps, splits
-#   out  results/evaluation/{study}.parquet       a row a (model, split, fold, GPU, problem)
-#        results/evaluation/{study}.summary.json  figures by split, GPU and model
+#   out  results/evaluation/{study}.parquet       one row per (model, split, fold, GPU, problem)
+#        results/evaluation/{study}.summary.json  metrics per (split, GPU, model)
 
 
 rule evaluate:
-    """Models, baselines, random draws and the oracle, all from one contract."""
+    """Evaluate models, baselines, random draws and the oracle on the test problems."""
     input:
         code=code("scripts/evaluate.py"),
         spec=lambda wildcards: spec_of(wildcards.study),

@@ -1,14 +1,14 @@
 # From kernels and GPUs to sweeps.
 #   in   kernels/{workload}/, a GPU; or data/recorded/{gpu}/; or data/cards.csv
-#   out  results/checks/{gpu}.json               what measuring needs is there
-#        results/gpus/{gpu}.json                 what the GPU is and reaches
-#        results/build/{workload}/{arch}.cubins  every build, with registers and spills
-#        results/sweeps/{gpu}/{workload}.parquet every measurement
-#        results/counters/{gpu}/{study}.parquet  what Nsight Compute reads, for who asks for it
+#   out  results/checks/{gpu}.json               driver, toolkit and libraries of the machine
+#        results/gpus/{gpu}.json                 profile: attributes and measured ceilings
+#        results/build/{workload}/{arch}.cubins  all builds, with registers and spilled bytes
+#        results/sweeps/{gpu}/{workload}.parquet all measurements
+#        results/counters/{gpu}/{study}.parquet  counters from Nsight Compute, on request only
 
 
 rule check:
-    """Whether the machine with a live GPU has what measuring needs; everything else waits for it."""
+    """Check that the machine of a live GPU can measure; every other GPU job waits for it."""
     input:
         code=code("scripts/check.py"),
     output:
@@ -18,7 +18,7 @@ rule check:
     wildcard_constraints:
         gpu=pattern(LIVE),
     priority: 10
-    # What is missing now is missing in a minute.
+    # A retry would fail the same way.
     retries: 0
     resources:
         gpu=1,
@@ -34,9 +34,9 @@ rule check:
 
 
 rule describe:
-    """Attributes of a live GPU and its measured ceilings."""
+    """Measure the profile of a live GPU: attributes and ceilings."""
     input:
-        # On which machine and when it was checked changes nothing.
+        # The profile does not depend on the time or machine of the check.
         check=ancient("results/checks/{gpu}.json"),
         code=code("scripts/describe.py"),
         child=[
@@ -65,7 +65,7 @@ rule describe:
 
 
 rule recorded_profile:
-    """The profile of a recorded GPU, checked."""
+    """Check and copy the profile of a recorded GPU."""
     input:
         code=code("scripts/recorded_profile.py"),
         profile=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/profile.json",
@@ -81,7 +81,7 @@ rule recorded_profile:
 
 
 rule described_profile:
-    """The profile of a datasheet-only GPU, at the efficiency of the reference GPU."""
+    """Estimate the profile of a datasheet-only GPU from the efficiency of the reference GPU."""
     input:
         code=code("scripts/described_profile.py"),
         cards=CARDS_FILE,
@@ -100,7 +100,7 @@ rule described_profile:
 
 
 rule compile:
-    """Every build of a workload for one architecture; needs nvcc, no driver."""
+    """Compile every build of a workload for one architecture; needs nvcc but no driver."""
     input:
         code=code("scripts/compile.py"),
         sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
@@ -117,7 +117,7 @@ rule compile:
 
 
 rule guess:
-    """Configurations that a fitted model recommends, for a sweep to measure first."""
+    """Recommend configurations, from a fitted model, for a sweep to measure first."""
     input:
         code=code("scripts/guess.py"),
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
@@ -138,7 +138,7 @@ rule guess:
 
 
 rule sweep:
-    """One shard: whatever problems it finds free, every configuration verified, then timed."""
+    """Verify and time every configuration of one shard; shards claim problems one by one."""
     input:
         code=code("scripts/sweep.py"),
         child=code("launchwise/cuda/child.py"),
@@ -178,14 +178,14 @@ rule sweep:
         blocks=lambda wildcards: experiment.blocks_of(wildcards.gpu, wildcards.workload),
         method=lambda wildcards: METHODS[wildcards.workload],
         seed=settings.seed,
-        # No declared output: Snakemake deletes those when a job fails, and a journal must stay.
+        # Not an output: Snakemake deletes the outputs of a failed job, and the journal must stay.
         journal="results/journal/{gpu}/{workload}/{shard}.jsonl",
     script:
         "../scripts/sweep.py"
 
 
 rule gather:
-    """The shards of a live sweep in one table."""
+    """Merge the shards of a live sweep into one table."""
     input:
         code=code("scripts/gather.py"),
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
@@ -207,7 +207,7 @@ rule gather:
 
 
 rule recorded:
-    """A recorded sweep, checked row by row and taken as it is."""
+    """Check every row of a recorded sweep and copy it."""
     input:
         code=code("scripts/recorded.py"),
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
@@ -226,7 +226,7 @@ rule recorded:
 
 
 rule record:
-    """A live sweep kept for good: rows and provenance under data/recorded/."""
+    """Copy a live sweep, with its provenance, to data/recorded/."""
     input:
         code=code("scripts/record.py"),
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
@@ -247,7 +247,7 @@ rule record:
 
 
 rule record_profile:
-    """The profile of a live GPU kept beside its recorded sweeps."""
+    """Copy the profile of a live GPU to data/recorded/."""
     input:
         code=code("scripts/recorded_profile.py"),
         profile="results/gpus/{gpu}.json",
@@ -263,7 +263,7 @@ rule record_profile:
 
 
 rule counters:
-    """Hardware counters of a study's fastest configurations; needs Nsight Compute."""
+    """Read hardware counters of a study's fastest configurations; needs Nsight Compute."""
     input:
         code=code("scripts/counters.py"),
         child=code("launchwise/cuda/counted.py"),
@@ -296,7 +296,7 @@ rule counters:
 
 
 rule record_counters:
-    """Counters of a live GPU kept beside its recorded sweeps."""
+    """Copy the hardware counters of a live GPU to data/recorded/."""
     input:
         code=code("scripts/record_counters.py"),
         counters="results/counters/{gpu}/{study}.parquet",

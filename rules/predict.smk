@@ -1,10 +1,10 @@
-# What a study's problems would take on GPUs that are only described.
-#   in   the sweeps of the study's GPUs, profiles of those and of the described ones, splits
-#   out  results/predictions/{study}.parquet  the predicted best of every test problem, by predictor
+# Predicted run times on datasheet-only GPUs.
+#   in   sweeps of the study's GPUs, their profiles and those of datasheet-only GPUs, splits
+#   out  results/predictions/{study}.parquet  predicted best per (predictor, GPU, test problem)
 
 
 rule predict:
-    """Times and choices for GPUs that nobody measured."""
+    """Predict the fastest configurations, with run times, on datasheet-only GPUs."""
     input:
         code=code("scripts/predict.py")
         + [path for kind in BY_COST for path in code(str(source(kind)))],

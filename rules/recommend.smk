@@ -1,12 +1,12 @@
-# What models and baselines recommend for every test problem.
-#   in   models, training rows (baselines are made from them), splits, profiles; no sweep
-#   out  results/recommendations/{study}.parquet  candidates, ranked, by model and baseline
+# Recommendations of models and baselines for every test problem.
+#   in   models, training rows (for the baselines), splits, profiles; no sweep
+#   out  results/recommendations/{study}.parquet  ranked candidates per model and baseline
 
 
 rule recommend:
-    """Every model's and baseline's ranking of the candidates of every test problem."""
+    """Rank the candidates of every test problem with every model and baseline."""
     input:
-        # One job for all of them: loading the libraries takes longer than asking the models.
+        # One job for all models: loading the libraries takes longer than predicting.
         code=lambda wildcards: code("scripts/recommend.py")
         + [
             path

@@ -1,11 +1,11 @@
-# From sweeps and evaluations to the page that people read.
+# The report page and its tables.
 #   in   every table of every study, the GPUs' profiles, data/cards.csv,
 #        data/recorded/h200/profile.json
 #        section.py and published/ of every study
 #   out  results/report/index.html                  one self-contained page
 #        results/report/tables.html                 the same without figures, small
-#        results/report/{study}.models.csv          every model and baseline, by split
-#        results/report/{study}.configurations.csv  one configuration for all sizes, by GPU
+#        results/report/{study}.models.csv          metrics per model and split
+#        results/report/{study}.configurations.csv  best fixed configuration per GPU
 from pathlib import Path
 
 
@@ -26,9 +26,9 @@ REPORTED = {
         "facts": f"results/evaluation/{study}.summary.json",
         "recommendations": f"results/recommendations/{study}.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
-        # Of GPUs that are only described, where the settings have any.
+        # Only if the settings have datasheet-only GPUs.
         "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,
-        # Only where somebody had them read: not every machine has Nsight Compute.
+        # Only if they were read: not every machine has Nsight Compute.
         "counters": {
             gpu: path
             for gpu in experiment.gpus_of(study)
@@ -40,7 +40,7 @@ REPORTED = {
 
 
 rule report:
-    """The page, and its main tables as CSV."""
+    """Write the report page, and its main tables as CSV."""
     input:
         code=code("scripts/report.py"),
         templates=expand(
@@ -54,9 +54,9 @@ rule report:
             if path is not None and name != "folder"
         ],
         specs=[f"{folder_of(study)}/spec.yaml" for study in STUDIES],
-        # What studies bring along: their sections, and what these stand on; published tables.
+        # Files of the studies: sections with their imports, published tables.
         own=[path for study in REPORTED.values() for path in own_files(study["folder"])],
-        # For published predictions: the datasheets of their cards, and the reference efficiency.
+        # For published predictions: datasheets and the reference efficiency.
         cards=CARDS_FILE,
         reference=REFERENCE_PROFILE,
     output:

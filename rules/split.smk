@@ -1,10 +1,10 @@
-# Which problems and GPUs train, and which test.
+# Training and test cases of every split.
 #   in   sweeps and profiles of the study's GPUs
-#   out  results/splits/{study}.json  every split, its folds, and how many cards there really are
+#   out  results/splits/{study}.json  every split with its folds; number of distinct cards
 
 
 rule split:
-    """Training and test cases of every split of a study."""
+    """Split the cases (GPU, problem) of a study into training and test cases."""
     input:
         code=code("scripts/split.py"),
         spec=lambda wildcards: spec_of(wildcards.study),

@@ -1,4 +1,4 @@
-# What the rules of a study have in common: files of its GPUs, its workload and its splits.
+# Functions shared by the rules of a study: files of its workload, GPUs and models.
 from pathlib import Path
 
 from launchwise.learning.recommenders import BY_COST, source
@@ -10,22 +10,22 @@ def folder_of(study):
 
 
 def spec_of(study):
-    """What the study's workload is."""
+    """spec.yaml of the study's workload."""
     return f"{folder_of(study)}/spec.yaml"
 
 
 def features_of(study):
-    """What models may learn of the workload, where that stands in a file of its own."""
+    """features.yaml of the study's workload, as a list; empty if missing."""
     return present(f"{folder_of(study)}/features.yaml")
 
 
 def cost_of(study):
-    """What runs of the workload ask of the hardware, where somebody wrote it down."""
+    """cost.yaml of the study's workload, as a list; empty if missing."""
     return present(f"{folder_of(study)}/cost.yaml")
 
 
 def present(path):
-    """``path`` in a list, or none where there is no such file."""
+    """``[path]`` if the file exists, else an empty list."""
     return [path] if Path(path).is_file() else []
 
 
@@ -41,7 +41,7 @@ def profiles_of(study):
 
 
 def question_of(study):
-    """What may be recommended, and what counts as good."""
+    """Candidates of the study, and when one counts as near the best."""
     return {key: STUDIES[study][key] for key in ("candidates", "constraints", "near_best_percent")}
 
 
@@ -51,5 +51,5 @@ def study_folder(study):
 
 
 def code_of(study, model):
-    """Files of a model's kind alone: an edited one trains no other."""
+    """Source files of the model's kind: an edit retrains the models of this kind only."""
     return model_code(MODELS[study][model]["kind"], folder_of(study))

@@ -1,4 +1,4 @@
-# Targets with names: one for each stage of each study, workload and GPU.
+# Named targets: one per stage of each study, workload and GPU.
 
 
 for study, entry in experiment.studies.items():
@@ -56,7 +56,7 @@ for workload in {study.workload: None for study in experiment.studies.values()}:
 
 
 rule check_gpus:
-    """Whether every live GPU can be measured on, and nothing else."""
+    """Check that the machine of every live GPU can measure."""
     input:
         expand("results/checks/{gpu}.json", gpu=LIVE),
 
@@ -69,7 +69,7 @@ for gpu in settings.gpus:
         input:
             f"results/gpus/{gpu}.json",
 
-    # Nobody measures a GPU that is only described.
+    # A datasheet-only GPU has no sweep.
     if gpu in CARDS:
         continue
 

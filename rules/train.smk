@@ -1,6 +1,6 @@
 # Fitted models.
-#   in   training rows, profiles; no sweep and no split: a model cannot see what it is tested on
-#   out  results/models/{study}/{model}/  {split}/{fold}/ with the fitted model, and summary.json
+#   in   training rows, profiles; no sweep and no split, so no model reads test rows
+#   out  results/models/{study}/{model}/  fitted models in {split}/{fold}/, and summary.json
 
 
 rule train:
@@ -9,7 +9,7 @@ rule train:
         code=lambda wildcards: code("scripts/train.py") + code_of(wildcards.study, wildcards.model),
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
-        # An edited one trains nothing else anew.
+        # An edit retrains only the kinds that read it.
         cost=lambda wildcards: (
             cost_of(wildcards.study)
             if MODELS[wildcards.study][wildcards.model]["kind"] in BY_COST
@@ -29,7 +29,7 @@ rule train:
         folder=lambda wildcards: folder_of(wildcards.study),
         search=settings.search.model_dump(mode="json"),
         seed=settings.seed,
-        # No declared output: Snakemake deletes those when a job fails, and trials must stay.
+        # Not an output: Snakemake deletes the outputs of a failed job, and the trials must stay.
         journal="results/search/{study}/{model}.log",
     script:
         "../scripts/train.py"

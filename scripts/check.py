@@ -1,4 +1,4 @@
-"""Check that this machine can measure on one live GPU, before anything waits for it."""
+"""Check that this machine can measure on one live GPU, before other jobs start."""
 
 import socket
 from typing import TYPE_CHECKING
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def main(name: str, arch: str, device: str | None, output: str) -> None:
-    """Write what the machine has; UserError with all that is missing."""
+    """Write the machine's driver, toolkit and libraries; UserError with every missing item."""
     host = socket.gethostname()
     facts, missing = check_machine(arch, device)
     if missing:
-        message = f"{host} cannot measure on it: {'; '.join(missing)}"
+        message = f"{host} cannot measure on this GPU: {'; '.join(missing)}"
         raise UserError("config.yaml", f"gpus.{name}", message)
     write_json(output, {"gpu": name, "host": host, "checked_at": now(), **facts})
 

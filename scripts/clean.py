@@ -1,4 +1,4 @@
-"""Training rows of a study inside Tukey's fences, and what the fences removed."""
+"""Filter the training rows of a study (Tukey filter)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ def main(
     training: str,
     removed: str,
 ) -> None:
-    """Write the training rows of every split and fold, and the rows that the fences removed.
+    """Write the training rows of every split and fold, and the filtered rows.
 
     Parameters
     ----------

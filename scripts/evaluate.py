@@ -1,4 +1,4 @@
-"""Recommendations against what was measured."""
+"""Compare recommendations with measurements."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ def main(
     output: str,
     summary: str,
 ) -> None:
-    """Write the evaluation of a study, row by row and summed up."""
+    """Write the evaluation of a study, its rows and their summary."""
     spec = load_spec(folder)
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)

@@ -1,4 +1,4 @@
-"""Put the shards of a sweep together."""
+"""Merge the shards of a sweep."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a fitted model recommends for the problems of a sweep, to be measured first."""
+"""Write recommendations of a fitted model for a sweep to measure first."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Predicted run times of a study's problems on GPUs known from datasheets alone."""
+"""Predict run times of a study's problems on datasheet-only GPUs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ def main(
     splits: str,
     output: str,
 ) -> None:
-    """Predict the test problems of the first split, learning from everything that was measured.
+    """Predict the test problems of the first split, trained on all measurements.
 
     Parameters
     ----------

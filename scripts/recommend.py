@@ -1,4 +1,4 @@
-"""What models and baselines recommend for every test problem of a study."""
+"""Recommend configurations for every test problem of a study."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Keep a live sweep as a recorded one: rows and provenance, ready to be committed."""
+"""Copy a live sweep, with its provenance, to data/recorded/."""
 
 from collections import Counter
 from pathlib import Path

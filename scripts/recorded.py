@@ -1,4 +1,4 @@
-"""Take a recorded sweep as it is, after checking every row of it."""
+"""Check every row of a recorded sweep and copy it."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Take the profile of a recorded GPU, after checking it."""
+"""Check and copy the profile of a recorded GPU."""
 
 from typing import TYPE_CHECKING
 

@@ -22,7 +22,7 @@ def main(
     models: list[str],
     configurations: list[str],
 ) -> None:
-    """Read every study; write the page, the page without figures and two tables a study."""
+    """Read every study; write the page, the page without figures and two tables per study."""
     entries = {
         name: {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
         for name, models in settings["models"].items()

@@ -1,4 +1,4 @@
-"""Which (GPU, problem) pairs train and which test."""
+"""Split the cases (GPU, problem) of a study into training and test cases."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

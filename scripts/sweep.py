@@ -1,4 +1,4 @@
-"""Measure one shard of a sweep, going on where its journal ends."""
+"""Measure one shard of a sweep; resumes at the end of its journal."""
 
 import contextlib
 import os
@@ -123,7 +123,7 @@ def main(
 def claims_of(
     journal: Path, fingerprint: str, shards: int, method: Method, problems: list[Problem]
 ) -> Claims:
-    """Who measures what of a sweep; another sweep, or another number of shards, begins anew."""
+    """Locks on the problems of a sweep; a changed sweep or number of shards starts new locks."""
     sweep = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
     return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
 
@@ -160,5 +160,5 @@ if __name__ == "__main__":
                 Path(snakemake.output[0]),
             )
         except Interrupted as stopped:
-            log.warning("%s; run the same command again to go on", stopped)
+            log.warning("%s; run the same command again to resume", stopped)
             sys.exit(EXIT_RESUMABLE)

@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, files, typed YAML, expressions."""
+"""Basic modules: errors, files, typed YAML, expressions."""

@@ -1,4 +1,4 @@
-"""The one error type that users of the pipeline are meant to see."""
+"""The error type for mistakes of the user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class UserError(Exception):
-    """Something that the user can mend, said in one line.
+    """A mistake that the user can fix, in one line.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class UserError(Exception):
 
 
 def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
-    """Say that a name is unknown, guess what was meant, and list what is allowed."""
+    """Message for an unknown name: the closest allowed name, then all allowed names."""
     names = sorted(str(candidate) for candidate in allowed)
     close = difflib.get_close_matches(str(name), names, n=1)
     guess = f", did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""Arithmetic and conditions from ``spec.yaml``, read without ``eval``.
+"""Arithmetic expressions and conditions of the YAML files, interpreted without ``eval``.
 
 simpleeval interprets the parsed tree itself: names, numbers, strings, comparisons, ``and``, ``or``,
 ``not``, ``a if b else c``, ``in (…)`` and the functions below; whatever else Python's grammar has
@@ -74,18 +74,18 @@ def _parsed(text: str) -> Any:
 
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
-    """Names that an expression reads, function names left out.
+    """Names that an expression reads, without function names.
 
     Raises
     ------
     ValueError
-        When ``text`` is no expression or calls a function that does not exist.
+        When ``text`` is not an expression or calls a function that does not exist.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "nested too deep"
-        raise ValueError(f"{text!r} is no expression: {reason}") from error
+        raise ValueError(f"{text!r} is not an expression: {reason}") from error
     if not all(_is_allowed(node) for node in ast.walk(tree)):
         raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
@@ -101,7 +101,7 @@ def check_names(key: str, text: str, known: Collection[str]) -> None:
     Raises
     ------
     ValueError
-        With ``key``: it is no expression, or a name of it is unknown.
+        With ``key``: it is not an expression, or a name of it is unknown.
     """
     try:
         strange = sorted(names_in(text) - set(known))
@@ -125,8 +125,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        When it is no expression or cannot be evaluated: unknown name, division by zero, a result
-        too large.
+        When ``text`` is not an expression or has no value: unknown name, division by zero,
+        overflow.
     """
     # simpleeval adds functions of its own (list, dict, …) to what it is given: hence the copy.
     evaluator = EvalWithCompoundTypes(functions=dict(FUNCTIONS), names=dict(names))
@@ -137,20 +137,20 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
 
 
-REMEMBERED = 200_000
-"""Values that are kept, some 40 MB: a space too large to be listed must not fill the memory."""
+MAX_CACHED_VALUES = 200_000
+"""Most cached values, about 40 MB: a large space must not fill the memory."""
 
 
 class Formulas:
-    """Expressions over raw names and over names derived from them, values remembered.
+    """Evaluates expressions over raw and derived names; caches the values.
 
-    A sweep asks the same few questions of thousands of rows, so values are remembered by the raw
-    names that an expression really reads.
+    A sweep evaluates the same few expressions for thousands of rows. The cache key holds only the
+    raw names that an expression reads.
 
     Parameters
     ----------
     derived
-        Name to expression, each standing on raw names and on derived names before it.
+        Name to expression; each may read raw names and the derived names before it.
     """
 
     def __init__(self, derived: Mapping[str, str]) -> None:
@@ -192,7 +192,7 @@ class Formulas:
             bound = {name: names[name] for name in raw}
             for step in steps:
                 bound[step] = evaluate(self._derived[step], bound)
-            if len(self._values) >= REMEMBERED:
+            if len(self._values) >= MAX_CACHED_VALUES:
                 self._values.clear()
             self._values[key] = evaluate(text, bound)
         return self._values[key]

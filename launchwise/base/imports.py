@@ -1,4 +1,4 @@
-"""Files of the library that code stands on, found by following imports without running anything."""
+"""Finds the library files that code imports, directly or indirectly, without running it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
-    """Files of the library that ``start`` imports, near or far; sorted.
+    """Files of the library that ``start`` imports, directly or indirectly; sorted.
 
     Files of ``start`` that belong to the library are among them, and so are files that are imported
     relatively: those of a workload's own package.
@@ -57,7 +57,7 @@ def _modules(node: ast.ImportFrom) -> list[str]:
 
 
 def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
-    """Every node; unless ``lazy``, without what stands in functions."""
+    """Every node; nodes inside functions only if ``lazy``."""
     for node in ast.iter_child_nodes(tree):
         yield node
         if lazy or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):

@@ -1,4 +1,4 @@
-"""Laying mappings over each other, as settings are laid over what a folder says of itself."""
+"""Merges mappings: settings over the YAML files of a workload's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a result comes from: commit, packages, time."""
+"""Provenance of a result: commit, packages, time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 COMMIT_VARIABLE = "LAUNCHWISE_COMMIT"
-"""Names the commit where the code was copied without its repository (a container, a bare node)."""
+"""Environment variable with the commit, for code without a repository (such as a container)."""
 
 PACKAGES = (
     "snakemake",
@@ -51,12 +51,12 @@ def _git(root: str | Path, *arguments: str) -> str | None:
 
 
 def now() -> str:
-    """The time, UTC, ISO 8601, to the second."""
+    """Current time, UTC, ISO 8601, in whole seconds."""
     return datetime.now(UTC).replace(microsecond=0).isoformat()
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide results."""
+    """Versions of Python and of the packages that results depend on."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:

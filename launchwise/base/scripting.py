@@ -1,4 +1,4 @@
-"""The thin layer between a rule's script and the library: log file, one-line errors, exit code."""
+"""Runs a rule's script: log file, one-line errors, exit code."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ log = logging.getLogger("launchwise")
 
 @contextmanager
 def running(snakemake: Any) -> Iterator[logging.Logger]:
-    """Log to the rule's log file and to the terminal; end on a user's error in one line.
+    """Log to the rule's log file and to the terminal.
 
-    Anything else is logged with its traceback and raised on.
+    A :class:`UserError` is logged in one line and ends the process with exit code 1. Any other
+    exception is logged with its traceback and raised again.
     """
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
     if snakemake.log:
@@ -34,5 +35,5 @@ def running(snakemake: Any) -> Iterator[logging.Logger]:
         log.error("launchwise: %s", error)
         raise SystemExit(1) from None
     except Exception:
-        log.exception("this is a mistake of launchwise, please report it")
+        log.exception("internal error in launchwise; please report it")
         raise

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and the hashes that name their content."""
+"""Writes files atomically, and hashes their content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from launchwise.base.errors import UserError
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Give a scratch path beside ``path``; move it there when the block ends well.
+    """Scratch path beside ``path``, moved to ``path`` when the block succeeds.
 
     The scratch file is flushed to disk before the move and removed after a failure, so that a
     reader (or a rerun after a full disk) sees the old file or the new one and never a part.
@@ -54,13 +54,13 @@ def _umask() -> int:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write ``text`` (UTF-8) to ``path``, whole or not at all."""
+    """Write ``text`` (UTF-8) to ``path`` atomically."""
     with whole_file(path) as scratch:
         scratch.write_text(text, encoding="utf-8")
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write ``content`` to ``path``, whole or not at all."""
+    """Write ``content`` to ``path`` atomically."""
     with whole_file(path) as scratch:
         scratch.write_bytes(content)
 
@@ -83,7 +83,7 @@ def read_json(path: str | Path) -> Any:
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise UserError(path, "", f"is no JSON: {error}") from error
+        raise UserError(path, "", f"is not JSON: {error}") from error
 
 
 def digest(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tukey's fences (Exploratory Data Analysis, 1977), for rows of a sweep and repeats of a row."""
+"""Tukey filter (Exploratory Data Analysis, 1977), for rows of a sweep and repeats of a row."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-FEWEST = 4
-"""Values below which quartiles say nothing."""
+MIN_SAMPLE_SIZE = 4
+"""Minimum sample size for quartiles."""
 
 
 def quartile_fences(
     values: Sequence[float] | np.ndarray, factor: float = 1.5
 ) -> tuple[float, float]:
-    """Lower and upper fence: so many interquartile ranges off the quartiles.
+    """Lower and upper bound: ``factor`` interquartile ranges beyond the quartiles.
 
     Parameters
     ----------

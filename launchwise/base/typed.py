@@ -1,4 +1,4 @@
-"""Typed models of files that people write: one base class, one-line errors, strict YAML."""
+"""Reads YAML files as typed models: strict keys, one-line errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from launchwise.base.errors import UserError, unknown
 
 
 class Strict(BaseModel):
-    """A model that refuses keys it does not know and never changes after it was read."""
+    """Immutable model that rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,7 +23,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class _Refused(yaml.MarkedYAMLError):
-    """YAML that is well formed and not accepted here."""
+    """Well-formed YAML that is rejected here."""
 
 
 # The parser in C, ten times as fast, where PyYAML has it.
@@ -31,7 +31,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _UniqueKeys(_SafeLoader):
-    """YAML in which a repeated key is an error instead of a silent override."""
+    """YAML loader that rejects repeated keys."""
 
 
 def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -58,7 +58,7 @@ def read_yaml(path: str | Path) -> Any:
     Raises
     ------
     UserError
-        When it is missing, no YAML, or repeats a key (the line is named).
+        When it is missing, is not valid YAML, or repeats a key (the line is named).
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -66,17 +66,18 @@ def read_yaml(path: str | Path) -> Any:
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UserError(path, "", f"is no UTF-8 text: {error.reason}") from error
+        raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        message = error.problem if isinstance(error, _Refused) else f"no YAML: {error.problem}"
+        problem = error.problem
+        message = problem if isinstance(error, _Refused) else f"not valid YAML: {problem}"
         raise UserError(path, f"line {line}", str(message)) from error
     except yaml.YAMLError as error:
-        raise UserError(path, "", f"no YAML: {error}") from error
+        raise UserError(path, "", f"not valid YAML: {error}") from error
 
 
 def validated(model: type[Model], value: Any, where: str | Path) -> Model:
-    """``value`` as ``model``; the first thing wrong as a :class:`UserError` naming its key."""
+    """``value`` as ``model``; raises a :class:`UserError` for the first problem."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

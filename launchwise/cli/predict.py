@@ -1,4 +1,4 @@
-"""What would a problem take on a GPU that is not here? ``python -m launchwise.cli.predict --help``.
+"""Predicts run times of a problem on any GPU: ``python -m launchwise.cli.predict --help``.
 
 Asks the cost model, and with ``--learnt`` the trees that correct it as well, for the fastest
 configurations of one problem on any GPU of the settings or of ``data/cards.csv``.
@@ -40,7 +40,7 @@ COMMAND = "predict"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table that is asked for; 1 with one line where something is wrong."""
+    """Print the table; on a mistake of the user print one line and return 1."""
     asked = _parser().parse_args(arguments)
     try:
         print(answer(asked, Path.cwd()))
@@ -56,18 +56,18 @@ def _parser() -> argparse.ArgumentParser:
         description="Predict the fastest configurations of one problem, without running any.",
     )
     parser.add_argument("study", help="a study of the settings: its workload and candidates")
-    parser.add_argument("gpu", help=f"a GPU of the settings, or a card of {CARDS_FILE}")
-    parser.add_argument("problem", nargs="+", metavar="NAME=VALUE", help="such as n=512")
-    parser.add_argument("--top", type=int, default=5, help="configurations to show (5)")
+    parser.add_argument("gpu", help=f"a GPU of the settings, or a card in {CARDS_FILE}")
+    parser.add_argument("problem", nargs="+", metavar="NAME=VALUE", help="parameter, such as n=512")
+    parser.add_argument("--top", type=int, default=5, help="number of rows (default: 5)")
     parser.add_argument(
-        "--learnt", action="store_true", help="also ask trees fitted to the study's sweeps"
+        "--learnt", action="store_true", help="also predict with trees fitted to the study's sweeps"
     )
     parser.add_argument("--configfile", nargs="+", default=["config.yaml"], metavar="FILE")
     return parser
 
 
 def answer(asked: argparse.Namespace, root: Path) -> str:
-    """The table as text.
+    """Predictions as text.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def answer(asked: argparse.Namespace, root: Path) -> str:
 
 
 def read_problem(words: Sequence[str], spec: Spec) -> Problem:
-    """``NAME=VALUE`` words as a problem.
+    """Problem from ``NAME=VALUE`` words.
 
     Raises
     ------

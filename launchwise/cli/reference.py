@@ -1,4 +1,4 @@
-"""JSON schemas and reference pages from the typed models: ``python -m launchwise.cli.reference``.
+"""Generate JSON schemas and reference pages from the typed models.
 
 Writes ``schemas/*.schema.json`` and ``docs/reference/*.md``; ``--check`` only says which of them
 are stale. Each page begins with an example from ``docs/reference/examples``.
@@ -152,9 +152,9 @@ READERS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the files, or check them; 1 with one line per stale file or mistake."""
+    """Write the files, or check them; returns 1 and prints one line per stale file or mistake."""
     parser = argparse.ArgumentParser(prog="python -m launchwise.cli.reference", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if one is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if any is stale")
     asked = parser.parse_args(arguments)
     try:
         files = generated(Path.cwd())
@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stale = stale_files(files)
     for path in stale:
         if asked.check:
-            print(f"launchwise: {path}: is stale: run `{COMMAND}`", file=sys.stderr)
+            print(f"launchwise: {path}: is stale; run `{COMMAND}`", file=sys.stderr)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(files[path], encoding="utf-8")
@@ -359,7 +359,7 @@ _WORDS = {"string": "text"}
 
 
 def _limits(schema: Json) -> Iterator[str]:
-    """What is allowed of a value beside its type, in plain words."""
+    """Limits of a value beside its type, in words."""
     if "enum" in schema:
         yield ", ".join(f"`{each}`" for each in schema["enum"])
     if "const" in schema:

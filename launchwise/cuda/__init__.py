@@ -1,1 +1,1 @@
-"""Everything that touches a GPU. Only modules in here import PyCUDA or the CUDA bindings."""
+"""GPU access: only modules of this package import PyCUDA or the CUDA bindings."""

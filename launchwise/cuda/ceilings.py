@@ -1,4 +1,4 @@
-"""Every ceiling of a GPU, measured one after the other; one that cannot be is left out."""
+"""Measures the ceilings of a GPU, one after the other; skips those that cannot be measured."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ HERE = Path(__file__).resolve().parent
 SOURCES = (HERE / "ceilings_rates.cu", HERE / "ceilings_latencies.cu")
 
 REFUSALS = (LaunchFailed, OutOfMemory, ImportError, AttributeError, Unmeasured)
-"""What keeps one benchmark from running and says nothing of the others: also a library that is
-missing, or too old for what it is asked for."""
+"""Exceptions that skip one benchmark and leave the others, such as a missing or old library."""
 
 
 def translation_unit() -> str:
-    """All kernels in one: nvcc takes a second to start."""
+    """Source of all benchmark kernels in one translation unit: starting nvcc takes a second."""
     return "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
 
 
@@ -35,7 +34,7 @@ def measured_ceilings(
     capability: tuple[int, int],
     refused: type[Exception],
 ) -> Ceilings:
-    """All that this GPU can be asked for. Only the copy and the launch must succeed.
+    """Measure every ceiling of this GPU. Only copy bandwidth and launch overhead must succeed.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ def measured_ceilings(
 def attempted(
     name: str, benchmark: Benchmark, device: CudaDevice, errors: tuple[type[Exception], ...]
 ) -> float | None:
-    """What ``benchmark`` measured, or None and a line on stderr why not.
+    """Value that ``benchmark`` measured; None, with the reason on stderr, if it failed.
 
     Raises
     ------
@@ -81,13 +80,13 @@ def attempted(
         # Whatever it queued and did not wait for fails here, and not in the next one.
         device.synchronize()
         if not (math.isfinite(value) and value > 0):
-            raise Unmeasured(f"measured {value}, which cannot be")
+            raise Unmeasured(f"measured {value}, which is impossible")
         return value
     except errors as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         if _lost(device):
             raise UserError("describe", name, f"the device is lost: {reason}") from error
-        print(f"{name} is left out: {reason}", file=sys.stderr, flush=True)
+        print(f"{name} was not measured: {reason}", file=sys.stderr, flush=True)
         return None
 
 

@@ -1,4 +1,4 @@
-"""What the host costs beside a GPU: launches, waiting, copies, and its own part of a solution."""
+"""Ceilings of the host: launches, synchronisation, copies, and LAPACK's solver."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ COPY_BYTES = 1 << 28
 PAGEABLE_COPIES = 7
 SMALL_COPIES = 1000
 SOLVED_ROWS = 1_000_000
-SOLVED = 7
-"""Systems that the host solves; the first does not count."""
+HOST_SOLVES = 7
+"""Systems that the host solves; the first is a warm-up."""
 
 
 def benchmarks(device: CudaDevice, kernels: Kernels) -> dict[str, Benchmark]:
-    """What can be measured, by the name of the ceiling."""
+    """Benchmarks by the name of the ceiling."""
     return {
         "graph_launch_us": partial(graph_launch_us, device, kernels),
         "host_synchronize_us": partial(host_synchronize_us, device, kernels),
@@ -49,12 +49,12 @@ def benchmarks(device: CudaDevice, kernels: Kernels) -> dict[str, Benchmark]:
 
 
 def launch_overhead_us(device: CudaDevice, kernels: Kernels) -> float:
-    """Time of one prepared launch of an empty kernel in a long row of them, microseconds."""
+    """Time per launch of an empty kernel in a long sequence of launches, us."""
     return _in_a_long_row_us(device, kernels.ready("nothing", 1, 32), LAUNCHES)
 
 
 def _in_a_long_row_us(device: CudaDevice, queue: Callable[[], None], count: int) -> float:
-    """Microseconds of each: the host's or the device's, whichever takes longer."""
+    """Time per call of ``queue``, us: the longer of host time and device time."""
     for _ in range(count // 10):
         queue()
     device.synchronize()
@@ -66,7 +66,7 @@ def _in_a_long_row_us(device: CudaDevice, queue: Callable[[], None], count: int)
 
 
 def _median_s(work: Callable[[], None], runs: int, skipped: int) -> float:
-    """Seconds of the host, of one of ``runs`` runs; the first ``skipped`` do not count."""
+    """Median host time of ``runs`` runs without the first ``skipped``, s."""
     times = []
     for _ in range(runs):
         begin = time.perf_counter()
@@ -76,7 +76,7 @@ def _median_s(work: Callable[[], None], runs: int, skipped: int) -> float:
 
 
 def host_synchronize_us(device: CudaDevice, kernels: Kernels) -> float:
-    """Microseconds until an empty kernel is launched and the host knows that it is done."""
+    """Time to launch an empty kernel and wait for its end on the host, us."""
     launch = kernels.ready("nothing", 1, 32)
 
     def wait() -> None:
@@ -87,7 +87,7 @@ def host_synchronize_us(device: CudaDevice, kernels: Kernels) -> float:
 
 
 def graph_launch_us(device: CudaDevice, kernels: Kernels) -> float:
-    """Microseconds of an empty kernel behind another in a graph, without the graph's own launch."""
+    """Time per empty kernel in a graph, without the launch of the graph, us."""
     launch, stream = kernels.ready("nothing", 1, 32), device.stream()
 
     def captured(count: int) -> Any:
@@ -114,7 +114,7 @@ def graph_launch_us(device: CudaDevice, kernels: Kernels) -> float:
 
 
 def page_locked_gbs(device: CudaDevice, move: Callable[..., None]) -> float:
-    """Bytes copied between the device and page-locked memory, 1e9 B/s."""
+    """Copy rate between the device and page-locked memory, 1e9 B/s."""
     stream, array = device.stream(), device.page_locked(COPY_BYTES)
     _fill(array)
     with lent(device, COPY_BYTES) as buffer:
@@ -123,9 +123,9 @@ def page_locked_gbs(device: CudaDevice, move: Callable[..., None]) -> float:
 
 
 def pageable_gbs(device: CudaDevice, move: Callable[..., None]) -> float:
-    """Bytes copied between the device and ordinary memory, by the host's clock, 1e9 B/s."""
+    """Copy rate between the device and pageable memory, by the host's clock, 1e9 B/s."""
     array = np.empty(COPY_BYTES, np.uint8)
-    # Also what is only written to: pages that nobody has touched are not there yet.
+    # Also where the array is only written to: the kernel maps a page at its first access.
     _fill(array)
     with lent(device, COPY_BYTES) as buffer:
 
@@ -142,7 +142,7 @@ def _fill(array: np.ndarray) -> None:
 
 
 def copy_overhead_us(device: CudaDevice) -> float:
-    """Microseconds of a copy of 4 bytes to the device in a long row of them."""
+    """Time per copy of 4 bytes to the device in a long sequence of copies, us."""
     stream, word = device.stream(), device.page_locked(4)
     word[:] = 1
     with lent(device, 4) as buffer:
@@ -150,7 +150,7 @@ def copy_overhead_us(device: CudaDevice) -> float:
 
 
 def host_solve_ns() -> float:
-    """Nanoseconds per row of a row-dominant float64 system with three diagonals, by LAPACK's gtsv.
+    """Time per row of LAPACK's gtsv for a diagonally dominant float64 system, ns.
 
     The host solves one such system; its four arrays are overwritten.
     """
@@ -161,7 +161,7 @@ def host_solve_ns() -> float:
     a, c, d = (rng.uniform(-1, 1, SOLVED_ROWS) for _ in range(3))
     b = rng.uniform(2.5, 3.5, SOLVED_ROWS)
     times = []
-    for _ in range(SOLVED):
+    for _ in range(HOST_SOLVES):
         system = [each.copy() for each in (a, b, c, d)]  # Solving overwrites it.
         lower, diagonal, upper, right = system
         begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How long steps take on a GPU that wait for one another: loads, arithmetic, barriers."""
+"""Measures the latencies of dependent loads, dependent arithmetic and barriers on a GPU."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 LINE_BYTES = 128
 
 DRAM_FACTOR = 4
-"""Times L2 that a chase through memory goes: no line is left in L2 when its turn comes again."""
+"""Size of the pointer chase through device memory divided by L2: no line survives in L2."""
 
 L2_PART = 4
 L2_MOST_BYTES = 1 << 22
-"""Of L2, far more than an L1 holds; more would only take longer to go through once."""
+"""Most bytes of the pointer chase through L2: far more than an L1 holds."""
 
 L1_BYTES = 1 << 14
 
 DRAM_STEPS = 1 << 14
 L2_STEPS = 1 << 15
-"""All lines of :data:`L2_MOST_BYTES`, so that the run that does not count has met each."""
+"""Number of lines in :data:`L2_MOST_BYTES`: the warm-up run reads each line once."""
 
 L1_STEPS = SHARED_STEPS = BARRIER_STEPS = 1 << 16
 BARRIER_THREADS = 256
@@ -37,11 +37,11 @@ CHAINS = {
     "float32_division_ns": ("divide_float32", np.float32(1.5), 1 << 15),
     "float64_division_ns": ("divide_float64", np.float64(1.5), 1 << 14),
 }
-"""Kernel, factor and steps. Quotients of 1.5 stay near 1, where a division takes its usual way."""
+"""Kernel, factor and steps. Division by 1.5 keeps the quotient near 1, on the usual code path."""
 
 
 def benchmarks(device: CudaDevice, kernels: Kernels) -> dict[str, Benchmark]:
-    """What can be measured, by the name of the ceiling."""
+    """Benchmarks by the name of the ceiling."""
     l2_bytes = min(device.l2_bytes // L2_PART, L2_MOST_BYTES)
     ways = {
         "dram": ("chase_l2", DRAM_FACTOR * device.l2_bytes, DRAM_STEPS),
@@ -58,7 +58,7 @@ def benchmarks(device: CudaDevice, kernels: Kernels) -> dict[str, Benchmark]:
 
 
 def load_ns(device: CudaDevice, kernels: Kernels, kernel: str, size: int, steps: int) -> float:
-    """Nanoseconds of a load that waits for the one before, all over ``size`` bytes."""
+    """Latency of dependent loads over ``size`` bytes, ns."""
     lines = size // LINE_BYTES
     with lent(device, lines * LINE_BYTES) as memory, lent(device, 8) as place:
         base = int(memory.allocation)  # type: ignore[attr-defined]
@@ -73,16 +73,16 @@ def load_ns(device: CudaDevice, kernels: Kernels, kernel: str, size: int, steps:
 
 
 def _empty_l2(device: CudaDevice) -> None:
-    """The copy from the host may have left lines there."""
+    """Evict the lines that the copy from the host left in L2."""
     with lent(device, 2 * device.l2_bytes) as other:
         device.fill_bytes(other, 0)
         device.synchronize()
 
 
 def links(base: int, lines: int, rng: np.random.Generator) -> np.ndarray:
-    """Memory from address ``base`` on whose lines each begin with the address of another.
+    """Content of a pointer chase at address ``base``: each line holds the address of the next.
 
-    In no order that a cache could guess, and all of them before any comes again.
+    The order is random, and the chase visits all lines before it repeats one.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def links(base: int, lines: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def cycle(count: int, rng: np.random.Generator) -> np.ndarray:
-    """A random order of ``count`` places, as the place after each: int64, shape (count,).
+    """Random cycle through ``count`` places, as the successor of each: int64, shape (count,).
 
     A random permutation would fall into several cycles, and a chase would be caught in a short one.
     """
@@ -105,7 +105,7 @@ def cycle(count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def chained_ns(device: CudaDevice, kernels: Kernels, kernel: str, factor: Any, steps: int) -> float:
-    """Nanoseconds of an operation that waits for the one before."""
+    """Latency of a dependent arithmetic operation, ns."""
     with lent(device, 8) as target:
 
         def chain(count: int) -> Callable[[], None]:
@@ -115,7 +115,7 @@ def chained_ns(device: CudaDevice, kernels: Kernels, kernel: str, factor: Any, s
 
 
 def shared_ns(device: CudaDevice, kernels: Kernels) -> float:
-    """Nanoseconds of a load from shared memory that waits for the one before."""
+    """Latency of a dependent load from shared memory, ns."""
     with lent(device, 8) as target:
 
         def chase(count: int) -> Callable[[], None]:
@@ -125,7 +125,7 @@ def shared_ns(device: CudaDevice, kernels: Kernels) -> float:
 
 
 def barrier_ns(device: CudaDevice, kernels: Kernels) -> float:
-    """Nanoseconds of a barrier of a block that does nothing else."""
+    """Time of one barrier of a block, ns."""
 
     def wait(count: int) -> Callable[[], None]:
         return kernels.ready("wait_for_block", 1, BARRIER_THREADS, np.int64(count))

@@ -1,4 +1,4 @@
-"""What the benchmarks of a GPU's ceilings share: kernels, memory for a while, times of runs.
+"""Shared by the benchmarks of a GPU's ceilings: kernels, temporary memory, timing.
 
 Nothing here asks for CUDA itself: devices and loaded modules are given.
 """
@@ -22,24 +22,24 @@ Benchmark = Callable[[], float]
 
 RUNS = 15
 WARM_UP = 3
-"""So many of the runs come first and do not count: clocks rise, caches fill."""
+"""Warm-up runs, which are not counted: clocks rise, caches fill."""
 
 PAIRS = 9
-"""Runs of a chain of steps, each with one of half as many; the first pair does not count."""
+"""Pairs of runs, with all steps and with half of them; the first pair is a warm-up."""
 
 
 class Unmeasured(Exception):
-    """A benchmark ran and gave nothing to go by."""
+    """A benchmark ran without a usable result."""
 
 
 class Kernels:
-    """The benchmarks' kernels, of a module that is loaded."""
+    """Kernels of the benchmarks in a loaded module."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
 
     def ready(self, name: str, blocks: int, threads: int, *arguments: Any) -> Callable[..., None]:
-        """What queues one launch, on the default stream or the one it is given.
+        """Function that queues one launch, on the default stream or on a given one.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Kernels:
 
 @contextmanager
 def lent(device: CudaDevice, nbytes: int) -> Iterator[Buffer]:
-    """Device memory that is given back, whatever happens."""
+    """Device memory, released at the end of the block."""
     buffer = device.allocate(nbytes)
     try:
         yield buffer
@@ -68,7 +68,7 @@ def lent(device: CudaDevice, nbytes: int) -> Iterator[Buffer]:
 
 
 def fill(device: CudaDevice, buffer: Buffer) -> None:
-    """Fill with noise, the highest bit of whose words of 4 bytes is zero; a multiple of 4 bytes.
+    """Fill a buffer (a multiple of 4 bytes) with random uint32 words below 2^31.
 
     Not with zeros: memory systems may treat them better than real data.
     """
@@ -79,14 +79,14 @@ def fill(device: CudaDevice, buffer: Buffer) -> None:
 
 
 def noise() -> np.ndarray:
-    """4 MiB, uint32, below 2^31."""
+    """Random words below 2^31: uint32, shape (1048576,), 4 MiB."""
     return np.random.default_rng(1).integers(0, 2**31, 1 << 20, dtype=np.uint32)
 
 
 def in_a_row_ms(
     device: CudaDevice, runs: Sequence[Callable[[], None]], stream: Any = None
 ) -> list[float]:
-    """Milliseconds of each of ``runs``, all queued on ``stream`` before the first is waited for."""
+    """Time of each of ``runs``, ms; all are queued on ``stream`` before the host waits."""
     marks = []
     for run in runs:
         begin = device.event(stream)
@@ -97,20 +97,20 @@ def in_a_row_ms(
 
 
 def median_ms(device: CudaDevice, run: Callable[[], None], stream: Any = None) -> float:
-    """Milliseconds of one of many runs."""
+    """Median time of :data:`RUNS` runs after the warm-up, ms."""
     return statistics.median(in_a_row_ms(device, [run] * RUNS, stream)[WARM_UP:])
 
 
 def chain_ns(device: CudaDevice, chain: Callable[[int], Callable[[], None]], steps: int) -> float:
-    """Nanoseconds of a step of ``chain(steps)``, without what a launch costs."""
+    """Time per step of ``chain(steps)``, without launch overhead, ns."""
     times = in_a_row_ms(device, [chain(steps), chain(steps // 2)] * PAIRS)
     return step_ns(times[2::2], times[3::2], steps)
 
 
 def step_ns(full_ms: Sequence[float], half_ms: Sequence[float], steps: int) -> float:
-    """Nanoseconds of a step: what ``steps`` take longer than half of them.
+    """Time per step, ns: (time of ``steps`` - time of half) / half of ``steps``.
 
-    Whatever a run costs besides its steps is in both and falls out.
+    Constant costs of a run cancel.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The measuring process: reads lines from standard input, says events on standard output.
+"""The measuring process: reads tasks from standard input, writes events to standard output.
 
 The first line is the job; then come bundles of kernels and tasks, in the order in which they are
 ready, until the pipe is closed. The device is opened as soon as the job is known, so that a context
@@ -31,19 +31,19 @@ PR_SET_PDEATHSIG = 1
 
 
 def _obey_the_supervisor_alone() -> None:
-    """Never outlive the supervisor, and leave it to the supervisor when to stop.
+    """End with the supervisor; ignore SIGTERM and SIGINT, which the supervisor handles.
 
     Slurm sends SIGTERM to every process of a job step; this one must finish its row.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
-        # A kernel that never ends would otherwise hold the card for ever, with nobody to see it.
+        # A kernel that never ends would otherwise hold the card for ever.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     listener = select.poll()
     listener.register(sys.stdout, 0)
     if listener.poll(0):
-        # Nobody is at the other end of the pipe: the supervisor died before that.
+        # The pipe is closed: the supervisor died before prctl.
         os._exit(3)
 
 
@@ -51,7 +51,7 @@ class Served(TimingDevice, Protocol):
     """A timing device that takes its kernels from bundles."""
 
     def add_bundle(self, path: Path) -> None:
-        """Make the kernels of the bundle at ``path`` known."""
+        """Load the kernels of the bundle at ``path``."""
 
 
 def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
@@ -76,7 +76,7 @@ def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
         workload = load_workload(folder, load_spec(folder))
         device = open_device(job)
         if device.sms != job.get("expected_sms", device.sms):
-            message = f"the device has {device.sms} SMs, its profile {job['expected_sms']}"
+            message = f"the device has {device.sms} SMs, its profile says {job['expected_sms']}"
             raise UserError("sweep", "", message)
         say({"event": "ready", "seconds": time.perf_counter() - began})
         method = Method.model_validate(job["method"])

@@ -1,4 +1,4 @@
-"""The profiled process: runs configurations once each, and says which kernels that launched.
+"""The process that Nsight Compute profiles: runs each configuration once and lists its kernels.
 
     ncu --profile-from-start off ... python -m launchwise.cuda.counted job.json launches.json
 
@@ -24,7 +24,7 @@ from launchwise.workloads.workload import Device, HostRun, Launch, Runnable, Ses
 
 
 class Recorded:
-    """A device that notes every launch while it is told to; everything else is the device's own."""
+    """Device that records launches while recording is on, and delegates everything else."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -34,7 +34,7 @@ class Recorded:
         return getattr(self._device, name)
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
-        """Queue a kernel, and note it."""
+        """Queue a kernel and record the launch."""
         if self.noted is not None:
             self.noted.append(
                 {
@@ -48,7 +48,7 @@ class Recorded:
 
 
 class Profiling(Protocol):
-    """What turns the profiler on for a block."""
+    """Turns the profiler on for a block of code."""
 
     def __call__(self) -> AbstractContextManager[None]:
         """On inside the block, off outside."""

@@ -64,7 +64,7 @@ def describe(job: dict[str, Any]) -> GpuProfile:
 
 
 def _shared_per_block(device: Any, facts: dict[str, Any]) -> int:
-    """The opt-in limit of shared memory a block, where PyCUDA knows to ask for it."""
+    """Opt-in limit of shared memory per block, bytes, if PyCUDA can query it."""
     for name in ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "MAX_SHARED_MEMORY_PER_BLOCK"):
         if facts.get(name):
             return int(facts[name])

@@ -88,7 +88,7 @@ class CudaDevice:
         self._reasons: Callable[[], set[str]] | None = None
 
     def add_bundle(self, path: Path) -> None:
-        """Make the kernels of the bundle at ``path`` known; UserError when it is none."""
+        """Load the kernels of the bundle at ``path``; UserError if it is not a bundle."""
         self._bundles.append(Bundle(path))
 
     def _kernel(self, launch: Launch) -> tuple[Bundle, Kernel]:
@@ -196,7 +196,7 @@ class CudaDevice:
         self._ready(launch)(stream)
 
     def _ready(self, work: OnDevice) -> Callable[[Any], None]:
-        """Everything looked up: what queues ``work`` on a stream with the least delay."""
+        """Function that queues ``work`` on a stream; kernels and arguments are prepared here."""
         calls = []
         for launch in work.launches:
             function = self._function(launch)
@@ -219,7 +219,7 @@ class CudaDevice:
         return queue
 
     def _permit(self, launch: Launch, function: Any) -> None:
-        """Much dynamic shared memory has to be asked for, once a function."""
+        """Opt in, once per function, to dynamic shared memory above the static limit."""
         symbol = launch.build.symbol(launch.kernel)
         if launch.shared_bytes > max(STATIC_LIMIT, self._permitted.get(symbol, 0)):
             attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -327,7 +327,7 @@ class CudaDevice:
 
     @staticmethod
     def _failed(error: cuda.Error) -> LaunchFailed | OutOfMemory:
-        """Find out whether the context survived: only a new process mends a lost one."""
+        """Check whether the context survived; a lost one needs a new process."""
         reason = " ".join(str(error).split())
         if isinstance(error, cuda.MemoryError):
             return OutOfMemory(reason)

@@ -18,14 +18,14 @@ class GraphsMissing(Exception):
 
 
 def ask(result: tuple[Any, ...]) -> Any:
-    """What a call of the driver gave; GraphsMissing where it failed."""
+    """Result of a driver call; GraphsMissing if the call failed."""
     if int(result[0]) != 0:
         raise GraphsMissing(result[0].name)
     return result[1] if len(result) > 1 else None
 
 
 class CapturedGraph:
-    """Work that was captured once: see :class:`launchwise.workloads.workload.Captured`."""
+    """A captured CUDA graph: see :class:`launchwise.workloads.workload.Captured`."""
 
     def __init__(self, driver: Any, executable: Any, stream: Any) -> None:
         self._driver = driver
@@ -37,10 +37,10 @@ class CapturedGraph:
         try:
             ask(self._driver.cuGraphLaunch(self._executable, self._stream))
         except GraphsMissing as error:
-            raise LaunchFailed(f"a CUDA graph was refused: {error}", fatal=True) from error
+            raise LaunchFailed(f"the driver refused a CUDA graph: {error}", fatal=True) from error
 
     def close(self) -> None:
-        """Give it back, once it is done."""
+        """Release it after it has finished."""
         self._driver.cuGraphExecDestroy(self._executable)
 
 
@@ -88,7 +88,7 @@ class Graphs:
         return times
 
     def capture(self, queue: Callable[[], None], streams: Sequence[Any]) -> CapturedGraph:
-        """What ``queue`` puts on ``streams`` as one graph, copies and all.
+        """Capture what ``queue`` puts on ``streams``, copies included, as one graph.
 
         Raises
         ------

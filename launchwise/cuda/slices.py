@@ -1,4 +1,4 @@
-"""What PyCUDA does not wrap, through cuda-bindings: slices of a card, and occupancy.
+"""Slices of a card, and occupancy, through cuda-bindings (PyCUDA wraps neither).
 
 Both libraries work on the same current context.
 """
@@ -12,7 +12,7 @@ from launchwise.base.errors import UserError
 
 
 def enter_slice(sms: int) -> int:
-    """Make a green context of about ``sms`` SMs current; how many it really has.
+    """Make a green context of about ``sms`` SMs current; returns its number of SMs.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def enter_slice(sms: int) -> int:
 
 
 STATIC_LIMIT = 48 * 1024
-"""Shared memory of a block that needs no permission."""
+"""Shared memory per block without opt-in, bytes."""
 
 _modules: dict[tuple[Path, str], Any] = {}
 
@@ -49,7 +49,7 @@ _modules: dict[tuple[Path, str], Any] = {}
 def resident_blocks(
     cubin: bytes, place: tuple[Path, str], symbol: str, threads: int, shared_bytes: int
 ) -> int | None:
-    """Blocks of ``threads`` threads of a kernel that fit on one SM at a time.
+    """Resident blocks per SM of a kernel with ``threads`` threads per block.
 
     From cuOccupancyMaxActiveBlocksPerMultiprocessor, which knows registers, shared memory and
     limits of the card; None where cuda-bindings are missing or the driver will not say.

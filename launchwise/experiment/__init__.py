@@ -1,1 +1,1 @@
-"""An experiment: settings, and what they ask of which workloads."""
+"""An experiment: settings, workloads and studies."""

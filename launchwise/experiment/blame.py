@@ -1,4 +1,4 @@
-"""Which file holds a key: settings come from several, and the last one that has it decides."""
+"""Finds the settings file that a key comes from: the last file that holds it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMAND_LINE = "--config"
 
 @dataclass(frozen=True)
 class Beneath:
-    """A file of a workload's folder that settings are laid over.
+    """A file of a workload's folder that settings override.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Beneath:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where settings came from.
+    """Files that the settings were merged from.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Sources:
     config: Mapping[str, Any] | None = None
 
     def error(self, key: str, message: str, beneath: Beneath | None = None) -> UserError:
-        """What is wrong with ``key``, said of the file that holds it.
+        """Error for ``key`` that names the file that holds it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Whether a study and the problems to measure fit the workload that they are about."""
+"""Checks studies and problem blocks against their workload."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from launchwise.workloads.spec import Spec
 
 
 class Misfit(ValueError):
-    """Something that does not fit the workload.
+    """A key or value that does not fit the workload.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
 
 
 def check_study(study: Study, spec: Spec) -> None:
-    """Insist that candidates, constraints, counters and splits are those of the workload.
+    """Check the candidates, constraints, counters and splits of a study against the workload.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def check_study(study: Study, spec: Spec) -> None:
 
 
 def _check_selection(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
-    """Insist that a choice of problems names problem parameters with values that they have."""
+    """Check that a selection of problems uses known parameters with legal values."""
     for column, values in chosen.items():
         if column not in spec.problem:
             raise Misfit(key, unknown("problem parameter", column, spec.problem))
@@ -80,7 +80,7 @@ def _check_selection(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
 
 
 def _check_configurations(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:
-    """Insist that a choice of configurations names tunables with values that they have."""
+    """Check that a selection of configurations uses known tunables with listed values."""
     for column, values in chosen.items():
         if column not in spec.tunable_columns:
             raise Misfit(key, unknown("tunable", column, spec.tunable_columns))
@@ -91,7 +91,7 @@ def _check_configurations(spec: Spec, chosen: Mapping[str, Any], key: str) -> No
 
 
 def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
-    """Insist that expressions stand on the problem and the configuration alone."""
+    """Check that expressions read the problem and the configuration only."""
     known = [*spec.problem_columns, *spec.tunable_columns, *spec.derived]
     for text in texts:
         try:
@@ -103,7 +103,7 @@ def _check_expressions(spec: Spec, texts: Iterable[str], key: str) -> None:
 
 
 def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> None:
-    """Insist that blocks of problems are of the workload and fit a sweep's strategy.
+    """Check problem blocks against the workload and the strategy of the sweep.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> N
                 raise Misfit(f".{name}", f"must be {kind}")
         for name in (ONLY, CONSTRAINTS):
             if name in block and strategy != "exhaustive":
-                raise Misfit(f".{name}", f"goes with an exhaustive sweep, not with {strategy}")
+                raise Misfit(f".{name}", f"needs an exhaustive sweep, not {strategy}")
         only = block.get(ONLY)
         if isinstance(only, dict):
             _check_configurations(spec, only, f".{ONLY}")
@@ -129,14 +129,14 @@ def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> N
 
 
 def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = True) -> None:
-    """Insist that every problem has its baseline and every variant a problem that it can do.
+    """Check that the baseline is feasible for every problem, and every variant for some problem.
 
-    The GPU is a lenient guess: what a certain one refuses is another question.
+    The limits are those of a lenient GPU; a certain GPU may allow less.
 
     Parameters
     ----------
     every_variant
-        Whether a variant that can do none of the problems is a mistake.
+        Whether a variant that is infeasible for every problem is an error.
 
     Raises
     ------
@@ -153,8 +153,8 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
         if not feasible(spec, problem, first):
             named = ", ".join(f"{name}={value}" for name, value in problem.items())
             if Draws(spec, problem, None, 0).any():
-                raise ValueError(f"baseline: the constraints refuse it for {named}")
-            raise ValueError(f"the constraints leave no configuration for {named}")
+                raise ValueError(f"baseline: violates the constraints for {named}")
+            raise ValueError(f"no configuration satisfies the constraints for {named}")
         if idle:
             draws = Draws(spec, problem, None, 0)
             for variant in list(idle):
@@ -163,4 +163,4 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
                     del idle[variant]
     if idle and every_variant:
         key = f"variants.{next(iter(idle))}.constraints"
-        raise ValueError(f"{key}: they leave no configuration for any problem")
+        raise ValueError(f"{key}: no configuration of any problem satisfies them")

@@ -1,4 +1,4 @@
-"""Workloads and studies, found by their folders."""
+"""Discovers workloads and studies by their folders."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ STUDIES = "studies"
 """Folder of a workload that holds one folder per study."""
 
 COMMON = "common"
-"""Beside the project's workloads: device code that several of them share."""
+"""Folder beside the workloads: device code that they share."""
 
-MARKS = (SWEEP_FILE, FEATURES_FILE, COST_FILE, STUDIES, "host", "*.cu")
-"""What only the folder of a workload has."""
+WORKLOAD_FILES = (SWEEP_FILE, FEATURES_FILE, COST_FILE, STUDIES, "host", "*.cu")
+"""Files and folders that mark the folder of a workload."""
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -57,7 +57,7 @@ def find_workloads(folders: Iterable[Path]) -> dict[str, Path]:
 def _is_workload(path: Path) -> bool:
     if not path.is_dir() or path.name == COMMON or path.name.startswith("."):
         return False
-    return any(any(path.glob(mark)) for mark in (SPEC_FILE, *MARKS))
+    return any(any(path.glob(mark)) for mark in (SPEC_FILE, *WORKLOAD_FILES))
 
 
 def find_studies(workloads: Mapping[str, Path]) -> dict[str, Path]:

@@ -23,7 +23,7 @@ RECORDED = "data/recorded"
 
 
 class Experiment:
-    """Settings with the workloads and studies that they speak of: checked together.
+    """Settings with their workloads and studies, checked together.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Experiment:
     # Messages
 
     def error(self, key: str, message: str) -> UserError:
-        """What is wrong with ``key``, said of the file that holds it."""
+        """Error for ``key`` that names the file that holds it."""
         return self.sources.error(key, message, self._beneath(key))
 
     def _below(self, prefix: str) -> Callable[[str, str], UserError]:
@@ -84,7 +84,7 @@ class Experiment:
         raise self.error(key, message)
 
     def _beneath(self, key: str) -> Beneath | None:
-        """The file of a workload's folder that the settings below ``key`` are laid over."""
+        """File of a workload's folder that the settings below ``key`` override."""
         part, _, name = key.partition(".")
         name = name.partition(".")[0]
         if part == "studies" and name in self.study_folders:
@@ -99,7 +99,7 @@ class Experiment:
     def _laid_over(self, path: Path, changes: Mapping[str, Any] | None) -> dict[str, Any]:
         below = read_yaml(path) if path.is_file() else {}
         if below is not None and not isinstance(below, Mapping):
-            raise UserError(path, "", "must hold keys with values")
+            raise UserError(path, "", "must map keys to values")
         return merged(below or {}, changes or {})
 
     def _read_studies(self) -> dict[str, Study]:
@@ -119,7 +119,7 @@ class Experiment:
             found[name] = Study(workload=workload, **dict(own))
             self._load(workload)
         if not found:
-            self._fail("studies", "none runs: no workload has a study that is not left out")
+            self._fail("studies", "every study is left out: keep at least one")
         return found
 
     def _read_sweeps(self) -> dict[str, Sweep]:
@@ -145,9 +145,9 @@ class Experiment:
 
     def _check_gpus(self) -> None:
         if not any(map(self._is_measured, self.settings.gpus)):
-            self._fail("gpus", "all are described, and studies need one that is recorded or live")
+            self._fail("gpus", "all are described; studies need a recorded or live GPU")
         for name, gpu in self.settings.gpus.items():
-            # One that is left out may stay in the list.
+            # The list may name studies that are left out.
             for study in gpu.studies or []:
                 if study not in self.study_folders:
                     message = unknown("study", study, self.study_folders)
@@ -155,7 +155,7 @@ class Experiment:
             folder = self.recorded_in(name)
             if gpu.source == "recorded" and not Path(folder).is_dir():
                 message = f"no folder {folder!r}: record the GPU, name its folder by path or"
-                self._fail(f"gpus.{name}", f"{message} take the entry out")
+                self._fail(f"gpus.{name}", f"{message} remove the entry")
 
     def _check_studies(self) -> None:
         for name, study in self.studies.items():
@@ -174,15 +174,15 @@ class Experiment:
             if gpu not in known:
                 self._fail(f"{key}.gpus", unknown("GPU", gpu, known))
             if not self._is_measured(gpu):
-                message = f"{gpu} is described, nobody measured it: a study needs its sweep"
-                self._fail(f"{key}.gpus", f"{message}, take it out")
+                message = f"{gpu} is described and has no sweep, which a study needs"
+                self._fail(f"{key}.gpus", f"{message}: remove it")
         if not self.gpus_of(name):
-            message = f"no GPU of the settings has rows of its workload {study.workload}"
+            message = f"no GPU in the settings has rows of its workload {study.workload}"
             self._fail(key, f"{message}: measure one (source: live), or leave the study out (null)")
 
     def _check_sweeps(self) -> None:
         for workload, sweep in self.sweeps.items():
-            # Of a workload that nobody asks about the spec need not even be read.
+            # The spec of a workload without a study is not read.
             if workload in self.specs or workload in self.settings.sweeps:
                 self._check_problems(workload, sweep.problems, f"sweeps.{workload}.problems", True)
         for name, gpu in self.settings.gpus.items():
@@ -209,7 +209,7 @@ class Experiment:
             checking.check_space(spec, problems(spec, blocks), every_variant)
         except ValueError as error:
             where = self.folders[workload] / SPEC_FILE
-            raise UserError(where, "", f"{error} (asked for by {key})") from error
+            raise UserError(where, "", f"{error} (required by {key})") from error
 
     # Asking
 
@@ -251,7 +251,7 @@ class Experiment:
         return list(dict.fromkeys(wanted))
 
     def model_of(self, study: str, model: str) -> ModelEntry:
-        """What a study calls ``model``: its own entry, that of the settings, or a plain kind."""
+        """Entry of ``model``: the study's own, else that of the settings, else a plain kind."""
         entries = {**self.settings.models, **self.studies[study].own_models}
         return entries.get(model) or ModelEntry(kind=model, title=model.replace("_", " "))
 

@@ -111,7 +111,7 @@ class Strategy(Strict, title="strategy"):
             if self.budget is None:
                 raise ValueError(f"{self.kind} needs a budget (rows per problem)")
         elif strange := [key for key in ("budget", "guesses") if getattr(self, key) is not None]:
-            raise ValueError(f"exhaustive measures everything: take {strange[0]} out")
+            raise ValueError(f"exhaustive measures every configuration: remove {strange[0]}")
         return self
 
 
@@ -157,7 +157,8 @@ class Method(Strict, title="method"):
     @classmethod
     def _long_enough(cls, value: float) -> float:
         if 0 < value < SHORTEST_ENERGY_MS:
-            raise ValueError(f"{value:g} is too short for a card's counter, take 200 or more, or 0")
+            message = f"{value:g} is too short for the energy counter"
+            raise ValueError(f"{message}: use 200 or more, or 0")
         return value
 
 

@@ -95,16 +95,16 @@ class Gpu(Strict, title="GPU"):
     def _fits_its_source(self) -> Gpu:
         if self.source != "described":
             if self.card is not None:
-                raise ValueError(f"card: names a described GPU, and source is {self.source}")
+                raise ValueError(f"card: needs source described, not {self.source}")
         elif strange := sorted(self.model_fields_set - {"source", "card"}):
-            raise ValueError(f"{strange[0]}: a described GPU is never measured: take it out")
+            raise ValueError(f"{strange[0]}: a described GPU is never measured: remove this key")
         return self
 
     @model_validator(mode="after")
     def _compiles_once(self) -> Gpu:
         if self.compile == "alongside" and (self.shards or 1) > 1:
-            message = "alongside is for one shard: each would compile everything"
-            raise ValueError(f"compile: {message}, and there are {self.shards}")
+            message = "alongside needs one shard, because each shard would compile every build"
+            raise ValueError(f"compile: {message} (shards: {self.shards})")
         return self
 
 

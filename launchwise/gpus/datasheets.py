@@ -42,7 +42,7 @@ FIGURES = {
     "max_threads_per_sm": "1",
     "max_threads_per_block": "1",
 }
-"""What must be known of a card -> its unit (1 for a number of things)."""
+"""Required figure of a card to its unit (1 for a count)."""
 
 SIZES = (
     "sms",
@@ -54,14 +54,14 @@ SIZES = (
     "max_threads_per_sm",
     "max_threads_per_block",
 )
-"""Whole numbers, which have the same names in a profile."""
+"""Integer figures; a profile has the same names."""
 
 TENSOR_FIGURES = {
     "tf32_gflops": "GFLOP/s",
     "float16_gflops": "GFLOP/s",
     "bfloat16_gflops": "GFLOP/s",
 }
-"""Dense rates of tensor cores, float32 sums; cards without such cores have none."""
+"""Dense rates of tensor cores with float32 accumulation; empty for cards without tensor cores."""
 
 UNITS = {**FIGURES, **TENSOR_FIGURES}
 
@@ -125,7 +125,7 @@ def read_cards(path: str | Path = CARDS_FILE) -> dict[str, Datasheet]:
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror}") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(path, "", f"is no CSV: {error}") from error
+        raise UserError(path, "", f"is not CSV: {error}") from error
     if columns != list(COLUMNS):
         message = f"must have the columns {', '.join(COLUMNS)} (got {', '.join(columns) or 'none'})"
         raise UserError(path, "", message)

@@ -1,7 +1,7 @@
 """A GPU as the cost model sees it: rates and latencies, measured or estimated.
 
-Whatever the ``describe`` stage did not measure is estimated from the GPU's attributes by the shares
-and cycles below, so that a card known from its datasheet alone has a machine too.
+Constants that the ``describe`` stage did not measure are estimated from the GPU's attributes with
+the defaults below, so that datasheet-only GPUs have a machine too.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from launchwise.gpus.profile import GpuProfile
 ARITHMETIC = ("float32", "float64", "tf32", "float16", "bfloat16")
 """Types whose rates a machine has, the last three those of tensor cores."""
 
-L1_BYTES_A_CYCLE = 128.0
-"""What an SM's L1 or shared memory moves in a cycle (CUDA C++ Best Practices Guide: 32 banks of 4
+L1_BYTES_PER_CYCLE = 128.0
+"""Bytes per cycle of an SM's L1 or shared memory (CUDA C++ Best Practices Guide: 32 banks of 4
 bytes)."""
 
-L2_BYTES_A_CYCLE = 64.0
-"""What one SM may draw from L2 in a cycle (Volta and newer: 64 bytes)."""
+L2_BYTES_PER_CYCLE = 64.0
+"""Bytes per cycle that one SM can read from L2 (Volta and newer)."""
 
-L2_BYTES_A_CYCLE_TOGETHER = {
+L2_BYTES_PER_CYCLE_ALL_SMS = {
     (7, 0): 2048 / 80,
     (8, 0): 5120 / 108,
     (9, 0): 5120 / 132,
     (10, 0): 5120 / 132,
 }
-"""What each SM draws from L2 in a cycle when all do (NVIDIA A100 whitepaper: 2048 bytes for all of
-a V100, 5120 of an A100; a H100 is taken to have as many, a B200 as many an SM)."""
+"""Bytes per cycle and SM from L2 when all SMs read, by compute capability. The NVIDIA A100
+whitepaper gives 2048 bytes per cycle for a V100 and 5120 for an A100. An H100 is assumed to have
+5120, a B200 the H100's rate per SM."""
 
-L2_BYTES_A_CYCLE_ELSEWHERE = 2048 / 80
-"""Where nothing else is known: as Volta."""
+L2_BYTES_PER_CYCLE_OTHER = 2048 / 80
+"""Bytes per cycle and SM from L2 for other GPUs: the rate of Volta."""
 
-WARP_INSTRUCTIONS_A_CYCLE = 4.0
-"""One a scheduler, four of them in an SM (Maxwell and newer)."""
+WARP_INSTRUCTIONS_PER_CYCLE = 4.0
+"""Warp instructions per cycle and SM: four schedulers, one instruction each (Maxwell and newer)."""
 
-BLOCKS_A_SM = 32
-"""Most resident blocks of an SM (7.0, 8.0, 9.0; cards between have fewer threads first)."""
+BLOCKS_PER_SM = 32
+"""Most resident blocks per SM (7.0, 8.0, 9.0; cards between reach their thread limit first)."""
 
 CYCLES = {
     "dram": 650.0,
@@ -51,21 +52,21 @@ CYCLES = {
     "float64_division": 120.0,
     "barrier": 40.0,
 }
-"""Latencies where they were not measured: of the order that micro-benchmarks of Volta to Hopper
-find (Jia et al. 2018; Luo et al. 2024)."""
+"""Default latencies, cycles, for GPUs without measured ones: typical of micro-benchmarks from Volta
+to Hopper (Jia et al. 2018; Luo et al. 2024)."""
 
-TENSOR_FLOP_A_CYCLE = {
+TENSOR_FLOP_PER_CYCLE = {
     (8, 0): {"tf32": 1024.0, "float16": 2048.0, "bfloat16": 2048.0},
     (9, 0): {"tf32": 2048.0, "float16": 4096.0, "bfloat16": 4096.0},
 }
-"""Dense products of an SM, two FLOP a multiply-add (whitepapers of A100 and H100); described cards
-have their own rates."""
+"""Dense tensor FLOP per cycle and SM, 2 per multiply-add (whitepapers of A100 and H100). Described
+cards use the rates of their datasheets."""
 
 GRAPH_LAUNCH_US = 1.8
 SYNCHRONISE_US = 10.0
 COPY_US = 5.0
 TO_DEVICE_GBS = 12.0
-"""PCIe 3.0 with 16 lanes, the least that cards of these years have."""
+"""PCIe 3.0 with 16 lanes, the slowest link of the supported cards."""
 PAGEABLE_SHARE = 0.3
 HOST_SOLVE_NS = 20.0
 
@@ -134,16 +135,16 @@ class Machine:
 
     @classmethod
     def descriptions(cls) -> dict[str, str]:
-        """All constants with what they are, unit included."""
+        """Name of each constant to its description with unit."""
         types = get_type_hints(cls, include_extras=True)
         return {name: types[name].__metadata__[0] for name in cls.names()}
 
     @classmethod
     def of(cls, profile: GpuProfile) -> Machine:
-        """Of a GPU: what was measured, and estimates of the rest."""
+        """Machine of a GPU: measured constants, estimates for the others."""
         known = profile.ceilings
         ghz, sms = profile.clock_mhz / 1e3, float(profile.sms)
-        tensor = TENSOR_FLOP_A_CYCLE.get(profile.compute_capability, {})
+        tensor = TENSOR_FLOP_PER_CYCLE.get(profile.compute_capability, {})
         float32 = known.float32_gflops or 2 * profile.cores * ghz
         float64 = known.float64_gflops or float32 / 32
 
@@ -155,11 +156,11 @@ class Machine:
         def latency_ns(name: str, measured: float | None) -> float:
             return measured or CYCLES[name] / ghz
 
-        together = L2_BYTES_A_CYCLE_TOGETHER.get(
-            profile.compute_capability, L2_BYTES_A_CYCLE_ELSEWHERE
+        together = L2_BYTES_PER_CYCLE_ALL_SMS.get(
+            profile.compute_capability, L2_BYTES_PER_CYCLE_OTHER
         )
         # A slice's SMs draw more each, as the others rest.
-        l2_a_cycle = min(together * profile.whole_card_sms, L2_BYTES_A_CYCLE * sms)
+        l2_per_cycle = min(together * profile.whole_card_sms, L2_BYTES_PER_CYCLE * sms)
         to_device = known.to_device_gbs or TO_DEVICE_GBS
         to_host = known.to_host_gbs or to_device
         return cls(
@@ -168,11 +169,11 @@ class Machine:
             registers_per_sm=float(profile.registers_per_sm),
             shared_per_sm_bytes=float(profile.shared_per_sm_bytes),
             dram_gbs=known.copy_bandwidth_gbs,
-            dram_gbs_a_sm=L2_BYTES_A_CYCLE * ghz,
-            l2_gbs=known.l2_bandwidth_gbs or l2_a_cycle * ghz,
-            l2_gbs_a_sm=L2_BYTES_A_CYCLE * ghz,
-            l1_gbs=L1_BYTES_A_CYCLE * sms * ghz,
-            instructions_gips=WARP_INSTRUCTIONS_A_CYCLE * sms * ghz,
+            dram_gbs_a_sm=L2_BYTES_PER_CYCLE * ghz,
+            l2_gbs=known.l2_bandwidth_gbs or l2_per_cycle * ghz,
+            l2_gbs_a_sm=L2_BYTES_PER_CYCLE * ghz,
+            l1_gbs=L1_BYTES_PER_CYCLE * sms * ghz,
+            instructions_gips=WARP_INSTRUCTIONS_PER_CYCLE * sms * ghz,
             float32=float32,
             float64=float64,
             tf32=tensor_gflops("tf32", known.tf32_gflops),
@@ -204,7 +205,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Fastest:
-    """What no kernel on a GPU exceeds.
+    """Upper limits of any kernel on a GPU.
 
     Parameters
     ----------
@@ -219,10 +220,10 @@ class Fastest:
 
     @classmethod
     def of(cls, profile: GpuProfile) -> Fastest:
-        """Of a GPU: its copy bandwidth, and the fastest of its cores, measured or estimated."""
+        """Limits of a GPU: copy bandwidth and highest FLOP rate, measured or estimated."""
         machine = Machine.of(profile)
         return cls(machine.dram_gbs, max(getattr(machine, name) for name in ARITHMETIC))
 
     def least_us(self, moved_bytes: float, flop: float) -> float:
-        """Shortest time of so many bytes and FLOP, us."""
+        """Shortest time for the given bytes and FLOP, us."""
         return max(moved_bytes / self.gbs, flop / self.gflops) / 1e3

@@ -1,4 +1,4 @@
-"""What is known of a GPU: attributes, measured ceilings, and which card it sits on."""
+"""Profile of a GPU: attributes, measured ceilings, physical card."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GPU_FEATURES = {
     "gpu_l2_bytes": "l2_bytes",
     "gpu_clock_mhz": "clock_mhz",
 }
-"""What models may know of a GPU: name of the feature -> attribute of its profile.
+"""Features of a GPU for models: name of the feature to attribute of the profile.
 
 The paper's five (SMs, cores, bandwidth, shared memory, L2), the clock, and the measured copy
 bandwidth, which is no attribute but a ceiling.
@@ -47,7 +47,7 @@ CORES_PER_SM = {
 
 
 class Ceilings(Strict):
-    """What this GPU was measured to reach, by the ``describe`` stage.
+    """Ceilings of a GPU, measured by the ``describe`` stage.
 
     Of a described card they are estimates (see :mod:`launchwise.gpus.datasheets`).
     Profiles of versions before 3 have the first four only; whoever needs another one estimates it
@@ -90,7 +90,7 @@ class Ceilings(Strict):
         return math.nan if found is None else found
 
 
-NOT_IN_A_DATASHEET: dict[str, Any] = {
+MEASURED_ONLY: dict[str, Any] = {
     "card": "",
     "memory_clock_mhz": 0.0,
     "memory_bus_bits": 0,
@@ -99,14 +99,14 @@ NOT_IN_A_DATASHEET: dict[str, Any] = {
     "commit": "",
     "measured_at": "",
 }
-"""What only a measurement tells: how it stands in the profile of a card that nobody measured."""
+"""Attributes known only by measurement, with their values for datasheet-only GPUs."""
 
 
 class GpuProfile(Strict):
     """``results/gpus/<gpu>.json``.
 
     ``card`` is a hash of the physical card's UUID: slices of one card share it. ``source`` says
-    whether the GPU was measured, or is known from its datasheet alone (:meth:`described`).
+    whether the GPU was measured or is datasheet-only (:meth:`described`).
     """
 
     name: str
@@ -139,14 +139,14 @@ class GpuProfile(Strict):
 
     @classmethod
     def described(cls, **known: Any) -> GpuProfile:
-        """Of a card that nobody measured: what its datasheet tells, and estimated ceilings.
+        """Profile of a datasheet-only GPU: attributes of its datasheet, estimated ceilings.
 
         Raises
         ------
         pydantic.ValidationError
             When something is missing or is no such value.
         """
-        return cls(source="described", **NOT_IN_A_DATASHEET, **known)
+        return cls(source="described", **MEASURED_ONLY, **known)
 
     @property
     def card_model(self) -> str:

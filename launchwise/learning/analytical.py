@@ -1,4 +1,4 @@
-"""Times from a cost model: no measurement of a kernel, only of the GPU.
+"""Predicts run times with a cost model, without measurements of the kernel.
 
 A run is a row of phases. A kernel takes what its slowest resource takes, and somewhat more where
 several are nearly as slow: with t_r the time of each resource alone, the p-norm of all t_r, p =
@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.gpus.machine import ARITHMETIC, BLOCKS_A_SM, Machine
+from launchwise.gpus.machine import ARITHMETIC, BLOCKS_PER_SM, Machine
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import of_gpus
 from launchwise.learning.vectors import Columns
@@ -41,13 +41,13 @@ from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec
 
 SHARPNESS = 3.0
-"""p of the norm: 1 would add all resources, infinity take the slowest alone."""
+"""Exponent p of the norm over resources: 1 adds their times, infinity takes the slowest."""
 
 RESOURCES = ("dram", "l2", "l1", "shared", "instructions", "arithmetic", "waiting")
-"""What a kernel may be bound by."""
+"""Resources that may limit a kernel."""
 
 PARTS = (*RESOURCES, "launches", "transfers", "host")
-"""What a run may be bound by."""
+"""Parts that may limit a run."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class CostModel:
         return Estimate(times, run.parts)
 
     def _names(self, rows: pd.DataFrame) -> dict[str, np.ndarray]:
-        """What expressions may read, each of shape (rows,)."""
+        """Names that expressions may read, each of shape (rows,)."""
         known = of_gpus(rows, self._facts)
         for name in (*self._spec.problem_columns, *self._spec.tunable_columns):
             values = rows[name].to_numpy()
@@ -139,22 +139,22 @@ class CostModel:
         return known
 
     def columns(self, known: dict[str, np.ndarray]) -> Columns:
-        """Expressions of the cost over what is known of some rows."""
+        """Evaluator of the cost's expressions over the columns of some rows."""
         least = {LEAST: least_us(self._spec.work.bytes, self._spec.work.flop)}
         return Columns({**self._spec.derived, **least, **self._cost.derived}, known)
 
     @property
     def cost(self) -> Cost:
-        """What runs ask of the hardware."""
+        """Cost of the workload: demands of its runs on the hardware."""
         return self._cost
 
     def shape(self, variant: str, which: str) -> str:
-        """Expression of a variant's whole ``grid`` or ``block``."""
+        """Expression for the product of a variant's ``grid`` or ``block``."""
         return " * ".join(f"({text})" for text in getattr(self._spec.variants[variant], which))
 
 
 class _Run:
-    """Phases of some rows, each computed for all of them: a row has those of its variant."""
+    """Times of phases, computed for all rows; a row counts the phases of its variant."""
 
     def __init__(
         self, model: CostModel, known: dict[str, np.ndarray], machine: dict[str, np.ndarray]
@@ -214,7 +214,7 @@ class _Run:
         return begun + np.linalg.norm(each, ord=SHARPNESS, axis=0)
 
     def _alone_ns(self, kernel: KernelCost) -> dict[str, np.ndarray]:
-        """What one launch would take by each of :data:`RESOURCES` alone, ns, shape (rows,)."""
+        """Time of one launch if limited by each of :data:`RESOURCES` alone, ns, shape (rows,)."""
         machine = self._machine
         blocks = self._shape(kernel.blocks, "grid")
         resident = self._resident(kernel, self._shape(kernel.threads, "block"))
@@ -253,7 +253,7 @@ class _Run:
         return np.select(list(self._rows_of.values()), shapes)
 
     def _resident(self, kernel: KernelCost, threads: np.ndarray) -> np.ndarray:
-        """Blocks that an SM holds at once, at least 1."""
+        """Resident blocks per SM, at least 1."""
         machine = self._machine
         # Registers are given to warps in units of 8 a thread.
         registers = np.ceil(self._value(kernel.registers) / 8) * 8 * np.ceil(threads / 32) * 32
@@ -263,7 +263,7 @@ class _Run:
             machine["max_threads_per_sm"] // (np.ceil(threads / 32) * 32),
             machine["registers_per_sm"] // registers,
             machine["shared_per_sm_bytes"] // shared,
-            np.full(len(threads), float(BLOCKS_A_SM)),
+            np.full(len(threads), float(BLOCKS_PER_SM)),
         ]
         return np.maximum(np.min(limits, axis=0), 1.0)
 

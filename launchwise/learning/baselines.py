@@ -1,4 +1,4 @@
-"""What a recommender has to beat: rules that need no learning, behind the same protocol."""
+"""Baselines: heuristics without learning, with the protocol of recommenders."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pandas as pd
 
 from launchwise.learning.features import Domain, configuration_codes, regrets
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.regression import WORST, Prior, distances
+from launchwise.learning.regression import UNMEASURED_REGRET, Prior, distances
 from launchwise.learning.splits import case_codes
 
 
 class Untuned(Recommender):
-    """The workload's baseline: what is used when nobody chooses."""
+    """The workload's baseline configuration, for every problem."""
 
     title = "untuned"
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Nothing to learn."""
+        """Do nothing: the baseline needs no training rows."""
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """The baseline first."""
+        """Score 0 for the baseline, 1 for every other row."""
         return Judgement.without_times(~self.domain.is_baseline(rows))
 
 
@@ -34,24 +34,24 @@ class BestOnAverage(Recommender):
     title = "best on average"
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Mean regrets."""
+        """Compute the mean regret of every configuration over the training cases."""
         regret = regrets(measurements, self.domain.spec)
         # All tunables: a padded row is not what was measured without padding.
         self._prior = Prior.of(measurements, regret, self.domain, self.domain.spec.tunable_columns)
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """By mean regret."""
+        """Score by the mean regret in training; lower is better."""
         return Judgement.without_times(self._prior.regret(rows, self.domain))
 
 
 class MostFrequentBest(Recommender):
-    """The configuration that is the best of most training cases, then of the next most."""
+    """The configuration that is best in most training cases, then the next most frequent."""
 
     title = "most frequent best"
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Count."""
+        """Count the training cases in which each configuration is the best."""
         spec = self.domain.spec
         best = measurements[regrets(measurements, spec) == 0]
         codes = configuration_codes(best, spec.tunable_columns, spec)
@@ -59,21 +59,21 @@ class MostFrequentBest(Recommender):
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """By count."""
+        """Score by the number of training cases won; baseline first in ties."""
         codes = configuration_codes(rows, self.domain.spec.tunable_columns, self.domain.spec)
         counts = pd.Series(codes).map(self._counts).fillna(0).to_numpy(dtype=float)
         return Judgement.without_times(-counts, ~self.domain.is_baseline(rows))
 
 
 class _Nearest(Recommender):
-    """The best of the nearest training case, then its second best, and so on.
+    """The configurations of the nearest training case, best first.
 
     Problems are compared by problem features, GPUs by GPU features (log2 and unit deviation over
     the training cases).
     """
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Remember the regrets of every training case."""
+        """Store the regret of every configuration in every training case."""
         spec = self.domain.spec
         codes, keys = case_codes(measurements, spec)
         first = np.unique(codes, return_index=True)[1]
@@ -90,7 +90,7 @@ class _Nearest(Recommender):
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """By regret in the nearest training case; what that case has not comes last."""
+        """Score by regret in the nearest training case; configurations that it lacks come last."""
         spec = self.domain.spec
         cases, keys = case_codes(rows, spec)
         first = np.unique(cases, return_index=True)[1]
@@ -102,7 +102,7 @@ class _Nearest(Recommender):
         codes = configuration_codes(rows, spec.tunable_columns, spec)
         regret = np.array(
             [
-                self._regrets[nearest[case]].get(code, WORST)
+                self._regrets[nearest[case]].get(code, UNMEASURED_REGRET)
                 for case, code in zip(cases, codes, strict=True)
             ]
         )

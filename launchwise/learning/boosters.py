@@ -1,4 +1,4 @@
-"""What all that boosts with LightGBM has in common: options and files."""
+"""Options and files shared by the recommenders that use LightGBM."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTIONS = MappingProxyType(
         "verbosity": -1,
     }
 )
-"""The same trees every time, on one thread, without a word."""
+"""Deterministic training on one thread, without log output."""
 
 CHOSEN = (
     "learning_rate",
@@ -32,7 +32,7 @@ CHOSEN = (
     "feature_fraction",
     "seed",
 )
-"""Hyper-parameters that go to LightGBM by their own names."""
+"""Hyper-parameters that LightGBM knows by the same name."""
 
 
 def boosted(
@@ -61,7 +61,7 @@ def boosted(
 
 
 def sum_of_trees(booster: Any, features: np.ndarray) -> np.ndarray:
-    """What a booster predicts: float64, shape (rows,)."""
+    """Prediction of a booster: float64, shape (rows,)."""
     return np.asarray(booster.predict(features, num_threads=1), dtype=float)
 
 

@@ -1,4 +1,4 @@
-"""What the compiler said of builds, for rows that name a configuration and were never run."""
+"""Compiler facts (registers, spills) of builds, also for rows that were never run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.learning.features import Domain
 
 FACTS = ("registers", "spill_bytes")
-"""Registers of a thread, and bytes of local memory that it spills into, of a run's main kernel."""
+"""Registers per thread and spilled bytes per thread of a run's main kernel."""
 
 
 class BuildFacts:
@@ -36,7 +36,7 @@ class BuildFacts:
 
     @classmethod
     def of(cls, domain: Domain, rows: pd.DataFrame) -> BuildFacts:
-        """Of rows of sweeps.
+        """Facts from rows of sweeps.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class BuildFacts:
 
 
 def _keys(domain: Domain, rows: pd.DataFrame) -> pd.DataFrame:
-    """What builds are known by, a column each."""
+    """Columns that identify a build."""
     archs = {gpu: profile.arch for gpu, profile in domain.profiles.items()}
     keys = rows[domain.spec.build_columns].reset_index(drop=True)
     keys.insert(0, "arch", rows["gpu"].map(archs).to_numpy())

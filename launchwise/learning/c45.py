@@ -44,11 +44,11 @@ class Node:
         return () if self.left is None or self.right is None else (self.left, self.right)
 
     def become_leaf(self) -> None:
-        """Forget the split."""
+        """Remove the split."""
         self.feature, self.left, self.right = -1, None, None
 
     def errors(self) -> float:
-        """Weight of the examples that are not of the majority's class."""
+        """Weight of the examples outside the majority class."""
         return float(self.distribution.sum() - self.distribution.max(initial=0.0))
 
 
@@ -78,7 +78,7 @@ class C45Tree:
         self.confidence = confidence
 
     def fit(self, features: np.ndarray, classes: np.ndarray, weights: np.ndarray) -> Self:
-        """Grow and prune.
+        """Grow the tree on weighted examples, then prune it.
 
         Parameters
         ----------
@@ -241,11 +241,11 @@ class C45Tree:
         return _leaves(self.root)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The tree as JSON values."""
         return {"classes": self._count, "root": _plain(self.root)}
 
     def restore(self, plain: dict[str, Any]) -> Self:
-        """Take over what :meth:`plain` gave."""
+        """Restore the tree from the result of :meth:`plain`."""
         self._count = int(plain["classes"])
         self.root = _node(plain["root"], self._count)
         return self
@@ -284,7 +284,7 @@ def added_errors(total: float, errors: float, confidence: float) -> float:
 
 
 def _entropy(weights: np.ndarray) -> np.ndarray:
-    """Bits: shape (rows,), of the class weights of each row (rows, classes)."""
+    """Entropy in bits, shape (rows,), of class weights, shape (rows, classes)."""
     totals = weights.sum(axis=1, keepdims=True)
     shares = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0)
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)

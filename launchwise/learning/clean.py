@@ -1,4 +1,4 @@
-"""Training rows of every split, and Tukey's fences that take outliers out of them.
+"""Training rows of every split after the Tukey filter.
 
 Tukey (Exploratory Data Analysis, 1977): a value outside ``[q1 - f IQR, q3 + f IQR]`` is an outlier,
 with f = 1.5. Two scopes:
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.tukey import FEWEST, quartile_fences
+from launchwise.base.tukey import MIN_SAMPLE_SIZE, quartile_fences
 from launchwise.experiment.study import Fences
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.splits import Case, Fold, among, case_codes, case_columns
@@ -35,22 +35,22 @@ SCOPES: tuple[Scope, ...] = ("problem", "global")
 
 
 def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]:
-    """Lower and upper fence of ``values``.
+    """Lower and upper bound of the Tukey filter for ``values``.
 
     Parameters
     ----------
     values
         Real numbers, shape (n,); quartiles by linear interpolation.
     factor
-        How many interquartile ranges the fences stand off the quartiles.
+        Distance of the bounds from the quartiles, in interquartile ranges.
 
     Returns
     -------
     tuple of float
-        ``-inf, inf`` where nothing can be told: fewer than :data:`FEWEST` values, or no spread
+        ``-inf, inf`` for fewer than :data:`MIN_SAMPLE_SIZE` values, or without spread
         between the quartiles (every deviation would then be an outlier, however small).
     """
-    if len(values) < FEWEST:
+    if len(values) < MIN_SAMPLE_SIZE:
         return -np.inf, np.inf
     low, high = quartile_fences(values, factor)
     return (low, high) if high > low else (-np.inf, np.inf)
@@ -59,7 +59,7 @@ def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]
 def fences_ms(
     rows: pd.DataFrame, spec: Spec, scope: Scope, factor: float = 1.5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper fence of each row, in ms, each of shape (rows,)."""
+    """Lower and upper bound of the Tukey filter for each row, ms, each of shape (rows,)."""
     times = rows["time_ms"].to_numpy(dtype=float)
     if scope == "global":
         low, high = tukey_fences(times, factor)
@@ -85,7 +85,7 @@ class Cleaned:
 def clean(
     sweeps: Mapping[str, pd.DataFrame], folds: list[Fold], spec: Spec, fences: Fences
 ) -> Cleaned:
-    """Training rows of every fold inside the fences.
+    """Training rows of every fold after the Tukey filter.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _finite(values: np.ndarray) -> np.ndarray:
 
 
 def _counted(rows: pd.DataFrame, out: np.ndarray, spec: Spec) -> dict[str, Any]:
-    """Rows removed, and whole problems that lost every row: what shows a fence to be wrong."""
+    """Counts of filtered rows and of problems that lost all rows, which reveal a wrong filter."""
     codes, keys = case_codes(rows, spec)
     all_rows = np.bincount(codes, minlength=len(keys))
     lost = np.bincount(codes[out], minlength=len(keys))

@@ -1,4 +1,4 @@
-"""Recommendations against the unfiltered sweep: models, baselines, random draws and the oracle.
+"""Evaluates models, baselines, random draws and the oracle on the unfiltered sweep.
 
 Nothing is dropped in silence. A recommendation that failed on the GPU, or that no sweep measured,
 keeps its row with its status, no time, improvement 0 and fraction 0.
@@ -24,13 +24,13 @@ from launchwise.workloads import space
 
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"
-"""Status of random draws: a mean over all draws, of no one configuration."""
+"""Status of random draws: an expected value, without a configuration."""
 ORACLE = "oracle"
 ALL_GPUS = "all"
 
 
 class Truth:
-    """What the sweeps say of every case, outliers included.
+    """Measured rows of every case, outliers included.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Truth:
         return np.array([self._numbers.get(key, -1) for key in keys], dtype=np.int64)
 
     def beside(self, recommendations: pd.DataFrame) -> pd.DataFrame:
-        """``recommendations`` with what was measured of them.
+        """``recommendations`` with their measured columns.
 
         Adds ``case``, ``status``, ``time_ms``, ``times_ms`` and, of the case, ``baseline_ms``,
         ``baseline_times`` and ``best_ms``.
@@ -104,7 +104,7 @@ def evaluate(
     domain: Domain,
     random_draws: Iterable[int],
 ) -> pd.DataFrame:
-    """One row a (model, split, fold, GPU, problem).
+    """Evaluation with one row per (model, split, fold, GPU, problem).
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _check_complete(recommendations: pd.DataFrame, folds: list[Fold], domain: Do
 
 
 def _predictions(table: pd.DataFrame) -> pd.DataFrame:
-    """Rank correlation and error of predicted times, a row a (model, split, fold, case)."""
+    """Rank correlation and error of predicted times, one row per (model, split, fold, case)."""
     keys = ["model", "split", "fold", "case"]
     known = table[table["predicted_ms"].notna() & table["time_ms"].notna()]
     groups = known.groupby(keys, sort=False)
@@ -253,7 +253,7 @@ def summarise(
     near_best_percent: float,
     facts: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Figures by split, GPU and model.
+    """Metrics per split, GPU and model.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def summarise(
 
 
 def title(model: str) -> str:
-    """How tables call a baseline; models bring their own titles."""
+    """Title of a baseline in tables; models have their own."""
     if model in BASELINES:
         return str(getattr(BASELINES[model], "title", model))
     if model.startswith("random_"):
@@ -306,7 +306,7 @@ def _part(rows: pd.DataFrame, columns: list[str], near: float) -> dict[str, Any]
 
 
 def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
-    """Figures of one model over some problems.
+    """Metrics of one model over some problems.
 
     Returns
     -------
@@ -337,7 +337,7 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
 
 
 def _without_nan(value: Any) -> Any:
-    """JSON has no NaN: null says the same."""
+    """Replace NaN by None, because JSON has no NaN."""
     if isinstance(value, Mapping):
         return {str(key): _without_nan(one) for key, one in value.items()}
     if isinstance(value, list):

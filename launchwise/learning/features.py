@@ -1,4 +1,4 @@
-"""What is known of a (GPU, problem, configuration) without measuring it: features and bounds."""
+"""Features and lower bounds of a (GPU, problem, configuration), without measurement."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Domain:
 
     @cached_property
     def problem_features(self) -> list[str]:
-        """Names of features that no tunable changes: all that a classifier may look at."""
+        """Names of features that no tunable changes: the inputs of a classifier."""
         tunables = set(self.spec.tunable_columns)
         return [
             name
@@ -156,7 +156,7 @@ class Domain:
     def _universe(self) -> pd.DataFrame:
         """Every candidate, feasible anywhere or not, the baseline first."""
         if self.narrowed.size > space.MOST_LISTED:
-            message = f"of {self.narrowed.size:,} configurations models cannot list all: name"
+            message = f"{self.narrowed.size:,} configurations are too many to rank: restrict"
             raise UserError(self.spec.workload, "candidates", f"{message} candidates in the study")
         baseline = space.baseline(self.spec)
         rest = [one for one in space.universe(self.narrowed) if one != baseline]
@@ -212,7 +212,7 @@ class Domain:
 
 
 def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
-    """Each row's facts of its GPU, by name: float64, shape (rows,).
+    """Constants of each row's GPU, by name: float64, shape (rows,).
 
     Parameters
     ----------

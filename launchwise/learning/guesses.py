@@ -1,4 +1,4 @@
-"""What a fitted recommender would measure first: guesses for an explorer.
+"""Guesses for an explorer: recommendations of a fitted model, measured first.
 
 This runs beside the measuring process, not inside it: it loads pandas and the model's library.
 """
@@ -19,10 +19,10 @@ from launchwise.workloads.sampling import LISTABLE, Draws
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible, gpu_facts
 
 SUMMARY_FILE = "summary.json"
-"""Beside the folders of a model's splits: what kind it is, and what each fit learnt from."""
+"""File beside the folders of a model's splits: its kind, and the training cases of each fit."""
 
-SAMPLED = 10_000
-"""Candidates that are ranked where there are too many to be listed."""
+SAMPLED_CANDIDATES = 10_000
+"""Number of sampled candidates to rank if the space is too large to list."""
 
 
 def recommended_guesses(
@@ -105,5 +105,5 @@ def _sample(domain: Domain, gpu: str, problem: Problem) -> pd.DataFrame:
     facts = gpu_facts(domain.profiles[gpu].model_dump())
     draws = Draws(domain.narrowed, problem, facts, 0)
     first = baseline(domain.spec)
-    rest = [each for each in draws.sample(random.Random(0), SAMPLED) if each != first]
+    rest = [each for each in draws.sample(random.Random(0), SAMPLED_CANDIDATES) if each != first]
     return pd.DataFrame([first, *rest]).assign(gpu=gpu, **problem)

@@ -1,4 +1,4 @@
-"""Figures of merit, each a pure function of numbers."""
+"""Metrics, as pure functions of numbers."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from launchwise.learning.metrics import geometric_mean
 
-TIE = 1e-9
-"""Part of a time that leaving an observed optimum must gain, at least."""
+OPTIMUM_TIE = 1e-9
+"""Smallest relative gain for which a correction leaves an observed optimum."""
 
 
 def with_a_choice(
@@ -60,7 +60,7 @@ def corrected_optima(
     """Choices that never fall as the size grows, with the least sum of log(time / best time).
 
     Only measured choices are taken, so each has its time. Where it costs nothing (less than
-    :data:`TIE`) the observed optimum stays; after that, smaller choices are preferred.
+    :data:`OPTIMUM_TIE`) the observed optimum stays; after that, smaller choices are preferred.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def corrected_optima(
     observed = observed_optima(rows, size, choice, time)
     times, best = grid.to_numpy(), observed[time].to_numpy()
     costs = np.log(times / best[:, None])
-    costs += TIE * (grid.columns.to_numpy() != observed[choice].to_numpy()[:, None])
+    costs += OPTIMUM_TIE * (grid.columns.to_numpy() != observed[choice].to_numpy()[:, None])
     columns = _monotone_path(np.where(np.isnan(costs), np.inf, costs), list(grid.index))
     taken = times[np.arange(len(times)), columns]
     return pd.DataFrame(
@@ -102,7 +102,7 @@ def corrections_by_rank(corrected: pd.DataFrame, choice: str = "m") -> pd.Series
 
 @dataclass(frozen=True)
 class Classification:
-    """What nearest neighbours make of sizes that they have not seen.
+    """Predictions of nearest neighbours for held-out sizes.
 
     ``neighbours`` vote; ``accuracy`` (0..1) is theirs, ``null_accuracy`` that of the most frequent
     choice of the training sizes. ``loss_percent`` (geometric mean) and ``worst_loss_percent`` are
@@ -138,7 +138,7 @@ def classify_optima(
     Parameters
     ----------
     optima
-        One row a size, observed or corrected.
+        One row per size, observed or corrected.
     rows
         Measurements, for the losses.
     seed
@@ -204,7 +204,7 @@ def transfer_losses(
     choice: str = "m",
     time: str = "time_ms",
 ) -> pd.DataFrame:
-    """What each GPU (target) loses, size by size, with the optima of each other GPU (source).
+    """Loss per size of each GPU (target) that uses the optima of another GPU (source).
 
     Where the source has no optimum for a size, that of its nearest size in log(size) is taken;
     where the target did not measure the choice, the nearest choice that it measured at that size;
@@ -215,7 +215,7 @@ def transfer_losses(
     rows
         Measurements of all GPUs.
     optima
-        ``gpu``, ``size``, ``choice``: one row a GPU and size.
+        ``gpu``, ``size``, ``choice``: one row per GPU and size.
 
     Returns
     -------

@@ -69,7 +69,7 @@ def predict_times(
     Returns
     -------
     pandas.DataFrame
-        One row a (predictor, GPU, problem, rank), as
+        One row per (predictor, GPU, problem, rank), as
         :func:`launchwise.tables.schemas.unmeasured_schema` declares it.
     """
     choices = domain.choices([Case(gpu, problem) for gpu in gpus for problem in problems])

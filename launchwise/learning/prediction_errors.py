@@ -1,4 +1,4 @@
-"""How far predicted times are off, and where."""
+"""Errors of predicted run times, by groups of rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from launchwise.learning.splits import case_codes
 
 ALL = "all"
 BOUND = "bound by"
-"""What the cost model takes for the limit of a row."""
-FEWEST = 20
-"""Rows that a part needs before anything is said of it."""
+"""Group by the resource that limits a row in the cost model."""
+MIN_GROUP_ROWS = 20
+"""Fewest rows of a group that is reported."""
 
 
 def prediction_errors(table: pd.DataFrame, domain: Domain) -> list[dict[str, Any]]:
@@ -65,12 +65,12 @@ def _parts(rows: pd.DataFrame, domain: Domain) -> Iterator[tuple[str, str, str, 
     for name in ("variant", BOUND, *domain.spec.listed_columns):
         if rows[name].nunique() > 1:
             for value, part in rows.groupby(name, sort=False):
-                if len(part) >= FEWEST:
+                if len(part) >= MIN_GROUP_ROWS:
                     yield ALL, name, str(value), part
 
 
 def figures(rows: pd.DataFrame) -> dict[str, Any]:
-    """Figures of some rows of one model.
+    """Errors of one model over some rows.
 
     Returns
     -------

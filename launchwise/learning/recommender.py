@@ -1,4 +1,4 @@
-"""The one protocol of everything that recommends a configuration, learnt or not.
+"""Protocol of recommenders: models and baselines.
 
 A recommender gives each candidate of a problem its *scores*; the lowest comes first. Whatever it
 is (a regressor of times, a classifier of configurations, a baseline), it is fitted on measurements
@@ -26,7 +26,7 @@ FACTS_FILE = "recommender.json"
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a recommender thinks of some rows.
+    """Scores and predicted times of some rows.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class Judgement:
 
     @classmethod
     def by_time(cls, times_ms: np.ndarray, is_baseline: np.ndarray) -> Judgement:
-        """The fastest first, of equal ones the baseline; both of shape (rows,)."""
+        """Order by predicted time, baseline first in ties; both arguments have shape (rows,)."""
         return cls(np.column_stack([times_ms, ~is_baseline]).astype(float), times_ms)
 
     @classmethod
     def without_times(cls, *criteria: np.ndarray) -> Judgement:
-        """Of one or more criteria, each of shape (rows,)."""
+        """Order by one or more criteria, each of shape (rows,), without times."""
         scores = np.column_stack(criteria).astype(float)
         return cls(scores, np.full(len(scores), np.nan))
 
@@ -72,7 +72,7 @@ class Recommender(ABC):
     """
 
     defaults: ClassVar[dict[str, Any]] = {}
-    """Every hyper-parameter with the value it has when nobody says otherwise."""
+    """Hyper-parameters with their default values."""
 
     cross_validated: ClassVar[bool] = False
     """Whether training also reports a ten-fold score, as is the custom for classifiers."""
@@ -162,17 +162,17 @@ class Recommender(ABC):
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Whatever JSON can hold of the fit; arrays and boosters go to files of their own."""
+        """Fitted state as JSON values; arrays and boosters have their own files."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027 (nothing to do is fine)
-        """Take over what :meth:`state` gave."""
+        """Restore from the result of :meth:`state`."""
 
     def save_model(self, folder: Path) -> None:  # noqa: B027 (nothing to do is fine)
         """Write the fitted model's own files, if any, in a format that cannot run code."""
 
     def load_model(self, folder: Path) -> None:  # noqa: B027 (nothing to do is fine)
-        """Read what :meth:`save_model` wrote."""
+        """Read the files that :meth:`save_model` wrote."""
 
     def save(self, folder: Path) -> None:
         """Write the fitted recommender into ``folder``."""

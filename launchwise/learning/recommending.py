@@ -1,4 +1,4 @@
-"""Ask fitted models and baselines for every test case of a study."""
+"""Recommendations of fitted models and baselines for every test case of a study."""
 
 from __future__ import annotations
 

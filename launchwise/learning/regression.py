@@ -1,4 +1,4 @@
-"""Recommenders that predict times and take the arg min.
+"""Recommenders that predict run times and choose the fastest configuration.
 
 What is learnt is not the time itself. With ``bound`` the time that moving the problem's least
 bytes at the GPU's measured copy bandwidth takes::
@@ -29,8 +29,8 @@ from launchwise.learning.splits import case_codes
 TARGETS = ("regret", "log_ratio", "time")
 RESOLUTION = 0.002
 """Predicted log times closer than this tie: sweeps are not measured more precisely."""
-WORST = float(np.log(3.0))
-"""Regret of what is slow, failed or fenced out: a sweep stops timing at 3 times the best."""
+UNMEASURED_REGRET = float(np.log(3.0))
+"""Regret of rows that stopped early, failed or were filtered: a sweep stops at 3 times the best."""
 NEAREST_LEVELS = 4
 
 
@@ -54,7 +54,7 @@ class TimeRegressor(Recommender):
     columns: list[str]
     """Features that vary in the training rows."""
     constant: dict[str, float]
-    """Features that do not, with the one value they have: dropped, and named in the report."""
+    """Features that do not vary, with their value: dropped, and named in the report."""
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)
@@ -65,7 +65,10 @@ class TimeRegressor(Recommender):
 
     @abstractmethod
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the model: float32 (rows, features), float64 (rows,), float64 (rows,)."""
+        """Fit the model.
+
+        Shapes: features (rows, features), float32; target and weights (rows,), float64.
+        """
 
     @abstractmethod
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
@@ -124,7 +127,7 @@ class TimeRegressor(Recommender):
     def _times(
         self, rows: pd.DataFrame, features: pd.DataFrame, predicted: np.ndarray
     ) -> np.ndarray:
-        """Predicted target to ms."""
+        """Convert the predicted target to ms."""
         name = self.parameters["target"]
         if name == "time":
             # A regressor of raw times may predict one at or below zero; no time is.
@@ -137,7 +140,7 @@ class TimeRegressor(Recommender):
         return {"features": self.columns, "features_dropped": sorted(self.constant)}
 
     def state(self) -> dict[str, Any]:
-        """Features, and what ties and levels are made from."""
+        """Features, priors and levels as JSON values."""
         return {
             "columns": self.columns,
             "constant": self.constant,
@@ -152,14 +155,14 @@ class TimeRegressor(Recommender):
         self._levels = Levels.read(state["levels"])
 
     def model_file(self, folder: Path, suffix: str) -> Path:
-        """Where the fitted model lies."""
+        """Path of the fitted model's file."""
         return folder / f"model.{suffix}"
 
 
 class Prior:
     """Mean regret of every configuration over the training cases.
 
-    A configuration that a case did not measure (failed, fenced out) counts as :data:`WORST` there.
+    A configuration without a row in a case (failed, filtered) has :data:`UNMEASURED_REGRET` there.
     Tunables that never varied in training tell nothing and are left out of its name.
 
     Parameters
@@ -190,18 +193,18 @@ class Prior:
         cases, keys = case_codes(rows, domain.spec)
         names = configuration_codes(rows, varied, domain.spec)
         known, numbers = np.unique(names, return_inverse=True)
-        best = np.full((len(known), len(keys)), WORST)
+        best = np.full((len(known), len(keys)), UNMEASURED_REGRET)
         np.minimum.at(best, (numbers, cases), regret)
         means = best.mean(axis=1)
         return cls(varied, dict(zip(map(str, known.tolist()), means.tolist(), strict=True)))
 
     def regret(self, rows: pd.DataFrame, domain: Domain) -> np.ndarray:
-        """Mean regret of each row's configuration: (rows,); :data:`WORST` where unknown."""
+        """Mean regret of each row's configuration, (rows,); unknown: :data:`UNMEASURED_REGRET`."""
         names = pd.Series(configuration_codes(rows, self._columns, domain.spec))
-        return names.map(self._regrets).fillna(WORST).to_numpy(dtype=float)
+        return names.map(self._regrets).fillna(UNMEASURED_REGRET).to_numpy(dtype=float)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON holds it: the arguments."""
+        """Constructor arguments as JSON values."""
         regrets = {str(code): regret for code, regret in self._regrets.items()}
         return {"columns": self._columns, "regrets": regrets}
 
@@ -245,7 +248,7 @@ class Levels:
         return nearest_mean(self._points, self._levels, asked)[codes]
 
     def plain(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """State as JSON values."""
         return {
             "columns": self._columns,
             "points": self._points.tolist(),
@@ -254,7 +257,7 @@ class Levels:
 
     @classmethod
     def read(cls, plain: dict[str, Any]) -> Levels:
-        """From what :meth:`plain` gave."""
+        """Restore from the result of :meth:`plain`."""
         points = np.asarray(plain["points"], dtype=float)
         return cls(plain["columns"], points, np.asarray(plain["levels"], dtype=float))
 

@@ -1,4 +1,4 @@
-"""Times that no kernel beats, from a problem's definition and a GPU's ceilings."""
+"""Lower bounds of run times from a problem's definition and a GPU's ceilings."""
 
 from __future__ import annotations
 

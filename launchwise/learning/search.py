@@ -1,8 +1,8 @@
-"""Hyper-parameter search with Optuna, judged by what a recommender is for.
+"""Hyper-parameter search with Optuna; the objective is the regret of the recommendations.
 
-The objective is the recommender's own figure: mean log(time / best) of the first
-:data:`JUDGED` recommendations for problems that it did not learn from. Folds never part a (GPU,
-problem): rows of one problem on both sides would let a model remember instead of learn.
+The objective is the mean log(time / best) of the first :data:`JUDGED_RECOMMENDATIONS`
+recommendations for held-out problems. Folds keep the rows of a (GPU, problem) together: otherwise a
+model could memorise the problem.
 
 A few dozen problems make a noisy objective, and the best of many noisy figures is a lucky one. So
 the defaults, which are the first trial, stay unless the best trial beats them clearly: by more than
@@ -30,10 +30,10 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import case_codes
 
 REGRETS = "regrets"
-"""Where a trial keeps the regret of each held-out problem."""
+"""Trial attribute with the regret of each held-out problem."""
 
-JUDGED = 3
-"""Recommendations judged for each problem: the first alone makes a jumpy objective."""
+JUDGED_RECOMMENDATIONS = 3
+"""Recommendations judged per problem: the first alone makes a noisy objective."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Found:
 def grouped_folds(
     groups: np.ndarray, folds: int, seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Row numbers of training and held-out rows, fold by fold; no group is on both sides.
+    """Row numbers of training and held-out rows per fold; each group is on one side only.
 
     Parameters
     ----------
@@ -90,7 +90,11 @@ def thinned(rows: pd.DataFrame, domain: Domain, most: int, seed: int) -> pd.Data
 
 
 def held_out_regret(
-    recommender: Recommender, rows: pd.DataFrame, folds: int, seed: int, judged: int = JUDGED
+    recommender: Recommender,
+    rows: pd.DataFrame,
+    folds: int,
+    seed: int,
+    judged: int = JUDGED_RECOMMENDATIONS,
 ) -> np.ndarray:
     """Mean regret of the first recommendations for each case, from folds that left it out.
 
@@ -186,7 +190,7 @@ def search(
 
 
 def choose(trials: list[np.ndarray]) -> int:
-    """Which trial to use: the best, if it is clearly better than the first, else the first.
+    """Choose the best trial if it is clearly better than the first, else the first.
 
     Parameters
     ----------
@@ -227,7 +231,7 @@ def _storage(path: Path) -> Any:
 
 
 def mend(path: Path) -> None:
-    """Cut off a last line that a kill or a full disk left unfinished."""
+    """Cut off an unfinished last line, left by a kill or a full disk."""
     if not path.is_file():
         return
     content = path.read_bytes()
@@ -243,7 +247,7 @@ def _searched(kind: type[Recommender]) -> bool:
 
 
 def _space(kind: type[Recommender]) -> str:
-    """Source of the search space: an edited space is another search."""
+    """Source code of the search space: an edit starts a new search."""
     return inspect.getsource(kind.suggest) + repr(kind.defaults)
 
 

@@ -1,4 +1,4 @@
-"""Sizes of one series: what the methods that go by one size parameter have in common.
+"""Series of problems that differ in one size parameter; shared by the methods that use one.
 
 A *series* is what was measured on one GPU of problems that differ in one integer parameter, their
 *size*, and in nothing else. A case of an unknown series is answered from the nearest one.
@@ -22,7 +22,7 @@ from launchwise.workloads.spec import Spec, Value
 
 @dataclass(frozen=True)
 class Series:
-    """What is the same for all of a series.
+    """Values that all problems of a series share.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ class Series:
 
 @dataclass(frozen=True)
 class BySize:
-    """The configuration that each size of a series was found to want.
+    """Best configuration of each size of a series.
 
     Parameters
     ----------
     sizes
         Ascending, above 0.
     configurations
-        The tunables' columns, one row a size.
+        The tunables' columns, one row per size.
     """
 
     series: Series
@@ -67,7 +67,7 @@ class BySize:
 
     @classmethod
     def of(cls, series: Series, rows: pd.DataFrame, size: str, spec: Spec) -> BySize:
-        """From rows, one a size."""
+        """From rows, one per size."""
         rows = rows.sort_values(size)
         return cls(series, rows[size].tolist(), rows[spec.tunable_columns].reset_index(drop=True))
 
@@ -152,7 +152,7 @@ def split_series(
 
 
 def nearest_series(known: Sequence[Series], case: Case, domain: Domain) -> int:
-    """Place of the series that a case is answered from.
+    """Index of the series to use for a case.
 
     One of its own GPU before one of another, then by the GPUs' attributes (distances as
     :func:`launchwise.learning.regression.distances` scales them), by how many of the other
@@ -181,7 +181,7 @@ def _apart(one: Value, other: Value) -> float:
 
 
 def by_nearness(sizes: Sequence[int], asked: Value) -> np.ndarray:
-    """Places of ``sizes`` (ascending, above 0) by distance in log(size), of two the smaller first.
+    """Places of ``sizes`` (ascending, above 0) by distance in log(size), the smaller first in ties.
 
     int64, shape (sizes,).
     """

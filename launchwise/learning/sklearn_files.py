@@ -1,4 +1,4 @@
-"""scikit-learn estimators in skops' format, which is data and cannot run code when it is read."""
+"""Reads and writes scikit-learn estimators in skops' format, which cannot run code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRUSTED = frozenset(
         "sklearn.ensemble._forest.RandomForestRegressor",
     }
 )
-"""Types that a model's file may name, beside those that skops trusts itself."""
+"""Types trusted in a model's file, beside those that skops trusts."""
 
 
 def save_estimator(path: Path, estimator: Any) -> None:
@@ -39,7 +39,7 @@ def load_estimator(path: Path) -> Any:
     try:
         strange = sorted(set(get_untrusted_types(file=path)) - TRUSTED)
         if strange:
-            raise UserError(path, "", f"names a type that no model of ours has: {strange[0]}")
+            raise UserError(path, "", f"holds a type that launchwise does not trust: {strange[0]}")
         return load(path, trusted=sorted(TRUSTED))
     except UserError:
         raise

@@ -1,4 +1,4 @@
-"""Which (GPU, problem) pairs train and which test, for every split and fold of a study.
+"""Training and test cases (GPU, problem) of every split and fold of a study.
 
 A *case* is one (GPU, problem) pair. A problem split has one fold, ``all``: it trains on every GPU
 at the training problems and tests each of those GPUs at the test problems. A transfer split has a
@@ -51,7 +51,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Fold:
-    """What one fitted model learns from and what it is asked."""
+    """Training and test cases of one fitted model."""
 
     split: str
     fold: str
@@ -218,7 +218,7 @@ def _one_split(
         folds = [_problem_fold(name, split, measured, skipped, where, key)]
     else:
         if len(measured) < 2:
-            message = f"a transfer needs at least 2 GPUs, the study has {', '.join(measured)}"
+            message = f"a transfer needs at least 2 GPUs, the study has only {', '.join(measured)}"
             raise UserError(where, key, message)
         folds = _transfer_folds(name, split, measured, skipped)
     for fold in folds:
@@ -288,7 +288,7 @@ def _transfer_folds(
 
 
 def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> None:
-    """Refuse a fold that tests a case it learns from.
+    """Reject a fold whose training and test cases overlap.
 
     Raises
     ------
@@ -299,7 +299,10 @@ def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> Non
     if both:
         first = next(case for case in fold.test if case.key in both)
         values = ", ".join(f"{name}={value}" for name, value in first.problem.items())
-        message = f"{len(both)} problems both train and test, the first is {values} on {first.gpu}"
+        message = (
+            f"{len(both)} problems are in both training and test; "
+            f"the first is {values} on {first.gpu}"
+        )
         raise UserError(where, key or f"splits.{fold.split}", message)
 
 
@@ -320,7 +323,7 @@ def read_folds(path: str | Path, split: str | None = None) -> list[Fold]:
             for fold, parts in made["folds"].items()
         ]
     except (KeyError, TypeError) as error:
-        raise UserError(path, "", f"is no file of splits: {error} is missing") from error
+        raise UserError(path, "", f"is not a file of splits: {error} is missing") from error
     for one in folds:
         check_disjoint(one, str(path))
     return folds

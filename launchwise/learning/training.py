@@ -115,7 +115,7 @@ def train_model(
 
 
 class _blaming:
-    """Turn a library's complaint about a fixed hyper-parameter into one line."""
+    """Turn a library's error about a fixed hyper-parameter into a UserError."""
 
     def __init__(self, name: str, entry: ModelEntry) -> None:
         self._key = f"models.{name}.parameters"
@@ -181,7 +181,7 @@ def _fit_fold(
 
 
 def _cross_validation(recommender: Recommender, rows: pd.DataFrame, seed: int) -> dict[str, Any]:
-    """Ten-fold score: share of held-out cases that are given the best, or one near it."""
+    """Ten-fold score: share of held-out cases whose recommendation is the best or near it."""
     fresh = type(recommender)(recommender.domain, **recommender.get_params())
     regret = held_out_regret(fresh, rows, CROSS_VALIDATION_FOLDS, seed, judged=1)
     near = np.log1p(recommender.domain.near_best_percent / 100)

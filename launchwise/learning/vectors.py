@@ -1,4 +1,4 @@
-"""Expressions from ``spec.yaml`` over whole columns at once.
+"""Evaluates expressions over whole columns at once.
 
 The same language as :mod:`expressions`, which stays the reference: a test holds both
 together. Both branches of a condition are computed and one is taken, so a division by zero in the
@@ -21,7 +21,7 @@ _LARGEST = float(1 << 62)
 
 
 def _without_overflow(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An int64 operation that goes over to float64 where Python's integers would just grow."""
+    """int64 operation that switches to float64 on overflow."""
 
     def apply(left: Any, right: Any) -> Any:
         if _is_real(left) or _is_real(right):
@@ -76,18 +76,18 @@ _FUNCTIONS = {
 
 
 Values = Callable[[Mapping[str, Any]], Any]
-"""From the values of names to those of an expression."""
+"""Function from values of names to values of an expression."""
 
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> Values:
-    """An expression as nested functions: thousands of them are asked, each of short columns."""
+    """Expression compiled to nested functions, for thousands of evaluations on short columns."""
     names_in(text)  # Refuses what is not of the language.
     return _function(ast.parse(text.strip(), mode="eval").body)
 
 
 def _function(node: ast.AST) -> Values:
-    """What one node of an expression does."""
+    """Function that evaluates one node of an expression."""
     match node:
         case ast.Constant(value=value):
             return lambda names: value
@@ -108,7 +108,7 @@ def _function(node: ast.AST) -> Values:
             return _comparison([_OPERATORS[type(one)] for one in operations], [left, *others])
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             return _applied(lambda *members: members, elements)
-    raise ValueError(f"{ast.unparse(node)!r} has no values of columns")
+    raise ValueError(f"{ast.unparse(node)!r} cannot be evaluated on columns")
 
 
 def _applied(function: Any[..., Any], operands: Sequence[ast.AST]) -> Values:
@@ -179,7 +179,7 @@ class Columns:
 
 
 def raw_names(derived: Mapping[str, str], text: str) -> frozenset[str]:
-    """Names that ``text`` stands on in the end, derived names resolved."""
+    """Raw names that ``text`` reads, with derived names resolved."""
     names = names_in(text)
     resolved = [raw_names(derived, derived[name]) for name in names if name in derived]
     return frozenset(names - derived.keys()).union(*resolved)

@@ -1,4 +1,4 @@
-"""From kernels and a GPU to rows: compiling, sweeping, timing, the journal, what the card did.
+"""Measures kernels on a GPU: compilation, sweeps, timing, the journal, telemetry.
 
 A supervisor (:mod:`launchwise.measuring.sweep`) keeps a measuring process
 (:mod:`launchwise.measuring.serving`, on a GPU :mod:`launchwise.cuda.child`) busy. Nothing in here

@@ -1,4 +1,4 @@
-"""One cubin bundle a workload and architecture: a zip of cubins and an index.
+"""Cubin bundle, one per workload and architecture: a zip of cubins with an index.
 
 The index names, for every build, the cubin that holds it and each kernel's symbol, registers,
 spilled bytes and shared memory.
@@ -29,7 +29,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compiled kernel: where it is and what it takes of an SM."""
+    """A compiled kernel: its location and its resources per SM."""
 
     cubin: str
     symbol: str
@@ -39,7 +39,7 @@ class Kernel:
 
 
 class Bundle:
-    """A readable bundle.
+    """An open cubin bundle.
 
     Raises
     ------
@@ -54,7 +54,7 @@ class Bundle:
                 self.index: dict[str, Any] = json.loads(archive.read(INDEX))
                 self._cubins = {name: archive.read(name) for name in self.index["cubins"]}
         except _UNREADABLE as error:
-            raise UserError(path, "", f"is no cubin bundle (truncated?): {error}") from error
+            raise UserError(path, "", f"is not a cubin bundle (truncated?): {error}") from error
 
     @property
     def arch(self) -> str:
@@ -91,7 +91,7 @@ class Bundle:
 
 
 def write_bundle(path: str | Path, index: dict[str, Any], cubins: dict[str, bytes]) -> None:
-    """Write a bundle whole or not at all; the same content gives the same bytes."""
+    """Write a bundle atomically; the same content gives the same bytes."""
     members = {INDEX: json.dumps(index, indent=1, sort_keys=True).encode(), **cubins}
     with whole_file(path) as scratch, zipfile.ZipFile(scratch, "w") as archive:
         for name, content in members.items():

@@ -33,7 +33,7 @@ class Card:
 
     @property
     def mark(self) -> str:
-        """Hash of the UUID (16 hex characters): names the card in results and nowhere else."""
+        """Hash of the UUID (16 hex characters), which names the card in results."""
         return hashlib.sha256(self.uuid.encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""What a check found and what was timed, as columns of a row."""
+"""Columns of a row: results of verification, and times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from launchwise.workloads.workload import Finding
 
 
 def checked_columns(found: Finding) -> dict[str, Any]:
-    """What verification found, as columns of a row."""
+    """Results of verification, as columns of a row."""
     # Neither the journal nor the table takes NaN or infinity; the reason says it.
     max_error = found.max_error if math.isfinite(found.max_error) else None
     return {"max_error": max_error, "tolerance": found.tolerance, **found.more}
@@ -25,10 +25,10 @@ def complaint(found: Finding) -> str:
 
 
 def unverified(timed: dict[str, Any], found: Finding) -> dict[str, Any]:
-    """A timed row of a variant of which no right answer can be demanded.
+    """Row of a timed variant that is not verified.
 
-    It has a status of its own, whatever the check found this time: of threads that race, the next
-    launch may answer otherwise.
+    Its status is ``unverified`` whatever the check found: with a data race, the next launch may
+    give another result.
     """
     allowed = f"largest error {found.max_error:.3g} (allowed {found.tolerance:.3g})"
     said = [f"not verified; the first launch: {complaint(found) or allowed}"]
@@ -38,7 +38,7 @@ def unverified(timed: dict[str, Any], found: Finding) -> dict[str, Any]:
 
 
 def timed_row(status: str, repeated: Repeated, l2: str) -> dict[str, Any]:
-    """Columns of times."""
+    """Columns of a row: status, median and repeats in ms, timer, launches per repeat, L2."""
     return {
         "status": status,
         "time_ms": statistics.median(repeated.times_ms),

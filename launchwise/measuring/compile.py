@@ -28,7 +28,7 @@ from launchwise.workloads.workload import host_file
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
 MEASURING = ROOT / "launchwise" / "cuda" / "child.py"
-"""What every measuring process runs."""
+"""Modules that every measuring process runs."""
 
 SOURCES = ("*.cu", "*.cuh", "*.h", "spec.yaml")
 
@@ -112,12 +112,12 @@ class Compiler:
 
 
 def fingerprint(folder: Path, release: str) -> str:
-    """Hash of everything that decides what the kernels of ``folder`` compute and how fast."""
+    """Hash of every file that determines the results and run times of the kernels of ``folder``."""
     return digest([digest_files(deciding_files(folder)), FLAGS, release])
 
 
 PREDECESSORS_FILE = "predecessors.yaml"
-"""Beside ``spec.yaml``: earlier states of the folder whose measured rows still count."""
+"""File beside ``spec.yaml``: earlier states of the folder whose rows remain valid."""
 
 
 class Predecessor(Strict):
@@ -134,7 +134,7 @@ def earlier_fingerprints(folder: Path, release: str) -> list[str]:
     Raises
     ------
     UserError
-        When the file is no list of predecessors.
+        When the file is not a list of predecessors.
     """
     path = folder / PREDECESSORS_FILE
     if not path.is_file():
@@ -171,7 +171,7 @@ def compile_unit(unit: str, folder: Path, arch: str) -> bytes:
     Raises
     ------
     UserError
-        With what nvcc said.
+        With nvcc's first error.
     """
     try:
         from pycuda.compiler import compile_plain
@@ -201,7 +201,7 @@ def nvcc_release() -> str:
     said = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"release (\d+\.\d+)", said.stdout)
     if found is None:
-        raise UserError("compile", "nvcc", f"does not tell its release: {said.stderr}")
+        raise UserError("compile", "nvcc", f"does not report its release: {said.stderr}")
     return found.group(1)
 
 

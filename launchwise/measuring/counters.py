@@ -1,4 +1,4 @@
-"""Hardware counters of a few configurations, as Nsight Compute reads them.
+"""Reads hardware counters of a few configurations with Nsight Compute.
 
 A sweep says how long a configuration takes; counters say how full the GPU was meanwhile. Reading
 them disturbs time, so it is done apart, and of the fastest configurations alone.
@@ -29,7 +29,7 @@ METRICS = {
     "achieved_occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
     "dram_throughput": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
 }
-"""Columns to the metrics of Nsight Compute that fill them, percent each."""
+"""Column to the metric of Nsight Compute that fills it, in percent."""
 
 CHILD = "launchwise.cuda.counted"
 
@@ -45,7 +45,7 @@ def fastest_by(rows: pd.DataFrame, spec: Spec, tunables: Sequence[str]) -> pd.Da
     Returns
     -------
     DataFrame
-        Problem and configuration columns, one row a (problem, values of ``tunables``), in order.
+        Problem and configuration columns, one row per (problem, values of ``tunables``), in order.
     """
     key = [*spec.problem_columns, *tunables]
     best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
@@ -103,7 +103,7 @@ def _profiler(log: Path) -> list[str]:
 
 
 def _reason(log: str, done: subprocess.CompletedProcess[str]) -> str:
-    """What went wrong, in one line."""
+    """Reason of a failed run of Nsight Compute, in one line."""
     errors = [line for line in log.splitlines() if line.startswith("==ERROR==")]
     said = [line for line in done.stderr.splitlines() if line.strip()]
     text = (errors or said or [f"exit code {done.returncode}"])[-1].removeprefix("==ERROR==")
@@ -113,7 +113,7 @@ def _reason(log: str, done: subprocess.CompletedProcess[str]) -> str:
 
 
 def parse(log: str) -> list[dict[str, Any]]:
-    """Kernels that Nsight Compute saw, in order, from its CSV.
+    """Kernels in the CSV of Nsight Compute, in order.
 
     Returns
     -------
@@ -146,10 +146,10 @@ def parse(log: str) -> list[dict[str, Any]]:
 def joined(
     runs: list[list[dict[str, Any]]], seen: list[dict[str, Any]]
 ) -> list[list[dict[str, Any]]]:
-    """What was launched with what was seen of it; UserError where those are not the same."""
+    """Join launches with their counters; UserError if the kernels differ."""
     launched = [launch["symbol"] for run in runs for launch in run]
     if launched != [kernel["symbol"] for kernel in seen]:
-        message = f"saw {len(seen)} launches, not the {len(launched)} that were made"
+        message = f"recorded {len(seen)} launches that differ from the {len(launched)} that ran"
         raise UserError("ncu", "", message)
     rest = iter(seen)
     return [[{**launch, **next(rest)} for launch in run] for run in runs]

@@ -1,4 +1,4 @@
-"""Which configuration to measure next where a space is too large to measure all of it.
+"""Explorers: choose the next configuration in a space too large to measure all of it.
 
 An explorer proposes one configuration at a time and is told how it went. The space is never listed
 (see :mod:`sampling`). What is proposed depends on the seed and on what was told before, in
@@ -21,33 +21,33 @@ from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, Value
 
 Told = tuple[Configuration, float | None]
-"""A configuration and its time in ms, None where it has none (failed, wrong, timed out)."""
+"""A configuration and its time in ms; None if it failed, was wrong or timed out."""
 
-STARTUP = 10
-"""Rows of a variant before a model of it is asked; the number that Optuna has by default."""
+STARTUP_ROWS = 10
+"""Rows of a variant before a model proposes; Optuna's default."""
 
-ASKED = 3
-"""Proposals of a model that may be infeasible or known before a neighbour is taken instead.
+MAX_PROPOSALS = 3
+"""Infeasible or known proposals of a model before a neighbour is used instead.
 
-Asking takes milliseconds. A model that is sure of itself says the same again and again.
+A proposal takes milliseconds, and a confident model repeats itself.
 """
 
 GOOD_ROWS = 3
 GOOD_SHARE = 0.1
-"""The best rows, which variants are chosen by: this share, and this many at least."""
+"""Variants are chosen by the best rows: this share of all rows, and at least this many."""
 
 
 class Explorer(Protocol):
     """Chooses what is measured of one problem on one GPU, one configuration after another."""
 
     def propose(self) -> Configuration | None:
-        """What to measure next; None when the budget is spent or nothing is left.
+        """Next configuration to measure; None when the budget is spent or nothing is left.
 
-        Asked again before anything was told, it says the same again.
+        Repeats its answer until :meth:`tell` is called.
         """
 
     def tell(self, configuration: Configuration, time_ms: float | None) -> None:
-        """Take note of an outcome: a time in ms, or None where there is none."""
+        """Record the time of a configuration in ms, or None if it has none."""
 
 
 class RandomDraws:
@@ -98,7 +98,7 @@ class RandomDraws:
                 self.tell(configuration, time_ms)
 
     def _prepare(self) -> None:
-        """Called once, before anything is told: chance needs nothing more."""
+        """Called once, before the first :meth:`tell`; random draws need no preparation."""
 
     def propose(self) -> Configuration | None:
         """What to measure next; None when the budget is spent or nothing is left."""
@@ -110,7 +110,7 @@ class RandomDraws:
         return None if self._pending is None else dict(self._pending)
 
     def tell(self, configuration: Configuration, time_ms: float | None) -> None:
-        """Take note of an outcome; of two for one configuration the first counts."""
+        """Record an outcome; the first one of a configuration counts."""
         key = self._draws.key(configuration)
         if key not in self._told:
             self._told.add(key)
@@ -122,14 +122,14 @@ class RandomDraws:
         return not known and self._draws.feasible(configuration)
 
     def _dice(self, purpose: str = "") -> random.Random:
-        """Chance of the next proposal: it does not remember what was drawn before a kill."""
+        """Random state of the next proposal; it does not depend on draws before a kill."""
         return random.Random(f"{self._seed} {len(self._told)} {purpose}")
 
     def _drawn(self) -> Configuration | None:
         return self._draws.draw(self._dice(), self._told)
 
     def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
-        """Chance has nothing to learn."""
+        """Do nothing: random draws do not learn."""
 
 
 class TreeParzen(RandomDraws):
@@ -180,19 +180,19 @@ class TreeParzen(RandomDraws):
         # Dice of its own: whether another variant was asked before, or is known to have ended, must
         # make no difference.
         dice = self._dice(variant)
-        if self._rows[variant] >= STARTUP:
+        if self._rows[variant] >= STARTUP_ROWS:
             for found in self._modelled(variant, dice):
                 if self._is_new(found):
                     return found
         return self._draws.draw(dice, self._told, variant)
 
     def _modelled(self, variant: str, dice: random.Random) -> Iterator[Configuration]:
-        """What the model of a variant says, several times, then neighbours of the last."""
+        """Several proposals of a variant's model, then neighbours of the last one."""
         model = self._models[variant]
         model.sampler = self._sampler()
         used = self._draws.used(variant)
         said: Configuration = {}
-        for _ in range(ASKED):
+        for _ in range(MAX_PROPOSALS):
             trial = model.ask({name: self._distribution(name) for name in used})
             # A question is no trial: what is known comes from tell alone, now or out of a journal.
             model.tell(trial, state=self._optuna.trial.TrialState.FAIL)
@@ -211,7 +211,7 @@ class TreeParzen(RandomDraws):
             return self._optuna.samplers.TPESampler(
                 # NumPy's seeds have 32 bits.
                 seed=(self._seed + len(self._told)) % 2**32,
-                n_startup_trials=STARTUP,
+                n_startup_trials=STARTUP_ROWS,
                 multivariate=True,
                 constant_liar=False,
             )
@@ -241,7 +241,7 @@ class TreeParzen(RandomDraws):
 
 
 class _Axis:
-    """Values of a tunable as the estimator sees them.
+    """Values of a tunable as coordinates of the estimator.
 
     Numbers are seen as their places in increasing order. They are powers of two, mostly, or a few
     that somebody picked: from one to the next is one step, as on a logarithmic axis. The
@@ -254,11 +254,11 @@ class _Axis:
         self.values = values if self.is_text else sorted(values, key=int)
 
     def place(self, value: Value) -> Value:
-        """What the estimator is told."""
+        """Coordinate of a value."""
         return value if self.is_text else self.values.index(value)
 
     def value(self, place: Value) -> Value:
-        """What the estimator meant."""
+        """Value at a coordinate."""
         return place if self.is_text else self.values[int(place)]
 
     def near(self, value: Value) -> list[Value]:

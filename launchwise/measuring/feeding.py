@@ -1,4 +1,4 @@
-"""What a measuring process is told: its job, kernels as they are ready, what can be measured."""
+"""Sends a measuring process its job, kernels as they are compiled, and tasks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from launchwise.measuring.shard import Shard
 from launchwise.workloads.workload import builds_in_order, load_workload
 
 GRACE_S = 1.0
-"""How long a thread may take to end after its process; a request to stop does not wait for nvcc."""
+"""Time for the thread to end after its process, s; a request to stop does not wait for nvcc."""
 
 
 class Feeder(threading.Thread):
-    """Hands a measuring process its job, then kernels as they are ready, then what can be measured.
+    """Thread that sends a measuring process its job, then kernels and tasks as they are ready.
 
     Compiling and measuring overlap: a problem is sent as soon as its kernels are there.
     """
@@ -43,7 +43,7 @@ class Feeder(threading.Thread):
         """Tasks that the process was given."""
 
     def run(self) -> None:
-        """Feed until all is sent, or the process is gone."""
+        """Send until all tasks are sent or the process has ended."""
         # A child that dies at once closes the pipe; its exit code says more than this would.
         try:
             with contextlib.suppress(BrokenPipeError), self._pipe:
@@ -59,14 +59,14 @@ class Feeder(threading.Thread):
     def end(self) -> None:
         """Raise what stopped the thread, such as kernels that cannot be compiled.
 
-        One that still waits for nvcc is left alone: it ends when it finds nobody to feed.
+        A thread that still waits for nvcc is left running; it ends at its next write.
         """
         self.more([])
         self.join(GRACE_S)
         if isinstance(self._error, UserError):
             raise self._error
         if self._error is not None:
-            raise RuntimeError("the measuring process could not be fed") from self._error
+            raise RuntimeError("cannot write to the measuring process") from self._error
 
     def _send(self, message: Mapping[str, Any]) -> None:
         self._pipe.write(json.dumps(message).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Configurations that a sweep measures first, from the file in which a model left them."""
+"""Reads and writes the guesses of a sweep: configurations that it measures first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write_guesses(
 
 
 def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
-    """What to measure first of a problem.
+    """Guesses for one problem.
 
     The function that is returned raises UserError for a problem that the file does not hold.
 
@@ -39,7 +39,7 @@ def read_guesses(path: Path) -> Callable[[Problem], list[Configuration]]:
             for each in content["guesses"]
         }
     except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(path, "guesses", "is missing or is no list of guesses") from error
+        raise UserError(path, "guesses", "is missing or is not a list of guesses") from error
 
     def of(problem: Problem) -> list[Configuration]:
         key = tuple(sorted(problem.items()))

@@ -1,4 +1,4 @@
-"""The journal of a shard: one JSON line a measurement, written before the next one begins.
+"""The journal of a shard: one JSON line per measurement, written before the next one begins.
 
 The first line carries the fingerprint of what was measured. A journal with another fingerprint is
 put aside and a new one begins; of two lines with the same key the first counts, unless the second
@@ -30,13 +30,13 @@ from launchwise.base.storage import write_bytes
 log = logging.getLogger("launchwise")
 
 CHECK = "crc32"
-"""Last key of a line: checksum of the line without it."""
+"""Last key of a line: checksum of the rest of the line."""
 
 NOTE = "note"
-"""Key of entries that are no rows: its value says what they are."""
+"""Key of entries that are not rows; its value is the kind of entry."""
 
 SYNC_EVERY = 64
-"""Rows between two forced writes to disk: a killed process loses nothing, a dead machine few."""
+"""Rows per fsync: a killed process loses no row, a crashed machine at most these."""
 
 
 class Journal:
@@ -52,7 +52,7 @@ class Journal:
         Columns that name a row.
     patient
         Whether to wait while another process writes this journal: a job that a dead workflow left
-        behind on a cluster, say, which will soon have measured what is missing.
+        behind on a cluster, say, which will soon have measured the remaining rows.
 
     earlier
         Other fingerprints whose rows count as well: of states that measured the same.
@@ -88,7 +88,7 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._acquire()
         except NotImplementedError as error:
-            message = "cannot be locked: the file system knows no locks (flock)"
+            message = "cannot be locked: the file system does not support flock"
             raise UserError(self.path, "", message) from error
         except OSError as error:
             raise UserError(self.path, "", f"cannot be written: {error.strerror}") from error
@@ -109,7 +109,7 @@ class Journal:
             message = f"is being written by {_read_holder(self.path)}"
             if not self._patient:
                 raise UserError(self.path, "", message) from None
-            log.warning("%s %s: waiting for its end", self.path, message)
+            log.warning("%s %s; waiting for it to end", self.path, message)
             self._lock.acquire()
 
     def _open(self) -> None:
@@ -164,7 +164,7 @@ class Journal:
         self._remember(row)
 
     def note(self, kind: str, **facts: Any) -> None:
-        """Write something that is no row: which rows are in doubt, where the time went.
+        """Write an entry that is not a row, such as drift or seconds.
 
         Raises
         ------
@@ -244,7 +244,7 @@ def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]
 
 
 def read_notes(path: Path) -> list[dict[str, Any]]:
-    """What a journal holds beside rows."""
+    """Entries of a journal that are not rows."""
     return [entry for entry in _read(path)[1] if NOTE in entry]
 
 

@@ -1,4 +1,4 @@
-"""Where a sweep's kernels come from: a bundle made beforehand, or nvcc while it measures."""
+"""Sources of a sweep's kernels: a finished bundle, or nvcc during the sweep."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from launchwise.measuring.compile import Compiler
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 
-LARGEST_GROUP = 16
-"""Builds in one run of nvcc, at most: starting nvcc costs as much as a few kernels, but nothing can
-be measured of a group before all of it is compiled."""
+MAX_BUILDS_PER_RUN = 16
+"""Most builds per run of nvcc: starting nvcc takes as long as a few kernels, but no kernel can be
+measured before its whole group is compiled."""
 
-WAVES = 2
-"""Runs of nvcc a core, at least, where there are builds enough: the first let measuring begin."""
+MIN_RUNS_PER_CORE = 2
+"""Fewest runs of nvcc per core, if there are enough builds: the first lets measuring begin."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Part:
 
 
 class Parts(Protocol):
-    """Bundles of a sweep, as they become ready."""
+    """Bundles of a sweep, in order of completion."""
 
     seconds: float
-    """Seconds that compiling took, from its start to its end; 0 when nothing was compiled."""
+    """Elapsed compile time, s; 0 without compilation."""
 
     def ready(self) -> Iterator[Part]:
         """Every part; waits for those that are not compiled yet.
@@ -60,7 +60,7 @@ class Beforehand:
 
 
 class Alongside:
-    """Compiles on every core while a sweep already measures what is ready.
+    """Compiles on every core while a sweep measures the kernels that are ready.
 
     A context manager; leaving it waits for the runs of nvcc in hand and drops the others.
 
@@ -78,7 +78,7 @@ class Alongside:
         self.compiler = Compiler(folder, spec, arch)
         self.seconds = 0.0
         needed = list(dict.fromkeys(builds))
-        size = max(1, min(LARGEST_GROUP, len(needed) // (WAVES * threads)))
+        size = max(1, min(MAX_BUILDS_PER_RUN, len(needed) // (MIN_RUNS_PER_CORE * threads)))
         self._groups = [needed[start : start + size] for start in range(0, len(needed), size)]
         self._pool = ThreadPoolExecutor(threads)
         self._futures: list[Future[Part]] = []

@@ -1,4 +1,4 @@
-"""One measuring process from the supervisor's side: starting it, hearing it, blaming it."""
+"""Supervisor's side of one measuring process: start it, read its events, explain its death."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from launchwise.tables.schemas import UNKNOWN
 from launchwise.workloads.space import label
 
 NOTICE_S = 0.5
-"""How often the supervisor looks for a request to stop while nothing is said."""
+"""Interval at which the supervisor checks for a request to stop, s."""
 
 ENERGY_KNOWN_S = 0.3
-"""A card's energy counter steps every 20 to 100 ms: after so long, an interval is covered."""
+"""Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""
 
 
 class Interrupted(Exception):
@@ -35,7 +35,7 @@ class Interrupted(Exception):
 
 
 def interrupted(stop: list[int], journal: Journal) -> Interrupted:
-    """What to raise after the signals in ``stop``."""
+    """Exception to raise after the signals in ``stop``."""
     return Interrupted(f"signal {stop[0]}: {len(journal.rows)} rows are kept")
 
 
@@ -45,7 +45,7 @@ def run_child(
     control: dict[str, Any] | None,
     listener: Listener,
 ) -> str:
-    """One measuring process, from start to end. Why it ended, or ''."""
+    """Run one measuring process to its end; returns why it failed, or ''."""
     began = time.perf_counter()
     # A driver's last words need not be text.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
@@ -71,7 +71,7 @@ def run_child(
             except subprocess.TimeoutExpired:
                 child.kill()
                 code = child.wait()
-                lived_on = "the measuring process closed its pipe and lived on"
+                lived_on = "the measuring process closed its pipe but did not exit"
                 listener.fatal = listener.fatal or lived_on
             errors.seek(0)
             said = errors.read().strip().splitlines()
@@ -125,14 +125,14 @@ class Listener:
         self._seconds: dict[str, float] = {}
 
     def listen(self, pipe: IO[bytes], feeder: Feeder) -> None:
-        """Read events until the pipe closes or nothing came for too long."""
+        """Read events until the pipe closes or the timeout passes without an event."""
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             pending = b""
             waited = 0.0
             while waited < self.shard.method.timeout_s:
                 if not selector.select(timeout=NOTICE_S):
-                    # Waiting for the compiler is no silence.
+                    # Waiting for the compiler does not count as silence.
                     starved = feeder.is_alive() and feeder.sent == self.done
                     waited = 0.0 if starved else waited + NOTICE_S
                     self._maybe_stop()
@@ -147,14 +147,14 @@ class Listener:
                     if event is None:
                         # Whatever comes behind it cannot be trusted either.
                         said = line[:80].decode(errors="replace")
-                        self.fatal = f"the measuring process said what is no event: {said!r}"
+                        self.fatal = f"the measuring process sent an invalid event: {said!r}"
                         return
                     if self._hear(event) == "done" and self.done == feeder.given:
                         feeder.more(self._afterwards())
-        self.silence = f"nothing came for {self.shard.method.timeout_s:g} s"
+        self.silence = f"no event for {self.shard.method.timeout_s:g} s"
 
     def _hear(self, event: dict[str, Any]) -> str:
-        """Do what an event asks for; returns its kind."""
+        """Handle an event; returns its kind."""
         kind = str(event.pop("event"))
         if kind == "start":
             self.in_hand = event
@@ -186,7 +186,7 @@ class Listener:
             )
 
     def _note_what_is_done(self, problem: dict[str, Any]) -> None:
-        """Write down that a task which is not told by its rows alone was finished."""
+        """Note the end of a task whose rows do not show it."""
         if self._kind.get("explored"):
             budget = self.shard.method.strategy.budget
             self.journal.note("explored", problem=problem, budget=budget)
@@ -231,7 +231,7 @@ class Listener:
             )
 
     def _note_energies(self, wait_s: float = 0.0) -> None:
-        """Write down the energies that telemetry knows by now; it may be a moment behind."""
+        """Note the energies that telemetry can compute so far."""
         waiting = []
         for event in self._energies:
             began, ended = event["began"], event["ended"]
@@ -256,7 +256,7 @@ class Listener:
             self._add_seconds({"write": time.perf_counter() - began})
 
     def note_seconds(self, total: float, compiling: float) -> None:
-        """Write down where the time of the process went: seconds by what was done."""
+        """Note the seconds that the process spent on each activity."""
         with contextlib.suppress(UserError):
             self._note_energies(ENERGY_KNOWN_S)
             self.journal.note(
@@ -271,7 +271,7 @@ class Listener:
             raise interrupted(self.stop, self.journal)
 
     def blame(self, code: int, last_words: str) -> None:
-        """After the end of the process: a row for the configuration that it died in."""
+        """After the process has died: write a row for the configuration that it was measuring."""
         if self.in_hand is None or (self._killed_from_outside(code) and self._is_first_time()):
             return
         if self.silence:
@@ -295,8 +295,8 @@ class Listener:
     def _is_first_time(self) -> bool:
         """Whether the row in hand was not yet in hand of a killed process; notes that it is now.
 
-        Who sends SIGKILL (a short memory, an administrator) hardly means one configuration, so it
-        is tried once more before it is blamed.
+        The sender of SIGKILL (out-of-memory killer, administrator) rarely targets one
+        configuration, so the configuration is tried once more before it is blamed.
         """
         assert self.in_hand is not None
         names = dict(self.in_hand)
@@ -307,7 +307,7 @@ class Listener:
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
-    """The event that a line holds; None when it holds none. NaN is no JSON and refused."""
+    """Event in a line; None if the line is not a valid event (NaN is not JSON)."""
 
     def refuse(constant: str) -> None:
         raise ValueError(constant)
@@ -321,5 +321,5 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 def _death(code: int) -> str:
     if code < 0:
-        return f"the measuring process died of {signal.Signals(-code).name}"
+        return f"the measuring process was killed by {signal.Signals(-code).name}"
     return f"the measuring process ended with code {code}"

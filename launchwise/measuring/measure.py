@@ -1,4 +1,4 @@
-"""How one configuration is measured on an open device: verified, timed, held to a control."""
+"""Verifies and times one configuration on an open device."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from launchwise.workloads.workload import (
 )
 
 OnDevice = Launch | LaunchSequence
-"""What the device does by itself, so that its own clock can time it."""
+"""Work without the host, which device events can time."""
 
 Say = Callable[[dict[str, Any]], None]
 
 WARM_UP_MS = 20.0
 GRAPH_MS = 0.2
-"""Device time of one replayed graph: long enough for the events around it to weigh nothing."""
+"""Device time of one replayed graph, ms: long enough to hide the cost of its events."""
 
-MOST_IN_A_GRAPH = 200
+MOST_LAUNCHES_PER_GRAPH = 200
 
 LONGEST_REST = 1.5
-"""Pauses are at most so many times as long as what is between them.
+"""Longest pause divided by the busy time before it.
 
-With pauses of up to 4 times the busy time, an H200 rested 70 % of a sweep of large grids, at 320 W
-on average where it may draw 700.
+With pauses up to 4 times the busy time, an H200 was idle for 70 % of a sweep of large grids and
+drew 320 W of its 700 W on average.
 """
 
 
 class LaunchFailed(Exception):
-    """A launch was refused or failed; ``fatal`` when the device's context is lost with it."""
+    """A launch failed; ``fatal`` if the device's context is lost."""
 
     def __init__(self, reason: str, fatal: bool) -> None:
         super().__init__(reason)
@@ -52,7 +52,7 @@ class LaunchFailed(Exception):
 
 
 class OutOfMemory(Exception):
-    """The device has not enough free memory."""
+    """The device does not have enough free memory."""
 
 
 class TimingDevice(Device, Protocol):
@@ -64,13 +64,13 @@ class TimingDevice(Device, Protocol):
         """Launch ``repeats`` times; milliseconds of each, L2 emptied before each if ``flush``."""
 
     def replayed(self, work: OnDevice, repeats: int, launches: int) -> Repeated:
-        """Replay a graph of ``launches`` launches ``repeats`` times; ms a launch, L2 warm."""
+        """Replay a graph of ``launches`` launches ``repeats`` times; ms per launch, L2 warm."""
 
     def sustain(self, work: OnDevice, launches: int) -> None:
         """Launch so often, back to back, and wait."""
 
     def throttled(self) -> bool:
-        """Whether the card holds its clocks back just now; False where it does not tell."""
+        """Whether the card is throttled now; False if unknown."""
 
     def resources(self, launch: Launch) -> dict[str, Any]:
         """Registers, spill_bytes, shared_bytes and occupancy of the launched kernel."""
@@ -94,17 +94,17 @@ def times_ms(
 
 
 class Rest:
-    """Pauses between configurations, as long as the card needs them.
+    """Pauses between configurations while the card is throttled.
 
-    A card that is kept busy without a pause may reach its limit of power or heat, and then it
-    lowers its clocks: times grow by ten percent and more. While it says that it does, pauses grow
-    up to :data:`LONGEST_REST` times the busy time before them; afterwards they shrink again.
+    A busy card may reach its power or temperature limit and lower its clocks: times grow by 10 %
+    and more. While the card is throttled, pauses grow up to :data:`LONGEST_REST` times the busy
+    time before them; afterwards they shrink again.
     """
 
     def __init__(self, wanted: bool = True) -> None:
         self._wanted = wanted
         self.share = 0.0
-        """Length of a pause by the busy time before it."""
+        """Length of a pause divided by the busy time before it."""
         self._busy_since = time.monotonic()
 
     def after(self, device: TimingDevice) -> None:
@@ -122,19 +122,19 @@ class Rest:
 
 
 class ProblemContext:
-    """What all measurements of one problem have in common.
+    """State shared by all measurements of one problem.
 
     Attributes
     ----------
     best_ms
         The best time so far (a median); infinite at the beginning.
     mark_ms
-        What hopeless configurations are held to: as ``best_ms``, but each time no shorter than its
-        first launch, since it is first launches that are held to it.
+        Early-stop threshold: minimum over configurations of max(median, first launch), because
+        first launches are compared with it; infinite at the beginning.
     empties_l2
         Whether L2 is emptied before each repeat, where what is timed would fit it.
     seconds
-        Where the time went, by what was done.
+        Seconds spent per activity.
     after_row
         Called with a configuration and its row once that is said.
     """
@@ -175,7 +175,7 @@ class ProblemContext:
 
     @contextlib.contextmanager
     def spending(self, what: str) -> Iterator[None]:
-        """Count the seconds of the block under ``what``."""
+        """Add the duration of the block to the activity ``what``."""
         began = time.perf_counter()
         try:
             yield
@@ -183,7 +183,7 @@ class ProblemContext:
             self.seconds[what] += time.perf_counter() - began
 
     def say_row(self, configuration: Configuration, row: dict[str, Any]) -> None:
-        """Say the row of a configuration."""
+        """Report the row of a configuration."""
         more = {"seed": self.seed, "attempt": self.attempt}
         self.say({"event": "row", **self.problem, **configuration, **more, **row})
 
@@ -209,7 +209,7 @@ class ProblemContext:
             begun = device.timed(work, min(repeats.few, repeats.minimum), flush=False)
             shortest = min(begun)
             if shortest < limit_ms:
-                launches = min(MOST_IN_A_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
+                launches = min(MOST_LAUNCHES_PER_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
                 made: list[Repeated] = []
 
                 def replayed(count: int) -> list[float]:
@@ -245,11 +245,11 @@ class LayoutRun:
         self._warm = False
 
     def measure(self, configuration: Configuration) -> dict[str, Any]:
-        """Verify and time a configuration, say its row, and return it."""
+        """Verify and time a configuration, report its row, and return it."""
         context = self._context
         context.say({"event": "start", **context.problem, **configuration})
         if not self._warm:
-            # After its start: a process that dies in here must not leave nobody to blame.
+            # After the start event: if the process dies here, this configuration is blamed.
             self.warm_up(configuration)
             self._warm = True
         row = self._measure_one(configuration)
@@ -266,7 +266,7 @@ class LayoutRun:
         return row
 
     def close(self) -> None:
-        """Give the buffers back."""
+        """Release the buffers."""
         self.session.close()
 
     def warm_up(self, configuration: Configuration) -> None:
@@ -317,12 +317,12 @@ class LayoutRun:
             return row | {"status": "out_of_memory", "reason": str(error)}
 
     def _time(self, configuration: Configuration, work: Runnable, first: float) -> dict[str, Any]:
-        """Time what was checked; ``first`` is what its first launch took, ms.
+        """Time a verified configuration; ``first`` is the time of its first launch, ms.
 
         Returns
         -------
-        Status, times, stages, and when it was timed; ``slow`` with that first launch alone where
-        it is hopeless.
+        Status, times, times of stages, begin and end; ``slow`` with the first launch only if it
+        exceeds the early-stop threshold.
         """
         context, device = self._context, self.device
         by_host = isinstance(work, HostRun)
@@ -345,7 +345,7 @@ class LayoutRun:
 
 
 def measure_energy(context: ProblemContext, session: Session, configuration: Configuration) -> None:
-    """Run a configuration long enough for the card's energy counter, and say when."""
+    """Run a configuration long enough for the card's energy counter, and report the interval."""
     if not context.method.energy_ms:
         return
     with unless_fatal():
@@ -370,7 +370,7 @@ def measure_energy(context: ProblemContext, session: Session, configuration: Con
 
 @contextlib.contextmanager
 def unless_fatal() -> Iterator[None]:
-    """Let what is no row fail in peace: a configuration's troubles show in its own row."""
+    """Ignore non-fatal errors: those of a configuration are in its own row."""
     try:
         yield
     except OutOfMemory:

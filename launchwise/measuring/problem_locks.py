@@ -1,4 +1,4 @@
-"""Problems that the shards of one sweep share: each is measured by whoever takes it first.
+"""Locks on problems: each is measured by the shard that takes it first.
 
 How long a problem takes is known once it was measured. Shares dealt out beforehand, by bytes and
 FLOP, would have kept four cards busy for 73 to 95 % of the time and eight for 57 to 82 % (reckoned
@@ -72,7 +72,7 @@ class Claims:
         except FileExistsError:
             return False
         except OSError as error:
-            message = f"problems cannot be shared out: {error.strerror}"
+            message = f"problems cannot be divided among shards: {error.strerror}"
             raise UserError(self._folder, "", message) from error
         return True
 

@@ -1,4 +1,4 @@
-"""How far a sweep is: a live line on a terminal, plain lines now and then anywhere else."""
+"""Progress of a sweep: a live line on a terminal, plain lines at intervals elsewhere."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rich.live import Live
 from rich.text import Text
 
 WINDOW_S = 20.0
-"""The rate is that of the rows of the last so many seconds: sizes differ much in their rates."""
+"""Window of the row rate, s: the rate depends on the problem size."""
 
 WINDOW_ROWS = 10
-"""Slow rows: as many as this make a rate, however long they took."""
+"""Fewest rows in the window, whatever their age."""
 
 
 class Progress:
-    """Says rows done, rows a second, time left, and the best time of the problem in hand.
+    """Shows rows done, rows per second, time left, and the best time of the current problem.
 
     A context manager. On a terminal: one live line (log to ``sys.stderr`` as it is at that moment
     and the line stays whole). Elsewhere: a plain line after the first row, then one at most every
@@ -103,7 +103,7 @@ class Progress:
         self._write(", ".join([*parts, *self._best_so_far()]))
 
     def problem(self, text: str) -> None:
-        """Say which problem is in hand. A new one has no best yet, the same one keeps its own."""
+        """Set the current problem; a new one resets the best time."""
         if text != self._problem:
             self._problem, self._best_ms, self._best = text, math.inf, ""
 
@@ -134,11 +134,11 @@ class Progress:
             self._write(self._line())
 
     def expect(self, total: int) -> None:
-        """Say how many rows the whole sweep has, where that is known better now."""
+        """Update the number of rows of the sweep."""
         self._total = total
 
     def skip(self, count: int) -> None:
-        """Count rows that are there already; they tell nothing of the rate."""
+        """Count rows that exist already; they do not count for the rate."""
         self._done += count
         if self._live is not None:
             self._live.update(self._text())
@@ -161,7 +161,7 @@ class Progress:
         return f"{self._title}: {self._done} of {max(self._total, self._done)} rows"
 
     def _rate(self) -> float | None:
-        """Rows a second in the window; None before there are two rows at two moments."""
+        """Rows per second in the window; None until two rows have different times."""
         if len(self._recent) < 2 or self._recent[-1] <= self._recent[0]:
             return None
         # Not from the start: until the first row a process starts and a context is made.

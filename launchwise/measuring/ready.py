@@ -1,4 +1,4 @@
-"""Whether this machine has what measuring on a GPU needs: all that is missing, at once."""
+"""Checks whether this machine can measure on a GPU; reports every missing item at once."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ version = ".".join(map(str, pycuda.VERSION))
 print(json.dumps({"pycuda": version, "cuda_bindings": cuda.bindings.__version__}))
 """
 PATIENCE_S = 120.0
-"""A driver that does not answer for so long is taken to be out of order."""
+"""Timeout of the driver, s."""
 
 
 def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[str]]:
-    """What this machine has for measuring on a GPU, and what is missing.
+    """Card, driver, toolkit and libraries of this machine, and the missing items.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[s
     Returns
     -------
     Facts (device_name, card, driver, toolkit, versions of libraries), as far as they were found,
-    and a sentence for everything that is missing.
+    and one sentence per missing item.
     """
     facts: dict[str, Any] = {}
     missing: list[str] = []
@@ -62,7 +62,7 @@ def check_machine(arch: str, device: str | None) -> tuple[dict[str, Any], list[s
 
 def _no_card(present: list[Card], wanted: str) -> str:
     if present:
-        return f"no GPU that fits: wanted {wanted}, found {in_words(present)}"
+        return f"no matching GPU: wanted {wanted}, found {in_words(present)}"
     try:
         import pynvml
     except ImportError:
@@ -71,12 +71,12 @@ def _no_card(present: list[Card], wanted: str) -> str:
         pynvml.nvmlInit()
         pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
-        return f"no NVIDIA driver that answers: {error}"
-    return "no GPU that this job may use (CUDA_VISIBLE_DEVICES?)"
+        return f"the NVIDIA driver does not respond: {error}"
+    return "no GPU is visible to this job (CUDA_VISIBLE_DEVICES?)"
 
 
 def _refusals(arch: str, release: str) -> Iterator[str]:
-    """What nvcc, of a release such as ``13.0``, says against an architecture."""
+    """Reasons why nvcc (release such as ``13.0``) cannot compile for an architecture."""
     command = ["nvcc", "--list-gpu-code"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     known = re.findall(r"sm_\d+", done.stdout)
@@ -102,7 +102,7 @@ def _libraries() -> dict[str, str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ValueError(f"the driver does not answer PyCUDA within {PATIENCE_S:g} s") from None
+        raise ValueError(f"the driver does not respond to PyCUDA within {PATIENCE_S:g} s") from None
     if done.returncode:
         said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         remedy = "; `make gpu` installs it" if "No module named" in said else ""

@@ -1,7 +1,7 @@
-"""The control: one configuration measured again and again while a sweep goes on.
+"""The reference kernel: one configuration, measured repeatedly during a sweep to detect drift.
 
-It is the baseline of one problem of the sweep, whatever is measured meanwhile, so its time changes
-only when the card does: it grows warm, it is throttled, somebody else uses it.
+It is the baseline of one problem of the sweep. Its time changes only with the state of the card:
+temperature, throttling, another user.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from launchwise.workloads.space import Configuration, Problem
 
 @dataclass(frozen=True)
 class Watched:
-    """What the control is.
+    """Problem and configuration of the reference kernel.
 
     Parameters
     ----------
     known
-        Whether it was measured before, and found right.
+        Whether it was measured and verified before.
     reference_ms
-        What it took first on this card; None when that is yet to be measured.
+        Its first time on this card, ms; None if not measured yet.
     """
 
     problem: Problem
@@ -40,10 +40,10 @@ class Watched:
 
 
 class Control:
-    """Measures the control when it is time to, and says how it compares with the first time.
+    """Measures the reference kernel at intervals and reports its time relative to the first one.
 
-    It is touched only after it has been verified as a row of its own: one that fails or crashes
-    does so there. Where its buffers do not fit beside what is measured, there is no control.
+    It runs only after it has been verified as a row of its own, where a failure or crash shows. It
+    is disabled if its buffers do not fit beside those of the sweep.
     """
 
     def __init__(self, context: ProblemContext, watched: Watched) -> None:
@@ -69,12 +69,12 @@ class Control:
                 self._measure()
 
     def settle(self) -> None:
-        """Once more where there are rows without it: nothing heats the card before it is known."""
+        """Measure once more if rows followed the last measurement."""
         if self._run is not None and self._rows:
             self._measure()
 
     def close(self) -> None:
-        """Give the buffers back."""
+        """Release the buffers."""
         self.settle()
         if self._run is not None:
             self._run.close()

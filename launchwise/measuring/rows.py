@@ -1,4 +1,4 @@
-"""From what a measuring process said to whole rows, and from rows to a table."""
+"""Builds complete rows from events of a measuring process, and a table from rows."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ NEUTRAL: dict[str, Any] = {
     "reason": "",
     "seed": 0,
 }
-"""What a row holds of everything that was not found."""
+"""Neutral values for columns without a result."""
 
 
 def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
-    """Refuse a sweep whose rows were not all measured with one driver, toolkit and back-end.
+    """Reject a sweep whose rows differ in driver, toolkit or back-end.
 
-    Another one shifts times by two to three percent, which would pass for a difference between
+    Another version shifts times by 2 to 3 %, which would look like a difference between
     configurations.
 
     Raises
@@ -56,7 +56,8 @@ def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
         values = sorted(set(table[name]))
         if len(values) > 1:
             message = (
-                f"differs between rows of one sweep ({', '.join(values)}): measure all with one"
+                f"differs between rows of one sweep ({', '.join(values)}): "
+                "measure all rows with the same one"
             )
             raise UserError(where, name, message)
 
@@ -64,7 +65,7 @@ def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
 def make_row(
     labels: Mapping[str, str], names: Mapping[str, Any], found: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """One whole row: labels, names, and neutral values for what was not found."""
+    """Complete row: labels, names, results, and neutral values for columns without a result."""
     return {**labels, **names, **NEUTRAL, "measured_at": now(), **found}
 
 
@@ -78,8 +79,8 @@ def rows_to_table(
     Parameters
     ----------
     rows, notes
-        Of a journal. Of the notes, ``control`` says how far the control had drifted around a row,
-        ``energy`` what a launch took.
+        Of a journal. Of the notes, ``control`` holds the drift of the reference kernel around a
+        row, ``energy`` the energy per launch.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def rows_to_table(
 
 
 def _control_ratios(notes: list[dict[str, Any]]) -> dict[tuple[Any, ...], float]:
-    """Key of a row to what the control took after it, as a ratio to its first time."""
+    """Key of a row to reference time after the row / first reference time on that card."""
     return {
         tuple(names): float(note["ratio"])
         for note in notes

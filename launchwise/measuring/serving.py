@@ -34,12 +34,12 @@ from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload
 
 EXPLORERS: dict[str, Any] = {"random": RandomDraws, "tpe": TreeParzen}
-"""Strategies of the settings to what proposes configurations."""
+"""Strategy of the settings to its explorer."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One problem and what is still to be measured of it.
+    """One problem and its configurations still to be measured.
 
     ``best_ms`` and ``mark_ms`` are what :class:`ProblemContext` knows already of the problem (None
     at the beginning); ``attempt`` is 2 for rows that are measured again. With
@@ -72,7 +72,7 @@ def serve(
     watched: Watched | None = None,
     fastest: Fastest = Fastest(),  # noqa: B008 (frozen)
 ) -> None:
-    """Measure every configuration of ``tasks`` in order and say a row for each.
+    """Measure every configuration of ``tasks`` in order and report a row for each.
 
     Parameters
     ----------
@@ -150,9 +150,9 @@ def _measure_energies(context: ProblemContext, configurations: list[Configuratio
 def _by_layout(
     context: ProblemContext, configurations: list[Configuration]
 ) -> Iterator[tuple[Any, list[Configuration]]]:
-    """Configurations grouped by layout, in random order, the very first one first.
+    """Configurations grouped by layout, in random order after the first one.
 
-    The first is the baseline in a fresh sweep: it sets the mark that hopeless ones are held to.
+    In a fresh sweep the first is the baseline, which sets the early-stop threshold.
     """
     groups: dict[Any, list[Configuration]] = {}
     for configuration in configurations:
@@ -181,7 +181,7 @@ def _measure_layout(
 
 
 def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
-    """Measure what an explorer proposes, until its budget is spent or nothing is left."""
+    """Measure an explorer's proposals until its budget is spent or the space is exhausted."""
     explorer = EXPLORERS[how["kind"]](
         context.workload.spec,
         context.problem,
@@ -205,7 +205,7 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
 
 
 class OpenLayouts:
-    """Layouts that an explorer came by, kept open while memory lasts."""
+    """Layouts of an explorer's proposals, kept open while memory lasts."""
 
     def __init__(self, context: ProblemContext) -> None:
         self._context = context
@@ -225,7 +225,7 @@ class OpenLayouts:
         return self._open[layout]
 
     def close(self) -> None:
-        """Give all buffers back."""
+        """Release all buffers."""
         for run in self._open.values():
             run.close()
         self._open.clear()

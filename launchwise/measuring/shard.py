@@ -1,4 +1,4 @@
-"""A part of a sweep: what is measured of which problems, on which card, by which method."""
+"""A shard of a sweep: problems, configurations, card and method."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from launchwise.measuring.problem_locks import Claims
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
 from launchwise.workloads.spec import Spec
 
-RULES = 2
-"""Number of what a time means: raised whenever the engine times something in another way.
+TIMING_RULES_VERSION = 2
+"""Version of the timing rules, raised when the engine times something differently.
 
 2: L2 is emptied for all configurations of a problem or for none.
 """
@@ -88,7 +88,7 @@ class Shard:
     def size(self) -> int:
         """Rows that the finished shard will have; of an explorer, at most.
 
-        Of problems that nobody has taken it counts its part.
+        Counts this shard's share of the problems that are still free.
         """
         size = sum(map(self._size_of, self.problems))
         if self.claims is None:
@@ -104,15 +104,15 @@ class Shard:
         return self._sizes[key]
 
     def configurations(self, problem: Problem) -> list[Configuration]:
-        """What an exhaustive sweep measures of a problem, the baseline first."""
+        """Configurations that an exhaustive sweep measures for a problem, the baseline first."""
         narrowing = self.parts_of.get(tuple(problem.values()))
         return configurations(self.spec, problem, self.gpu_facts, narrowing)
 
     def fingerprint(self, profile: GpuProfile, kernels: str) -> str:
         """Hash of everything that must be the same for rows to stand in one sweep.
 
-        The list of problems is no part of it, nor is the strategy: more of them must not throw rows
-        away. Driver and backend are: another one shifts times by percents, and nobody would see it.
+        Excludes the problems and the strategy: more problems must not discard rows. Includes driver
+        and backend: another version shifts times by 2 to 3 %, unnoticed.
 
         Parameters
         ----------
@@ -121,5 +121,5 @@ class Shard:
         """
         how = self.method.model_dump(mode="json", exclude={"strategy"})
         made_with = [self.labels["driver"], self.labels["backend"]]
-        made_by = [RULES, kernels, how, made_with]
+        made_by = [TIMING_RULES_VERSION, kernels, how, made_with]
         return digest([profile.name, profile.device_name, profile.sms, *made_by])

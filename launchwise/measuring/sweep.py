@@ -31,11 +31,11 @@ from launchwise.workloads.space import Problem, baseline
 
 __all__ = ["EXIT_RESUMABLE", "Interrupted", "measure_shard"]
 
-PATIENCE = 3
-"""Measuring processes that may die in a row without one new measurement."""
+MAX_BARREN_PROCESSES = 3
+"""Most consecutive measuring processes that die without a new measurement."""
 
 EXIT_RESUMABLE = 75
-"""Exit code after SIGTERM: what was measured is kept, run the same command again."""
+"""Exit code after SIGTERM: rows are kept; the same command resumes."""
 
 
 def measure_shard(
@@ -44,7 +44,7 @@ def measure_shard(
     telemetry: Telemetry | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Measure whatever ``journal`` lacks of ``shard``; the journal must be open.
+    """Measure the rows of ``shard`` that ``journal`` (open) lacks.
 
     Problems that the shard takes from others are measured first, then what is in doubt a second
     time, then energies.
@@ -82,7 +82,7 @@ def measure_shard(
             listener = Listener(shard, journal, stop, telemetry, progress, afterwards)
             reason = run_child(shard, tasks, control_of(shard, journal), listener)
             barren = 0 if listener.rows or listener.done else barren + 1
-            if barren >= PATIENCE:
+            if barren >= MAX_BARREN_PROCESSES:
                 raise UserError("sweep", str(shard.labels["gpu"]), f"cannot measure: {reason}")
 
 
@@ -114,7 +114,7 @@ def _newly_taken(shard: Shard, journal: Journal, progress: Progress | None) -> l
 
 
 def _note_what_does_not_fit(shard: Shard, journal: Journal, problems: list[Problem]) -> None:
-    """Rows for problems whose buffers exceed the card, without trying."""
+    """Write rows, without a launch, for problems whose buffers exceed the card's memory."""
     capacity = shard.gpu_facts["gpu_memory_bytes"]
     for problem in problems:
         needed = shard.spec.value(shard.spec.work.footprint_bytes, problem)

@@ -1,4 +1,4 @@
-"""What is left to do of a shard, by its journal: tasks for a measuring process.
+"""Remaining tasks of a shard, from its journal, for a measuring process.
 
 A task is the dictionary that :class:`launchwise.measuring.serving.Task` is made from.
 """
@@ -14,15 +14,15 @@ from launchwise.workloads.space import Problem, baseline
 from launchwise.workloads.spec import Spec
 
 CONTROL_SHARE = 1 / 32
-"""Part of the card's memory that the control may hold while everything else is measured."""
+"""Share of the card's memory that the reference kernel may hold during a sweep."""
 
 
 def remaining(
     shard: Shard, journal: Journal, problems: list[Problem] | None = None
 ) -> list[dict[str, Any]]:
-    """Tasks (see :class:`launchwise.measuring.serving.Task`) for everything that has no row yet.
+    """Tasks (see :class:`launchwise.measuring.serving.Task`) for every configuration without a row.
 
-    Of ``problems``, of all that the shard has when left out.
+    ``problems`` defaults to all problems of the shard.
     """
     wanted = shard.problems if problems is None else problems
     if shard.method.strategy.kind != "exhaustive":
@@ -38,7 +38,7 @@ def remaining(
         if todo:
             known = marks.get(tuple(problem.values()), {})
             tasks.append({"problem": problem, "configurations": todo, **known})
-    # The control is measured first: until then there is nothing to hold the card to.
+    # The reference kernel comes first: drift is relative to its first time.
     control = control_problem(shard)
     return sorted(tasks, key=lambda task: task["problem"] != control)
 
@@ -81,7 +81,10 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
 
 
 def control_problem(shard: Shard) -> Problem | None:
-    """The largest problem that leaves the card to the others: a long kernel has a steady time."""
+    """Problem of the reference kernel: the largest within :data:`CONTROL_SHARE`.
+
+    A long kernel has a steady time.
+    """
     if not shard.method.control_s:
         return None
     spec = shard.spec
@@ -96,7 +99,7 @@ def _leaves_room(shard: Shard, problem: Problem) -> bool:
 
 
 def claim_control(shard: Shard) -> None:
-    """Have a shard that takes its problems one by one begin with one that can be its control.
+    """Let a shard that claims problems one by one begin with one for its reference kernel.
 
     The heaviest are taken first, and those may be too large to stay on the card meanwhile.
     """
@@ -141,10 +144,10 @@ def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
 
 
 def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
-    """Tasks for rows that were measured once, while something was not as it should be.
+    """Tasks for rows measured once while the card was throttled or had drifted.
 
-    That is: the control was off its first time, or the card was throttled and its clock lower than
-    the highest of the sweep, by more than the method's ``drift``.
+    Either the reference kernel drifted by more than the method's ``drift``, or the card was
+    throttled and its clock was lower than the highest of the sweep by more than ``drift``.
     """
     spec, gpu = shard.spec, shard.labels["gpu"]
     fastest = max((row["sm_clock_mhz"] or 0.0 for row in journal.rows), default=0.0)
@@ -176,9 +179,9 @@ def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
 
 
 def energy_tasks(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
-    """Tasks for the energy of each problem's best and baseline, the control's among them.
+    """Tasks for the energy of each problem's best and baseline configurations.
 
-    After everything else: loops this long heat the card.
+    They come last, because their long loops heat the card.
     """
     if not shard.method.energy_ms:
         return []

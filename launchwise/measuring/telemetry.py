@@ -1,7 +1,7 @@
-"""What a card was doing while rows were measured: clocks, temperature, power, energy, throttling.
+"""Telemetry of a card during a sweep: clocks, temperature, power, energy, throttling.
 
-NVML is never asked in the timing path. A thread of the supervisor samples the card, the measuring
-process knows nothing of it, and rows and samples meet by time: ``time.monotonic()`` is one clock
+The timing path never calls NVML. A thread of the supervisor samples the card, and samples are
+assigned to rows by time: ``time.monotonic()`` is one clock
 for all processes of a host.
 """
 
@@ -24,10 +24,10 @@ from typing import Any
 log = logging.getLogger("launchwise")
 
 KEEP_S = 600.0
-"""Samples are forgotten when they are this much older than the newest, in seconds."""
+"""Age, relative to the newest, at which samples are dropped, s."""
 
-REACH_S = 1.0
-"""How far, in seconds, a sample may lie from a row, or from the next sample, and still count."""
+MAX_SAMPLE_GAP_S = 1.0
+"""Largest gap between a sample and a row, or between two samples, s."""
 
 REASONS = {
     0x4: "sw_power_cap",
@@ -43,10 +43,10 @@ REASONS = {
 """NVML's clocks-event reasons: bit -> name."""
 
 NO_REASONS = 0x1 | 0x2
-"""Bits that are no throttling: the card is idle; its clocks were set by its administrator."""
+"""Bits that do not mean throttling: idle card, clocks set by an administrator."""
 
 THROTTLED = frozenset({"sw_power_cap", "hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"})
-"""Reasons that make a row doubtful: the card was slower than it can be."""
+"""Reasons that make a row doubtful, because the card ran below its full clocks."""
 
 
 class NoTelemetry(Exception):
@@ -55,7 +55,7 @@ class NoTelemetry(Exception):
 
 @dataclass(frozen=True)
 class Sample:
-    """A card at one moment; NaN or None for what the card does not tell.
+    """One sample of a card; NaN or None for unsupported quantities.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ class Sample:
 Source = Callable[[], Sample]
 
 MEANS = ("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w")
-"""Quantities of a sample that :meth:`Telemetry.during` gives the means of."""
+"""Quantities of which :meth:`Telemetry.during` gives means."""
 
 
 def nvml_source(uuid: str) -> Source:
-    """What NVML says of the card with this UUID, each time that the source is called.
+    """Source that samples the card with this UUID through NVML.
 
     NVML is loaded at the first call, which raises :class:`NoTelemetry` where there is none. A
     quantity that NVML refuses becomes NaN or None and leaves the others alone.
@@ -101,7 +101,7 @@ def nvml_source(uuid: str) -> Source:
 
 
 def clock_reasons(uuid: str) -> Callable[[], set[str]]:
-    """What gives a card's present reasons for low clocks (see :data:`REASONS`).
+    """Source of a card's current reasons for low clocks (see :data:`REASONS`).
 
     Asks NVML at once, so it is for moments in which nothing is timed; always empty without NVML.
     """
@@ -190,14 +190,14 @@ class _Series:
         return slice(bisect_left(self.times, began), bisect_right(self.times, ended))
 
     def around(self, began: float, ended: float) -> list[float]:
-        """Values inside; where there are none, the nearest one, if it is near enough."""
+        """Values inside the interval; without any, the nearest one within the largest gap."""
         inside = self._inside(began, ended)
         if found := self.values[inside]:
             return found
         beside = range(max(inside.start - 1, 0), min(inside.start + 1, len(self.times)))
         distances = {n: max(began - self.times[n], self.times[n] - ended) for n in beside}
         nearest = min(distances, key=distances.__getitem__, default=None)
-        if nearest is None or distances[nearest] > REACH_S:
+        if nearest is None or distances[nearest] > MAX_SAMPLE_GAP_S:
             return []
         return [self.values[nearest]]
 
@@ -210,10 +210,10 @@ class _Series:
         if inside.stop - inside.start < 2 or self.times[0] > began or not self.reaches(ended):
             return False
         used = self.times[max(inside.start - 1, 0) : inside.stop + 1]
-        return all(after - before <= REACH_S for before, after in itertools.pairwise(used))
+        return all(after - before <= MAX_SAMPLE_GAP_S for before, after in itertools.pairwise(used))
 
     def value_at(self, at: float) -> float:
-        """By linear interpolation; ``at`` must not lie outside."""
+        """Value at time ``at`` by linear interpolation; ``at`` must lie inside the series."""
         left = bisect_right(self.times, at) - 1
         value = self.values[left]
         if self.times[left] == at:
@@ -222,7 +222,7 @@ class _Series:
         return value + share * (self.values[left + 1] - value)
 
     def integral(self, began: float, ended: float) -> float:
-        """By the trapezoid rule; the values must cover the interval."""
+        """Integral over the interval by the trapezoid rule; the values must cover it."""
         inside = self._inside(began, ended)
         times = [began, *self.times[inside], ended]
         values = [self.value_at(began), *self.values[inside], self.value_at(ended)]
@@ -297,7 +297,7 @@ class Telemetry:
             self._changed.notify_all()
 
     def _count(self, at: float, energy_j: float) -> None:
-        """Note a change of the counter. Its first value is none: nobody knows since when."""
+        """Record a change of the counter. Its first value is skipped: its start is unknown."""
         if self._counter_j is not None and energy_j > self._counter_j:
             self._updates.append(at, energy_j)
         elif self._counter_j is not None and energy_j < self._counter_j:
@@ -305,15 +305,15 @@ class Telemetry:
         self._counter_j = energy_j
 
     def during(self, began: float, ended: float) -> dict[str, float | str | None]:
-        """What the card was doing between two moments of ``time.monotonic()``.
+        """Means and throttling between two times of ``time.monotonic()``.
 
         Returns
         -------
         dict
             ``sm_clock_mhz``, ``memory_clock_mhz``, ``temperature_c``, ``power_w``: means of the
-            samples inside; of the nearest within :data:`REACH_S` when none is inside. ``throttle``:
-            names of the reasons seen in the same samples, sorted and joined by ``+``; ``''`` when
-            the card was not throttled. None for what is not known.
+            samples inside; without any, the nearest sample within :data:`MAX_SAMPLE_GAP_S`.
+            ``throttle``: names of the reasons in the same samples, sorted and joined by ``+``;
+            ``''`` when the card was not throttled. None where unknown.
         """
         with self._changed:
             found = {name: series.around(began, ended) for name, series in self._means.items()}
@@ -322,7 +322,7 @@ class Telemetry:
         return {**means, "throttle": _named(reduce(or_, masks)) if masks else None}
 
     def energy_j(self, began: float, ended: float, *, wait_s: float = 0.0) -> float | None:
-        """Energy that the card used between two moments of ``time.monotonic()``, in joules.
+        """Energy of the card between two times of ``time.monotonic()``, J.
 
         From the card's counter, which moves every 20 to 100 ms only: by linear interpolation
         between its changes, whose moments are known to a sampling period. Where a card has no
@@ -353,6 +353,6 @@ class Telemetry:
 
 
 def _named(mask: int) -> str:
-    """Reasons of a mask as text; a bit that is too new to have a name here is told by number."""
+    """Reasons of a mask as text; an unknown bit by its number."""
     bits = [1 << n for n in range(mask.bit_length()) if mask & ~NO_REASONS & 1 << n]
     return "+".join(sorted(REASONS.get(bit, f"reason_{bit:#x}") for bit in bits))

@@ -1,4 +1,4 @@
-"""Repeats of one launch: how many, how steady, and when there are enough."""
+"""Repeats of one launch: their number, spread and stopping rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from launchwise.base.tukey import FEWEST, quartile_fences
+from launchwise.base.tukey import MIN_SAMPLE_SIZE, quartile_fences
 from launchwise.experiment.method import Repeats
 
 
@@ -35,7 +35,7 @@ def relative_error(times_ms: list[float]) -> float:
 def repeat_columns(times_ms: list[float]) -> dict[str, float | int]:
     """Columns of a row that follow from its repeats: their number, spread, error and outliers.
 
-    NaN where there are too few repeats to say anything.
+    NaN where there are too few repeats.
     """
     error = relative_error(times_ms)
     return {
@@ -47,8 +47,8 @@ def repeat_columns(times_ms: list[float]) -> dict[str, float | int]:
 
 
 def outlier_repeats(times_ms: list[float]) -> int:
-    """Repeats outside Tukey's fences (1.5 interquartile ranges): a flag, nothing is deleted."""
-    if len(times_ms) < FEWEST:
+    """Number of repeats outside the Tukey filter (1.5 interquartile ranges); none is removed."""
+    if len(times_ms) < MIN_SAMPLE_SIZE:
         return 0
     low, high = quartile_fences(times_ms)
     return sum(not low <= time <= high for time in times_ms)
@@ -61,7 +61,7 @@ class Repeated:
     Parameters
     ----------
     times_ms
-        One a repeat, ms a launch.
+        One time per repeat, ms per launch.
     timer
         ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph
         of several launches, for kernels so short that the events would be a part of them;

@@ -57,7 +57,7 @@ def write_table(
     schema: pa.DataFrameSchema,
     facts: Mapping[str, Any] | None = None,
 ) -> None:
-    """Check ``table`` and write it, whole or not at all.
+    """Check ``table`` and write it atomically.
 
     Parameters
     ----------
@@ -129,7 +129,8 @@ def _note(path: str | Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise UserError(path, "", "is missing") from error
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise UserError(path, "", f"is no whole Parquet file (truncated?): {error}") from error
+        message = f"is not a complete Parquet file (truncated?): {error}"
+        raise UserError(path, "", message) from error
     if METADATA_KEY not in metadata:
         raise UserError(path, "", "was not written by launchwise: its metadata is missing")
     try:
@@ -198,5 +199,5 @@ def _first_problem(error: pa.errors.SchemaError, table: pd.DataFrame) -> tuple[s
     if not rows:
         return column, demand
     example = "" if column == "times_ms" else f" ({table[column].loc[rows[0]]})"
-    count = "1 row is" if len(rows) == 1 else f"{len(rows)} rows are"
-    return column, f"{demand}; {count} not so, the first is row {rows[0]}{example}"
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    return column, f"{demand}; violated in {count}, first in row {rows[0]}{example}"

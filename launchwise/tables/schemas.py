@@ -1,4 +1,4 @@
-"""Every table of the pipeline: its columns and types, declared once (units: ``tables.UNITS``)."""
+"""Schemas of the pipeline's tables: columns, types and checks (units: ``tables.UNITS``)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pandera.pandas as pa
 from launchwise.workloads.spec import Spec, Value
 
 MEASURED = ("ok", "slow")
-"""Statuses of rows whose ``time_ms`` can be believed; ``slow`` rows were launched once only."""
+"""Statuses of rows with a verified result and a time; ``slow`` rows stopped early (one launch)."""
 
 UNVERIFIED = "unverified"
-"""Status of timed rows whose variant is not verified: they may be shown, but nothing learns from
-them, is compared with them or recommends them."""
+"""Status of timed rows whose variant is not verified. They may be shown, but are never used for
+training, comparison or recommendation."""
 
 TIMED = (*MEASURED, UNVERIFIED)
 """Statuses of rows that have a time."""
@@ -24,7 +24,7 @@ TIMED = (*MEASURED, UNVERIFIED)
 STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")
 
 UNKNOWN = "unknown"
-"""Reasons for throttling where nobody could be asked."""
+"""Reasons for throttling if the card cannot be queried."""
 
 SINCE_2: dict[str, Any] = {
     "spread_ms": np.nan,
@@ -43,10 +43,10 @@ SINCE_2: dict[str, Any] = {
     "control_ratio": np.nan,
     "attempt": 1,
 }
-"""Columns of measurements that version 1 did not have: what they are in a table of that time."""
+"""Columns of measurements that version 1 lacks, with their values for its tables."""
 
 UNTIL_2 = ("bandwidth_percent", "flop_percent")
-"""Columns of measurements that version 3 dropped: rates relative to the ceilings of the day of the
+"""Columns of measurements that version 3 dropped: rates relative to ceilings measured with the
 sweep. Rates relative to the profile's ceilings are computed where they are shown."""
 
 
@@ -55,7 +55,7 @@ def _text(**options: Any) -> pa.Column:
 
 
 def _real(*checks: pa.Check, nullable: bool = False) -> pa.Column:
-    # NaN says that there is no value; infinity says nothing.
+    # NaN marks a missing value; infinity is an error.
     finite = pa.Check(lambda column: ~np.isinf(column), error="must be finite")
     return pa.Column(float, checks=[*checks, finite], nullable=nullable)
 
@@ -111,24 +111,24 @@ def stage_schema(spec: Spec) -> dict[str, pa.Column]:
 
 
 def finding_schema(spec: Spec) -> dict[str, pa.Column]:
-    """Columns with what verification tells beside the largest error."""
+    """Columns of check results beside the largest error."""
     return {name: _real(nullable=True) for name in spec.findings}
 
 
 def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of a sweep: one row a (GPU, problem, configuration).
+    """Schema of a sweep: one row per (GPU, problem, configuration).
 
     Time: ``time_ms`` is the median of ``times_ms`` (the first launch is never in it, except in a
-    ``slow`` row, which has only that one), one a repeat of ``launches_per_repeat`` launches timed
+    ``slow`` row, which has only that one), one per repeat of ``launches_per_repeat`` launches timed
     by ``timer`` (``host``: the host's clock, for what it drives); ``spread_ms`` is their robust
     spread, ``relative_error`` the relative standard error of the median, ``outlier_repeats`` how
-    many lie outside Tukey's fences (none is deleted); the workload's stages have columns too.
+    many lie outside the Tukey filter (none is removed); the workload's stages have columns too.
 
     Trust: ``max_error`` is the largest deviation from the float64 reference, ``tolerance`` what is
     allowed (only an ``unverified`` row may have a time and a larger one), and the workload's
-    findings have columns too; ``control_ratio`` what the control configuration took after this row,
-    by what it took first; ``throttle`` the reasons why the card held its clocks back, joined by
-    ``+`` (``unknown`` where it could not be asked); ``attempt`` is 2 where a first measurement was
+    findings have columns too; ``control_ratio`` is reference time after this row / first
+    reference time on that card; ``throttle`` lists the reasons for throttling, joined by ``+``
+    (``unknown`` if the card cannot be queried); ``attempt`` is 2 where a first measurement was
     in doubt and repeated.
 
     Rates: bytes and FLOP of the problem divided by its time.
@@ -141,7 +141,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     repeats = pa.Check(
         lambda table: table["times_ms"].map(len) == table["repeats"],
         name="repeats",
-        error="must be the number of times_ms",
+        error="must be the length of times_ms",
     )
     return pa.DataFrameSchema(
         {
@@ -166,7 +166,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def _fitting_statuses(spec: Spec) -> pa.Check:
-    """Insist on the status ``unverified`` where the variant is, and nowhere else."""
+    """Check that rows have status ``unverified`` exactly where the variant is not verified."""
     unverified = [name for name, variant in spec.variants.items() if not variant.verified]
 
     def fits(table: pd.DataFrame) -> pd.Series:
@@ -174,12 +174,12 @@ def _fitting_statuses(spec: Spec) -> pa.Check:
         judged = table["status"].isin([*MEASURED, "wrong"])
         return ~judged.where(table["variant"].isin(unverified), table["status"] == UNVERIFIED)
 
-    error = "must be unverified, not ok, slow or wrong, just where the variant is not verified"
+    error = "must be unverified (never ok, slow or wrong) exactly where the variant is not verified"
     return pa.Check(fits, name="status", error=error)
 
 
 def _time_columns() -> dict[str, pa.Column]:
-    """How long it took, how well that is known, and whether the result was right."""
+    """Columns of times, their errors, and verification."""
     return {
         "time_ms": _real(_POSITIVE, nullable=True),
         "times_ms": pa.Column(object, checks=_EVERY_TIME),
@@ -197,7 +197,7 @@ def _time_columns() -> dict[str, pa.Column]:
 
 
 def _kernel_columns() -> dict[str, pa.Column]:
-    """What the kernel needs of the GPU, and how much of it it reaches."""
+    """Columns of the kernel: resources, occupancy, rates."""
     return {
         **build_schema(),
         "shared_bytes": _whole(),
@@ -208,7 +208,7 @@ def _kernel_columns() -> dict[str, pa.Column]:
 
 
 def _card_columns() -> dict[str, pa.Column]:
-    """What the card did meanwhile."""
+    """Columns of telemetry."""
     return {
         "sm_clock_mhz": _real(pa.Check.ge(0), nullable=True),
         "memory_clock_mhz": _real(pa.Check.ge(0), nullable=True),
@@ -222,18 +222,18 @@ def _card_columns() -> dict[str, pa.Column]:
 
 
 def _origin_columns() -> dict[str, pa.Column]:
-    """Where the row comes from."""
+    """Columns of provenance."""
     texts = ("card", "driver", "toolkit", "backend", "commit")
     return {**{name: _text() for name in texts}, "seed": _whole(), "measured_at": _text()}
 
 
 def build_schema() -> dict[str, pa.Column]:
-    """What the compiler said of the main kernel: registers of a thread, bytes that it spills."""
+    """Columns of the main kernel's build: registers and spilled bytes per thread."""
     return {"registers": _whole(), "spill_bytes": _whole()}
 
 
 def counters_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of hardware counters: one row a launch of a (GPU, problem, configuration).
+    """Schema of hardware counters: one row per launch of a (GPU, problem, configuration).
 
     ``position`` counts the launches of a run from 0. ``occupancy`` is what registers, shared memory
     and block size leave room for, ``achieved_occupancy`` the mean of active warps on SMs at work,
@@ -260,7 +260,7 @@ def counters_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def removed_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of what the fences removed: keys, time, the fences (ms) and the scope they had."""
+    """Schema of filtered rows: keys, time, bounds of the Tukey filter (ms) and its scope."""
     return pa.DataFrameSchema(
         {
             "split": _text(),
@@ -279,7 +279,7 @@ def removed_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def training_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of what models learn from: measured training rows inside the fences.
+    """Schema of training rows: measured rows that pass the Tukey filter.
 
     Stages keep their times here, and builds what the compiler said of them: models may learn of it.
     ``status`` tells times from those of ``slow`` rows, which are their first launch and no more (of
@@ -304,7 +304,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of recommendations: candidates of every test problem, rank 1 is what to use.
+    """Schema of recommendations: ranked candidates of every test problem, best first.
 
     Models that predict times rank every candidate; others may stop after the first.
     """
@@ -327,7 +327,7 @@ def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of the evaluation: one row a (model, split, fold, GPU, test problem).
+    """Schema of the evaluation: one row per (model, split, fold, GPU, test problem).
 
     ``time_ms`` is the measured time of the recommended configuration (an expectation for random
     draws); ``improvement`` is baseline over it, ``fraction`` is best over it. A recommendation that
@@ -361,7 +361,7 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of predictions for GPUs that nobody measured: one row a (predictor, GPU, problem).
+    """Schema of predictions for datasheet-only GPUs: one row per (predictor, GPU, problem).
 
     ``predicted_ms`` is of the configuration that the predictor takes for the fastest,
     ``baseline_ms`` what it says of the baseline; ``roofline_ms``, ``bytes_ms`` and ``flop_ms`` hold

@@ -1,1 +1,1 @@
-"""What the Snakefile asks the library."""
+"""Functions for the Snakefile."""

@@ -1,4 +1,4 @@
-"""What the jobs of an experiment ask of a cluster: which GPU, how long, how much memory."""
+"""Cluster resources of an experiment's jobs: GPU, time limit, memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from launchwise.workflow.estimate import (
 
 
 class Cluster:
-    """See the module.
+    """Resources of an experiment's jobs on a cluster.
 
     Parameters
     ----------
@@ -35,13 +35,13 @@ class Cluster:
         self._volumes: dict[str, Volume] = {}
 
     def place(self, gpu: str, what: Literal["partition", "model", "constraint"]) -> str | None:
-        """What the settings say of where Slurm finds a GPU; None where they leave it open."""
+        """Slurm setting of a GPU: partition, model or constraint; None if not given."""
         slurm = self._experiment.settings.gpus[gpu].slurm
         found: str | None = getattr(slurm, what, None)
         return found
 
     def shards(self, gpu: str, workload: str) -> int:
-        """Jobs that share a sweep: as the settings say, or few enough that none takes too long."""
+        """Number of shards of a sweep: from the settings, else from the estimated time."""
         entry = self._experiment.settings.gpus[gpu]
         if entry.shards is not None:
             return entry.shards

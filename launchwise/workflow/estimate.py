@@ -1,4 +1,4 @@
-"""How long a sweep takes and how much memory its job needs, before anything of it was measured.
+"""Estimates the time and memory of a sweep before it runs.
 
 Rough on purpose: it decides how many jobs share a sweep and how long each may run. A job that is
 stopped too early goes on where its journal ends.
@@ -17,26 +17,26 @@ from launchwise.gpus.datasheets import CARDS_FILE, read_cards, slowest_bandwidth
 from launchwise.workloads.space import configurations, narrowings, problems
 from launchwise.workloads.spec import Spec
 
-SECONDS_A_ROW = 0.005
-PASSES_A_ROW = 50.0
-"""A row takes so long for each time that its problem's bytes could be moved: every launch of
-verification and timing, most of them far from the limit of the memory, and rests. Four sweeps of a
-stencil took 44 passes (an H200), 16, 38 and 74 (72, 32 and 16 of its SMs, at the whole card's
-bandwidth): the estimate is .7 to 2.6 times what they took."""
+SECONDS_PER_ROW = 0.005
+PASSES_PER_ROW = 50.0
+"""Row time = 5 ms + 50 x bytes / bandwidth. It covers all launches of verification and timing, most
+of them below the memory bandwidth, and pauses. Four sweeps of a stencil took 44 passes (H200) and
+16, 38 and 74 passes (72, 32 and 16 of its SMs, at the whole card's bandwidth): the estimate is 0.7
+to 2.6 times the measured time."""
 
 LONGEST_SHARD_S = 2 * 3600.0
-"""Sweeps that take longer are shared by several jobs, unless the settings say how many."""
+"""Longest estimated time of a shard, s; longer sweeps are split unless the settings give shards."""
 
 MOST_SHARDS = 100
 
 JOB_MB = 4000
-"""Memory of a job whose arrays are all on the GPU: two processes with their libraries."""
+"""Host memory of a job without host arrays, 1e6 B: two processes with their libraries."""
 
 
 def nominal_bandwidth_gbs(arch: str) -> float:
     """Memory bandwidth of the slowest card of an architecture such as ``sm_90``, GB/s.
 
-    Of an architecture that ``data/cards.csv`` lacks, that of the slowest card in the table.
+    For an architecture that ``data/cards.csv`` lacks: the slowest card in the table.
     """
     known = _slowest_bandwidths()
     return known.get(arch.rstrip("af"), min(known.values()))
@@ -50,25 +50,25 @@ def _slowest_bandwidths() -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Volume:
-    """What there is to measure: ``rows``, and bytes of their problems, each counted by its rows."""
+    """Volume of a sweep: ``rows``, and bytes summed over rows (those of each row's problem)."""
 
     rows: int
     bytes: float
 
     def seconds(self, bandwidth_gbs: float) -> float:
-        """Seconds on one card whose memory reaches so much, 1e9 B/s."""
-        return self.rows * SECONDS_A_ROW + PASSES_A_ROW * self.bytes / (bandwidth_gbs * 1e9)
+        """Estimated time on one card with the given memory bandwidth (1e9 B/s), s."""
+        return self.rows * SECONDS_PER_ROW + PASSES_PER_ROW * self.bytes / (bandwidth_gbs * 1e9)
 
 
 def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Volume:
-    """What a sweep measures.
+    """Volume of a sweep.
 
     Parameters
     ----------
     blocks
         Problems as in the settings.
     budget
-        Rows of each problem, where they are not all measured.
+        Rows per problem; None if every configuration is measured.
     """
     total, moved = 0, 0.0
     for block in blocks:
@@ -83,21 +83,21 @@ def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Vo
 
 
 def shards_for(seconds: float) -> int:
-    """Jobs that share a sweep of so many seconds."""
+    """Number of shards for a sweep of ``seconds``."""
     return max(1, min(MOST_SHARDS, math.ceil(seconds / LONGEST_SHARD_S)))
 
 
 def limit_minutes(seconds: float, shards: int, attempt: int) -> int:
     """Time limit of one of ``shards`` jobs: three times the estimate and time to start.
 
-    Cards differ by more than an estimate can know, and a job that was stopped gets more time when
-    it is tried again.
+    Run times differ between cards beyond the estimate. A stopped job gets more time in its next
+    attempt.
     """
     return (15 + math.ceil(3 * seconds / shards / 60)) * attempt
 
 
 def memory_mb(spec: Spec, blocks: Iterable[ProblemBlock], attempt: int) -> int:
-    """Memory of a job that measures any of the problems, 1e6 B."""
+    """Host memory of a job for the largest of the problems, 1e6 B."""
     largest = max(
         float(spec.value(spec.work.host_bytes, problem)) for problem in problems(spec, blocks)
     )

@@ -1,4 +1,4 @@
-"""What the Snakefile asks the library: settings, and the files that a script stands on."""
+"""Functions for the Snakefile: checked settings, and the files that scripts depend on."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from launchwise.workloads.space import Problem
 
 
 def readable(path: str, overlays: Collection[str | Path] = ()) -> str:
-    """``path``, a file of settings; stop with one line when Snakemake could not read it.
+    """``path`` of a settings file; stops with one line if Snakemake cannot read it.
 
     Snakemake itself names neither file nor line. A missing file is well where there are overlays.
     """
     if Path(path).exists() or not overlays:
         try:
             if not isinstance(read_yaml(path), Mapping):
-                raise UserError(path, "", "must hold keys with values, such as seed: 1")
+                raise UserError(path, "", "must map keys to values, such as seed: 1")
         except UserError as error:
             stop(error)
     return path
 
 
 def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]) -> Experiment:
-    """Check the settings before any rule is made; stop with one line when something is wrong.
+    """Check the settings before any rule is defined; stops with one line on an error.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
 
 
 def _check_models(experiment: Experiment) -> None:
-    """Insist that every model is of a kind that its workloads have."""
+    """Check that the kind of every model exists for its workloads."""
     folders = experiment.folders.values()
     known = {kind for folder in folders for kind in kinds(folder)}
     for name, model in experiment.settings.models.items():
@@ -83,7 +83,7 @@ def _check_models(experiment: Experiment) -> None:
         for model_name in study.models:
             kind = experiment.model_of(name, model_name).kind
             if kind not in allowed and model_name in named:
-                message = f"{model_name!r} is of kind {kind!r}: {study.workload} has none"
+                message = f"{model_name!r} is of kind {kind!r}, which {study.workload} lacks"
                 raise experiment.error(f"{key}.models", message)
             if kind not in allowed:
                 message = unknown("model", model_name, named | set(allowed))
@@ -91,7 +91,7 @@ def _check_models(experiment: Experiment) -> None:
 
 
 def _check_recorded(experiment: Experiment) -> None:
-    """Insist on the profile of every recorded GPU, and on the sweeps that are asked for by name."""
+    """Check that recorded GPUs have their profiles, and the sweeps that settings name."""
     for name, folder in recorded_folders(experiment).items():
         asked = {*(experiment.settings.gpus[name].studies or [])} & experiment.studies.keys()
         asked |= {each for each, one in experiment.studies.items() if name in (one.gpus or [])}
@@ -111,7 +111,7 @@ def _check_described(experiment: Experiment) -> None:
         try:
             described_profile(name, table, efficiency, card)
         except UserError as error:
-            # Of the entry that asks for the card: the table may lack what nobody asks for.
+            # Blame the entry of the card: incomplete rows of other cards are no error.
             told = error.message if card not in table else f"{card} in {CARDS_FILE} {error.message}"
             raise experiment.error(f"gpus.{name}", told) from error
 
@@ -128,7 +128,7 @@ def fitted_model(method: Mapping[str, Any]) -> str:
 
 
 def _check_guesses(experiment: Experiment) -> None:
-    """Insist that guesses come from a model that is there, and not from the sweep itself."""
+    """Check that the model of guesses exists and is not trained on the sweep itself."""
     for workload, sweep in experiment.sweeps.items():
         guesses, key = sweep.strategy.guesses, f"sweeps.{workload}.strategy.guesses.model"
         measured = [gpu for gpu in _live(experiment) if workload in experiment.workloads_of(gpu)]
@@ -154,7 +154,7 @@ def _live(experiment: Experiment) -> list[str]:
 
 
 def described_cards(settings: Settings) -> dict[str, str]:
-    """Card of every GPU that is described and not measured."""
+    """Card of every datasheet-only GPU."""
     return {
         name: gpu.card or name for name, gpu in settings.gpus.items() if gpu.source == "described"
     }
@@ -201,9 +201,9 @@ def _arch_here(device: str | None) -> str:
     if not found:
         named = f"GPU named {device!r}" if device else "NVIDIA GPU"
         message = f"source is live, but this machine has no {named}; give its arch (such as sm_90)"
-        raise ValueError(f"{message} to measure on another machine, or take the entry out")
+        raise ValueError(f"{message} to measure on another machine, or remove the entry")
     kinds = in_words(present)
-    raise ValueError(f"this machine has several kinds of GPU, name one by device: {kinds}")
+    raise ValueError(f"this machine has several kinds of GPU, select one by device: {kinds}")
 
 
 def folders(experiment: Experiment) -> dict[str, str]:
@@ -224,7 +224,7 @@ def own_rules(experiment: Experiment) -> list[str]:
 
 @cache
 def sources(folder: str) -> list[str]:
-    """Files that decide what the kernels of a workload compute, and how they are run."""
+    """Files that determine what the kernels of a workload compute and how they run."""
     return sorted(str(_inside(path)) for path in deciding_files(ROOT / folder))
 
 
@@ -239,16 +239,16 @@ def problems_for(
     return list(found.values())
 
 
-FLOP_A_BYTE = 4.0
-"""FLOP that are taken to last as long as a byte: between the one that fits sweeps of a stencil on
-an H200 and what a GPU could do, eight and more."""
+FLOP_PER_BYTE = 4.0
+"""FLOP that take as long as one byte, for the order of problems: between 1, which fits sweeps of a
+stencil on an H200, and 8 or more, which GPUs can reach."""
 
 
 def in_order(experiment: Experiment, gpu: str, workload: str, shards: int) -> list[Problem]:
     """Problems of a sweep in the order in which they are measured.
 
-    That of the settings; the heaviest first where several shards share them, so that none is left
-    with a long one at the end.
+    One shard: the order of the settings. Several shards: the longest first, so that no shard ends
+    with a long one.
     """
     spec = experiment.specs[workload]
     problems = experiment.problems_of(gpu, workload)
@@ -257,7 +257,7 @@ def in_order(experiment: Experiment, gpu: str, workload: str, shards: int) -> li
 
     def weight(problem: Problem) -> float:
         flop = float(spec.value(spec.work.flop, problem))
-        return float(spec.value(spec.work.bytes, problem)) + flop / FLOP_A_BYTE
+        return float(spec.value(spec.work.bytes, problem)) + flop / FLOP_PER_BYTE
 
     return sorted(problems, key=weight, reverse=True)
 
@@ -269,9 +269,9 @@ def pattern(names: Any) -> str:
 
 @cache
 def code(script: str) -> list[str]:
-    """Library files that a script stands on, found by following its imports.
+    """Library files that a script imports, directly or indirectly.
 
-    Snakemake sees an edited script and not an edited import, so every rule lists these as inputs.
+    Snakemake detects edits of the script only, so every rule lists these files as inputs.
 
     Parameters
     ----------
@@ -283,14 +283,14 @@ def code(script: str) -> list[str]:
 
 
 def model_code(kind: str, folder: str) -> list[str]:
-    """Files that a kind of model stands on, for a workload: an edited one trains no other kind."""
+    """Source files of a kind of model; an edit retrains only this kind."""
     path = source(kind, ROOT / folder)
     return sorted({str(_inside(path)), *code(str(path))})
 
 
 @cache
 def own_files(folder: str) -> list[str]:
-    """Files that decide what a study brings to the report: its section, its published tables."""
+    """Files of a study for the report: section with its imports, published tables."""
     study = ROOT / folder
     own = [*study.glob("*.py"), *study.glob("published/*.csv")]
     code_of = library_files([path for path in own if path.suffix == ".py"])

@@ -216,17 +216,17 @@ class Cost(Strict, title="cost.yaml"):
         """
         names = {*known}
         if taken := sorted(names & {RESIDENT, LEAST, *MACHINE}):
-            raise ValueError(f"{taken[0]} of spec.yaml means something else here")
+            raise ValueError(f"{taken[0]} is defined in spec.yaml but reserved in cost.yaml")
         names |= {RESIDENT, LEAST, *MACHINE}
         for name, text in self.derived.items():
             if name in names:
-                raise ValueError(f"derived.{name}: the name is taken")
+                raise ValueError(f"derived.{name}: the name is already in use")
             check_names(f"derived.{name}", text, names)
             names.add(name)
         check_names("host_driven", self.host_driven, names)
         phases = self.phases()
         if len(phases) < len(self.kernels) + len(self.transfers) + len(self.host):
-            raise ValueError("kernels, transfers and host have a name in common")
+            raise ValueError("kernels, transfers and host share a name")
         for name, phase in phases.items():
             for key, text in _texts(phase):
                 check_names(f"{name}.{key}", text, names)
@@ -241,7 +241,7 @@ class Cost(Strict, title="cost.yaml"):
                     raise ValueError(f"overlaps.{number}.phases: {message}")
         for variant in variants:
             if not any(variant in (each.variants or [variant]) for each in self.kernels.values()):
-                raise ValueError(f"kernels: none is of variant {variant!r}")
+                raise ValueError(f"kernels: none covers variant {variant!r}")
 
 
 def _texts(phase: Strict) -> Iterable[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""A workload's own Python: its folder imported as a package, wherever the folder lies.
+"""Imports a workload's folder as a Python package, wherever it lies.
 
 Modules of a workload import each other relatively (``from .plan import Choice``), and the library
 by its name. A folder needs no ``__init__.py``.
@@ -44,7 +44,7 @@ def import_from(folder: Path, module: str) -> ModuleType:
 
 
 def own_error(folder: Path, error: Exception) -> UserError:
-    """An exception of a workload's Python, blamed on the workload's file and line.
+    """UserError for an exception in a workload's Python, with file and line.
 
     Parameters
     ----------

@@ -27,17 +27,16 @@ from launchwise.workloads.space import (
 from launchwise.workloads.spec import Spec, Value
 
 LISTABLE = MOST_LISTED
-"""Spaces up to this size, constraints aside, are gone through in a shuffled order, so that their
-end is known."""
+"""Spaces up to this size, before constraints, are enumerated in random order, so that they end."""
 
-TRIES = 1_000
-"""Draws from a larger space before constraints are used to find a feasible one."""
+MAX_DRAWS = 1_000
+"""Draws from a larger space before a constraint-guided search for a feasible configuration."""
 
-STEPS = 20_000
-"""Tunables set one by one, in one search for a feasible configuration."""
+MAX_SEARCH_STEPS = 20_000
+"""Most steps (tunables set) of one search for a feasible configuration."""
 
-DRAWN_FOR_ONE = 10
-"""Draws for each configuration of a sample from a larger space."""
+DRAWS_PER_SAMPLE = 10
+"""Draws per configuration of a sample from a larger space."""
 
 Key = tuple[Value, ...]
 """Values of a configuration in the order of :attr:`tunable_columns`."""
@@ -79,11 +78,11 @@ class Draws:
         return self._used[variant]
 
     def share(self, variant: str) -> float:
-        """Part of the space that a variant spans, constraints aside."""
+        """Share of the space that a variant spans, before constraints."""
         return self._sizes[variant] / self.size
 
     def key(self, configuration: Configuration) -> Key:
-        """What tells a configuration from others."""
+        """Key of a configuration."""
         return tuple(configuration[name] for name in self._spec.tunable_columns)
 
     def whole(self, configuration: Configuration) -> Configuration:
@@ -111,7 +110,7 @@ class Draws:
 
         None means that there is none left or, among more than :data:`LISTABLE` configurations,
         that none was found: there are very few, if any. Among so many, those that are rare (less
-        than one in :data:`TRIES`) may also be drawn unevenly.
+        than one in :data:`MAX_DRAWS`) may also be drawn unevenly.
 
         Parameters
         ----------
@@ -127,7 +126,7 @@ class Draws:
         start, size = self._numbers(variant)
         if size <= LISTABLE:
             return self._next_listed(unwanted, variant)
-        for _ in range(TRIES):
+        for _ in range(MAX_DRAWS):
             found = self._at(start + dice.randrange(size))
             if self.key(found) not in unwanted and self.feasible(found):
                 return found
@@ -146,7 +145,7 @@ class Draws:
         """
         steps = itertools.count()
         found = next(self._search(random.Random(self._seed), variant, steps), None)
-        if found is None and next(steps) >= STEPS:
+        if found is None and next(steps) >= MAX_SEARCH_STEPS:
             return self.draw(random.Random(self._seed), (), variant)
         return found
 
@@ -160,7 +159,7 @@ class Draws:
         if self.size <= LISTABLE:
             numbers = dice.sample(range(self.size), self.size)
         else:
-            numbers = (dice.randrange(self.size) for _ in range(DRAWN_FOR_ONE * count))
+            numbers = (dice.randrange(self.size) for _ in range(DRAWS_PER_SAMPLE * count))
             rare = self._search(dice, None, itertools.count())
         drawn = (each for each in map(self._at, numbers) if self.feasible(each))
         found: dict[Key, Configuration] = {}
@@ -171,7 +170,7 @@ class Draws:
         return list(found.values())
 
     def ended(self, variant: str) -> bool:
-        """Whether a draw has found out that nothing is left of a variant."""
+        """Whether a draw has exhausted a variant."""
         return variant in self._ended
 
     def _next_listed(self, unwanted: Collection[Key], variant: str | None) -> Configuration | None:
@@ -206,7 +205,7 @@ class Draws:
                     found[name] = values[digit]
                 return {"variant": variant, **found}
             number -= size
-        raise IndexError("a number beyond the space")
+        raise IndexError("number outside the space")
 
     def _searched(
         self, dice: random.Random, unwanted: Collection[Key], variant: str | None
@@ -215,14 +214,17 @@ class Draws:
         for found in self._search(dice, variant, steps):
             if self.key(found) not in unwanted:
                 return found
-        if next(steps) < STEPS:
+        if next(steps) < MAX_SEARCH_STEPS:
             self._ended.add(variant)
         return None
 
     def _search(
         self, dice: random.Random, variant: str | None, steps: Iterator[int]
     ) -> Iterator[Configuration]:
-        """Feasible configurations, depth first, in random order, within :data:`STEPS` steps."""
+        """Feasible configurations, depth first, in random order.
+
+        Ends after :data:`MAX_SEARCH_STEPS` steps.
+        """
         variants = list(self._used) if variant is None else [variant]
         dice.shuffle(variants)
         for name in variants:
@@ -231,10 +233,10 @@ class Draws:
     def _below(
         self, found: Configuration, depth: int, dice: random.Random, steps: Iterator[int]
     ) -> Iterator[Configuration]:
-        """Whatever can be made of ``found``, whose first ``depth`` tunables are set."""
+        """Feasible completions of ``found``, whose first ``depth`` tunables are set."""
         variant = str(found["variant"])
         used = self._used[variant]
-        if next(steps) >= STEPS or not self._growth.promising(found, depth):
+        if next(steps) >= MAX_SEARCH_STEPS or not self._growth.promising(found, depth):
             return
         if depth == len(used):
             if self.feasible(found):

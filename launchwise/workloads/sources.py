@@ -1,4 +1,4 @@
-"""CUDA files that a workload's sources include, and where a compiler finds them.
+"""Finds the CUDA files that a workload's sources include.
 
 ``kernels/common/`` holds device code that workloads share. Every workload, also one outside the
 project, includes a header of it as ``#include "common/uniform.cuh"``.

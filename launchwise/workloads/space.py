@@ -15,12 +15,12 @@ from launchwise.base.errors import UserError
 from launchwise.workloads.spec import GPU_NAMES, Spec, Value
 
 MOST_LISTED = 200_000
-"""Configurations of one problem that are ever listed; larger spaces are drawn from."""
+"""Most configurations of one problem that are listed; larger spaces are sampled."""
 
 Problem = dict[str, Value]
 Configuration = dict[str, Value]
 
-# What a GPU nobody described can do: every CUDA card of the last ten years allows this much.
+# Limits of an unknown GPU: every CUDA card of the last ten years allows these.
 UNKNOWN_GPU = {
     "gpu_memory_bytes": 1 << 62,
     "gpu_max_threads_per_block": 1024,
@@ -99,7 +99,7 @@ Narrowing = list[Part]
 
 
 def narrowings(spec: Spec, blocks: Iterable[ProblemBlock]) -> dict[tuple[Value, ...], Narrowing]:
-    """What is measured of each problem (named by its values): the blocks' parts together.
+    """Measured part of the space of each problem (keyed by its values), over all blocks.
 
     A problem that also stands in a block that narrows nothing is measured whole.
     """
@@ -157,8 +157,8 @@ def configurations(
         # What two parts have in common is listed once.
         rest = list({tuple(each.values()): each for each in rest}.values())
     if next(listed, None) is not None:
-        message = f"more than {MOST_LISTED:,} configurations of one problem: measure some of them"
-        raise UserError(f"sweeps.{spec.workload}", "strategy", f"{message} (random or tpe)")
+        message = f"more than {MOST_LISTED:,} configurations of one problem: use random or tpe"
+        raise UserError(f"sweeps.{spec.workload}", "strategy", message)
     return [first, *rest] if feasible(spec, problem, first, facts) else rest
 
 
@@ -191,7 +191,7 @@ class Growth:
         return {"variant": variant, **self._neutral}
 
     def below(self, found: Configuration, depth: int) -> Iterator[Configuration]:
-        """Whatever can be made of ``found``, whose first ``depth`` tunables are set, in order."""
+        """Feasible completions of ``found``, whose first ``depth`` tunables are set, in order."""
         variant = str(found["variant"])
         if not self.promising(found, depth):
             return
@@ -215,7 +215,7 @@ class Growth:
         return True
 
     def _by_depth(self, variant: str) -> list[list[str]]:
-        """Constraints by the number of tunables that must be set to ask them."""
+        """Constraints by the number of tunables that must be set to evaluate them."""
         used = self.used[variant]
         found: list[list[str]] = [[] for _ in range(len(used) + 1)]
         for text in (*self._spec.variants[variant].constraints, *self._spec.constraints):
@@ -255,7 +255,7 @@ def _candidates(spec: Spec) -> Iterator[Configuration]:
 def launch(
     spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Threads a block and blocks a grid (x, y, z each) of one configuration."""
+    """Threads per block and blocks per grid (x, y, z each) of one configuration."""
     variant = spec.variants[str(configuration["variant"])]
     block = tuple(int(spec.value(text, problem, configuration)) for text in variant.block)
     grid = tuple(int(spec.value(text, problem, configuration)) for text in variant.grid)

@@ -357,7 +357,7 @@ class Spec(Strict, title="spec.yaml"):
                 # Whatever stands behind derived names: a problem costs the same for every variant.
                 raw = self.formulas.raw_names(text)
                 if strange := [each for each in raw if each not in self.problem]:
-                    message = f"{text!r} stands on {strange[0]}, not on the problem alone"
+                    message = f"{text!r} reads {strange[0]}; it may read problem parameters only"
                     raise ValueError(f"work.{key}: {message}")
         known |= {*self.tunable_columns, *GPU_NAMES}
         for text in self.constraints:
@@ -418,7 +418,7 @@ def load_spec(folder: Path) -> Spec:
         beside = folder / file
         if beside.is_file():
             if getattr(spec, key):
-                raise UserError(path, key, f"stand in {beside} as well: keep one of them")
+                raise UserError(path, key, f"also given in {beside}: keep one of them")
             whole = {**spec.model_dump(exclude_unset=True), key: read_yaml(beside)}
             spec = validated(Spec, whole, beside)
     if spec.workload != folder.name:

@@ -1,4 +1,4 @@
-"""What a workload's own Python says: builds, buffers, reference, launches.
+"""Interface of a workload's host code: builds, buffers, reference, launches.
 
 ``host/workload.py`` of a workload's folder defines one subclass of :class:`Workload`. It talks to
 the GPU through a :class:`Device` only, so that it can be read, typed and tested without CUDA.
@@ -64,15 +64,15 @@ class HostRun(ABC):
     """Kernels that it uses."""
 
     main: int = 0
-    """The one of them that counts most."""
+    """The main kernel: its resources stand for the run."""
 
     @abstractmethod
     def run(self) -> None:
-        """Do all of it once, and wait for its end."""
+        """Run once and wait for the end."""
 
 
 Runnable = Launch | LaunchSequence | HostRun
-"""What a configuration does to solve its problem once."""
+"""Work of a configuration that solves its problem once."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,13 @@ class Buffer(Protocol):
 
 
 class Captured(Protocol):
-    """Work that was captured once and can be queued again and again, as a CUDA graph."""
+    """Captured work that can be launched repeatedly, such as a CUDA graph."""
 
     def launch(self) -> None:
         """Queue all of it, behind what is queued."""
 
     def close(self) -> None:
-        """Give it back, once it is done."""
+        """Release it after it has finished."""
 
 
 class Device(Protocol):
@@ -117,7 +117,7 @@ class Device(Protocol):
         """Device memory of ``nbytes``, given back with :meth:`release`."""
 
     def release(self, buffer: Buffer) -> None:
-        """Give memory back."""
+        """Release memory."""
 
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
         """Set every byte."""
@@ -138,19 +138,19 @@ class Device(Protocol):
         """Host memory that the device copies from and to without a detour: uint8, (nbytes,)."""
 
     def stream(self) -> Any:
-        """A queue beside the others."""
+        """A new stream."""
 
     def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> Captured:
-        """What ``queue`` puts on ``streams``, as one piece of work; nothing is done yet."""
+        """Capture what ``queue`` puts on ``streams`` as a CUDA graph, without running it."""
 
     def event(self, stream: Any = None) -> Any:
-        """A mark behind everything that is queued so far."""
+        """An event after all work queued so far."""
 
     def elapsed_ms(self, begin: Any, end: Any) -> float:
-        """Milliseconds between two marks; waits for the later one."""
+        """Time between two events, ms; waits for the later one."""
 
     def synchronize(self) -> None:
-        """Wait for everything on every stream."""
+        """Wait for all streams."""
 
 
 class Allocations:
@@ -167,12 +167,12 @@ class Allocations:
         self.release()
 
     def take(self, nbytes: int) -> Buffer:
-        """One more buffer; raises what :meth:`Device.allocate` raises."""
+        """Allocate a buffer; raises what :meth:`Device.allocate` raises."""
         self._buffers.append(self._device.allocate(nbytes))
         return self._buffers[-1]
 
     def upload(self, array: np.ndarray) -> Buffer:
-        """One more buffer, with a copy of a contiguous ``array``."""
+        """Allocate a buffer and copy a contiguous ``array`` to it."""
         buffer = self.take(array.nbytes)
         self._device.upload(buffer, array)
         return buffer
@@ -241,18 +241,18 @@ class Session(ABC):
 
     @abstractmethod
     def launch(self, configuration: Mapping[str, Any]) -> Runnable:
-        """How to run ``configuration``."""
+        """Work that runs ``configuration``."""
 
     @abstractmethod
     def poison(self) -> None:
-        """Make the output recognisably unwritten."""
+        """Fill the output with a pattern that marks unwritten elements."""
 
     @abstractmethod
     def check(self) -> Finding:
         """Compare the output with the float64 reference. Waits for the device."""
 
     def stages(self, work: Runnable) -> dict[str, float]:
-        """Run ``work`` once more and take its stages apart: ms by the spec's names of stages.
+        """Run ``work`` once more and time its stages: name of the stage to ms.
 
         Called after it was timed, so that marks between stages disturb no time; a workload whose
         spec names stages has one.

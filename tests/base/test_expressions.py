@@ -116,7 +116,7 @@ def test_what_has_no_value_is_a_value_error(text: str) -> None:
 
 
 def test_a_chain_too_long_to_evaluate_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match=r"cannot be evaluated|is no expression"):
+    with pytest.raises(ValueError, match=r"cannot be evaluated|is not an expression"):
         evaluate("+".join(["1"] * 5000), {})
 
 
@@ -181,7 +181,7 @@ def test_what_is_remembered_does_not_grow_without_end(monkeypatch: pytest.Monkey
     class Marked(float):
         """A number that can be watched."""
 
-    monkeypatch.setattr(expressions, "REMEMBERED", 10)
+    monkeypatch.setattr(expressions, "MAX_CACHED_VALUES", 10)
     formulas, alive = Formulas(DERIVED), weakref.WeakSet[Marked]()
     for number in range(100):
         marked = Marked(number)

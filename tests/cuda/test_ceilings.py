@@ -37,7 +37,7 @@ from launchwise.gpus.profile import Ceilings, read_profile, write_profile
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 
 LAUNCH_US = 3.0
-IN_A_GRAPH_US = 1.25
+PER_GRAPH_NODE_US = 1.25
 COPY_US = 2.0
 TO_DEVICE_GBS, TO_HOST_GBS, PAGEABLE_SHARE = 50.0, 40.0, 0.25
 SOLVE_NS = 15.0
@@ -94,7 +94,7 @@ class MadeUpDevice:
         def call(grid: tuple[int, ...], block: tuple[int, ...], stream: Any, *given: Any) -> None:
             self.launched[name] = grid[0], block[0]
             if self.capturing is not None:
-                self.capturing.append(IN_A_GRAPH_US)
+                self.capturing.append(PER_GRAPH_NODE_US)
                 return
             self.spend_us(LAUNCH_US + self.takes_us(name, given))
 
@@ -254,7 +254,7 @@ def test_benchmarks_find_what_a_device_is_made_with(device: MadeUpDevice) -> Non
         "float32_division_ns": STEP_NS["divide_float32"],
         "float64_division_ns": STEP_NS["divide_float64"],
         "barrier_ns": STEP_NS["wait_for_block"],
-        "graph_launch_us": IN_A_GRAPH_US,
+        "graph_launch_us": PER_GRAPH_NODE_US,
         "host_synchronize_us": LAUNCH_US,
         "to_device_gbs": TO_DEVICE_GBS,
         "to_host_gbs": TO_HOST_GBS,
@@ -338,7 +338,7 @@ def test_a_benchmark_that_cannot_run_leaves_a_line_and_the_rest_goes_on(
     found = measured(device).model_dump()
     assert [name for name, value in found.items() if value is None] == ["l1_latency_ns"]
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"l1_latency_ns is left out: {type(error).__name__}: ")
+    assert line.startswith(f"l1_latency_ns was not measured: {type(error).__name__}: ")
     assert str(error).split()[-1] in line
     assert not device.held
 

@@ -150,7 +150,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "no study at all": (
         nested("studies", {"acoustic_tile": None}),
-        "studies: none runs: no workload has a study that is not left out",
+        "studies: every study is left out: keep at least one",
         "",
     ),
     "unknown kind of split": (
@@ -179,8 +179,8 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "below its range": (nested("seed", -1), "seed: must be greater than or equal to 0", "-1"),
     "several shards that would all compile": (
         nested("gpus/x", {"source": "live", "shards": 2, "compile": "alongside"}),
-        "gpus.x: compile: alongside is for one shard",
-        "and there are 2",
+        "gpus.x: compile: alongside needs one shard",
+        "(shards: 2)",
     ),
     "above its range": (
         nested("gpus/h200.sm72/shards", 5000),
@@ -229,12 +229,12 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "budget of everything": (
         nested("sweeps/acoustic/strategy", {"budget": 5}),
-        "sweeps.acoustic.strategy: exhaustive measures everything: take budget out",
+        "sweeps.acoustic.strategy: exhaustive measures every configuration: remove budget",
         "",
     ),
     "guesses before everything": (
         nested("sweeps/acoustic/strategy", {"guesses": {"model": "x"}}),
-        "sweeps.acoustic.strategy: exhaustive measures everything: take guesses out",
+        "sweeps.acoustic.strategy: exhaustive measures every configuration: remove guesses",
         "",
     ),
     "guesses of no model": (
@@ -277,19 +277,19 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.gpus: 'h200' is given twice",
         "",
     ),
-    "GPU of a study that nobody measured": (
+    "described GPU in the list of a study": (
         {**nested("gpus/a100", {"source": "described"}), **nested(f"{S}/gpus", ["h200", "a100"])},
-        f"{STUDY}.gpus: a100 is described, nobody measured it: a study needs its sweep, take it",
+        f"{STUDY}.gpus: a100 is described and has no sweep, which a study needs: remove",
         "",
     ),
     "card of a GPU that is measured": (
         nested("gpus/h200.sm72/card", "a100"),
-        "gpus.h200.sm72: card: names a described GPU, and source is recorded",
+        "gpus.h200.sm72: card: needs source described, not recorded",
         "",
     ),
     "sweep of a GPU that is described": (
         nested("gpus/a100", {"source": "described", "shards": 2}),
-        "gpus.a100: shards: a described GPU is never measured: take it out",
+        "gpus.a100: shards: a described GPU is never measured: remove this key",
         "",
     ),
     "model named twice": (
@@ -312,9 +312,9 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.constraints: 'bx == width': unknown name 'width'",
         "bx",
     ),
-    "a constraint that is no expression": (
+    "a constraint that is not an expression": (
         nested(f"{S}/constraints", ["bx =="]),
-        f"{STUDY}.constraints: 'bx ==' is no expression",
+        f"{STUDY}.constraints: 'bx ==' is not an expression",
         "",
     ),
     "unknown variant": (
@@ -365,7 +365,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
                 "problems": [{**BLOCK, "only": {"bx": [8]}}],
             },
         ),
-        "sweeps.acoustic.problems.only: goes with an exhaustive sweep, not with random",
+        "sweeps.acoustic.problems.only: needs an exhaustive sweep, not random",
         "",
     ),
     "problem parameter left out": (
@@ -461,9 +461,9 @@ def test_a_broken_spec_is_blamed_on_itself(home: Path) -> None:
 @pytest.mark.parametrize(
     ("constraint", "said"),
     [
-        ("n < 0", "the constraints leave no configuration for n=64, dtype=float32, order=2"),
-        ("variant != 'linear'", "baseline: the constraints refuse it for n=64"),
-        ("variant != 'block3d'", "variants.block3d.constraints: they leave no configuration"),
+        ("n < 0", "no configuration satisfies the constraints for n=64, dtype=float32, order=2"),
+        ("variant != 'linear'", "baseline: violates the constraints for n=64"),
+        ("variant != 'block3d'", "variants.block3d.constraints: no configuration of any problem"),
         ("n // 0 < 3", "'n // 0 < 3' cannot be evaluated: integer division"),
     ],
 )
@@ -475,7 +475,7 @@ def test_a_constraint_that_leaves_nothing_is_found_when_the_experiment_is_loaded
     line = line_of()
     assert line.startswith(f"{path}: ")
     assert said in line
-    assert line.endswith("(asked for by sweeps.acoustic.problems)")
+    assert line.endswith("(required by sweeps.acoustic.problems)")
 
 
 def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home: Path) -> None:
@@ -483,8 +483,8 @@ def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home: Path) -
     path.write_text(f'{path.read_text()}\nconstraints: ["n < 200"]\n')
     own = {"acoustic": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
     line = line_of(nested("gpus/h200.sm72/problems", own))
-    assert "leave no configuration for n=256" in line
-    assert line.endswith("(asked for by gpus.h200.sm72.problems.acoustic)")
+    assert "no configuration satisfies the constraints for n=256" in line
+    assert line.endswith("(required by gpus.h200.sm72.problems.acoustic)")
 
 
 def test_the_file_that_holds_most_of_a_key_is_blamed(tmp_path: Path) -> None:
@@ -524,7 +524,7 @@ def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> N
     assert experiment(live, named).gpus_of("acoustic_tile") == ["mine"]
     (recorded / "h200" / "acoustic.parquet").unlink()
     path = home / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
-    assert line_of().startswith(f"{path}: no GPU of the settings has rows of its workload acoustic")
+    assert line_of().startswith(f"{path}: no GPU in the settings has rows of its workload acoustic")
 
 
 def test_an_overlay_reaches_every_key_of_a_study_and_null_takes_one_away(home: Path) -> None:
@@ -551,7 +551,7 @@ def test_a_mistake_in_a_study_is_blamed_on_its_file(home: Path) -> None:
     path.write_text(yaml.safe_dump({key: ASKED[key] for key in ASKED if key != "models"}))
     assert line_of({"studies": {"acoustic_tile": {}}}) == f"{path}: models: is missing"
     path.write_text("- 1\n")
-    assert line_of() == f"{path}: must hold keys with values"
+    assert line_of() == f"{path}: must map keys to values"
 
 
 def test_folders_that_lack_something_are_one_line(home: Path) -> None:
@@ -606,7 +606,7 @@ def test_problems_may_be_narrowed_by_constraints(home: Path) -> None:
     assert shapes == {(16, 8, 1), (32, 16, 1)}
     for wrong, said in [
         (["bx == width"], ".constraints: 'bx == width': unknown name 'width'"),
-        (["bx =="], ".constraints: 'bx ==' is no expression"),
+        (["bx =="], ".constraints: 'bx ==' is not an expression"),
         ("bx == by", ".constraints: must be"),
     ]:
         line = line_of(nested("sweeps/acoustic/problems", [{**BLOCK, "constraints": wrong}]))
@@ -628,9 +628,9 @@ def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Pa
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("seed: [1\n", "line 2: no YAML"),
-        ("", "must hold keys with values"),
-        ("- 1\n", "must hold keys with values"),
+        ("seed: [1\n", "line 2: not valid YAML"),
+        ("", "must map keys to values"),
+        ("- 1\n", "must map keys to values"),
         (None, "cannot be read: No such file or directory"),
         ("seed: 1\nseed: 2\n", "line 2: 'seed' is given twice"),
     ],
@@ -668,7 +668,7 @@ def test_recorded_folders_and_files_must_be_there(
     no_file = "no file 'acoustic.parquet' in 'data/recorded/test'"
     asked = {"gpus": ["test"]}
     for overlay, said in [
-        ({}, "kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU of the settings has rows"),
+        ({}, "kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU in the settings has rows"),
         ({"studies": {"acoustic_tile": asked}}, f"config.yaml: gpus.test: {no_file}"),
         ({"gpus": {"test": {"path": "old"}}}, "o.yaml: gpus.test: no folder 'old'"),
         ({"gpus": {"b.1": {"source": "recorded"}}}, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),
@@ -691,7 +691,7 @@ def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Pa
     config = {**BASE, "gpus": {"a100": {"source": "described"}}}
     (home / "config.yaml").write_text(yaml.safe_dump(config))
     assert line_of() == (
-        "config.yaml: gpus: all are described, and studies need one that is recorded or live"
+        "config.yaml: gpus: all are described; studies need a recorded or live GPU"
     )
 
 
@@ -775,7 +775,7 @@ def test_a_live_gpu_without_an_architecture_needs_a_card_here(
     assert workflow.architectures(found) == {"local": "sm_90"}
     for cards, said in [
         ([], "this machine has no NVIDIA GPU; give its arch"),
-        (mixed, "several kinds of GPU, name one by device: NVIDIA A (sm_80), NVIDIA B (sm_90)"),
+        (mixed, "several kinds of GPU, select one by device: NVIDIA A (sm_80), NVIDIA B (sm_90)"),
     ]:
         monkeypatch.setattr(workflow, "cards", lambda cards=cards: cards)
         with pytest.raises(SystemExit):

@@ -66,7 +66,7 @@ def tile(row: dict[str, Any]) -> tuple[int, int, int]:
 
 FAULTS = {
     (2, 1, 1): ("failed", "illegal memory access|illegal address"),
-    (1, 2, 1): ("timeout", "nothing came for 10 s"),
+    (1, 2, 1): ("timeout", "no event for 10 s"),
     (1, 1, 2): ("wrong", r"1 points off by up to 1e\+300"),
     (2, 2, 1): ("wrong", "1 cells outside the interior were written"),
     (2, 1, 2): ("wrong", "1 points off by up to 1 "),

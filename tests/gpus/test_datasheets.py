@@ -26,7 +26,7 @@ from launchwise.gpus.datasheets import (
 from launchwise.gpus.machine import Machine, tensor_share
 from launchwise.gpus.profile import (
     CORES_PER_SM,
-    NOT_IN_A_DATASHEET,
+    MEASURED_ONLY,
     GpuProfile,
     read_profile,
     write_profile,
@@ -50,7 +50,7 @@ FLOAT64_PER_SM = {
 }
 """FP64 lanes of an SM (CUDA C++ Programming Guide, throughput table)."""
 
-TENSOR_FLOP_A_CYCLE = {(7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024}
+TENSOR_FLOP_PER_CYCLE = {(7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024}
 """Dense float16 of an SM, two a multiply-add, where float32 sums cost nothing (whitepapers)."""
 
 HALVED = ("rtx2080ti", "rtx2080super", "rtx4070", "rtx4090")
@@ -96,8 +96,8 @@ def test_rates_of_tensor_cores_follow_from_sms_and_clock(name: str) -> None:
     if "tf32_gflops" in given:
         assert given["bfloat16_gflops"] == given["float16_gflops"]
         assert given["tf32_gflops"] == pytest.approx(given["float16_gflops"] / 2, rel=0.03)
-    if capability in TENSOR_FLOP_A_CYCLE:
-        rate = TENSOR_FLOP_A_CYCLE[capability] / (2 if name in HALVED else 1)
+    if capability in TENSOR_FLOP_PER_CYCLE:
+        rate = TENSOR_FLOP_PER_CYCLE[capability] / (2 if name in HALVED else 1)
         peak = rate * card.figures["sms"] * card.figures["boost_clock_mhz"] / 1e3
         # Makers print the rates of Volta for lower clocks than its highest.
         assert given["float16_gflops"] == pytest.approx(
@@ -128,7 +128,7 @@ def test_a_described_card_is_a_gpu_like_any_other(name: str, tmp_path: Path) -> 
     assert found.ceilings.copy_bandwidth_gbs < found.memory_bandwidth_gbs
     assert found.ceilings.float32_gflops is not None
     assert found.ceilings.float32_gflops < 2 * found.cores * found.clock_mhz / 1e3
-    for key, value in NOT_IN_A_DATASHEET.items():
+    for key, value in MEASURED_ONLY.items():
         assert getattr(found, key) == value
 
 
@@ -146,7 +146,7 @@ def test_what_nobody_measured_is_left_out_of_the_ceilings() -> None:
 
 def test_only_a_described_card_may_lack_what_a_measurement_tells() -> None:
     known = described_profile("a100", CARDS, EFFICIENCY).model_dump(
-        exclude={"source", *NOT_IN_A_DATASHEET}
+        exclude={"source", *MEASURED_ONLY}
     )
     assert GpuProfile.described(**known) == described_profile("a100", CARDS, EFFICIENCY)
     with pytest.raises(ValueError, match="driver"):
@@ -229,7 +229,7 @@ def test_rules_that_use_datasheets_have_the_reference_profile_as_input() -> None
 def test_the_measured_card_is_described_with_its_measured_attributes() -> None:
     measured, described = read_profile(RECORDED), described_profile("h200", CARDS, EFFICIENCY)
     for key, value in measured.model_dump(exclude={"ceilings", "device_name", "source"}).items():
-        if key in NOT_IN_A_DATASHEET:
+        if key in MEASURED_ONLY:
             continue
         known = getattr(described, key)
         assert known == (pytest.approx(value, rel=0.01) if isinstance(value, float) else value), key
@@ -309,7 +309,7 @@ def test_a_mistake_in_the_table_is_one_line_with_card_and_figure(what: str, tmp_
             "card,figure,value\n",
             "must have the columns card, figure, value, unit, source (got card",
         ),
-        (f'{HEADER}\nx,sms,8,1,"a box\n', "is no CSV: "),
+        (f'{HEADER}\nx,sms,8,1,"a box\n', "is not CSV: "),
     ],
 )
 def test_a_file_that_is_no_such_table_is_one_line(

@@ -273,11 +273,11 @@ def test_no_trend_is_one_line_that_says_what_to_do(domain: Domain) -> None:
             "unknown integer tunable or name derived from tunables 'stage2'",
         ),
         ({"choice": "thread"}, "choice", "did you mean 'threads'"),
-        ({"corrected": 1}, "corrected", "1 is neither true nor false"),
-        ({"corrected": "yes"}, "corrected", "'yes' is neither true nor false"),
-        ({"neighbours": 0}, "neighbours", "0 is not a whole number from 1"),
-        ({"neighbours": 1.5}, "neighbours", "1.5 is not a whole number"),
-        ({"neighbours": True}, "neighbours", "True is not a whole number"),
+        ({"corrected": 1}, "corrected", "must be true or false, not 1"),
+        ({"corrected": "yes"}, "corrected", "must be true or false, not 'yes'"),
+        ({"neighbours": 0}, "neighbours", "must be an integer of at least 1, not 0"),
+        ({"neighbours": 1.5}, "neighbours", "must be an integer of at least 1, not 1.5"),
+        ({"neighbours": True}, "neighbours", "must be an integer of at least 1, not True"),
     ],
 )
 def test_bad_parameters_are_one_line(

@@ -156,7 +156,7 @@ def test_a_problem_on_both_sides_is_an_error_of_one_line(acoustic_spec: Spec) ->
     message = str(caught.value)
     assert "\n" not in message
     assert "studies.s.splits.it" in message
-    assert "1 problems both train and test, the first is n=100" in message
+    assert "1 problems are in both training and test; the first is n=100" in message
     assert "on a" in message
 
 
@@ -228,13 +228,13 @@ def test_a_file_whose_fold_tests_what_it_trains_is_refused(tmp_path: Path) -> No
     case = {"gpu": "a", "problem": {"n": 64, "dtype": "float32", "order": 2}}
     folds = {ALL: {"train": [case], "test": [case]}}
     write_json(tmp_path / "splits.json", {"splits": {"it": {"folds": folds}}})
-    with pytest.raises(UserError, match="both train and test"):
+    with pytest.raises(UserError, match="in both training and test"):
         read_folds(tmp_path / "splits.json")
 
 
 def test_a_file_of_something_else_is_refused_in_one_line(tmp_path: Path) -> None:
     write_json(tmp_path / "splits.json", {"other": 1})
-    with pytest.raises(UserError, match="no file of splits") as caught:
+    with pytest.raises(UserError, match="not a file of splits") as caught:
         read_folds(tmp_path / "splits.json")
     assert "\n" not in str(caught.value)
 

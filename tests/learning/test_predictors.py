@@ -128,7 +128,7 @@ def test_the_learnt_one_takes_no_first_launch_for_a_time(
     right = recommender_class("learnt")(domain).fit(train[~slow].reset_index(drop=True))
     found = recommender_class("learnt")(domain).fit(planted)
     assert found.predict(test) == pytest.approx(right.predict(test))
-    with pytest.raises(UserError, match="slow ones alone"):
+    with pytest.raises(UserError, match="every row stopped early"):
         recommender_class("learnt")(domain).fit(planted[slow])
 
 

@@ -81,7 +81,7 @@ def test_a_missing_nvcc_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     ("script", "said"),
     [
         ("echo 'Cuda compilation tools, release 12.4, V12.4.131'", "12.4"),
-        ("echo broken >&2; exit 1", "compile: nvcc: does not tell its release: broken"),
+        ("echo broken >&2; exit 1", "compile: nvcc: does not report its release: broken"),
     ],
 )
 def test_the_release_is_what_nvcc_says(

@@ -12,7 +12,7 @@ from supervising import ending, finished, pids, row_lines
 
 from launchwise.experiment.method import Method
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import PATIENCE
+from launchwise.measuring.sweep import MAX_BARREN_PROCESSES
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
@@ -60,13 +60,13 @@ def test_seven_kernels_misbehave_in_seven_ways(
     rows = run(shard, tmp_path / "j")
     limit = next(row["tolerance"] for row in rows if row["status"] == "ok")
     assert not_ok(rows) == {
-        (2, 1, 1): ("failed", "the measuring process died of SIGSEGV"),
-        (1, 2, 1): ("timeout", "nothing came for 4 s"),
+        (2, 1, 1): ("failed", "the measuring process was killed by SIGSEGV"),
+        (1, 2, 1): ("timeout", "no event for 4 s"),
         (1, 1, 2): ("wrong", f"1 points off by up to 1e+300 (allowed {limit:.3g})"),
         (2, 2, 1): ("wrong", "1 cells outside the interior were written"),
         (2, 1, 2): ("wrong", f"1 points off by up to 1 (allowed {limit:.3g})"),
-        (1, 2, 2): ("failed", "the measuring process died of SIGILL"),
-        (2, 2, 2): ("failed", "the measuring process died of SIGABRT"),
+        (1, 2, 2): ("failed", "the measuring process was killed by SIGILL"),
+        (2, 2, 2): ("failed", "the measuring process was killed by SIGABRT"),
     }
     for row in rows:
         assert (row["time_ms"] is None) == (row["times_ms"] == []) == (row["status"] != "ok")
@@ -102,13 +102,13 @@ def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(
     [
         ("refused", "failed", "cuLaunchKernel failed: too many resources requested", 1),
         ("memory", "out_of_memory", "0.07 GB cannot be allocated", 1),
-        ("killed", "failed", "the measuring process died of SIGKILL", 2),
+        ("killed", "failed", "the measuring process was killed by SIGKILL", 2),
         ("python", "failed", "the measuring process ended with code 1: ZeroDivisionError: ", 2),
         ("bytes, dead", "failed", "the measuring process ended with code 9: \ufffd", 2),
-        ("half a row, dead", "failed", "the measuring process died of SIGKILL", 2),
-        ("nonsense", "failed", "the measuring process said what is no event: ", 2),
-        ("nonsense, dead", "failed", "the measuring process said what is no event: ", 2),
-        ("mute", "failed", "the measuring process closed its pipe and lived on", 2),
+        ("half a row, dead", "failed", "the measuring process was killed by SIGKILL", 2),
+        ("nonsense", "failed", "the measuring process sent an invalid event: ", 2),
+        ("nonsense, dead", "failed", "the measuring process sent an invalid event: ", 2),
+        ("mute", "failed", "the measuring process closed its pipe but did not exit", 2),
     ],
 )
 def test_a_fault_in_a_row_is_that_row(
@@ -142,7 +142,7 @@ def test_a_process_that_dies_again_and_again_is_followed_as_long_as_it_measures(
     shard = faulty(fault="killed", at="every", every=3)
     rows = run(shard, tmp_path / "j")
     assert not_ok(rows) == {}
-    assert len(pids(shard)) >= len(rows) // 3 > PATIENCE
+    assert len(pids(shard)) >= len(rows) // 3 > MAX_BARREN_PROCESSES
 
 
 def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(
@@ -163,9 +163,9 @@ def test_memory_that_a_layout_lacks_costs_its_rows_and_no_others(
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ("killed", "the measuring process died of SIGKILL"),
+        ("killed", "the measuring process was killed by SIGKILL"),
         ("python", "ZeroDivisionError: division by zero"),
-        ("asleep", "nothing came for 1 s"),
+        ("asleep", "no event for 1 s"),
     ],
 )
 def test_a_process_that_never_gets_ready_is_tried_three_times(
@@ -178,7 +178,7 @@ def test_a_process_that_never_gets_ready_is_tried_three_times(
     before = len(pids(faulty()))
     shard = faulty(timeout_s=1.0 if fault == "asleep" else 20.0, fault=fault, at="open")
     assert ending(shard, path) == (1, f"sweep: cpu: cannot measure: {reason}")
-    assert len(pids(shard)) - before == PATIENCE == 3
+    assert len(pids(shard)) - before == MAX_BARREN_PROCESSES == 3
     assert row_lines(path) == kept
     # Once the machine is mended, the same command goes on.
     assert not_ok(run(faulty(), path)) == {}
@@ -194,5 +194,5 @@ def test_a_process_that_never_reads_what_to_do_is_given_up(
     problems = [{**PROBLEM, "n": n} for n in range(20, 80)]
     method = Method.model_validate({"timeout_s": 1.0})
     shard = make_shard(problems, script=script, method=method)
-    said = "sweep: cpu: cannot measure: nothing came for 1 s"
+    said = "sweep: cpu: cannot measure: no event for 1 s"
     assert ending(shard, tmp_path / "j") == (1, said)

@@ -222,6 +222,6 @@ def test_a_clock_that_jumps_ends_nothing_early_and_lets_nothing_hang(
     )
     rows = finished(shard, path)
     bad = [(row["status"], row["reason"], row["tx"]) for row in rows if row["status"] != "ok"]
-    assert bad == [("timeout", "nothing came for 3 s", 2)]
+    assert bad == [("timeout", "no event for 3 s", 2)]
     days = {row["measured_at"][:10] for row in rows}
     assert len(days) > 2, "the clock did not jump"

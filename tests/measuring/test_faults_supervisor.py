@@ -83,7 +83,7 @@ def test_a_request_to_stop_lets_the_row_finish_and_the_next_run_goes_on(
     assert supervisor.wait() == EXIT_RESUMABLE == 75
     kept = row_lines(tmp_path / "j")
     how = f"signal {int(signals[0])}: {len(kept)} rows are kept"
-    assert last_words(tmp_path) == f"W {how}; run the same command again to go on"
+    assert last_words(tmp_path) == f"W {how}; run the same command again to resume"
     assert is_marked(rows_of(tmp_path / "j")[-1])
     assert has_ended(child, 0)
     assert not (tmp_path / "sweep.parquet").exists()
@@ -104,7 +104,7 @@ def test_a_request_to_stop_does_not_start_another_process_when_one_died(
     rows = rows_of(tmp_path / "j")
     assert (rows[-1]["status"], rows[-1]["reason"]) == (
         "failed",
-        "the measuring process died of SIGSEGV",
+        "the measuring process was killed by SIGSEGV",
     )
     assert len(pids(shard)) == 1
 

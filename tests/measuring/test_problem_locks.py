@@ -71,7 +71,7 @@ def test_a_place_without_claims_is_told(tmp_path: Path) -> None:
         Claims(tmp_path / "file" / "claims", "1", 2, PROBLEMS)
     claims = Claims(tmp_path / "claims", "1", 2, PROBLEMS)
     (tmp_path / "claims").rmdir()
-    with pytest.raises(UserError, match="problems cannot be shared out"):
+    with pytest.raises(UserError, match="problems cannot be divided among shards"):
         claims.take()
 
 

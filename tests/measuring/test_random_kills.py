@@ -135,7 +135,7 @@ def test_a_hundred_random_kills(make_shard: Callable[..., Shard], tmp_path: Path
                 code = supervisor.wait()
                 assert code in (-signal.SIGKILL, 1), "the sweep was over before all the kills"
                 if code == 1:
-                    said = "sweep: cpu: cannot measure: the measuring process died of SIGKILL"
+                    said = "sweep: cpu: cannot measure: the measuring process was killed by SIGKILL"
                     assert supervisor.said.read_text() == said
                     killer.resigned += 1
                 supervisor = killer.start()
@@ -151,6 +151,6 @@ def test_a_hundred_random_kills(make_shard: Callable[..., Shard], tmp_path: Path
     )
     # The row in hand is the one that a killed process is blamed for; all others are good.
     bad = [row for row in rows if row["status"] != "ok"]
-    assert all(row["reason"] == "the measuring process died of SIGKILL" for row in bad)
+    assert all(row["reason"] == "the measuring process was killed by SIGKILL" for row in bad)
     assert len(bad) <= killer.shot["child"]
     print(f"{killer.shot}: {done} of {len(rows)} rows before the last kill, {len(bad)} failed")

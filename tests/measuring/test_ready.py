@@ -56,13 +56,13 @@ def test_a_machine_with_everything_tells_what_it_has(tmp_path: Path) -> None:
 def test_another_card_is_named(tmp_path: Path, arch: str, device: str) -> None:
     _, missing = checked(tmp_path, [CARD], arch, device)
     wanted = f"{device or 'a card'} of {arch}"
-    assert missing == [f"no GPU that fits: wanted {wanted}, found Made-up H200 (sm_90)"]
+    assert missing == [f"no matching GPU: wanted {wanted}, found Made-up H200 (sm_90)"]
 
 
 def test_everything_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
     _, missing = checked(tmp_path, [], "sm_90", nvcc=False)
     driver, nvcc, pycuda = missing
-    assert driver == "no NVIDIA driver that answers: Driver Not Loaded"
+    assert driver == "the NVIDIA driver does not respond: Driver Not Loaded"
     assert nvcc.startswith("nvcc is not on the PATH")
     assert pycuda.startswith("PyCUDA does not work here (RuntimeError: cuInit failed")
 

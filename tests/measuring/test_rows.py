@@ -48,7 +48,7 @@ def test_rates_are_the_problems_work_by_its_time(acoustic_spec: Spec) -> None:
 
 
 def test_what_was_not_measured_has_no_time_and_no_rate(acoustic_spec: Spec) -> None:
-    found = rows(acoustic_spec, TIMED, {"status": "timeout", "reason": "nothing came"})
+    found = rows(acoustic_spec, TIMED, {"status": "timeout", "reason": "no event"})
     table = rows_to_table(found, [], acoustic_spec)
     lost = table[table["status"] == "timeout"]
     assert lost[["time_ms", "bandwidth_gbs", "flop_rate_gflops"]].isna().all(axis=None)

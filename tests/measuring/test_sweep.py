@@ -124,7 +124,7 @@ def test_a_problem_that_does_not_fit_is_said_without_trying(
     ("mischief", "status", "reason"),
     [
         ("crash", "failed", "SIGSEGV"),
-        ("hang", "timeout", "nothing came for"),
+        ("hang", "timeout", "no event for"),
         ("exit", "failed", "code 5"),
         ("lost", "failed", "illegal address"),
     ],

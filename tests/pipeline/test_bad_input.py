@@ -103,7 +103,7 @@ def test_a_bad_overlay_stops_before_any_rule(project: Project, what: str) -> Non
 
 CONFIGS: dict[str, tuple[Callable[[str], str], str]] = {
     "duplicate key": (lambda text: f"{text}\nseed: 3\n", "'seed' is given twice"),
-    "no YAML": (lambda text: f"{text}\nseed: [\n", "no YAML"),
+    "no YAML": (lambda text: f"{text}\nseed: [\n", "not valid YAML"),
 }
 
 
@@ -127,7 +127,8 @@ def test_a_constraint_that_leaves_nothing_is_blamed_on_the_spec(project: Project
     path.write_text(f'{path.read_text()}\nconstraints: ["n < 20"]\n')
     line = line_of(project, "-n")
     assert line.startswith(
-        "launchwise: kernels/acoustic/spec.yaml: the constraints leave no configuration for n=256"
+        "launchwise: kernels/acoustic/spec.yaml: "
+        "no configuration satisfies the constraints for n=256"
     )
 
 
@@ -175,7 +176,7 @@ SWEEPS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no time": (lambda path: rewrite(path, no_time), "time_ms: must be given exactly where"),
     "truncated file": (
         lambda path: path.write_bytes(path.read_bytes()[:-1000]),
-        "is no whole Parquet file (truncated?)",
+        "is not a complete Parquet file (truncated?)",
     ),
 }
 

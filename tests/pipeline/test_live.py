@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from fake_cluster import ROWS_OF_A_SWEEP, ClusterProject
+from fake_cluster import ROWS_PER_SWEEP, ClusterProject
 
 from launchwise.gpus.profile import read_profile
 from launchwise.workloads.spec import Spec
@@ -34,7 +34,7 @@ def test_a_slice_is_described_measured_and_recorded(live: ClusterProject) -> Non
     assert (profile.sms, profile.whole_card_sms, profile.arch) == (4, 8, "sm_90")
     recorded = live.project.folder / "data" / "recorded" / "h200.sm4"
     rows = pd.read_parquet(recorded / "acoustic.parquet")
-    assert len(rows) == ROWS_OF_A_SWEEP
+    assert len(rows) == ROWS_PER_SWEEP
     assert set(rows["status"]) == {"ok"}
     assert set(rows["gpu"]) == {"h200.sm4"}
     # Hashes of cards that really were there; which of two equal ones was free is chance.
@@ -48,7 +48,7 @@ def test_shards_measure_everything_once(live: ClusterProject) -> None:
     sweeps = live.results / "sweeps" / "a100"
     whole = pd.read_parquet(sweeps / "acoustic.parquet")
     parts = [pd.read_parquet(sweeps / "acoustic" / f"{shard}.parquet") for shard in (1, 2)]
-    assert len(whole) == sum(map(len, parts)) == ROWS_OF_A_SWEEP
+    assert len(whole) == sum(map(len, parts)) == ROWS_PER_SWEEP
     assert not whole.duplicated(["n", "variant", "bx", "by", "bz"]).any()
 
 
@@ -74,6 +74,6 @@ def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
         assert run.wait(60) != 0
         said = run.said()
     assert "gpus.other: " in said
-    assert "no GPU that fits: wanted Made-up h200 of sm_80, found Made-up a100 (sm_80)" in said
+    assert "no matching GPU: wanted Made-up h200 of sm_80, found Made-up a100 (sm_80)" in said
     assert not (live.results / "gpus" / "other.json").exists()
     assert (live.results / "checks" / "h200.json").exists()

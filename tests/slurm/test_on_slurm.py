@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from fake_cluster import ROWS_OF_A_SWEEP, ClusterProject, Run
+from fake_cluster import ROWS_PER_SWEEP, ClusterProject, Run
 from one_machine_slurm import OneMachineSlurm
 
 pytestmark = pytest.mark.slurm
@@ -40,7 +40,7 @@ def running(slurm: OneMachineSlurm, run: Run, project: ClusterProject, gpu: str,
     """Number of a job of a sweep, once its journal has so many rows."""
     wait_for(f"row {rows} of {gpu}", run, lambda: project.rows(gpu) >= rows)
     wait_for(f"a job of {gpu}", run, lambda: bool(jobs(slurm, f"sweep_wildcards_{gpu}_")))
-    assert project.rows(gpu) < ROWS_OF_A_SWEEP, "too late for a fault"
+    assert project.rows(gpu) < ROWS_PER_SWEEP, "too late for a fault"
     return jobs(slurm, f"sweep_wildcards_{gpu}_")[0]
 
 
@@ -59,12 +59,12 @@ def test_a_killed_workflow_and_a_cancelled_job(
     with on_slurm.start(*PROFILE, "sweep_a100") as second:
         more = len(orphans) + 1
         wait_for("a successor", second, lambda: len(jobs(slurm, "sweep_wildcards_a100_")) >= more)
-        assert on_slurm.rows("a100") < ROWS_OF_A_SWEEP, "too late for a fault"
+        assert on_slurm.rows("a100") < ROWS_PER_SWEEP, "too late for a fault"
         slurm.do("scancel", orphans[0])
         assert second.wait(600) == 0, second.said()[-3000:]
     logs = (on_slurm.results / "logs" / "slurm").rglob(f"{orphans[0]}.log")
-    assert "run the same command again to go on" in next(logs).read_text()
-    assert on_slurm.rows("a100") == ROWS_OF_A_SWEEP
+    assert "run the same command again to resume" in next(logs).read_text()
+    assert on_slurm.rows("a100") == ROWS_PER_SWEEP
 
 
 def test_faults_of_nodes_and_of_slurm_itself(

@@ -36,7 +36,7 @@ SPACE = {
     "by": [1, 2, 4],
     "bz": [1, 2],
 }
-ROWS_OF_A_SWEEP = 88
+ROWS_PER_SWEEP = 88
 """Four sizes; block3d in 21 shapes and the untiled variant for each."""
 
 # Nothing that depends on the order of rows or on the time of day: all tables must be equal.

@@ -67,7 +67,7 @@ def divide_by_zero() -> None:
 
 
 def talk_nonsense(then: Callable[[], None]) -> None:
-    """Say what is no JSON."""
+    """Say what is not JSON."""
     os.write(PIPE, b"\x00\xffwarning: cosmic ray\n")
     then()
 

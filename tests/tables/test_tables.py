@@ -160,33 +160,39 @@ BAD: dict[str, tuple[Break, str]] = {
     ),
     "no time in an ok row": (
         assign(time_ms=np.nan),
-        "time_ms: must be given exactly where status is ok, slow or unverified; 1 row is not so, "
-        "the first is row 3 (nan)",
+        "time_ms: must be given exactly where status is ok, slow or unverified; violated in 1 row, "
+        "first in row 3 (nan)",
     ),
     "a time in a failed row": (
         assign(status="failed"),
-        "time_ms: must be given exactly where status is ok, slow or unverified; 1 row is not so, "
-        "the first is row 3",
+        "time_ms: must be given exactly where status is ok, slow or unverified; violated in 1 row, "
+        "first in row 3",
     ),
-    "negative time": (assign(time_ms=-1.0), "time_ms: must be above 0; 1 row is not so, the"),
+    "negative time": (assign(time_ms=-1.0), "time_ms: must be above 0; violated in 1 row, first"),
     "no time at all": (assign(time_ms=0.0), "time_ms: must be above 0"),
     "endless time": (assign(time_ms=np.inf), "time_ms: must be finite"),
     "NaN among the repeats": (
         assign(times_ms=np.array([1.0, np.nan, 1.0])),
-        "times_ms: must hold positive, finite numbers; 1 row is not so, the first is row 3",
+        "times_ms: must hold positive, finite numbers; violated in 1 row, first in row 3",
     ),
     "another number of repeats": (
         assign(repeats=7),
-        "repeats: must be the number of times_ms; 1 row is not so, the first is row 3 (7)",
+        "repeats: must be the length of times_ms; violated in 1 row, first in row 3 (7)",
     ),
-    "a size out of range": (assign(n=19), "n: must be at least 20; 1 row is not so, the first is"),
+    "a size out of range": (
+        assign(n=19),
+        "n: must be at least 20; violated in 1 row, first in",
+    ),
     "a size above range": (assign(n=4096), "n: must be at most 2048"),
-    "an order that is none": (assign(order=4), "order: must be one of [2, 8, 16]; 1 row"),
+    "an order that is none": (
+        assign(order=4),
+        "order: must be one of [2, 8, 16]; violated in 1 row",
+    ),
     "a tile that is none": (assign(bx=7), "bx: must be one of [1, 8, 16,"),
     "an unknown variant": (assign(variant="x"), "variant: must be one of ['linear', 'block3d',"),
     "an unknown status": (assign(status="good"), "status: must be one of ('ok', 'slow',"),
-    "another workload": (assign(workload="x"), "workload: must be 'acoustic'; 1 row is not so"),
-    "no GPU": (assign(gpu=None), "gpu: must not be empty; 1 row is not so, the first is row 3"),
+    "another workload": (assign(workload="x"), "workload: must be 'acoustic'; violated in 1 row"),
+    "no GPU": (assign(gpu=None), "gpu: must not be empty; violated in 1 row, first in row 3"),
     "fewer than no registers": (assign(registers=-1), "registers: must be at least 0"),
 }
 NOT_WRITTEN = {"unknown column"}
@@ -306,7 +312,7 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, acoustic_spec: Spe
     with pytest.raises(UserError, match=r"x\.parquet: is missing"):
         tables.read_table(tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec))
     (tmp_path / "text").write_text("gpu,n\n")
-    with pytest.raises(UserError, match="is no whole Parquet file"):
+    with pytest.raises(UserError, match="is not a complete Parquet file"):
         tables.read_table(tmp_path / "text", schemas.measurement_schema(acoustic_spec))
 
 

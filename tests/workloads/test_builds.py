@@ -133,7 +133,7 @@ def test_a_bundle_cut_anywhere_is_one_line(tmp_path: Path) -> None:
     content = path.read_bytes()
     for length in range(0, len(content), 7):
         path.write_bytes(content[:length])
-        with pytest.raises(UserError, match="is no cubin bundle") as caught:
+        with pytest.raises(UserError, match="is not a cubin bundle") as caught:
             Bundle(path)
         assert str(caught.value).startswith(f"{path}: ")
         assert "\n" not in str(caught.value)
@@ -154,10 +154,10 @@ def test_a_damaged_bundle_is_found_or_still_says_the_same(tmp_path: Path) -> Non
 
 def test_a_missing_file_and_a_zip_of_something_else_are_one_line(tmp_path: Path) -> None:
     path = tmp_path / "x.cubins"
-    with pytest.raises(UserError, match="is no cubin bundle"):
+    with pytest.raises(UserError, match="is not a cubin bundle"):
         Bundle(path)
     for content in ("[]", "3", "{}", '{"cubins": ["none"]}', '{"cubins": 3}', "{"):
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr(INDEX, content)
-        with pytest.raises(UserError, match="is no cubin bundle"):
+        with pytest.raises(UserError, match="is not a cubin bundle"):
             Bundle(path)

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
-from launchwise.gpus.machine import L1_BYTES_A_CYCLE, Fastest, Machine
+from launchwise.gpus.machine import L1_BYTES_PER_CYCLE, Fastest, Machine
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.learning.analytical import PARTS, SHARPNESS, CostModel, Estimate
 from launchwise.workloads import space
@@ -109,7 +109,7 @@ def test_resident_blocks_are_a_name_for_expressions() -> None:
         found = estimate(
             kernel({"l1_bytes": "resident_blocks * 1e6"}, shared_bytes=f"{shared}"), [1]
         )
-        rate = L1_BYTES_A_CYCLE * 10 * 1.0
+        rate = L1_BYTES_PER_CYCLE * 10 * 1.0
         assert found.parts["l1"] == pytest.approx([resident * 1e6 / rate / 1e6])
 
 
@@ -119,7 +119,7 @@ def test_what_stands_on_resident_blocks_is_another_in_each_kernel() -> None:
         "derived": {"held": "2 * resident_blocks", "deeper": "held + m"},
         "kernels": {"small": each, "large": {**each, "shared_bytes": "220000"}},
     }
-    rate = L1_BYTES_A_CYCLE * 10 * 1.0
+    rate = L1_BYTES_PER_CYCLE * 10 * 1.0
     found = estimate(cost, [1])
     assert found.parts["l1"] == pytest.approx([(2 * 8 + 1 + 2 * 1 + 1) * 1e6 / rate / 1e6])
 
@@ -199,13 +199,19 @@ def test_a_cost_that_is_no_time_is_refused() -> None:
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown name": (kernel({"dram_bytes": "m * gpu_l3_bytes"}), "unknown name 'gpu_l3_bytes'"),
-    "no expression": (kernel({"dram_bytes": "m *"}), "one.uses.dram_bytes: 'm *' is no expression"),
+    "no expression": (
+        kernel({"dram_bytes": "m *"}),
+        "one.uses.dram_bytes: 'm *' is not an expression",
+    ),
     "an unknown resource": (kernel({"l3_bytes": "m"}), "l3_bytes"),
     "an unknown variant": (kernel({}, variants=["plane"]), "unknown variant 'plane'"),
-    "a taken name": ({**kernel({}), "derived": {"m": "1"}}, "derived.m: the name is taken"),
+    "a taken name": (
+        {**kernel({}), "derived": {"m": "1"}},
+        "derived.m: the name is already in use",
+    ),
     "a name of the machine": (
         {**kernel({}), "derived": {"machine_l2_ns": "1"}},
-        "derived.machine_l2_ns: the name is taken",
+        "derived.machine_l2_ns: the name is already in use",
     ),
     "an unknown phase": (
         {**kernel({}), "overlaps": [{"streams": "2", "phases": ["one", "two"]}]},
@@ -213,7 +219,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a name twice": (
         {**kernel({}), "host": {"one": {}}},
-        "kernels, transfers and host have a name in common",
+        "kernels, transfers and host share a name",
     ),
     "no kernels": ({"kernels": {}}, "kernels"),
     "a strange key": ({**kernel({}), "kernel": {}}, "kernel"),
@@ -244,13 +250,13 @@ def test_a_bad_file_is_one_line_with_file_and_key(what: str, tmp_path: Path) -> 
 def test_a_variant_without_a_kernel_is_refused() -> None:
     cost = Cost.model_validate(kernel({}, variants=["plain"]))
     cost.check(["m"], ["plain"])
-    with pytest.raises(ValueError, match="none is of variant 'other'"):
+    with pytest.raises(ValueError, match="none covers variant 'other'"):
         cost.check(["m"], ["plain", "other"])
 
 
 def test_a_spec_may_not_have_a_name_that_means_something_else_here() -> None:
     cost = Cost.model_validate(kernel({}))
-    with pytest.raises(ValueError, match=r"resident_blocks of spec\.yaml means something else"):
+    with pytest.raises(ValueError, match=r"resident_blocks is defined in spec\.yaml but reserved"):
         cost.check(["m", "resident_blocks"], ["plain"])
 
 

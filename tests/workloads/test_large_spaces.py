@@ -89,7 +89,7 @@ def test_models_ask_for_candidates_where_they_cannot_list_all() -> None:
     spec = made(VALUES, {"plain": ([], []), "free": (NAMES, [])})
     gpu = profile()
     case = Case(gpu.name, PROBLEM)
-    with pytest.raises(UserError, match=r"68,719,476,737 configurations.*name candidates"):
+    with pytest.raises(UserError, match=r"68,719,476,737 configurations.*restrict candidates"):
         Domain(spec, {gpu.name: gpu}).choices([case])
     few = {name: [1, 2] for name in NAMES[:3]} | {name: [1] for name in NAMES[3:]}
     found = Domain(spec, {gpu.name: gpu}, few).choices([case])

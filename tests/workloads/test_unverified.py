@@ -93,10 +93,10 @@ def test_its_rows_are_a_table_with_their_times_and_errors(
     ("variant", "changes", "said"),
     [
         (RACING, {"time_ms": np.nan}, "time_ms: must be given exactly where status is ok, slow or"),
-        (RACING, {"status": "ok"}, "status: must be unverified, not ok, slow or wrong, just where"),
-        (RACING, {"status": "slow"}, "status: must be unverified, not ok, slow or wrong,"),
-        (RACING, {"status": "wrong", "time_ms": np.nan}, "status: must be unverified, not ok,"),
-        ("block3d", {"status": UNVERIFIED}, "status: must be unverified, not ok, slow or wrong,"),
+        (RACING, {"status": "ok"}, "status: must be unverified (never ok, slow or wrong) exactly"),
+        (RACING, {"status": "slow"}, "status: must be unverified (never ok, slow or wrong)"),
+        (RACING, {"status": "wrong", "time_ms": np.nan}, "status: must be unverified (never ok,"),
+        ("block3d", {"status": UNVERIFIED}, "status: must be unverified (never ok, slow or wrong)"),
     ],
 )
 def test_a_status_that_does_not_fit_its_variant_is_refused(
@@ -116,7 +116,7 @@ def test_a_status_that_does_not_fit_its_variant_is_refused(
         write_table(path, table, measurement_schema(spec))
     line = str(caught.value)
     assert line.startswith(f"{path}: {said}")
-    assert f"1 row is not so, the first is row {row}" in line
+    assert f"violated in 1 row, first in row {row}" in line
 
 
 @pytest.mark.parametrize("status", ["failed", "timeout", "out_of_memory"])

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).resolve().parent
 
 BY_COST = ("analytical", "learnt")
-"""Kinds that go by a workload's ``cost.yaml``: no measurement on the GPU that is asked about."""
+"""Kinds that use a workload's ``cost.yaml`` and need no measurement on the target GPU."""
 
 
 OWN = "recommenders"
-"""Folder of a workload that holds the kinds that only it has."""
+"""Folder of a workload with its own kinds."""
 
 
 def kinds(workload: Path | None = None) -> list[str]:

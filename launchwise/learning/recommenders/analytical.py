@@ -1,4 +1,4 @@
-"""The cost model as a predictor: nothing is learnt, of the kernel nothing is measured."""
+"""The cost model as a predictor, without training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AnalyticalRecommender(Recommender):
     defaults: ClassVar[dict[str, Any]] = {"seed": 0}
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: all that it needs is the GPU's profile and the workload's cost."""
+        """Do nothing: the cost model needs only the GPU's profile and the workload's cost."""
         return self
 
     @cached_property
@@ -25,12 +25,12 @@ class AnalyticalRecommender(Recommender):
         return CostModel(self.domain.spec, self.domain.profiles)
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score by predicted time; of equal ones the baseline comes first."""
+        """Score by predicted time; the baseline comes first in ties."""
         times = self._model.estimate(rows).time_ms
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:
-        """What it goes by."""
+        """Inputs of the predictor, for the report."""
         spec = self.domain.spec
         return {
             "features": ["gpu", *spec.problem_columns, *spec.tunable_columns],

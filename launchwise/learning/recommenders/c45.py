@@ -1,4 +1,4 @@
-"""C4.5 (Weka's J48): which configuration, as a class."""
+"""C4.5 (Weka's J48) with configurations as classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from launchwise.learning.features import configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.splits import case_codes
 
-FEW = 3
+RARE_BELOW = 3
 """Classes with fewer examples than this are named in the report."""
 
 
@@ -83,8 +83,8 @@ class C45Recommender(Recommender):
         return Judgement.without_times(-in_leaf, -overall, never)
 
     def summary(self) -> dict[str, Any]:
-        """Leaves, classes, classes of fewer than :data:`FEW` examples, features."""
-        rare = labels(self._configurations[self._examples < FEW], self.domain.spec)
+        """Leaves, classes, classes of fewer than :data:`RARE_BELOW` examples, features."""
+        rare = labels(self._configurations[self._examples < RARE_BELOW], self.domain.spec)
         return {
             "features": self.columns,
             "features_dropped": self.constant,
@@ -95,7 +95,7 @@ class C45Recommender(Recommender):
         }
 
     def state(self) -> dict[str, Any]:
-        """The tree and its classes."""
+        """The tree and its classes as JSON values."""
         return {
             "columns": self.columns,
             "constant": self.constant,
@@ -107,7 +107,7 @@ class C45Recommender(Recommender):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`state` gave."""
+        """Restore from the result of :meth:`state`."""
         self.columns, self.constant = list(state["columns"]), list(state["constant"])
         self.classes = np.asarray(state["classes"], dtype=np.int64)
         self._configurations = pd.DataFrame(state["configurations"])

@@ -39,7 +39,10 @@ class ForestRecommender(TimeRegressor):
         }
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Grow the trees."""
+        """Fit the forest.
+
+        Shapes: features (rows, features), float32; target and weights (rows,), float64.
+        """
         from sklearn.ensemble import RandomForestRegressor
 
         cap = self.parameters["rows_per_tree"]
@@ -54,7 +57,7 @@ class ForestRecommender(TimeRegressor):
         ).fit(features, target, sample_weight=weights)
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Mean of the trees."""
+        """Mean prediction of the trees: float64, shape (rows,)."""
         return np.asarray(self._forest.predict(features), dtype=float)
 
     def save_model(self, folder: Path) -> None:

@@ -44,7 +44,7 @@ class KnnRecommender(TimeRegressor):
         }
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Keep the rows."""
+        """Store scaled features, float32 (rows, features), target and weights, float64 (rows,)."""
         for name, allowed in (("weights", WEIGHTS), ("scaling", SCALINGS)):
             if self.parameters[name] not in allowed:
                 message = f"{self.parameters[name]!r} is not among {', '.join(allowed)}"
@@ -62,7 +62,7 @@ class KnnRecommender(TimeRegressor):
         return self._scaling(points) if self.parameters["scaling"] == "log" else points
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Mean of the neighbours."""
+        """Weighted mean target of the neighbours: float64, shape (rows,)."""
         count = min(self.parameters["k"], len(self._values))
         asked = self._scaled(features)
         distance, nearest = self._tree.query(

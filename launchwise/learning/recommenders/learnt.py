@@ -1,4 +1,4 @@
-"""What the cost model gets wrong, learnt by gradient-boosted trees."""
+"""Corrects the cost model with gradient-boosted trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from launchwise.learning.recommender import Judgement, Recommender
 
 
 class LearntRecommender(Recommender):
-    """Time = that of the cost model, times what trees say of the residual.
+    """Time = cost model x exp(residual predicted by trees).
 
     LightGBM (Ke et al., 2017) learns log(time / estimate) from the features of GPU, problem and
     configuration, from registers and spills of the build, and from what the estimate is made of:
@@ -69,13 +69,13 @@ class LearntRecommender(Recommender):
         Raises
         ------
         UserError
-            When there are no rows, or ``slow`` ones alone.
+            When there are no rows, or only rows that stopped early (``slow``).
         """
         timed = measurements
         if "status" in measurements:
             timed = measurements[measurements["status"] != "slow"].reset_index(drop=True)
         if timed.empty:
-            raise UserError("training rows", "", "there are none, or slow ones alone")
+            raise UserError("training rows", "", "every row stopped early, or there are no rows")
         self._builds = BuildFacts.of(self.domain, measurements)
         features, estimates = self._inputs(timed)
         target = np.log(timed["time_ms"].to_numpy(dtype=float) / estimates)
@@ -83,13 +83,13 @@ class LearntRecommender(Recommender):
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score by predicted time; of equal ones the baseline comes first."""
+        """Score by predicted time; the baseline comes first in ties."""
         features, estimates = self._inputs(rows)
         times = estimates * np.exp(sum_of_trees(self._booster, features))
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:
-        """Features, those of the cost model among them."""
+        """Features, including those of the cost model."""
         names = [*self.domain.spec.features, *self.domain.gpu_features]
         shares = [f"{name}_share" for name in PARTS]
         learnt_from = [*names, *FACTS, *shares, "log_estimate"]
@@ -101,6 +101,6 @@ class LearntRecommender(Recommender):
         self._builds.write(folder / "builds.json")
 
     def load_model(self, folder: Path) -> None:
-        """Read what :meth:`save_model` wrote."""
+        """Read the files that :meth:`save_model` wrote."""
         self._booster = read_booster(folder / "model.txt")
         self._builds = BuildFacts.read(self.domain, folder / "builds.json")

@@ -37,13 +37,16 @@ class LightgbmRecommender(TimeRegressor):
         }
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Boost."""
+        """Fit the boosted trees.
+
+        Shapes: features (rows, features), float32; target and weights (rows,), float64.
+        """
         self._booster = boosted(
             self.parameters, features, target, weights, min_sum_hessian_in_leaf=1e-3
         )
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Sum of the trees."""
+        """Sum of the trees' predictions: float64, shape (rows,)."""
         return sum_of_trees(self._booster, features)
 
     def save_model(self, folder: Path) -> None:

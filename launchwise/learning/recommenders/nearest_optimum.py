@@ -31,7 +31,7 @@ from launchwise.tables.rows import fastest_rows
 
 
 class NearestOptimumRecommender(Recommender):
-    """Gives a problem what was best for the training sizes nearest in log(size).
+    """Recommends the best choice of the training sizes nearest in log(size).
 
     ``size`` is an integer parameter of the problem, ``choice`` an integer tunable (each the first
     of the spec where it is None) or a name derived from tunables, such as a depth. The optimum of a
@@ -59,10 +59,10 @@ class NearestOptimumRecommender(Recommender):
         self._choice = integer_choice(domain.spec, self.parameters["choice"])
         corrected, neighbours = (self.parameters[name] for name in ("corrected", "neighbours"))
         if not isinstance(corrected, bool):
-            message = f"{corrected!r} is neither true nor false"
+            message = f"must be true or false, not {corrected!r}"
             raise UserError("config.yaml", "models.parameters.corrected", message)
         if not isinstance(neighbours, int) or isinstance(neighbours, bool) or neighbours < 1:
-            message = f"{neighbours!r} is not a whole number from 1"
+            message = f"must be an integer of at least 1, not {neighbours!r}"
             raise UserError("config.yaml", "models.parameters.neighbours", message)
 
     @classmethod
@@ -118,7 +118,7 @@ class NearestOptimumRecommender(Recommender):
         self._choices = [choices_in(one.configurations, self._choice, spec) for one in self._known]
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score by place among the preferred choices of a case, the baseline after them."""
+        """Score by rank among the preferred choices of a case, then the baseline."""
         spec = self.domain.spec
         choices = choices_in(rows, self._choice, spec)
         tunables = rows[spec.tunable_columns].to_numpy(dtype=object)
@@ -134,7 +134,7 @@ class NearestOptimumRecommender(Recommender):
         return Judgement.without_times(places, differing, ~self.domain.is_baseline(rows))
 
     def _preferred(self, case: Case) -> tuple[list[int], np.ndarray]:
-        """Choices, each once: what the neighbours vote for, then by nearness.
+        """Distinct choices in order: by votes of the neighbours, then by distance.
 
         With them the configurations that had them: shape (choices, tunables), of objects.
         """
@@ -152,7 +152,7 @@ class NearestOptimumRecommender(Recommender):
         return list(first), columns.to_numpy(dtype=object)[list(first.values())]
 
     def summary(self) -> dict[str, Any]:
-        """What it goes by, how many series and optima it knows, how many optima were corrected."""
+        """Parameters, and numbers of series, optima and corrected optima."""
         return {
             "features": ["gpu", *self.domain.spec.problem_columns],
             "features_dropped": [],
@@ -164,11 +164,11 @@ class NearestOptimumRecommender(Recommender):
         }
 
     def state(self) -> dict[str, Any]:
-        """Optima by series and size."""
+        """Optima by series and size as JSON values."""
         return {"corrections": self._corrections, "known": [one.plain() for one in self._known]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`state` gave."""
+        """Restore from the result of :meth:`state`."""
         self._corrections = int(state["corrections"])
         self._known = [BySize.read(one) for one in state["known"]]
         self._prepare()

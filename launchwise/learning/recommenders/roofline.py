@@ -1,4 +1,4 @@
-"""The roofline (Williams, Waterman, Patterson 2009) as a predictor: nothing is learnt."""
+"""The roofline (Williams, Waterman, Patterson 2009) as a predictor, without training."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class RooflineRecommender(Recommender):
     defaults: ClassVar[dict[str, Any]] = {"seed": 0}
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: all that it needs is the GPU's profile."""
+        """Do nothing: the roofline needs only the GPU's profile."""
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score by predicted time; of equal ones the baseline comes first."""
+        """Score by predicted time; the baseline comes first in ties."""
         times = limits_ms(rows, self.domain.spec, self.domain.profiles)["roofline"]
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:
-        """What it goes by."""
+        """Inputs of the predictor, for the report."""
         spec = self.domain.spec
         return {"features": ["gpu", *spec.problem_columns], "features_dropped": []}

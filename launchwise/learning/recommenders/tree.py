@@ -32,7 +32,10 @@ class TreeRecommender(TimeRegressor):
         }
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Grow the tree."""
+        """Fit the tree.
+
+        Shapes: features (rows, features), float32; target and weights (rows,), float64.
+        """
         from sklearn.tree import DecisionTreeRegressor
 
         self._tree = DecisionTreeRegressor(
@@ -43,11 +46,11 @@ class TreeRecommender(TimeRegressor):
         ).fit(features, target, sample_weight=weights)
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Mean target of the leaf that each row falls into."""
+        """Mean target in the leaf of each row: float64, shape (rows,)."""
         return np.asarray(self._tree.predict(features), dtype=float)
 
     def summary(self) -> dict[str, Any]:
-        """Also the number of leaves."""
+        """Summary of the regressor, and the number of leaves."""
         return {**super().summary(), "leaves": int(self._tree.get_n_leaves())}
 
     def save_model(self, folder: Path) -> None:

@@ -38,7 +38,10 @@ class XgboostRecommender(TimeRegressor):
         }
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Boost."""
+        """Fit the boosted trees.
+
+        Shapes: features (rows, features), float32; target and weights (rows,), float64.
+        """
         import xgboost
 
         names = ("eta", "max_depth", "min_child_weight", "subsample", "colsample_bytree", "seed")
@@ -51,7 +54,7 @@ class XgboostRecommender(TimeRegressor):
         )
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
-        """Sum of the trees."""
+        """Sum of the trees' predictions: float64, shape (rows,)."""
         return np.asarray(self._booster.inplace_predict(features), dtype=float)
 
     def save_model(self, folder: Path) -> None:

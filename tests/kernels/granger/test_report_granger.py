@@ -209,7 +209,7 @@ def test_errors_of_the_source_are_computed(published: dict[str, Records]) -> Non
     (table,) = tables(own(made(), published)[1])
     found = cells(table)
     # TITAN V: (1.99e6 x 160 / 652.8 GB/s + 5) / 53.75 = 9.17; TITAN Black: 952.62 / 99.71 = 9.55.
-    assert found["bytes a thread: the sum of its parts"] == [
+    assert found["bytes per thread: the sum of its parts"] == [
         *("1.990 MB", "198.4 kB", "10.0 × too many", "9.17 to 9.55", "1.00"),
     ]
     assert found["bytes of all threads"][:3] == ["318.0 MB", "31.74 MB", "10.0 × too many"]
@@ -242,7 +242,7 @@ def test_lanes_without_work_keep_a_card_from_its_peak(published: dict[str, Recor
 @pytest.mark.parametrize(
     ("fact", "value", "what", "expected"),
     [
-        ("bytes_a_thread", "1.984e5", "bytes a thread: the sum of its parts", "equal"),
+        ("bytes_a_thread", "1.984e5", "bytes per thread: the sum of its parts", "equal"),
         ("bytes_total", "3.1744e7", "bytes of all threads", "equal"),
         ("kilobytes_solve", "888", "bytes of all threads", "1.99 × too many"),
         ("block_y", "16", "threads that work", "2.50 × too few"),
@@ -397,7 +397,7 @@ def test_without_unverified_rows_the_race_is_not_observed(published: dict[str, R
 def test_coefficients_that_are_no_numbers(published: dict[str, Records]) -> None:
     rows = [row("published", 0.9, status="unverified", max_error=np.nan)]
     found = said(own(made(*rows), published)[1])
-    assert found["Race on one:"] == "coefficients of the first launch are no numbers."
+    assert found["Race on one:"] == "coefficients of the first launch are NaN."
 
 
 def test_without_published_tables_there_is_less(published: dict[str, Records]) -> None:

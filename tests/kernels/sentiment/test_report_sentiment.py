@@ -121,7 +121,7 @@ def test_contradictions_of_the_paper_are_computed(
     times = own(made, published)[1]
     doubts = next(block for block in times.blocks if isinstance(block, Bullets))
     said = {str(name): str(text) for name, text in doubts.items}
-    assert "12.3 ms a case" in said["CPU (C++ with Eigen):"]
+    assert "12.3 ms per case" in said["CPU (C++ with Eigen):"]
     assert "10.4 TFLOP/s" in said["PyTorch on a CPU:"]
     assert "500 to 682" in said["Speed-up for one case:"]
 

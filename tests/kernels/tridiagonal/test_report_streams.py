@@ -82,7 +82,7 @@ def test_the_sections_say_what_streams_are_worth(
     table = sweep("one")
     alone = table[table["streams"] == 1].set_index("n")["time_ms"]
     best = (alone / table.groupby("n")["time_ms"].min()).max()
-    assert f"worth up to {best:.2f} times" in said
+    assert f"speed-up of up to {best:.2f}x over one stream" in said
     figures = [block for block in gain.blocks if isinstance(block, Figure)]
     assert [len(figure.panels[0].data) for figure in figures] == [len(STREAMS) - 1, 7]
     overhead, fits = laws.blocks[:2]
@@ -111,7 +111,7 @@ def test_the_page_is_made_of_them(
 ) -> None:
     sections = own(made, published)
     page = render("x", "x", sections)
-    assert "What streams are worth" in page
+    assert "Speed-up of streams" in page
     assert "up to 1.30 times, at n = 80\u202f000\u202f000 and 100\u202f000\u202f000." in page
     assert "nan" not in render("x", "x", sections, figures=False).lower()
 

@@ -75,8 +75,8 @@ def test_the_sections_say_what_the_optima_are(
     # 4, 8 and 64 are best equally often; the smallest of them loses most at the largest size.
     rows = made.measured[(made.measured["gpu"] == "one") & (made.measured["n"] == SIZES[-1])]
     gain = rows.loc[rows["m"] == 4, "time_ms"].min() / rows["time_ms"].min()
-    assert f"Against m = 4, which is best most often, the best is worth up to {gain:.2f} " in said
-    assert lead.items[-1] == ("Published:", "a larger m is worth up to 1.7 times.")
+    assert f"Against m = 4, which is best most often, the best is up to {gain:.2f}x " in said
+    assert lead.items[-1] == ("Published:", "a larger m is up to 1.7x as fast.")
     assert "1 of 7 sizes leave that trend" in said
     trend = [block for block in optima.blocks if isinstance(block, Figure)][1]
     drawn = {trace["name"]: trace for trace in trend.panels[0].data}

@@ -77,7 +77,7 @@ def _bytes(source: Source) -> Iterator[list[str]]:
     again = sum(facts.parts_counted) * facts.threads
     behind = sum(source.bytes_implied()) / 2
     for what, said, follows, threads in (
-        ("bytes a thread: the sum of its parts", facts.bytes_a_thread, sum(facts.parts), True),
+        ("bytes per thread: the sum of its parts", facts.bytes_a_thread, sum(facts.parts), True),
         ("bytes of all threads", facts.bytes_total, counts.bytes, False),
         ("bytes behind its times: loads and stores counted again", behind, again, False),
     ):

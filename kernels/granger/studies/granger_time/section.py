@@ -207,7 +207,7 @@ def _observed(known: Known) -> Iterator[tuple[str, str]]:
     for gpu, rows in known.measured.items():
         if PUBLISHED in rows:
             error, allowed = rows[PUBLISHED]["max_error"], rows[PUBLISHED]["tolerance"]
-            said = "are no numbers"
+            said = "are NaN"
             if not wording.is_missing(error):
                 said = (
                     f"are off by up to {error:.1e} of the largest, where {allowed:.1e} is allowed"
@@ -309,5 +309,5 @@ def _parts(known: Known) -> Iterator[Block]:
     )
     described = [gpu for gpu in of if known.gpus[gpu].source == "described"]
     if described:
-        note += f" {wording.listed(described)}: estimated from datasheets, nobody measured them."
+        note += f" {wording.listed(described)}: estimated from datasheets."
     yield Text(note, "note")

@@ -279,12 +279,12 @@ def _doubts(times: Records, facts: Mapping[str, str]) -> Iterator[tuple[str, str
             mean = 1e3 * float(record["total_s"]) / cases
             yield (
                 f"{name}:",
-                f"{wording.number(mean)} ms a case of {wording.count(cases)}, "
+                f"{wording.number(mean)} ms per case for {wording.count(cases)}, "
                 f"{wording.number(one, 4)} ms for a single one.",
             )
         else:
             rate = wording.number(flop / (one * 1e-3) / 1e12)
-            yield f"{name}:", f"{wording.number(one)} ms a case would be {rate} TFLOP/s."
+            yield f"{name}:", f"{wording.number(one)} ms per case would be {rate} TFLOP/s."
     slowest = max(float(record["one_case_ms"]) for record in times)
     gpu = [
         float(record["one_case_ms"]) for record in times if record["implementation"][:4] == "CUDA"

@@ -86,7 +86,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     return [
         Section(
             f"{study.name}-worth",
-            "What recursion is worth",
+            "Speed-up of recursion",
             [_lead(every, facts), _figure(study, every), *_tables(study, every)],
         ),
         Section(f"{study.name}-rules", "Rules from it", list(_rules(every, facts))),
@@ -136,10 +136,10 @@ def _figure(study: StudyData, every: list[RecursionSeries]) -> Figure:
     return Figure(
         id=f"{study.name}-speed-up",
         caption=(
-            "Time without recursion by the least time with so many: above 1 recursion pays. Each "
+            "Time without recursion / least time with it: above 1 recursion pays. Each "
             "point has the fastest sizes of sub-systems that were measured."
         ),
-        alt=f"Lines: speed-up against {SIZE}, one line a number of recursions.",
+        alt=f"Lines: speed-up against {SIZE}, one line per number of recursions.",
         panels=panels,
         keys=theme.keys(shown),
     )

@@ -102,7 +102,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     return [
         Section(
             f"{study.name}-gain",
-            "What streams are worth",
+            "Speed-up of streams",
             [
                 Bullets(_lead(every, facts_of(published))),
                 _gains(study, every),
@@ -121,8 +121,8 @@ def _lead(every: list[StreamSeries], facts: Mapping[str, str]) -> list[tuple[str
         gain = alone / best
         where = gain.idxmax()
         text = (
-            f"streams are worth up to {wording.fixed(gain.max(), 2)} times, at {SIZE} = "
-            f"{wording.count(where)}; at the largest size {wording.fixed(gain.iloc[-1], 2)} times."
+            f"speed-up of up to {wording.fixed(gain.max(), 2)}x over one stream, at {SIZE} = "
+            f"{wording.count(where)}; {wording.fixed(gain.iloc[-1], 2)}x at the largest size."
         )
         found.append((f"{case.title}:", text))
     if "speed_up_streams" in facts:
@@ -154,8 +154,8 @@ def _gains(study: StudyData, every: list[StreamSeries]) -> Figure:
         panels.append(Panel(case.title, traces, theme.layout(x, theme.axis("times one stream"))))
     return Figure(
         id=f"{study.name}-gain-figure",
-        caption="Speed by that of one stream: below 1, streams cost more than they hide.",
-        alt=f"Lines: speed by that of one stream against {SIZE}, one line a number of streams.",
+        caption="Speed-up over one stream: below 1, streams cost more than they hide.",
+        alt=f"Lines: speed-up over one stream against {SIZE}, one line per number of streams.",
         panels=panels,
         keys=theme.keys(f"{count} streams" for count in counts),
     )
@@ -192,7 +192,7 @@ def _stages(study: StudyData, every: list[StreamSeries]) -> Figure:
 
 
 def _overheads(study: StudyData, every: list[StreamSeries]) -> Figure:
-    """The surface overhead(n, streams), a line a number of streams."""
+    """The surface overhead(n, streams), one line per number of streams."""
     counts = sorted({int(count) for case in every for count in case.rows[CHOICE] if count > 1})
     panels = []
     for case in every:

@@ -109,7 +109,7 @@ def _lead(every: list[SubsystemSeries], facts: Mapping[str, str]) -> Iterator[Bl
         )
         found.append((f"{case.title}:", text))
     if "speed_up_larger_m" in facts:
-        text = f"a larger {CHOICE} is worth up to {facts['speed_up_larger_m']} times."
+        text = f"a larger {CHOICE} is up to {facts['speed_up_larger_m']}x as fast."
         found.append(("Published:", text))
     yield Bullets(found)
 
@@ -121,8 +121,8 @@ def _worth(case: SubsystemSeries) -> str:
     gain = (with_it / case.rows.groupby(SIZE)["time_ms"].min()).dropna()
     where = gain.idxmax()
     return (
-        f"Against {CHOICE} = {wording.count(usual)}, which is best most often, the best is worth "
-        f"up to {wording.fixed(gain.max(), 2)} times, at {SIZE} = {wording.count(where)}."
+        f"Against {CHOICE} = {wording.count(usual)}, which is best most often, the best is "
+        f"up to {wording.fixed(gain.max(), 2)}x as fast, at {SIZE} = {wording.count(where)}."
     )
 
 
@@ -151,10 +151,11 @@ def _times(study: StudyData, every: list[SubsystemSeries]) -> Figure:
     return Figure(
         id=f"{study.name}-times",
         caption=(
-            f"Time against {CHOICE}, each size by its own best: where a line is flat, the choice "
+            f"Time against {CHOICE}, relative to the best of the size: "
+            "where a line is flat, the choice "
             "hardly matters. Beyond 4 times the best it is cut off."
         ),
-        alt=f"Lines: time by the best time against {CHOICE}, one line a size.",
+        alt=f"Lines: time divided by the best time against {CHOICE}, one line per size.",
         panels=panels,
         keys=theme.keys(shown),
     )
@@ -209,7 +210,7 @@ def _published_trend(published: Mapping[str, Records], dtype: str) -> pd.DataFra
 
 
 def _alignment(every: list[SubsystemSeries]) -> Iterator[Block]:
-    """What sub-systems of whole pieces of memory are worth where streams cut the data."""
+    """Effect of sub-systems aligned to memory segments, with several streams."""
     found = []
     for case in every:
         rows = case.rows[case.rows["streams"] > 1]
@@ -273,7 +274,7 @@ def _heuristic(every: list[SubsystemSeries], published: Mapping[str, Records]) -
     caption = f"Nearest neighbours in log({SIZE}), three quarters of the sizes to learn from"
     yield neighbours_table(caption, entries, SIZE, CHOICE)
     yield Text(
-        "Accuracy counts the very same choice; the time lost says what a miss is worth. With some "
+        "Accuracy counts the very same choice; the time lost is the cost of a miss. With some "
         "ten test sizes, one more or less of them moves the accuracy by .1.",
         "note",
     )
