@@ -45,7 +45,9 @@ def sweep_script(shard: Shard, journal: Path, output: Path, shards: int = 1) -> 
         tempfile.tempdir = str(folder)
         logging.getLogger("launchwise").handlers.clear()
         snakemake = SimpleNamespace(
-            input=SimpleNamespace(bundle=str(bundle), profile=str(folder / "profile.json")),
+            input=SimpleNamespace(
+                bundle=str(bundle), profile=str(folder / "profile.json"), guesses=[]
+            ),
             output=[str(output)],
             log=[str(journal.with_suffix(".log"))],
             threads=1,
