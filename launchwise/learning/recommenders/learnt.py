@@ -75,7 +75,7 @@ class LearntRecommender(Recommender):
         if "status" in measurements:
             timed = measurements[measurements["status"] != "slow"].reset_index(drop=True)
         if timed.empty:
-            raise UserError("training rows", "", "every row stopped early, or there are no rows")
+            raise UserError("training rows", "", "there are none, or every row stopped early")
         self._builds = BuildFacts.of(self.domain, measurements)
         features, estimates = self._inputs(timed)
         target = np.log(timed["time_ms"].to_numpy(dtype=float) / estimates)
