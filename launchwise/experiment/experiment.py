@@ -233,20 +233,20 @@ class Experiment:
         Those that the study names; else every GPU that has rows of its workload and, where its
         entry names studies, names this one.
         """
-        asked = self.studies[study]
+        return [gpu for gpu in self.settings.gpus if self._takes_part(gpu, study)]
+
+    def _takes_part(self, gpu: str, study: str) -> bool:
+        asked, entry = self.studies[study], self.settings.gpus[gpu]
         if asked.gpus is not None:
-            return [gpu for gpu in self.settings.gpus if gpu in asked.gpus]
-        return [
-            gpu
-            for gpu, entry in self.settings.gpus.items()
-            if self.has_rows(gpu, asked.workload)
-            and (entry.studies is None or study in entry.studies)
-        ]
+            return gpu in asked.gpus
+        named = entry.studies is None or study in entry.studies
+        return named and self.has_rows(gpu, asked.workload)
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that the studies need from a GPU, in the order of the studies."""
+        # Asked of one GPU: a plan for hundreds must not go through all of them for each.
         wanted = [
-            study.workload for name, study in self.studies.items() if gpu in self.gpus_of(name)
+            study.workload for name, study in self.studies.items() if self._takes_part(gpu, name)
         ]
         return list(dict.fromkeys(wanted))
 
