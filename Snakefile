@@ -18,6 +18,7 @@ from launchwise.workflow.plan import (
     sources,
     start,
 )
+from launchwise.workflow.server import start_server, stop_server
 
 
 configfile: readable("config.yaml", workflow.overwrite_configfiles)
@@ -25,6 +26,24 @@ configfile: readable("config.yaml", workflow.overwrite_configfiles)
 
 experiment = start(config, "config.yaml", workflow.overwrite_configfiles)
 settings = experiment.settings
+
+
+# Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).
+onstart:
+    start_server(workflow.deployment_settings.deployment_method)
+
+
+onsuccess:
+    stop_server()
+
+
+onerror:
+    stop_server()
+
+
+# A job on another machine runs no such hooks.
+if workflow.remote_exec:
+    start_server(workflow.deployment_settings.deployment_method)
 
 
 # Snakemake ignores a default target in an included file.

@@ -3,13 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.scripting import log, running
-from launchwise.experiment.study import Fences
-from launchwise.learning.clean import clean
-from launchwise.learning.splits import read_folds
-from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import measurement_schema, removed_schema, training_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -17,7 +12,7 @@ if TYPE_CHECKING:
 
 def main(
     fences: dict[str, Any],
-    folder: Path,
+    folder: str,
     sweeps: dict[str, str],
     splits: str,
     training: str,
@@ -30,7 +25,14 @@ def main(
     sweeps
         GPU to its file.
     """
-    spec = load_spec(folder)
+    from launchwise.experiment.study import Fences
+    from launchwise.learning.clean import clean
+    from launchwise.learning.splits import read_folds
+    from launchwise.tables.files import read_table, write_table
+    from launchwise.tables.schemas import measurement_schema, removed_schema, training_schema
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
     folds = read_folds(splits)
     schema = measurement_schema(spec)
     tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
@@ -55,12 +57,14 @@ def main(
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        main(
-            snakemake.params.fences,
-            Path(snakemake.params.folder),
-            dict(zip(snakemake.params.gpus, snakemake.input.sweeps, strict=True)),
-            snakemake.input.splits,
-            snakemake.output.training,
-            snakemake.output.removed,
-        )
+    run(
+        main,
+        snakemake,
+        "tables",
+        fences=snakemake.params.fences,
+        folder=snakemake.params.folder,
+        sweeps=dict(zip(snakemake.params.gpus, snakemake.input.sweeps, strict=True)),
+        splits=snakemake.input.splits,
+        training=snakemake.output.training,
+        removed=snakemake.output.removed,
+    )

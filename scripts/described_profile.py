@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from launchwise.base.scripting import running
-from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
-from launchwise.gpus.profile import write_profile
+from launchwise.base.forking import run
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -12,17 +10,22 @@ if TYPE_CHECKING:
 
 def main(gpu: str, card: str, cards: str, reference: str, output: str) -> None:
     """Write the profile of ``gpu``: ``card`` of ``cards``, at the efficiency of ``reference``."""
+    from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
+    from launchwise.gpus.profile import write_profile
+
     datasheets = read_cards(cards)
     efficiency = reference_efficiency(datasheets, reference)
     write_profile(output, described_profile(gpu, datasheets, efficiency, card))
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        main(
-            snakemake.wildcards.gpu,
-            snakemake.params.card,
-            snakemake.input.cards,
-            snakemake.input.reference,
-            snakemake.output[0],
-        )
+    run(
+        main,
+        snakemake,
+        "tables",
+        gpu=snakemake.wildcards.gpu,
+        card=snakemake.params.card,
+        cards=snakemake.input.cards,
+        reference=snakemake.input.reference,
+        output=snakemake.output[0],
+    )

@@ -3,16 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.scripting import running
-from launchwise.base.storage import write_json
-from launchwise.gpus.profile import read_profile
-from launchwise.learning.evaluate import Truth, evaluate, summarise
-from launchwise.learning.features import Domain
-from launchwise.learning.prediction_errors import prediction_errors
-from launchwise.learning.splits import read_folds
-from launchwise.tables.files import read_facts, read_table, write_table
-from launchwise.tables.schemas import evaluation_schema, measurement_schema, recommendation_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -20,7 +11,7 @@ if TYPE_CHECKING:
 
 def main(
     study: str,
-    folder: Path,
+    folder: str,
     question: dict[str, Any],
     random_draws: list[int],
     recommendations: str,
@@ -31,7 +22,21 @@ def main(
     summary: str,
 ) -> None:
     """Write the evaluation of a study, its rows and their summary."""
-    spec = load_spec(folder)
+    from launchwise.base.storage import write_json
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.evaluate import Truth, evaluate, summarise
+    from launchwise.learning.features import Domain
+    from launchwise.learning.prediction_errors import prediction_errors
+    from launchwise.learning.splits import read_folds
+    from launchwise.tables.files import read_facts, read_table, write_table
+    from launchwise.tables.schemas import (
+        evaluation_schema,
+        measurement_schema,
+        recommendation_schema,
+    )
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
     schema = measurement_schema(spec)
@@ -47,17 +52,19 @@ def main(
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        params, given = snakemake.params, snakemake.input
-        main(
-            snakemake.wildcards.study,
-            Path(params.folder),
-            params.question,
-            params.random_draws,
-            given.recommendations,
-            dict(zip(params.gpus, given.sweeps, strict=True)),
-            dict(zip(params.gpus, given.profiles, strict=True)),
-            given.splits,
-            snakemake.output.rows,
-            snakemake.output.summary,
-        )
+    params, given = snakemake.params, snakemake.input
+    run(
+        main,
+        snakemake,
+        "tables",
+        study=snakemake.wildcards.study,
+        folder=params.folder,
+        question=params.question,
+        random_draws=params.random_draws,
+        recommendations=given.recommendations,
+        sweeps=dict(zip(params.gpus, given.sweeps, strict=True)),
+        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
+        splits=given.splits,
+        output=snakemake.output.rows,
+        summary=snakemake.output.summary,
+    )

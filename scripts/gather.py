@@ -3,21 +3,22 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from launchwise.base.scripting import running
-from launchwise.measuring.rows import check_one_way
-from launchwise.tables.files import read_facts, read_table, write_table
-from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
 
 
-def main(folder: Path, shards: list[str], output: str) -> None:
+def main(folder: str, shards: list[str], output: str) -> None:
     """Write one table, sorted by key, of every row in ``shards``."""
-    spec = load_spec(folder)
+    import pandas as pd
+
+    from launchwise.measuring.rows import check_one_way
+    from launchwise.tables.files import read_facts, read_table, write_table
+    from launchwise.tables.schemas import measurement_schema
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
     schema = measurement_schema(spec)
     tables = [read_table(path, schema) for path in shards]
     rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
@@ -27,5 +28,11 @@ def main(folder: Path, shards: list[str], output: str) -> None:
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        main(Path(snakemake.params.folder), list(snakemake.input.shards), snakemake.output[0])
+    run(
+        main,
+        snakemake,
+        "tables",
+        folder=snakemake.params.folder,
+        shards=list(snakemake.input.shards),
+        output=snakemake.output[0],
+    )

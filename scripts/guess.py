@@ -3,22 +3,19 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.scripting import log, running
-from launchwise.gpus.profile import GpuProfile, read_profile
-from launchwise.learning.features import Domain
-from launchwise.learning.guesses import recommended_guesses
-from launchwise.measuring.guesses import write_guesses
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
 
 
 def main(
-    folder: Path,
+    folder: str,
+    gpu: str,
     model: str,
     count: int,
-    profile: GpuProfile,
+    profile: str,
     problems: list[dict[str, Any]],
     output: str,
 ) -> None:
@@ -29,9 +26,15 @@ def main(
     model
         Folder of a fitted model, or of one of its splits and folds.
     """
-    domain = Domain(load_spec(folder), {profile.name: profile})
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.features import Domain
+    from launchwise.learning.guesses import recommended_guesses
+    from launchwise.measuring.guesses import write_guesses
+    from launchwise.workloads.spec import load_spec
+
+    domain = Domain(load_spec(Path(folder)), {gpu: read_profile(profile, gpu)})
     found = [
-        (problem, recommended_guesses(Path(model), domain, profile.name, problem, count))
+        (problem, recommended_guesses(Path(model), domain, gpu, problem, count))
         for problem in problems
     ]
     write_guesses(output, model, found)
@@ -39,12 +42,15 @@ def main(
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        main(
-            Path(snakemake.params.folder),
-            snakemake.params.guesses["model"],
-            snakemake.params.guesses["count"],
-            read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
-            snakemake.params.problems,
-            snakemake.output[0],
-        )
+    run(
+        main,
+        snakemake,
+        "models",
+        folder=snakemake.params.folder,
+        gpu=snakemake.wildcards.gpu,
+        model=snakemake.params.guesses["model"],
+        count=snakemake.params.guesses["count"],
+        profile=snakemake.input.profile,
+        problems=snakemake.params.problems,
+        output=snakemake.output[0],
+    )

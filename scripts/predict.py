@@ -3,21 +3,15 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.scripting import log, running
-from launchwise.gpus.profile import read_profile
-from launchwise.learning.features import Domain
-from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
-from launchwise.learning.splits import read_folds
-from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import measurement_schema, unmeasured_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
 
 
 def main(
-    folder: Path,
+    folder: str,
     question: dict[str, Any],
     described: list[str],
     sweeps: list[str],
@@ -34,7 +28,15 @@ def main(
     profiles
         Of those and of the GPUs that were measured.
     """
-    spec = load_spec(folder)
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.features import Domain
+    from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
+    from launchwise.learning.splits import read_folds
+    from launchwise.tables.files import read_table, write_table
+    from launchwise.tables.schemas import measurement_schema, unmeasured_schema
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
     known = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, known, **question)
     schema = measurement_schema(spec)
@@ -49,14 +51,16 @@ def main(
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        params, given = snakemake.params, snakemake.input
-        main(
-            Path(params.folder),
-            params.question,
-            params.described,
-            list(given.sweeps),
-            dict(zip(params.gpus, given.profiles, strict=True)),
-            given.splits,
-            snakemake.output[0],
-        )
+    params, given = snakemake.params, snakemake.input
+    run(
+        main,
+        snakemake,
+        "models",
+        folder=params.folder,
+        question=params.question,
+        described=params.described,
+        sweeps=list(given.sweeps),
+        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
+        splits=given.splits,
+        output=snakemake.output[0],
+    )

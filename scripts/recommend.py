@@ -3,16 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from launchwise.base.scripting import log, running
-from launchwise.gpus.profile import read_profile
-from launchwise.learning.features import Domain
-from launchwise.learning.recommending import recommend_baselines, recommend_model
-from launchwise.learning.splits import read_folds
-from launchwise.tables.files import write_table
-from launchwise.tables.schemas import recommendation_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -20,7 +12,7 @@ if TYPE_CHECKING:
 
 def main(
     study: str,
-    folder: Path,
+    folder: str,
     question: dict[str, Any],
     models: dict[str, str],
     training: str,
@@ -37,7 +29,17 @@ def main(
     training
         File of training rows, which baselines are made from.
     """
-    spec = load_spec(folder)
+    import pandas as pd
+
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.features import Domain
+    from launchwise.learning.recommending import recommend_baselines, recommend_model
+    from launchwise.learning.splits import read_folds
+    from launchwise.tables.files import write_table
+    from launchwise.tables.schemas import recommendation_schema
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
     folds = read_folds(splits)
@@ -53,15 +55,17 @@ def main(
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        params, given = snakemake.params, snakemake.input
-        main(
-            snakemake.wildcards.study,
-            Path(params.folder),
-            params.question,
-            dict(zip(params.models, given.models, strict=True)),
-            given.training,
-            given.splits,
-            dict(zip(params.gpus, given.profiles, strict=True)),
-            snakemake.output[0],
-        )
+    params, given = snakemake.params, snakemake.input
+    run(
+        main,
+        snakemake,
+        "models",
+        study=snakemake.wildcards.study,
+        folder=params.folder,
+        question=params.question,
+        models=dict(zip(params.models, given.models, strict=True)),
+        training=given.training,
+        splits=given.splits,
+        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
+        output=snakemake.output[0],
+    )

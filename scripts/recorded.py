@@ -4,19 +4,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launchwise.base.errors import UserError
-from launchwise.base.scripting import running
-from launchwise.base.storage import whole_file
-from launchwise.measuring.rows import check_one_way
-from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
 
 
-def main(folder: Path, gpu: str, sweep: str, output: str) -> None:
+def main(folder: str, gpu: str, sweep: str, output: str) -> None:
     """Check ``sweep`` and copy it.
 
     Raises
@@ -24,7 +18,14 @@ def main(folder: Path, gpu: str, sweep: str, output: str) -> None:
     UserError
         When it does not fit its schema, speaks of another GPU, or mixes drivers or toolkits.
     """
-    table = read_table(sweep, measurement_schema(load_spec(folder)))
+    from launchwise.base.errors import UserError
+    from launchwise.base.storage import whole_file
+    from launchwise.measuring.rows import check_one_way
+    from launchwise.tables.files import read_table
+    from launchwise.tables.schemas import measurement_schema
+    from launchwise.workloads.spec import load_spec
+
+    table = read_table(sweep, measurement_schema(load_spec(Path(folder))))
     if names := sorted(set(table["gpu"]) - {gpu}):
         raise UserError(sweep, "gpu", f"is {names[0]!r}, not {gpu!r}")
     check_one_way(table, sweep)
@@ -33,10 +34,12 @@ def main(folder: Path, gpu: str, sweep: str, output: str) -> None:
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        main(
-            Path(snakemake.params.folder),
-            snakemake.wildcards.gpu,
-            snakemake.input.sweep,
-            snakemake.output[0],
-        )
+    run(
+        main,
+        snakemake,
+        "tables",
+        folder=snakemake.params.folder,
+        gpu=snakemake.wildcards.gpu,
+        sweep=snakemake.input.sweep,
+        output=snakemake.output[0],
+    )

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from launchwise.base.scripting import running
-from launchwise.gpus.profile import read_profile, write_profile
+from launchwise.base.forking import run
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -11,9 +10,17 @@ if TYPE_CHECKING:
 
 def main(gpu: str, profile: str, output: str) -> None:
     """Check that ``profile`` describes ``gpu`` and copy it."""
+    from launchwise.gpus.profile import read_profile, write_profile
+
     write_profile(output, read_profile(profile, gpu))
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        main(snakemake.wildcards.gpu, snakemake.input.profile, snakemake.output[0])
+    run(
+        main,
+        snakemake,
+        "tables",
+        gpu=snakemake.wildcards.gpu,
+        profile=snakemake.input.profile,
+        output=snakemake.output[0],
+    )

@@ -2,13 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.provenance import commit, now, versions
-from launchwise.base.scripting import log, running
-from launchwise.base.storage import digest, write_text
-from launchwise.experiment.study import ModelEntry, Study
-from launchwise.report.assemble import configuration_summary, model_summary, report
-from launchwise.report.overview import Run
-from launchwise.report.study import StudyFiles, read_study
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -23,6 +18,13 @@ def main(
     configurations: list[str],
 ) -> None:
     """Read every study; write the page, the page without figures and two tables per study."""
+    from launchwise.base.provenance import commit, now, versions
+    from launchwise.base.storage import digest, write_text
+    from launchwise.experiment.study import ModelEntry, Study
+    from launchwise.report.assemble import configuration_summary, model_summary, report
+    from launchwise.report.overview import Run
+    from launchwise.report.study import StudyFiles, read_study
+
     entries = {
         name: {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
         for name, models in settings["models"].items()
@@ -32,8 +34,8 @@ def main(
         read_study(name, questions[name], entries[name], StudyFiles.of(given))
         for name, given in files.items()
     ]
-    run = Run(commit(), now(), digest(settings), settings["seed"], versions())
-    for path, html in zip((page, tables), report(studies, run), strict=True):
+    facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
+    for path, html in zip((page, tables), report(studies, facts), strict=True):
         write_text(path, html)
         log.info("%s: %.1f MB", path, len(html) / 1e6)
     for study, path in zip(studies, models, strict=True):
@@ -43,13 +45,15 @@ def main(
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        asked = snakemake.params
-        main(
-            asked.files,
-            {name: asked[name] for name in ("studies", "models", "search", "seed")},
-            snakemake.output.page,
-            snakemake.output.tables,
-            list(snakemake.output.models),
-            list(snakemake.output.configurations),
-        )
+    asked = snakemake.params
+    run(
+        main,
+        snakemake,
+        "tables",
+        files=asked.files,
+        settings={name: asked[name] for name in ("studies", "models", "search", "seed")},
+        page=snakemake.output.page,
+        tables=snakemake.output.tables,
+        models=list(snakemake.output.models),
+        configurations=list(snakemake.output.configurations),
+    )

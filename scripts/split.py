@@ -3,16 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
-
-from launchwise.base.scripting import running
-from launchwise.base.storage import write_json
-from launchwise.experiment.study import Split
-from launchwise.gpus.profile import read_profile
-from launchwise.learning.splits import make_splits
-from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -21,7 +12,7 @@ if TYPE_CHECKING:
 def main(
     name: str,
     splits: dict[str, Any],
-    folder: Path,
+    folder: str,
     sweeps: dict[str, str],
     profiles: dict[str, str],
     output: str,
@@ -33,7 +24,17 @@ def main(
     sweeps, profiles
         GPU to its file.
     """
-    spec = load_spec(folder)
+    from pydantic import TypeAdapter
+
+    from launchwise.base.storage import write_json
+    from launchwise.experiment.study import Split
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.splits import make_splits
+    from launchwise.tables.files import read_table
+    from launchwise.tables.schemas import measurement_schema
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
     schema = measurement_schema(spec)
     tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
@@ -42,13 +43,15 @@ def main(
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        gpus = snakemake.params.gpus
-        main(
-            snakemake.wildcards.study,
-            snakemake.params.splits,
-            Path(snakemake.params.folder),
-            dict(zip(gpus, snakemake.input.sweeps, strict=True)),
-            dict(zip(gpus, snakemake.input.profiles, strict=True)),
-            snakemake.output[0],
-        )
+    gpus = snakemake.params.gpus
+    run(
+        main,
+        snakemake,
+        "tables",
+        name=snakemake.wildcards.study,
+        splits=snakemake.params.splits,
+        folder=snakemake.params.folder,
+        sweeps=dict(zip(gpus, snakemake.input.sweeps, strict=True)),
+        profiles=dict(zip(gpus, snakemake.input.profiles, strict=True)),
+        output=snakemake.output[0],
+    )

@@ -3,13 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.scripting import log, running
-from launchwise.experiment.settings import Search
-from launchwise.experiment.study import ModelEntry
-from launchwise.gpus.profile import read_profile
-from launchwise.learning.features import Domain
-from launchwise.learning.training import train_model
-from launchwise.workloads.spec import load_spec
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -18,14 +13,14 @@ if TYPE_CHECKING:
 def main(
     name: str,
     model: dict[str, Any],
-    folder: Path,
+    folder: str,
     question: dict[str, Any],
     training: str,
     profiles: dict[str, str],
     search: dict[str, Any],
     seed: int,
-    output: Path,
-    journal: Path,
+    output: str,
+    journal: str,
 ) -> None:
     """Fit and write a model.
 
@@ -36,26 +31,35 @@ def main(
     training
         File of training rows: all that the model may see.
     """
+    from launchwise.experiment.settings import Search
+    from launchwise.experiment.study import ModelEntry
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.features import Domain
+    from launchwise.learning.training import train_model
+    from launchwise.workloads.spec import load_spec
+
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
-    domain = Domain(load_spec(folder), described, **question)
+    domain = Domain(load_spec(Path(folder)), described, **question)
     entry = ModelEntry.model_validate(model)
     options = Search.model_validate(search)
-    summary = train_model(name, entry, domain, training, options, seed, output, journal)
+    summary = train_model(name, entry, domain, training, options, seed, Path(output), Path(journal))
     log.info("%s: %d fits in %.1f s", name, len(summary["folds"]), summary["seconds_to_train"])
 
 
 if __name__ == "__main__":
-    with running(snakemake):
-        params = snakemake.params
-        main(
-            snakemake.wildcards.model,
-            params.model,
-            Path(params.folder),
-            params.question,
-            snakemake.input.training,
-            dict(zip(params.gpus, snakemake.input.profiles, strict=True)),
-            params.search,
-            params.seed,
-            Path(snakemake.output[0]),
-            Path(params.journal),
-        )
+    params = snakemake.params
+    run(
+        main,
+        snakemake,
+        "models",
+        name=snakemake.wildcards.model,
+        model=params.model,
+        folder=params.folder,
+        question=params.question,
+        training=snakemake.input.training,
+        profiles=dict(zip(params.gpus, snakemake.input.profiles, strict=True)),
+        search=params.search,
+        seed=params.seed,
+        output=snakemake.output[0],
+        journal=params.journal,
+    )
