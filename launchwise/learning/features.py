@@ -13,7 +13,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Selection
 from launchwise.gpus.profile import GpuProfile
-from launchwise.learning.splits import Case, case_codes
+from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.vectors import Columns, raw_names
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads import space
@@ -110,7 +110,8 @@ class Domain:
     def keeping_features(self, rows: pd.DataFrame) -> pd.DataFrame:
         """``rows`` with their features beside them, so that :meth:`features` need not compute.
 
-        A search fits on parts of the same rows again and again.
+        A search fits on parts of the same rows again and again, and models of a study rank the
+        same candidates.
         """
         return pd.concat([rows, self.features(rows).add_prefix(_KEPT)], axis=1)
 
@@ -211,6 +212,11 @@ class Domain:
         return is_baseline(rows, self.spec)
 
 
+def without_features(rows: pd.DataFrame) -> pd.DataFrame:
+    """``rows`` without what :meth:`Domain.keeping_features` put beside them."""
+    return rows[[name for name in rows if not str(name).startswith(_KEPT)]]
+
+
 def of_gpus(rows: pd.DataFrame, facts: Mapping[str, Mapping[str, float]]) -> dict[str, np.ndarray]:
     """Constants of each row's GPU, by name: float64, shape (rows,).
 
@@ -254,9 +260,9 @@ def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 def regrets(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     """log(time / best time of the same case) of each row: 0 is the best. Shape (rows,)."""
-    codes, keys = case_codes(rows, spec)
+    codes = case_numbers(rows, spec)
     logs = np.log(rows["time_ms"].to_numpy(dtype=float))
-    best = np.full(len(keys), np.inf)
+    best = np.full(codes.max(initial=-1) + 1, np.inf)
     np.minimum.at(best, codes, logs)
     return logs - best[codes]
 

@@ -17,8 +17,8 @@ import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import digest_files, read_json, write_json
-from launchwise.learning.features import Domain
-from launchwise.learning.splits import Case, case_codes
+from launchwise.learning.features import Domain, without_features
+from launchwise.learning.splits import Case, case_numbers
 from launchwise.workloads.space import Problem
 
 FACTS_FILE = "recommender.json"
@@ -50,6 +50,25 @@ class Judgement:
         """Order by one or more criteria, each of shape (rows,), without times."""
         scores = np.column_stack(criteria).astype(float)
         return cls(scores, np.full(len(scores), np.nan))
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Candidates of some cases in the order in which they are recommended.
+
+    Parameters
+    ----------
+    order
+        Numbers of the rows by case (as they came), then rank: int64, shape (rows,).
+    rank
+        Rank of each row in its case, from 1: int64, shape (rows,).
+    predicted_ms
+        See :class:`Judgement`; of each row as they came.
+    """
+
+    order: np.ndarray
+    rank: np.ndarray
+    predicted_ms: np.ndarray
 
 
 class Recommender(ABC):
@@ -146,16 +165,22 @@ class Recommender(ABC):
 
     def rank(self, rows: pd.DataFrame) -> pd.DataFrame:
         """``rows`` sorted by case (as they came) and score, with ``rank`` and ``predicted_ms``."""
-        codes, _ = case_codes(rows, self.domain.spec)
+        ranking = self.ranking(rows)
+        table = without_features(rows).assign(predicted_ms=ranking.predicted_ms)
+        table["rank"] = ranking.rank
+        return table.iloc[ranking.order].reset_index(drop=True)
+
+    def ranking(self, rows: pd.DataFrame) -> Ranking:
+        """Rank of every row among those of its case, and predicted times."""
+        codes = case_numbers(rows, self.domain.spec)
         judgement = self.judge(rows)
         # lexsort compares its last key first; ties stay in the order of the rows.
         order = np.lexsort((*judgement.scores.T[::-1], codes))
-        table = rows.assign(predicted_ms=judgement.predicted_ms)
-        table = table.iloc[order].reset_index(drop=True)
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         lengths = np.diff(np.append(starts, len(order)))
-        table["rank"] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
-        return table
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
+        return Ranking(order, rank, judgement.predicted_ms)
 
     def summary(self) -> dict[str, Any]:
         """JSON-able facts of the fit, for the report."""

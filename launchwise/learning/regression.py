@@ -24,7 +24,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain, configuration_codes, regrets
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.splits import case_codes
+from launchwise.learning.splits import case_numbers
 
 TARGETS = ("regret", "log_ratio", "time")
 RESOLUTION = 0.002
@@ -190,10 +190,10 @@ class Prior:
         varied = columns
         if varied is None:
             varied = [name for name in domain.spec.tunable_columns if rows[name].nunique() > 1]
-        cases, keys = case_codes(rows, domain.spec)
+        cases = case_numbers(rows, domain.spec)
         names = configuration_codes(rows, varied, domain.spec)
         known, numbers = np.unique(names, return_inverse=True)
-        best = np.full((len(known), len(keys)), UNMEASURED_REGRET)
+        best = np.full((len(known), cases.max() + 1), UNMEASURED_REGRET)
         np.minimum.at(best, (numbers, cases), regret)
         means = best.mean(axis=1)
         return cls(varied, dict(zip(map(str, known.tolist()), means.tolist(), strict=True)))
@@ -232,7 +232,7 @@ class Levels:
         cls, rows: pd.DataFrame, features: pd.DataFrame, level: np.ndarray, domain: Domain
     ) -> Levels:
         """From training rows, their features and log(best / bound) of their case, (rows,)."""
-        codes, _ = case_codes(rows, domain.spec)
+        codes = case_numbers(rows, domain.spec)
         first = np.unique(codes, return_index=True)[1]
         names = [name for name in domain.problem_features if features[name].nunique() > 1]
         points = features[names].to_numpy()[first]
@@ -240,7 +240,7 @@ class Levels:
 
     def at(self, rows: pd.DataFrame, features: pd.DataFrame, domain: Domain) -> np.ndarray:
         """Level of each row's case: float64, shape (rows,)."""
-        codes, _ = case_codes(rows, domain.spec)
+        codes = case_numbers(rows, domain.spec)
         first = np.unique(codes, return_index=True)[1]
         if not self._columns:
             return np.full(len(rows), self._levels.mean())

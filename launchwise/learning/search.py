@@ -27,7 +27,7 @@ import pandas as pd
 from launchwise.base.storage import digest
 from launchwise.learning.features import Domain, regrets
 from launchwise.learning.recommender import Recommender
-from launchwise.learning.splits import case_codes
+from launchwise.learning.splits import case_numbers
 
 REGRETS = "regrets"
 """Trial attribute with the regret of each held-out problem."""
@@ -81,9 +81,9 @@ def grouped_folds(
 
 def thinned(rows: pd.DataFrame, domain: Domain, most: int, seed: int) -> pd.DataFrame:
     """Whole cases of ``rows``, drawn at random until the next would exceed ``most`` rows."""
-    codes, keys = case_codes(rows, domain.spec)
-    sizes = np.bincount(codes, minlength=len(keys))
-    order = np.random.default_rng(seed).permutation(len(keys))
+    codes = case_numbers(rows, domain.spec)
+    sizes = np.bincount(codes)
+    order = np.random.default_rng(seed).permutation(len(sizes))
     # Two cases are the fewest that folds can part, however large they are.
     taken = order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))]
     return rows[np.isin(codes, taken)].reset_index(drop=True)
@@ -104,17 +104,17 @@ def held_out_regret(
         log(time / best), float64, shape (cases,), cases fold by fold.
     """
     spec = recommender.domain.spec
-    groups, _ = case_codes(rows, spec)
+    groups = case_numbers(rows, spec)
     rows = recommender.domain.keeping_features(rows)
-    truth = rows.assign(regret=regrets(rows, spec))
+    regret = regrets(rows, spec)
     found = []
     for train, held in grouped_folds(groups, folds, seed):
         recommender.fit(rows.iloc[train].reset_index(drop=True))
-        ranked = recommender.rank(truth.iloc[held].reset_index(drop=True))
-        codes, _ = case_codes(ranked, spec)
-        first = ranked["rank"].to_numpy() <= judged
-        totals = np.bincount(codes[first], weights=ranked["regret"].to_numpy()[first])
-        found.append(totals / np.bincount(codes[first]))
+        ranking = recommender.ranking(rows.iloc[held].reset_index(drop=True))
+        order = ranking.order[ranking.rank[ranking.order] <= judged]
+        codes = pd.factorize(groups[held])[0]
+        totals = np.bincount(codes[order], weights=regret[held][order])
+        found.append(totals / np.bincount(codes[order]))
     return np.concatenate(found)
 
 
@@ -158,7 +158,7 @@ def search(
 
     started = time.perf_counter()
     few = thinned(rows, domain, max_rows, seed)
-    if not trials or not _searched(kind) or len(case_codes(few, domain.spec)[1]) < 2:
+    if not trials or not _searched(kind) or case_numbers(few, domain.spec).max(initial=0) < 1:
         return Found({}, None, 0, time.perf_counter() - started)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     key = digest([REGRETS, name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])

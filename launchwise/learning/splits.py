@@ -116,18 +116,28 @@ def case_codes(rows: pd.DataFrame, spec: Spec) -> tuple[np.ndarray, list[tuple[A
     keys
         The key (see :attr:`Case.key`) of each number.
     """
-    columns = ["gpu", *sorted(spec.problem_columns)]
     if rows.empty:
         return np.empty(0, dtype=np.int64), []
+    codes = case_numbers(rows, spec)
+    # Text columns are slow to convert as a whole.
+    few = rows[_key_columns(spec)].iloc[np.unique(codes, return_index=True)[1]]
+    keys = zip(*(few[column].tolist() for column in few), strict=True)
+    return codes, list(keys)
+
+
+def case_numbers(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """Number of each row's case, by first appearance: int64, shape (rows,)."""
     # A search asks this thousands of times, and groupby takes ten times as long.
     mixed = np.zeros(len(rows), dtype=np.int64)
-    for column in columns:
+    for column in _key_columns(spec):
         digits, values = pd.factorize(rows[column])
         mixed = mixed * len(values) + digits
-    codes = pd.factorize(mixed)[0].astype(np.int64)
-    first = np.unique(codes, return_index=True)[1]
-    keys = zip(*(rows[column].to_numpy()[first].tolist() for column in columns), strict=True)
-    return codes, list(keys)
+    return pd.factorize(mixed)[0].astype(np.int64)
+
+
+def _key_columns(spec: Spec) -> list[str]:
+    """Columns of a case's key, in its order."""
+    return ["gpu", *sorted(spec.problem_columns)]
 
 
 def make_splits(

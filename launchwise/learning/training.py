@@ -20,7 +20,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.search import held_out_regret, search
-from launchwise.learning.splits import ALL, Case, case_codes
+from launchwise.learning.splits import ALL, Case, case_numbers
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.schemas import training_schema
 
@@ -164,7 +164,7 @@ def _fit_fold(
     recommender = kind(domain, **parameters).fit(rows)
     seconds = time.perf_counter() - started
     recommender.save(folder)
-    cases = len(case_codes(rows, domain.spec)[1])
+    cases = int(case_numbers(rows, domain.spec).max()) + 1
     # For the published comparison, which has no transfer: ten more fits of every fold would cost.
     scored = kind.cross_validated and folder.name == ALL and cases > 1
     return {

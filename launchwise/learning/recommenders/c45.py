@@ -11,7 +11,7 @@ from launchwise.base.errors import UserError
 from launchwise.learning.c45 import C45Tree
 from launchwise.learning.features import configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender
-from launchwise.learning.splits import case_codes
+from launchwise.learning.splits import case_numbers
 
 RARE_BELOW = 3
 """Classes with fewer examples than this are named in the report."""
@@ -51,7 +51,7 @@ class C45Recommender(Recommender):
         near = np.log1p(self.domain.near_best_percent / 100)
         regret = regrets(measurements, spec)
         good = measurements[regret <= near + 1e-12].reset_index(drop=True)
-        cases, _ = case_codes(good, spec)
+        cases = case_numbers(good, spec)
         weights = 1 / np.bincount(cases)[cases]
         features = self.domain.features(good)[self.domain.problem_features]
         varies = features.nunique() > 1
@@ -70,7 +70,7 @@ class C45Recommender(Recommender):
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by share in the leaf, then in the training data; the baseline comes before none."""
         spec = self.domain.spec
-        cases, _ = case_codes(rows, spec)
+        cases = case_numbers(rows, spec)
         first = np.unique(cases, return_index=True)[1]
         asked = self.domain.features(rows.iloc[first])[self.columns].to_numpy()
         shares = self._tree.distributions(asked)
