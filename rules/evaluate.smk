@@ -12,6 +12,7 @@ rule evaluate:
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
         recommendations="results/recommendations/{study}.parquet",
+        times="results/recommendations/{study}.times.parquet",
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),
         splits="results/splits/{study}.json",

@@ -1,6 +1,7 @@
 # Recommendations of models and baselines for every test problem.
 #   in   models, training rows (for the baselines), splits, profiles; no sweep
-#   out  results/recommendations/{study}.parquet  ranked candidates per model and baseline
+#   out  results/recommendations/{study}.parquet        first candidates per model and baseline
+#        results/recommendations/{study}.times.parquet  predicted times of every candidate
 
 
 rule recommend:
@@ -25,10 +26,11 @@ rule recommend:
         splits="results/splits/{study}.json",
         profiles=lambda wildcards: profiles_of(wildcards.study),
     output:
-        "results/recommendations/{study}.parquet",
+        ranked="results/recommendations/{study}.parquet",
+        times="results/recommendations/{study}.times.parquet",
     log:
         "results/logs/recommend/{study}.log",
-    threads: 1
+    threads: lambda wildcards: min(CORES, folds_of(wildcards.study))
     params:
         question=lambda wildcards: question_of(wildcards.study),
         models=lambda wildcards: STUDIES[wildcards.study]["models"],

@@ -24,7 +24,7 @@ REPORTED = {
         "removed": f"results/clean/{study}.removed.parquet",
         "evaluation": f"results/evaluation/{study}.parquet",
         "facts": f"results/evaluation/{study}.summary.json",
-        "recommendations": f"results/recommendations/{study}.parquet",
+        "times": f"results/recommendations/{study}.times.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
         # Only if the settings have datasheet-only GPUs.
         "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,

@@ -45,6 +45,13 @@ def question_of(study):
     return {key: STUDIES[study][key] for key in ("candidates", "constraints", "near_best_percent")}
 
 
+def folds_of(study):
+    """Folds of the study's splits, which are fitted and asked in processes of their own."""
+    gpus = len(experiment.gpus_of(study))
+    kinds = [split["kind"] for split in STUDIES[study]["splits"].values()]
+    return max(1, sum(gpus if kind == "leave_one_gpu_out" else 1 for kind in kinds))
+
+
 def study_folder(study):
     """Folder with the study's study.yaml, section and published tables."""
     return f"{folder_of(study)}/studies/{study}"

@@ -21,7 +21,7 @@ rule train:
         directory("results/models/{study}/{model}"),
     log:
         "results/logs/train/{study}.{model}.log",
-    threads: 1
+    threads: lambda wildcards: min(CORES, folds_of(wildcards.study))
     params:
         model=lambda wildcards: MODELS[wildcards.study][wildcards.model],
         question=lambda wildcards: question_of(wildcards.study),

@@ -15,6 +15,7 @@ def main(
     question: dict[str, Any],
     random_draws: list[int],
     recommendations: str,
+    times: str,
     sweeps: dict[str, str],
     profiles: dict[str, str],
     splits: str,
@@ -32,6 +33,7 @@ def main(
     from launchwise.tables.schemas import (
         evaluation_schema,
         measurement_schema,
+        predicted_times_schema,
         recommendation_schema,
     )
     from launchwise.workloads.spec import load_spec
@@ -43,10 +45,12 @@ def main(
     truth = Truth({gpu: read_table(path, schema) for gpu, path in sweeps.items()}, domain)
     found = read_table(recommendations, recommendation_schema(spec))
     facts = read_facts(recommendations)["models"]
-    table = evaluate(found, read_folds(splits), truth, domain, random_draws)
+    predicting = read_facts(times)["models"]
+    predicted = truth.timed(read_table(times, predicted_times_schema(spec, predicting)))
+    table = evaluate(found, predicted, read_folds(splits), truth, domain, random_draws)
     write_table(output, table, evaluation_schema(spec), {"models": list(facts)})
     summed = summarise(table, spec.tunable_columns, domain.near_best_percent, facts)
-    errors = prediction_errors(truth.beside(found), domain)
+    errors = prediction_errors(predicted, predicting, domain)
     facts_of_study = {"study": study, "random_draws": random_draws, "predictions": errors}
     write_json(summary, {**facts_of_study, **summed})
 
@@ -62,6 +66,7 @@ if __name__ == "__main__":
         question=params.question,
         random_draws=params.random_draws,
         recommendations=given.recommendations,
+        times=given.times,
         sweeps=dict(zip(params.gpus, given.sweeps, strict=True)),
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         splits=given.splits,

@@ -19,8 +19,10 @@ def main(
     splits: str,
     profiles: dict[str, str],
     output: str,
+    times: str,
+    processes: int,
 ) -> None:
-    """Write the recommendations of every model and baseline.
+    """Write the recommendations of every model and baseline, and all predicted times.
 
     Parameters
     ----------
@@ -29,29 +31,30 @@ def main(
     training
         File of training rows, which baselines are made from.
     """
-    import pandas as pd
-
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.features import Domain
-    from launchwise.learning.recommending import recommend_baselines, recommend_model
+    from launchwise.learning.recommending import recommend
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import write_table
-    from launchwise.tables.schemas import recommendation_schema
+    from launchwise.tables.schemas import (
+        predicted_column,
+        predicted_times_schema,
+        recommendation_schema,
+    )
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
-    folds = read_folds(splits)
-    tables, facts = [], {}
-    for name, path in models.items():
-        table, facts[name] = recommend_model(study, Path(path), folds, domain)
-        tables.append(table)
-        log.info("%s: %.1f s", name, facts[name]["seconds_to_recommend"])
-    table, seconds = recommend_baselines(study, training, folds, domain)
-    facts |= {name: {"seconds_to_recommend": spent} for name, spent in seconds.items()}
-    both = pd.concat([*tables, table], ignore_index=True)
-    write_table(output, both, recommendation_schema(spec), {"models": facts})
+    fitted = {name: Path(path) for name, path in models.items()}
+    found = recommend(study, fitted, training, read_folds(splits), domain, processes)
+    for name, facts in found.facts.items():
+        log.info("%s: %.1f s", name, facts["seconds_to_recommend"])
+    facts = {"models": found.facts}
+    write_table(output, found.recommendations, recommendation_schema(spec), facts)
+    predicting = [name for name in models if predicted_column(name) in found.times]
+    schema = predicted_times_schema(spec, predicting)
+    write_table(times, found.times, schema, {"models": predicting})
 
 
 if __name__ == "__main__":
@@ -67,5 +70,7 @@ if __name__ == "__main__":
         training=given.training,
         splits=given.splits,
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
-        output=snakemake.output[0],
+        output=snakemake.output.ranked,
+        times=snakemake.output.times,
+        processes=snakemake.threads,
     )

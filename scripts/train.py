@@ -21,6 +21,7 @@ def main(
     seed: int,
     output: str,
     journal: str,
+    processes: int,
 ) -> None:
     """Fit and write a model.
 
@@ -42,7 +43,9 @@ def main(
     domain = Domain(load_spec(Path(folder)), described, **question)
     entry = ModelEntry.model_validate(model)
     options = Search.model_validate(search)
-    summary = train_model(name, entry, domain, training, options, seed, Path(output), Path(journal))
+    summary = train_model(
+        name, entry, domain, training, options, seed, Path(output), Path(journal), processes
+    )
     log.info("%s: %d fits in %.1f s", name, len(summary["folds"]), summary["seconds_to_train"])
 
 
@@ -62,4 +65,5 @@ if __name__ == "__main__":
         seed=params.seed,
         output=snakemake.output[0],
         journal=params.journal,
+        processes=snakemake.threads,
     )

@@ -26,6 +26,10 @@ class UserError(Exception):
         self.message = " ".join(str(message).split())
         super().__init__(": ".join(part for part in (self.where, key, self.message) if part))
 
+    def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str]]:
+        """How it travels from one process to another."""
+        return type(self), (self.where, self.key, self.message)
+
 
 def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
     """Message for an unknown name: the closest allowed name, then all allowed names."""

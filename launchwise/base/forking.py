@@ -24,12 +24,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn, cast
 
 from launchwise.base.scripting import running
 
@@ -37,6 +36,8 @@ VARIABLE = "LAUNCHWISE_SERVER"
 """Environment variable: number of the Slurm job that the server belongs to, ``:``, its folder."""
 MESSAGE_LIMIT = 1 << 24
 WAITING_FORKS = 512
+SENDING_S = 10.0
+"""How long a script may take to send its arguments."""
 
 
 def run(main: Callable[..., None], snakemake: Any, group: str, **arguments: Any) -> None:
@@ -161,36 +162,28 @@ def serve(groups: Mapping[int, Sequence[str]]) -> None:
     """
     # Ctrl-C reaches the whole foreground group: the scripts decide what becomes of their forks.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, _reap)
-    waiting = {number: socket.socket(fileno=number) for number in groups}
+    waiting = {socket.socket(fileno=number): modules for number, modules in groups.items()}
     with selectors.DefaultSelector() as ready:
-        ready.register(sys.stdin, selectors.EVENT_READ)
-        for listener in waiting.values():
-            ready.register(listener, selectors.EVENT_READ)
+        for source in (sys.stdin, *waiting):
+            ready.register(source, selectors.EVENT_READ)
         while waiting:
-            found = [key.fileobj for key, _ in ready.select()]
-            if sys.stdin in found:
-                break
-            for number in [each for each, listener in waiting.items() if listener in found]:
+            for key, _ in ready.select():
+                if key.fileobj is sys.stdin:
+                    return _wait_for_forks()
+                listener = cast(socket.socket, key.fileobj)
+                modules = waiting.pop(listener)
                 if os.fork() == 0:
                     ready.close()
-                    _serve_group(waiting[number], groups[number])
+                    _serve_group(listener, modules)
                     os._exit(0)
-                ready.unregister(waiting[number])
-                waiting.pop(number).close()
+                ready.unregister(listener)
+                listener.close()
     sys.stdin.read()
     _wait_for_forks()
 
 
-def _reap(*_: object) -> None:
-    """Take note of forks that have ended: their core-seconds then count as this process's."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
 def _wait_for_forks() -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    """Their core-seconds then count as this process's."""
     with contextlib.suppress(ChildProcessError):
         while True:
             os.wait()
@@ -199,33 +192,88 @@ def _wait_for_forks() -> None:
 def _serve_group(listener: socket.socket, modules: Sequence[str]) -> None:
     for name in modules:
         importlib.import_module(name)
-    listener.settimeout(None)
+    ended, child_ended = socket.socketpair()
+    child_ended.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(child_ended.fileno())
+    forks: dict[socket.socket, int] = {}
     with selectors.DefaultSelector() as ready:
-        ready.register(sys.stdin, selectors.EVENT_READ)
-        ready.register(listener, selectors.EVENT_READ)
+        for source in (sys.stdin, listener, ended):
+            ready.register(source, selectors.EVENT_READ)
         while True:
-            found = [key.fileobj for key, _ in ready.select()]
-            if sys.stdin in found:
-                return _wait_for_forks()
-            connection, _ = listener.accept()
-            if os.fork() == 0:
-                ready.close()
-                listener.close()
-                _handle(connection)
-            connection.close()
+            for key, _ in ready.select():
+                if key.fileobj is sys.stdin:
+                    return _wait_for_forks()
+                if key.fileobj is ended:
+                    ended.recv(4096)
+                elif key.fileobj is listener:
+                    connection, _ = listener.accept()
+                    if pid := _fork(connection):
+                        forks[connection] = pid
+                        ready.register(connection, selectors.EVENT_READ)
+                    else:
+                        connection.close()
+                elif (source := cast(socket.socket, key.fileobj)) in forks:
+                    # The script has ended, with its fork's answer or before it.
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(forks[source], signal.SIGKILL)
+            for connection in [each for each, pid in forks.items() if _has_ended(pid)]:
+                forks.pop(connection)
+                ready.unregister(connection)
+                connection.close()
 
 
-def _handle(connection: socket.socket) -> None:
-    """Run one script and answer with its exit status; never returns."""
+def _has_ended(pid: int) -> bool:
+    return os.waitpid(pid, os.WNOHANG)[0] != 0
+
+
+def _fork(connection: socket.socket) -> int | None:
+    """Number of a fork that handles the script at the other end of ``connection``."""
+    try:
+        connection.settimeout(SENDING_S)
+        message, terminal = _received(connection)
+        connection.settimeout(None)
+    except OSError:
+        return None  # The script has ended meanwhile.
+    pid = os.fork()
+    if pid == 0:
+        _handle(connection, message, terminal)
+    for number in terminal:
+        os.close(number)
+    # Fork and server both do this, so that neither goes on before it is done.
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)
+    return pid
+
+
+def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """The script's message, and its standard output and error."""
+    _, terminal, _, _ = socket.recv_fds(connection, 1, 2)
+    text = b""
+    while not text.endswith(b"\n"):
+        part = connection.recv(1 << 16)
+        text += part
+        if not part or len(text) > MESSAGE_LIMIT:
+            for number in terminal:
+                os.close(number)
+            raise ConnectionError("the script sent no whole message")
+    message: dict[str, Any] = json.loads(text)
+    return message, terminal
+
+
+def _handle(connection: socket.socket, message: Mapping[str, Any], terminal: list[int]) -> NoReturn:
+    """Run one script and answer with its exit status."""
     status = 1
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setpgid(0, 0)
-        message = _received(connection)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, own in zip(terminal, (1, 2), strict=True):
+            os.dup2(number, own)
+            os.close(number)
         # The name that top and ps show: the stage.
         Path("/proc/self/comm").write_text(Path(message["script"]).stem[:15])
-        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
         status = _run_here(message)
     except BaseException:
         traceback.print_exc()
@@ -236,28 +284,6 @@ def _handle(connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
             connection.sendall(str(status).encode())
         os._exit(status)
-
-
-def _received(connection: socket.socket) -> dict[str, Any]:
-    _, numbers, _, _ = socket.recv_fds(connection, 1, 2)
-    for number, own in zip(numbers, (1, 2), strict=True):
-        os.dup2(number, own)
-        os.close(number)
-    text = b""
-    while not text.endswith(b"\n"):
-        part = connection.recv(1 << 16)
-        text += part
-        if not part or len(text) > MESSAGE_LIMIT:
-            raise ConnectionError("the script that asked for this fork has ended")
-    message: dict[str, Any] = json.loads(text)
-    return message
-
-
-def _end_with(connection: socket.socket) -> None:
-    """End this fork, and processes that it started, when the script that asked for it ends."""
-    with contextlib.suppress(OSError):
-        connection.recv(1)
-    os.killpg(0, signal.SIGKILL)
 
 
 def _run_here(message: Mapping[str, Any]) -> int:

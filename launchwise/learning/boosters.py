@@ -17,7 +17,7 @@ OPTIONS = MappingProxyType(
         "objective": "regression",
         "bagging_freq": 1,
         "deterministic": True,
-        "force_row_wise": True,
+        "force_col_wise": True,
         "num_threads": 1,
         "verbosity": -1,
     }
@@ -57,7 +57,10 @@ def boosted(
 
     settings = {name: parameters[name] for name in CHOSEN} | {**OPTIONS, **more}
     data = lightgbm.Dataset(features, target, weight=weights, params={"verbosity": -1})
-    return lightgbm.train(settings, data, num_boost_round=parameters["rounds"])
+    # Without this it is written as text and read again before it is handed out.
+    return lightgbm.train(
+        settings, data, num_boost_round=parameters["rounds"], keep_training_booster=True
+    )
 
 
 def sum_of_trees(booster: Any, features: np.ndarray) -> np.ndarray:

@@ -17,9 +17,10 @@ from launchwise.base.errors import UserError
 from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.tables.rows import fastest_rows
-from launchwise.tables.schemas import MEASURED
+from launchwise.tables.schemas import MEASURED, predicted_column
 from launchwise.workloads import space
 
 NOT_MEASURED = "not measured"
@@ -70,20 +71,32 @@ class Truth:
         Adds ``case``, ``status``, ``time_ms``, ``times_ms`` and, of the case, ``baseline_ms``,
         ``baseline_times`` and ``best_ms``.
         """
-        spec = self._domain.spec
-        codes, keys = case_codes(recommendations, spec)
-        table = recommendations.assign(
-            case=self.numbers(keys)[codes],
-            configuration=configuration_codes(recommendations, spec.tunable_columns, spec),
-        )
-        known = self._rows[["case", "configuration", "status", "time_ms", "times_ms"]]
-        table = table.merge(known, on=["case", "configuration"], how="left")
+        table = self._joined(recommendations, ["status", "time_ms", "times_ms"])
         table["status"] = table["status"].fillna(NOT_MEASURED)
         cases = table["case"].to_numpy()
         table["baseline_ms"] = self._baseline["time_ms"].to_numpy()[cases]
         table["best_ms"] = self._best["time_ms"].to_numpy()[cases]
         table["baseline_times"] = self._baseline["times_ms"].to_numpy()[cases]
         return table
+
+    def timed(self, candidates: pd.DataFrame) -> pd.DataFrame:
+        """The rows of ``candidates`` that have a measured time.
+
+        Adds ``case``, ``status`` and ``time_ms``.
+        """
+        table = self._joined(candidates, ["status", "time_ms"])
+        return table[table["time_ms"].notna()].reset_index(drop=True)
+
+    def _joined(self, rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+        """``rows`` with the number of their case and measured columns."""
+        spec = self._domain.spec
+        codes, keys = case_codes(rows, spec)
+        keyed = rows.assign(
+            case=self.numbers(keys)[codes],
+            configuration=configuration_codes(rows, spec.tunable_columns, spec),
+        )
+        known = self._rows[["case", "configuration", *columns]]
+        return keyed.merge(known, on=["case", "configuration"], how="left")
 
     def best(self, cases: np.ndarray) -> pd.DataFrame:
         """The best configuration of each case number: one row each, in order."""
@@ -99,6 +112,7 @@ class Truth:
 
 def evaluate(
     recommendations: pd.DataFrame,
+    times: pd.DataFrame,
     folds: list[Fold],
     truth: Truth,
     domain: Domain,
@@ -111,6 +125,9 @@ def evaluate(
     recommendations
         Of models and baselines together (see
         :func:`launchwise.tables.schemas.recommendation_schema`).
+    times
+        Predicted times (see :func:`launchwise.tables.schemas.predicted_times_schema`) beside what
+        was measured (:meth:`Truth.timed`).
     random_draws
         How many random measurements the random baselines may take.
 
@@ -125,10 +142,10 @@ def evaluate(
         When a model recommends for no case, or for other cases than the splits test.
     """
     study = recommendations["study"].iloc[0]
-    table = truth.beside(recommendations)
-    _check_complete(recommendations, folds, domain)
-    predicted = _predictions(table)
-    first = table[table["rank"] == 1].reset_index(drop=True)
+    first = recommendations[recommendations["rank"] == 1].reset_index(drop=True)
+    _check_complete(first, folds, domain)
+    first = truth.beside(first)
+    predicted = _predictions(times, list(first["model"].unique()))
     keys = ["model", "split", "fold", "case"]
     first = first.merge(predicted, on=keys, how="left")
     first["role"] = np.where(first["model"].isin(BASELINES), "baseline", "model")
@@ -154,8 +171,7 @@ def _runs(times: Any, baseline: Any, same: bool) -> float:
     return metrics.improved_runs(np.asarray(times), np.asarray(baseline))
 
 
-def _check_complete(recommendations: pd.DataFrame, folds: list[Fold], domain: Domain) -> None:
-    first = recommendations[recommendations["rank"] == 1]
+def _check_complete(first: pd.DataFrame, folds: list[Fold], domain: Domain) -> None:
     codes, keys = case_codes(first, domain.spec)
     for model, rows in first.assign(case=codes).groupby("model", sort=False):
         for fold in folds:
@@ -170,36 +186,32 @@ def _check_complete(recommendations: pd.DataFrame, folds: list[Fold], domain: Do
                 raise UserError("recommendations", f"{fold.split}.{fold.fold}", message)
 
 
-def _predictions(table: pd.DataFrame) -> pd.DataFrame:
+def _predictions(times: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
     """Rank correlation and error of predicted times, one row per (model, split, fold, case)."""
-    keys = ["model", "split", "fold", "case"]
-    known = table[table["predicted_ms"].notna() & table["time_ms"].notna()]
-    groups = known.groupby(keys, sort=False)
-    error = 100 * (known["predicted_ms"] / known["time_ms"] - 1).abs()
-    ranks = pd.DataFrame(
-        {
-            "predicted": groups["predicted_ms"].rank(),
-            "measured": groups["time_ms"].rank(),
-            **{key: known[key] for key in keys},
-        }
-    )
-    return pd.DataFrame(
-        {
-            "absolute_percentage_error": error.groupby([known[key] for key in keys]).mean(),
-            "spearman": _correlation(ranks, keys),
-        }
-    ).reset_index()
-
-
-def _correlation(ranks: pd.DataFrame, keys: list[str]) -> pd.Series:
-    """Pearson's correlation of ranks within each group; NaN where one side is constant."""
-    groups = ranks.groupby(keys)
-    x = ranks["predicted"] - groups["predicted"].transform("mean")
-    y = ranks["measured"] - groups["measured"].transform("mean")
-    by = [ranks[key] for key in keys]
-    products = (x * y).groupby(by).sum()
-    scale = ((x * x).groupby(by).sum() * (y * y).groupby(by).sum()) ** 0.5
-    return products / scale.where(scale > 0)
+    keys = ["split", "fold", "case"]
+    groups = times.groupby(keys, sort=False).ngroup().to_numpy()
+    measured = times["time_ms"].to_numpy(dtype=float)
+    measured_ranks = group_ranks(groups, measured)
+    found = [pd.DataFrame(columns=["model", *keys, "absolute_percentage_error", "spearman"])]
+    for model in models:
+        if predicted_column(model) not in times:
+            continue
+        predicted = times[predicted_column(model)].to_numpy(dtype=float)
+        known = np.isfinite(predicted)
+        codes = pd.factorize(groups[known])[0]
+        ranks = measured_ranks if known.all() else group_ranks(codes, measured[known])
+        error = 100 * np.abs(predicted[known] / measured[known] - 1)
+        first = np.unique(codes, return_index=True)[1]
+        found.append(
+            times.loc[known, keys]
+            .iloc[first]
+            .assign(
+                model=model,
+                absolute_percentage_error=np.bincount(codes, weights=error) / np.bincount(codes),
+                spearman=correlations(codes, group_ranks(codes, predicted[known]), ranks),
+            )
+        )
+    return pd.concat([part for part in found if len(part)] or found, ignore_index=True)
 
 
 def _columns(rows: pd.DataFrame, names: list[str]) -> dict[str, pd.Series[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ import pandas as pd
 
 from launchwise.learning import metrics
 from launchwise.learning.analytical import CostModel
-from launchwise.learning.features import Domain
-from launchwise.learning.splits import case_codes
+from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.ranks import correlations, group_ranks
+from launchwise.learning.splits import case_numbers
+from launchwise.tables.schemas import predicted_column
 
 ALL = "all"
 BOUND = "bound by"
@@ -20,82 +22,161 @@ MIN_GROUP_ROWS = 20
 """Fewest rows of a group that is reported."""
 
 
-def prediction_errors(table: pd.DataFrame, domain: Domain) -> list[dict[str, Any]]:
-    """Errors of predicted times of test rows, by split, model, GPU, and what rows have in common.
+def prediction_errors(
+    table: pd.DataFrame, models: Sequence[str], domain: Domain
+) -> list[dict[str, Any]]:
+    """Errors of predicted times of test rows, by model, split, GPU, and what rows have in common.
 
     Parameters
     ----------
     table
-        Recommendations beside what was measured
-        (:meth:`launchwise.learning.evaluate.Truth.beside`). Rows without a prediction, or without
+        Predicted times beside what was measured
+        (:meth:`launchwise.learning.evaluate.Truth.timed`). Rows without a prediction, or without
         a time that was measured more than once (``slow``), are left out.
+    models
+        Models with a column of predicted times.
 
     Returns
     -------
     list of dict
         ``split``, ``model``, ``gpu`` (``all`` for all together), ``by`` and ``value`` (a column and
-        its value, both empty for all rows), and the figures of :func:`figures`.
+        its value, both empty for all rows), and the figures of :meth:`Part.figures`.
     """
-    known = table[table["predicted_ms"].notna() & (table["status"] == "ok")].reset_index(drop=True)
-    if known.empty:
+    timed = table[table["status"] == "ok"].reset_index(drop=True)
+    if timed.empty:
         return []
-    keys = [*domain.spec.key_columns]
-    distinct = known[keys].drop_duplicates().reset_index(drop=True)
-    bounds = distinct.assign(
-        **{BOUND: CostModel(domain.spec, domain.profiles).estimate(distinct).bound_by()}
-    )
-    known = known.merge(bounds, on=keys, how="left")
-    codes, _ = case_codes(known, domain.spec)
-    known = known.assign(
-        case=codes, error=(known["predicted_ms"] / known["time_ms"] - 1).abs().to_numpy()
-    )
+    timed[BOUND] = _bounds(timed, domain)
+    splits = {
+        str(split): _Split(rows.reset_index(drop=True), domain)
+        for split, rows in timed.groupby("split", sort=False)
+    }
     found = []
-    for (split, model), rows in known.groupby(["split", "model"], sort=False):
-        for gpu, by, value, part in _parts(rows, domain):
-            named = {"split": split, "model": model, "gpu": gpu, "by": by, "value": value}
-            found.append({**named, **figures(part)})
+    for model in models:
+        for split, rows in splits.items():
+            predicted, parts = rows.predicted(model)
+            for part in parts:
+                named = {"split": split, "model": model, "gpu": part.gpu, "by": part.by}
+                figures = part.figures(predicted[part.rows])
+                found.append({**named, "value": part.value, **figures})
     return found
 
 
-def _parts(rows: pd.DataFrame, domain: Domain) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    """All rows, each GPU's, and those of each value of what splits rows into few groups."""
-    yield ALL, "", "", rows
-    for gpu, part in rows.groupby("gpu", sort=False):
-        yield str(gpu), "", "", part
-    for name in ("variant", BOUND, *domain.spec.listed_columns):
-        if rows[name].nunique() > 1:
-            for value, part in rows.groupby(name, sort=False):
-                if len(part) >= MIN_GROUP_ROWS:
-                    yield ALL, name, str(value), part
+def _bounds(rows: pd.DataFrame, domain: Domain) -> np.ndarray:
+    """What limits each row in the cost model: objects, shape (rows,)."""
+    cases = case_numbers(rows, domain.spec)
+    configurations = configuration_codes(rows, domain.spec.tunable_columns, domain.spec)
+    pairs = pd.factorize(cases * (configurations.max() + 1) + configurations)[0]
+    distinct = rows[domain.spec.key_columns].iloc[np.unique(pairs, return_index=True)[1]]
+    estimate = CostModel(domain.spec, domain.profiles).estimate(distinct.reset_index(drop=True))
+    return np.asarray(estimate.bound_by(), dtype=object)[pairs]
 
 
-def figures(rows: pd.DataFrame) -> dict[str, Any]:
-    """Errors of one model over some rows.
+class _Split:
+    """Test rows of one split that were timed more than once.
 
-    Returns
-    -------
-    dict
-        ``rows``; ``median_percent``, ``mape_percent`` and ``p90_percent`` of |predicted / measured
-        - 1|; ``ratio``, the geometric mean of predicted / measured; ``spearman`` over all rows, and
-        ``spearman_within``, its mean over problems that have one. None where there is none.
+    Most models predict a time of every row, so parts and their ranks are kept for them all.
     """
-    error = 100 * rows["error"].to_numpy(dtype=float)
-    predicted = rows["predicted_ms"].to_numpy(dtype=float)
-    measured = rows["time_ms"].to_numpy(dtype=float)
-    within = [
-        metrics.spearman(part["predicted_ms"].to_numpy(), part["time_ms"].to_numpy())
-        for _, part in rows.groupby("case", sort=False)
-    ]
-    known = [each for each in within if np.isfinite(each)]
-    found = {
-        "median_percent": float(np.median(error)),
-        "mape_percent": float(error.mean()),
-        "p90_percent": float(np.quantile(error, 0.9)),
-        "ratio": metrics.geometric_mean(predicted / measured),
-        "spearman": metrics.spearman(predicted, measured),
-        "spearman_within": float(np.mean(known)) if known else float("nan"),
-    }
-    return {
-        "rows": len(rows),
-        **{name: value if np.isfinite(value) else None for name, value in found.items()},
-    }
+
+    def __init__(self, rows: pd.DataFrame, domain: Domain) -> None:
+        self._rows = rows
+        self._domain = domain
+        self._times = rows["time_ms"].to_numpy(dtype=float)
+        self._cases = case_numbers(rows, domain.spec)
+        self._parts: dict[bytes, list[Part]] = {}
+
+    def predicted(self, model: str) -> tuple[np.ndarray, list[Part]]:
+        """Predicted times (ms, shape (rows,), NaN without one), and parts of rows with one."""
+        column = predicted_column(model)
+        if column not in self._rows:
+            return np.empty(0), []
+        predicted = self._rows[column].to_numpy(dtype=float)
+        known = np.isfinite(predicted)
+        key = known.tobytes()
+        if key not in self._parts:
+            groups = _groups(self._rows[known], self._domain) if known.any() else iter(())
+            numbers = np.flatnonzero(known)
+            self._parts[key] = [
+                Part(gpu, by, value, numbers[rows], self._times, self._cases)
+                for gpu, by, value, rows in groups
+            ]
+        return predicted, self._parts[key]
+
+
+def _groups(rows: pd.DataFrame, domain: Domain) -> Iterator[tuple[str, str, str, np.ndarray]]:
+    """All rows, each GPU's, and those of each value of what splits rows into few groups.
+
+    With each group the numbers of its rows.
+    """
+    yield ALL, "", "", np.arange(len(rows))
+    codes, gpus = pd.factorize(rows["gpu"])
+    for number, gpu in enumerate(gpus):
+        yield str(gpu), "", "", np.flatnonzero(codes == number)
+    for name in ("variant", BOUND, *domain.spec.listed_columns):
+        codes, values = pd.factorize(rows[name], sort=True)
+        for number, value in enumerate(values) if len(values) > 1 else ():
+            group = np.flatnonzero(codes == number)
+            if len(group) >= MIN_GROUP_ROWS:
+                yield ALL, name, str(value), group
+
+
+class Part:
+    """Rows that errors are counted over, with the ranks of their measured times.
+
+    Parameters
+    ----------
+    rows
+        Numbers of the rows: int64, shape (part,).
+    times_ms, cases
+        Measured time and case of every row of the split: shape (split,).
+    """
+
+    def __init__(
+        self,
+        gpu: str,
+        by: str,
+        value: str,
+        rows: np.ndarray,
+        times_ms: np.ndarray,
+        cases: np.ndarray,
+    ) -> None:
+        self.gpu, self.by, self.value, self.rows = gpu, by, value, rows
+        self._times = times_ms[rows]
+        self._cases = pd.factorize(cases[rows])[0]
+        self._whole = np.zeros(len(rows), dtype=np.int64)
+        self._ranks = group_ranks(self._whole, self._times)
+        self._ranks_within = group_ranks(self._cases, self._times)
+
+    def figures(self, predicted: np.ndarray) -> dict[str, Any]:
+        """Errors of one model over the rows.
+
+        Parameters
+        ----------
+        predicted
+            ms, shape (part,).
+
+        Returns
+        -------
+        dict
+            ``rows``; ``median_percent``, ``mape_percent`` and ``p90_percent`` of |predicted /
+            measured - 1|; ``ratio``, the geometric mean of predicted / measured; ``spearman`` over
+            all rows, and ``spearman_within``, its mean over problems that have one. None where
+            there is none.
+        """
+        ratio = predicted / self._times
+        error = 100 * np.abs(ratio - 1)
+        whole = correlations(self._whole, group_ranks(self._whole, predicted), self._ranks)
+        ranks = group_ranks(self._cases, predicted)
+        within = correlations(self._cases, ranks, self._ranks_within)
+        known = within[np.isfinite(within)]
+        found = {
+            "median_percent": float(np.median(error)),
+            "mape_percent": float(error.mean()),
+            "p90_percent": float(np.quantile(error, 0.9)),
+            "ratio": metrics.geometric_mean(ratio),
+            "spearman": float(whole[0]),
+            "spearman_within": float(known.mean()) if len(known) else float("nan"),
+        }
+        return {
+            "rows": len(self.rows),
+            **{name: value if np.isfinite(value) else None for name, value in found.items()},
+        }

@@ -12,6 +12,7 @@ import pandas as pd
 
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
+from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import write_json
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
@@ -19,7 +20,7 @@ from launchwise.learning.clean import check_training
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.search import held_out_regret, search
+from launchwise.learning.search import check_journal, held_out_regret, search
 from launchwise.learning.splits import ALL, Case, case_numbers
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.schemas import training_schema
@@ -61,6 +62,7 @@ def train_model(
     seed: int,
     folder: Path,
     journal: Path | None = None,
+    processes: int = 1,
 ) -> dict[str, Any]:
     """Fit a model on every fold of every split and write all of it.
 
@@ -74,6 +76,8 @@ def train_model(
         Where ``<split>/<fold>/`` and ``summary.json`` go; whatever was there is removed.
     journal
         File that keeps the trials of the searches.
+    processes
+        Folds are fitted in so many processes at once.
 
     Returns
     -------
@@ -91,15 +95,21 @@ def train_model(
     rows = read_training(training, domain)
     if rows.empty:
         raise UserError(training, "", "holds no training rows")
-    folds = []
-    for (split, fold), of_fold in rows.groupby(["split", "fold"], sort=False):
+    if journal is not None:
+        check_journal(journal)
+
+    def fit(part: tuple[tuple[Any, ...], pd.DataFrame]) -> dict[str, Any]:
+        (split, fold), of_fold = part
         of_fold = of_fold.drop(columns=["split", "fold"]).reset_index(drop=True)
         with _blaming(name, entry):
             facts = _fit_fold(
                 kind, entry, domain, of_fold, options, seed, folder / str(split) / str(fold),
                 journal, f"{split}/{fold}",
             )  # fmt: skip
-        folds.append({"split": str(split), "fold": str(fold), **facts})
+        return {"split": str(split), "fold": str(fold), **facts}
+
+    parts = list(rows.groupby(["split", "fold"], sort=False))
+    folds = in_parallel(fit, parts, processes)
     summary = {
         "model": name,
         "kind": entry.kind,

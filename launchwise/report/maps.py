@@ -12,6 +12,7 @@ from launchwise.report import theme
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.figures import size_axis
 from launchwise.report.study import StudyData
+from launchwise.tables.schemas import predicted_column
 
 
 def fraction_heat(
@@ -67,18 +68,19 @@ def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str])
     Parameters
     ----------
     joined
-        ``model``, ``gpu``, problem and configuration columns, ``predicted_ms``, ``time_ms``.
+        ``gpu``, problem and configuration columns, ``time_ms``, and a column of predicted times
+        (:func:`launchwise.tables.schemas.predicted_column`) per model that predicts them.
     errors
         Model -> what its title says beside the name.
     """
     panels = []
-    every = np.concatenate([joined["time_ms"], joined["predicted_ms"]])
+    columns = {model: predicted_column(model) for model in study.settings.models}
+    columns = {model: name for model, name in columns.items() if name in joined}
+    every = joined[["time_ms", *columns.values()]].to_numpy()
     ends = [float(np.nanmin(every)), float(np.nanmax(every))]
-    for model in study.settings.models:
-        rows = joined[joined["model"] == model]
-        if rows.empty:
-            continue
-        rows = rows.sort_values(["time_ms", "predicted_ms", "gpu"], kind="stable")
+    for model, predicted_ms in columns.items():
+        rows = joined[joined[predicted_ms].notna()]
+        rows = rows.sort_values(["time_ms", predicted_ms, "gpu"], kind="stable")
         traces = [
             {
                 "type": "scatter",
@@ -98,7 +100,7 @@ def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str])
             traces.append(
                 theme.dots(
                     own["time_ms"],
-                    own["predicted_ms"],
+                    own[predicted_ms],
                     name=gpu,
                     colour_=theme.colour(place),
                     shape=theme.symbol(place),

@@ -10,7 +10,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import pandera.pandas as pa
-import pyarrow.parquet
 
 from launchwise.base.storage import read_json
 from launchwise.experiment.study import ModelEntry, Study
@@ -40,8 +39,8 @@ class StudyData:
     removed, training, evaluation
         Tables of the clean and evaluate stages.
     predictions
-        Rows (model, split, fold, gpu, problem, configuration, predicted_ms) of the models that
-        predict times.
+        Predicted times of every candidate in the first split
+        (:func:`launchwise.tables.schemas.predicted_times_schema`).
     models
         Model -> what its training said of itself.
     sweep_facts
@@ -187,7 +186,7 @@ class StudyFiles:
     removed: Path
     evaluation: Path
     facts: Path
-    recommendations: Path
+    times: Path
     models: Mapping[str, Path]
     counters: Mapping[str, Path]
     unmeasured: Path | None = None
@@ -233,7 +232,7 @@ def read_study(
         training=of_first_split(files.training, schemas.training_schema(spec)),
         removed=of_first_split(files.removed, schemas.removed_schema(spec)),
         evaluation=tables.read_table(files.evaluation, schemas.evaluation_schema(spec)),
-        predictions=read_predictions(spec, files.recommendations, settings),
+        predictions=read_predictions(spec, files.times, settings),
         sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
         models={model: read_json(path / "summary.json") for model, path in files.models.items()},
         facts=read_json(files.facts),
@@ -248,14 +247,8 @@ def read_study(
 
 
 def read_predictions(spec: Spec, path: Path, settings: Study) -> pd.DataFrame:
-    """Predicted times of every candidate in the first split, of the models that predict.
-
-    Only the split that is drawn is read: all of them together are a million rows.
-    """
+    """Predicted times of every candidate in the first split, the only one that is drawn."""
     split = next(iter(settings.splits))
-    columns = ["model", "split", "fold", "gpu", *spec.problem_columns, *spec.tunable_columns]
-    tables.read_facts(path)  # Says in one line when this is no table of ours.
-    wanted = [("split", "=", split), ("model", "in", settings.models)]
-    found = pyarrow.parquet.read_table(path, columns=[*columns, "predicted_ms"], filters=wanted)
-    table = found.to_pandas()
-    return table[table["predicted_ms"].notna()].reset_index(drop=True)
+    schema = schemas.predicted_times_schema(spec, tables.read_facts(path)["models"])
+    table = tables.read_table(path, schema)
+    return table[table["split"] == split].reset_index(drop=True)

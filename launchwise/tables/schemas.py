@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -304,9 +304,9 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of recommendations: ranked candidates of every test problem, best first.
+    """Schema of recommendations: the first candidates of every test problem, best first.
 
-    Models that predict times rank every candidate; others may stop after the first.
+    ``predicted_ms`` is empty where a model predicts no time.
     """
     return pa.DataFrameSchema(
         {
@@ -323,6 +323,35 @@ def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
         unique=["model", "split", "fold", "gpu", *spec.problem_columns, "rank"],
         strict=True,
         name="recommendations",
+    )
+
+
+def predicted_column(model: str) -> str:
+    """Column of a model's predicted times: ms."""
+    return f"{model}_ms"
+
+
+def predicted_times_schema(spec: Spec, models: Iterable[str]) -> pa.DataFrameSchema:
+    """Schema of predicted times: one row per (split, fold, GPU, test problem, candidate).
+
+    Parameters
+    ----------
+    models
+        Models of the study that predict times: a column ``<model>_ms`` each.
+    """
+    time = _real(pa.Check.gt(0), nullable=True)
+    return pa.DataFrameSchema(
+        {
+            "split": _text(),
+            "fold": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            **{predicted_column(model): time for model in models},
+        },
+        unique=["split", "fold", *spec.key_columns],
+        strict=True,
+        name="predicted times",
     )
 
 

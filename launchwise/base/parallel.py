@@ -1,0 +1,48 @@
+"""Calls a function for several items at once, in processes that share what was read before."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_shared: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
+"""Function and items of the call that is under way: forks find them here, nothing is copied."""
+
+
+def in_parallel(
+    function: Callable[[Item], Result], items: Sequence[Item], processes: int
+) -> list[Result]:
+    """``[function(item) for item in items]``, several at a time.
+
+    Parameters
+    ----------
+    function
+        May use anything of this process; what it changes there is lost. What it returns and raises
+        travels back.
+    processes
+        At most so many at once; with 1 the calls are made in this process.
+    """
+    global _shared
+    processes = min(processes, len(items))
+    if processes <= 1:
+        return [function(item) for item in items]
+    if _shared is not None:
+        raise RuntimeError("parallel calls within a parallel call")
+    _shared = (function, items)
+    try:
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            return list(pool.map(_call, range(len(items))))
+    finally:
+        _shared = None
+
+
+def _call(number: int) -> Any:
+    assert _shared is not None
+    function, items = _shared
+    return function(items[number])
