@@ -12,7 +12,7 @@ from launchwise.base.forking import Server
 TABLES = (
     "pandas",
     "pyarrow.parquet",
-    "pandera.pandas",
+    "pandera.backends.pandas.builtin_checks",
     "launchwise.gpus.datasheets",
     "launchwise.experiment.settings",
     "launchwise.learning.clean",

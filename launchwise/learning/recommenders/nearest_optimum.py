@@ -116,6 +116,10 @@ class NearestOptimumRecommender(Recommender):
     def _prepare(self) -> None:
         spec = self.domain.spec
         self._choices = [choices_in(one.configurations, self._choice, spec) for one in self._known]
+        # Files keep columns by name, in no order of the spec's.
+        self._configurations = [
+            one.configurations[spec.tunable_columns].to_numpy(dtype=object) for one in self._known
+        ]
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by rank among the preferred choices of a case, then the baseline."""
@@ -147,9 +151,7 @@ class NearestOptimumRecommender(Recommender):
         first: dict[int, int] = {}
         for place in (voted, *order):
             first.setdefault(int(self._choices[number][place]), int(place))
-        # Files keep columns by name, in no order of the spec's.
-        columns = known.configurations[self.domain.spec.tunable_columns]
-        return list(first), columns.to_numpy(dtype=object)[list(first.values())]
+        return list(first), self._configurations[number][list(first.values())]
 
     def summary(self) -> dict[str, Any]:
         """Parameters, and numbers of series, optima and corrected optima."""
