@@ -7,7 +7,6 @@
 rule clean:
     """Filter the training rows of every split (Tukey filter)."""
     input:
-        code=code("scripts/clean.py"),
         spec=lambda wildcards: spec_of(wildcards.study),
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
         splits="results/splits/{study}.json",
@@ -17,6 +16,7 @@ rule clean:
     log:
         "results/logs/clean/{study}.log",
     params:
+        code=code("scripts/clean.py"),
         fences=lambda wildcards: STUDIES[wildcards.study]["fences"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),

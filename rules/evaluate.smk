@@ -7,7 +7,6 @@
 rule evaluate:
     """Evaluate models, baselines, random draws and the oracle on the test problems."""
     input:
-        code=code("scripts/evaluate.py"),
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
@@ -22,6 +21,7 @@ rule evaluate:
     log:
         "results/logs/evaluate/{study}.log",
     params:
+        code=code("scripts/evaluate.py"),
         question=lambda wildcards: question_of(wildcards.study),
         random_draws=lambda wildcards: STUDIES[wildcards.study]["random_draws"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),

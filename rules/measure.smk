@@ -9,8 +9,6 @@
 
 rule check:
     """Check that the machine of a live GPU can measure; every other GPU job waits for it."""
-    input:
-        code=code("scripts/check.py"),
     output:
         "results/checks/{gpu}.json",
     log:
@@ -27,6 +25,7 @@ rule check:
         constraint=placed("constraint"),
         runtime=5,
     params:
+        code=code("scripts/check.py"),
         device=lambda wildcards: GPUS[wildcards.gpu]["device"],
         arch=lambda wildcards: ARCHS[wildcards.gpu],
     script:
@@ -38,9 +37,7 @@ rule describe:
     input:
         # The profile does not depend on the time or machine of the check.
         check=ancient("results/checks/{gpu}.json"),
-        code=code("scripts/describe.py"),
-        child=[
-            *code("launchwise/cuda/describe.py"),
+        ceilings=[
             "launchwise/cuda/ceilings_rates.cu",
             "launchwise/cuda/ceilings_latencies.cu",
         ],
@@ -58,6 +55,7 @@ rule describe:
         runtime=lambda wildcards, attempt: 10 * attempt,
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
     params:
+        code=code("scripts/describe.py", "launchwise/cuda/describe.py"),
         entry=lambda wildcards: described(wildcards.gpu),
         arch=lambda wildcards: ARCHS[wildcards.gpu],
     script:
@@ -67,7 +65,6 @@ rule describe:
 rule recorded_profile:
     """Check and copy the profile of a recorded GPU."""
     input:
-        code=code("scripts/recorded_profile.py"),
         profile=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/profile.json",
     output:
         "results/gpus/{gpu}.json",
@@ -76,6 +73,8 @@ rule recorded_profile:
     wildcard_constraints:
         gpu=pattern(RECORDED_IN),
     localrule: True
+    params:
+        code=code("scripts/recorded_profile.py"),
     script:
         "../scripts/recorded_profile.py"
 
@@ -83,7 +82,6 @@ rule recorded_profile:
 rule described_profile:
     """Estimate the profile of a datasheet-only GPU from the efficiency of the reference GPU."""
     input:
-        code=code("scripts/described_profile.py"),
         cards=CARDS_FILE,
         reference=REFERENCE_PROFILE,
     output:
@@ -94,6 +92,7 @@ rule described_profile:
         gpu=pattern(CARDS),
     localrule: True
     params:
+        code=code("scripts/described_profile.py"),
         card=lambda wildcards: CARDS[wildcards.gpu],
     script:
         "../scripts/described_profile.py"
@@ -102,7 +101,6 @@ rule described_profile:
 rule compile:
     """Compile every build of a workload for one architecture; needs nvcc but no driver."""
     input:
-        code=code("scripts/compile.py"),
         sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
     output:
         "results/build/{workload}/{arch}.cubins",
@@ -110,6 +108,7 @@ rule compile:
         "results/logs/compile/{workload}.{arch}.log",
     threads: CORES
     params:
+        code=code("scripts/compile.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         problems=lambda wildcards: problems_for(experiment, ARCHS, **wildcards),
     script:
@@ -119,7 +118,6 @@ rule compile:
 rule guess:
     """Recommend configurations, from a fitted model, for a sweep to measure first."""
     input:
-        code=code("scripts/guess.py"),
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         profile="results/gpus/{gpu}.json",
         model=lambda wildcards: fitted_model(METHODS[wildcards.workload]),
@@ -130,6 +128,7 @@ rule guess:
     wildcard_constraints:
         gpu=pattern(LIVE),
     params:
+        code=code("scripts/guess.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         guesses=lambda wildcards: METHODS[wildcards.workload]["strategy"]["guesses"],
         problems=lambda wildcards: experiment.problems_of(wildcards.gpu, wildcards.workload),
@@ -140,8 +139,6 @@ rule guess:
 rule sweep:
     """Verify and time every configuration of one shard; shards claim problems one by one."""
     input:
-        code=code("scripts/sweep.py"),
-        child=code("launchwise/cuda/child.py"),
         profile="results/gpus/{gpu}.json",
         bundle=lambda wildcards: bundle_of(wildcards.gpu),
         sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
@@ -165,6 +162,7 @@ rule sweep:
             wildcards.gpu, wildcards.workload, attempt
         ),
     params:
+        code=code("scripts/sweep.py", "launchwise/cuda/child.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         alongside=lambda wildcards: compiled_alongside(wildcards.gpu),
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
@@ -187,7 +185,6 @@ rule sweep:
 rule gather:
     """Merge the shards of a live sweep into one table."""
     input:
-        code=code("scripts/gather.py"),
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         shards=lambda wildcards: expand(
             "results/sweeps/{{gpu}}/{{workload}}/{shard}.parquet",
@@ -201,6 +198,7 @@ rule gather:
         gpu=pattern(LIVE),
     localrule: True
     params:
+        code=code("scripts/gather.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
     script:
         "../scripts/gather.py"
@@ -209,7 +207,6 @@ rule gather:
 rule recorded:
     """Check every row of a recorded sweep and copy it."""
     input:
-        code=code("scripts/recorded.py"),
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         sweep=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/{{workload}}.parquet",
     output:
@@ -220,6 +217,7 @@ rule recorded:
         gpu=pattern(RECORDED_IN),
     localrule: True
     params:
+        code=code("scripts/recorded.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
     script:
         "../scripts/recorded.py"
@@ -228,7 +226,6 @@ rule recorded:
 rule record:
     """Copy a live sweep, with its provenance, to data/recorded/."""
     input:
-        code=code("scripts/record.py"),
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         sweep="results/sweeps/{gpu}/{workload}.parquet",
     output:
@@ -240,6 +237,7 @@ rule record:
         gpu=pattern(LIVE),
     localrule: True
     params:
+        code=code("scripts/record.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         method=lambda wildcards: METHODS[wildcards.workload],
     script:
@@ -249,7 +247,6 @@ rule record:
 rule record_profile:
     """Copy the profile of a live GPU to data/recorded/."""
     input:
-        code=code("scripts/recorded_profile.py"),
         profile="results/gpus/{gpu}.json",
     output:
         "data/recorded/{gpu}/profile.json",
@@ -258,6 +255,8 @@ rule record_profile:
     wildcard_constraints:
         gpu=pattern(LIVE),
     localrule: True
+    params:
+        code=code("scripts/recorded_profile.py"),
     script:
         "../scripts/recorded_profile.py"
 
@@ -265,8 +264,6 @@ rule record_profile:
 rule counters:
     """Read hardware counters of a study's fastest configurations; needs Nsight Compute."""
     input:
-        code=code("scripts/counters.py"),
-        child=code("launchwise/cuda/counted.py"),
         profile="results/gpus/{gpu}.json",
         bundle=lambda wildcards: (
             f"results/build/{STUDIES[wildcards.study]['workload']}/{ARCHS[wildcards.gpu]}.cubins"
@@ -287,6 +284,7 @@ rule counters:
         constraint=placed("constraint"),
         runtime=lambda wildcards, attempt: 20 * attempt,
     params:
+        code=code("scripts/counters.py", "launchwise/cuda/counted.py"),
         folder=lambda wildcards: FOLDERS[STUDIES[wildcards.study]["workload"]],
         study=lambda wildcards: STUDIES[wildcards.study],
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
@@ -298,7 +296,6 @@ rule counters:
 rule record_counters:
     """Copy the hardware counters of a live GPU to data/recorded/."""
     input:
-        code=code("scripts/record_counters.py"),
         counters="results/counters/{gpu}/{study}.parquet",
     output:
         "data/recorded/{gpu}/{study}.counters.parquet",
@@ -308,6 +305,7 @@ rule record_counters:
         gpu=pattern(LIVE),
     localrule: True
     params:
+        code=code("scripts/record_counters.py"),
         folder=lambda wildcards: FOLDERS[STUDIES[wildcards.study]["workload"]],
     script:
         "../scripts/record_counters.py"

@@ -6,8 +6,6 @@
 rule predict:
     """Predict the fastest configurations, with run times, on datasheet-only GPUs."""
     input:
-        code=code("scripts/predict.py")
-        + [path for kind in BY_COST for path in code(str(source(kind)))],
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
@@ -21,6 +19,10 @@ rule predict:
         "results/logs/predict/{study}.log",
     threads: 1
     params:
+        code=lambda wildcards: code(
+            "scripts/predict.py",
+            *(model_source(kind, folder_of(wildcards.study)) for kind in BY_COST),
+        ),
         question=lambda wildcards: question_of(wildcards.study),
         described=list(CARDS),
         gpus=lambda wildcards: [*experiment.gpus_of(wildcards.study), *CARDS],

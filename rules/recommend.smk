@@ -7,13 +7,6 @@
 rule recommend:
     """Rank the candidates of every test problem with every model and baseline."""
     input:
-        # One job for all models: loading the libraries takes longer than predicting.
-        code=lambda wildcards: code("scripts/recommend.py")
-        + [
-            path
-            for model in STUDIES[wildcards.study]["models"]
-            for path in code_of(wildcards.study, model)
-        ],
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
@@ -32,6 +25,10 @@ rule recommend:
         "results/logs/recommend/{study}.log",
     threads: lambda wildcards: min(CORES, folds_of(wildcards.study))
     params:
+        code=lambda wildcards: code(
+            "scripts/recommend.py",
+            *(source_of(wildcards.study, model) for model in STUDIES[wildcards.study]["models"]),
+        ),
         question=lambda wildcards: question_of(wildcards.study),
         models=lambda wildcards: STUDIES[wildcards.study]["models"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),

@@ -42,7 +42,6 @@ REPORTED = {
 rule report:
     """Write the report page, and its main tables as CSV."""
     input:
-        code=code("scripts/report.py"),
         templates=expand(
             "launchwise/report/templates/{name}", name=["page.html", "style.css", "page.js"]
         ),
@@ -54,8 +53,9 @@ rule report:
             if path is not None and name != "folder"
         ],
         specs=[f"{folder_of(study)}/spec.yaml" for study in STUDIES],
-        # Files of the studies: sections with their imports, published tables.
-        own=[path for study in REPORTED.values() for path in own_files(study["folder"])],
+        published=[
+            path for study in REPORTED.values() for path in published_tables(study["folder"])
+        ],
         # For published predictions: datasheets and the reference efficiency.
         cards=CARDS_FILE,
         reference=REFERENCE_PROFILE,
@@ -93,6 +93,10 @@ rule report:
     log:
         "results/logs/report.log",
     params:
+        code=code(
+            "scripts/report.py",
+            *(path for study in REPORTED.values() for path in section_sources(study["folder"])),
+        ),
         files=REPORTED,
         studies=STUDIES,
         models=MODELS,

@@ -6,7 +6,6 @@
 rule split:
     """Split the cases (GPU, problem) of a study into training and test cases."""
     input:
-        code=code("scripts/split.py"),
         spec=lambda wildcards: spec_of(wildcards.study),
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),
@@ -15,6 +14,7 @@ rule split:
     log:
         "results/logs/split/{study}.log",
     params:
+        code=code("scripts/split.py"),
         splits=lambda wildcards: STUDIES[wildcards.study]["splits"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),

@@ -1,7 +1,7 @@
 # Functions shared by the rules of a study: files of its workload, GPUs and models.
 from pathlib import Path
 
-from launchwise.learning.recommenders import BY_COST, source
+from launchwise.learning.recommenders import BY_COST
 
 
 def folder_of(study):
@@ -57,6 +57,6 @@ def study_folder(study):
     return f"{folder_of(study)}/studies/{study}"
 
 
-def code_of(study, model):
-    """Source files of the model's kind: an edit retrains the models of this kind only."""
-    return model_code(MODELS[study][model]["kind"], folder_of(study))
+def source_of(study, model):
+    """Source file of the model's kind: an edit retrains the models of this kind only."""
+    return model_source(MODELS[study][model]["kind"], folder_of(study))

@@ -6,7 +6,6 @@
 rule train:
     """Search hyper-parameters and fit one model on every split and fold."""
     input:
-        code=lambda wildcards: code("scripts/train.py") + code_of(wildcards.study, wildcards.model),
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         # An edit retrains only the kinds that read it.
@@ -23,6 +22,7 @@ rule train:
         "results/logs/train/{study}.{model}.log",
     threads: lambda wildcards: min(CORES, folds_of(wildcards.study))
     params:
+        code=lambda wildcards: code("scripts/train.py", source_of(wildcards.study, wildcards.model)),
         model=lambda wildcards: MODELS[wildcards.study][wildcards.model],
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),

@@ -21,8 +21,6 @@ rule fetch_reviews:
 rule train_sentiment:
     """Embeddings and layers, on the CPU."""
     input:
-        code=code(f"{FOLDERS['sentiment']}/train.py")
-        + code(f"{FOLDERS['sentiment']}/host/training.py"),
         reviews="results/sentiment/vaderSentiment-3.3.2.tar.gz",
     output:
         network="results/sentiment/network.npz",
@@ -31,6 +29,7 @@ rule train_sentiment:
         "results/logs/train_sentiment.log",
     threads: 2
     params:
+        code=code(f"{FOLDERS['sentiment']}/train.py", f"{FOLDERS['sentiment']}/host/training.py"),
         folder=lambda wildcards: FOLDERS["sentiment"],
         seed=settings.seed,
     script:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.imports import ROOT, library_files
+from launchwise.base.storage import digest
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.experiment.settings import Settings
@@ -268,30 +269,40 @@ def pattern(names: Any) -> str:
 
 
 @cache
-def code(script: str) -> list[str]:
-    """Library files that a script imports, directly or indirectly.
-
-    Snakemake detects edits of the script only, so every rule lists these files as inputs.
+def code_files(start: str) -> list[str]:
+    """A file of code, and the library files that it imports, directly or indirectly.
 
     Parameters
     ----------
-    script
-        Path from the root of the project, such as ``scripts/clean.py``. A module of the library
-        (one that a rule runs as a process of its own) is in the list itself.
+    start
+        Path from the root of the project, such as ``scripts/clean.py``.
     """
-    return [str(_inside(path)) for path in library_files([ROOT / script])]
-
-
-def model_code(kind: str, folder: str) -> list[str]:
-    """Source files of a kind of model; an edit retrains only this kind."""
-    path = source(kind, ROOT / folder)
-    return sorted({str(_inside(path)), *code(str(path))})
+    path = ROOT / start
+    return sorted({start, *(str(_inside(found)) for found in library_files([path]))})
 
 
 @cache
-def own_files(folder: str) -> list[str]:
-    """Files of a study for the report: section with its imports, published tables."""
-    study = ROOT / folder
-    own = [*study.glob("*.py"), *study.glob("published/*.csv")]
-    code_of = library_files([path for path in own if path.suffix == ".py"])
-    return sorted({str(_inside(path)) for path in (*own, *code_of)})
+def code(*start: str) -> str:
+    """Digest of some files of code and of all that they import (:func:`code_files`).
+
+    Snakemake detects edits of a script only, so every rule has this among its parameters: another
+    digest reruns it. The files as inputs would do the same, but Snakemake asks for their sizes
+    over and over while jobs wait.
+    """
+    files = sorted({path for each in start for path in code_files(each)})
+    return digest([[path, (ROOT / path).read_text(encoding="utf-8")] for path in files])
+
+
+def model_source(kind: str, folder: str) -> str:
+    """Source file of a kind of model; an edit of what it imports retrains this kind only."""
+    return str(_inside(source(kind, ROOT / folder)))
+
+
+def section_sources(folder: str) -> list[str]:
+    """Source files of a study's section for the report."""
+    return sorted(str(_inside(path)) for path in (ROOT / folder).glob("*.py"))
+
+
+def published_tables(folder: str) -> list[str]:
+    """Published tables of a study, for the report."""
+    return sorted(str(_inside(path)) for path in (ROOT / folder).glob("published/*.csv"))
