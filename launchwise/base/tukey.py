@@ -20,6 +20,12 @@ def quartile_fences(
     values
         Real numbers, shape (n,), n > 0; quartiles by linear interpolation.
     """
-    first, third = np.quantile(values, [0.25, 0.75])
+    low, high = fences_of_rows(np.asarray(values)[None, :], factor)
+    return float(low[0]), float(high[0])
+
+
+def fences_of_rows(values: np.ndarray, factor: float = 1.5) -> tuple[np.ndarray, np.ndarray]:
+    """:func:`quartile_fences` of each row of ``values``, shape (rows, n); both of shape (rows,)."""
+    first, third = np.quantile(values, [0.25, 0.75], axis=1)
     reach = factor * (third - first)
-    return float(first - reach), float(third + reach)
+    return first - reach, third + reach

@@ -23,10 +23,17 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.base.tukey import MIN_SAMPLE_SIZE, quartile_fences
+from launchwise.base.tukey import MIN_SAMPLE_SIZE, fences_of_rows, quartile_fences
 from launchwise.experiment.study import Fences
 from launchwise.learning.build_facts import FACTS
-from launchwise.learning.splits import Case, Fold, among, case_codes, case_columns
+from launchwise.learning.splits import (
+    Case,
+    Fold,
+    are_of,
+    case_codes,
+    case_columns,
+    case_numbers,
+)
 from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.spec import Spec
 
@@ -57,20 +64,33 @@ def tukey_fences(values: np.ndarray, factor: float = 1.5) -> tuple[float, float]
 
 
 def fences_ms(
-    rows: pd.DataFrame, spec: Spec, scope: Scope, factor: float = 1.5
+    times_ms: np.ndarray, cases: np.ndarray, scope: Scope, factor: float = 1.5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bound of the Tukey filter for each row, ms, each of shape (rows,)."""
-    times = rows["time_ms"].to_numpy(dtype=float)
+    """Lower and upper bound of the Tukey filter for each row, ms, each of shape (rows,).
+
+    Parameters
+    ----------
+    times_ms
+        float64, shape (rows,).
+    cases
+        Number of each row's case, from 0: int64, shape (rows,).
+    """
     if scope == "global":
-        low, high = tukey_fences(times, factor)
-        return np.full(len(rows), low), np.full(len(rows), high)
-    codes, keys = case_codes(rows, spec)
-    logs = np.log(times)
-    order = np.argsort(codes, kind="stable")
-    pieces = np.split(order, np.cumsum(np.bincount(codes, minlength=len(keys)))[:-1])
-    pairs = np.array([tukey_fences(logs[piece], factor) for piece in pieces]).reshape(-1, 2)
-    bounds = np.exp(pairs)
-    return bounds[codes, 0], bounds[codes, 1]
+        low, high = tukey_fences(times_ms, factor)
+        return np.full(len(times_ms), low), np.full(len(times_ms), high)
+    logs = np.log(times_ms)
+    rows_of_case = np.bincount(cases)
+    order = np.argsort(cases, kind="stable")
+    starts = np.cumsum(rows_of_case) - rows_of_case
+    bounds = np.tile([-np.inf, np.inf], (len(rows_of_case), 1))
+    # Cases with as many rows are computed together: a thousand calls for single ones are slow.
+    for count in np.unique(rows_of_case[rows_of_case >= MIN_SAMPLE_SIZE]):
+        alike = np.flatnonzero(rows_of_case == count)
+        lows, highs = fences_of_rows(logs[order[starts[alike, None] + np.arange(count)]], factor)
+        spread = highs > lows
+        bounds[alike[spread]] = np.column_stack([lows, highs])[spread]
+    bounds = np.exp(bounds)
+    return bounds[cases, 0], bounds[cases, 1]
 
 
 @dataclass(frozen=True)
@@ -106,8 +126,9 @@ def clean(
         When a fold is left without a training row.
     """
     training, removed, counts = [], [], []
+    numbered = {gpu: case_codes(sweep, spec) for gpu, sweep in sweeps.items()}
     for fold in folds:
-        rows = _training_rows(sweeps, fold, spec)
+        rows = _training_rows(sweeps, numbered, fold, spec)
         measured = rows[rows["status"].isin(MEASURED)]
         if measured.empty:
             raise UserError("the sweeps", f"splits.{fold.split}", "no training row was measured")
@@ -130,11 +151,18 @@ def clean(
     )
 
 
-def _training_rows(sweeps: Mapping[str, pd.DataFrame], fold: Fold, spec: Spec) -> pd.DataFrame:
-    gpus = dict.fromkeys(case.gpu for case in fold.train)
+def _training_rows(
+    sweeps: Mapping[str, pd.DataFrame],
+    numbered: Mapping[str, tuple[np.ndarray, list[tuple[Any, ...]]]],
+    fold: Fold,
+    spec: Spec,
+) -> pd.DataFrame:
+    """Rows of a fold's training cases; ``numbered``: GPU to the :func:`case_codes` of its sweep."""
     columns = [*spec.key_columns, "status", "time_ms", *FACTS, *spec.stage_columns]
-    pieces = [sweeps[gpu].loc[:, columns] for gpu in gpus]
-    pieces = [piece[among(piece, fold.train, spec)] for piece in pieces]
+    pieces = []
+    for gpu in dict.fromkeys(case.gpu for case in fold.train):
+        codes, keys = numbered[gpu]
+        pieces.append(sweeps[gpu].loc[are_of(keys, fold.train)[codes], columns])
     rows = pd.concat(pieces, ignore_index=True)
     rows.insert(0, "split", fold.split)
     rows.insert(1, "fold", fold.fold)
@@ -145,11 +173,12 @@ def _fenced(
     measured: pd.DataFrame, fold: Fold, spec: Spec, fences: Fences
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     times = measured["time_ms"].to_numpy(dtype=float)
+    cases = case_numbers(measured, spec)
     keep = np.ones(len(measured), dtype=bool)
     gone: list[pd.DataFrame] = []
     counts: dict[str, Any] = {}
     for scope in SCOPES:
-        low, high = fences_ms(measured, spec, scope, fences.factor)
+        low, high = fences_ms(times, cases, scope, fences.factor)
         inside = (times >= low) & (times <= high)
         if scope == fences.scope:
             keep = inside
@@ -157,10 +186,11 @@ def _fenced(
             scope=scope, lower_ms=_finite(low[~inside]), upper_ms=_finite(high[~inside])
         )
         gone.append(out)
-        counts[scope] = _counted(measured, ~inside, spec)
-    check_training(measured[keep], fold.train, fold.test, spec, "the sweeps")
+        counts[scope] = _counted(cases, ~inside)
+    kept = measured[keep]
+    check_training(kept, fold.train, fold.test, spec, "the sweeps")
     return (
-        measured[keep],
+        kept,
         pd.concat(gone, ignore_index=True).drop(columns=["status", *FACTS, *spec.stage_columns]),
         counts,
     )
@@ -170,11 +200,10 @@ def _finite(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, np.finfo(float).max * np.sign(values))
 
 
-def _counted(rows: pd.DataFrame, out: np.ndarray, spec: Spec) -> dict[str, Any]:
+def _counted(cases: np.ndarray, out: np.ndarray) -> dict[str, Any]:
     """Counts of filtered rows and of problems that lost all rows, which reveal a wrong filter."""
-    codes, keys = case_codes(rows, spec)
-    all_rows = np.bincount(codes, minlength=len(keys))
-    lost = np.bincount(codes[out], minlength=len(keys))
+    all_rows = np.bincount(cases)
+    lost = np.bincount(cases[out], minlength=len(all_rows))
     return {
         "rows": int(out.sum()),
         "percent": float(100 * out.mean()),
@@ -197,9 +226,10 @@ def check_training(
     UserError
         Naming the first such row.
     """
+    codes, keys = case_codes(rows, spec)
     for wrong, what in (
-        (among(rows, test, spec), "a test problem is among the training rows"),
-        (~among(rows, train, spec), "a problem outside the split is among the training rows"),
+        (are_of(keys, test)[codes], "a test problem is among the training rows"),
+        (~are_of(keys, train)[codes], "a problem outside the split is among the training rows"),
     ):
         if wrong.any():
             row = rows[wrong].iloc[0]

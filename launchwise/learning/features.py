@@ -177,20 +177,44 @@ class Domain:
     def _remembered(self) -> dict[tuple[Any, ...], np.ndarray]:
         return {}
 
+    @cached_property
+    def _held(self) -> dict[tuple[Any, ...], np.ndarray]:
+        """Condition, with the values that it reads of a case, to where it holds."""
+        return {}
+
+    @cached_property
+    def _conditions(self) -> list[tuple[str, np.ndarray | None, list[str]]]:
+        """What candidates satisfy: expression, rows of the universe that it is not about, names.
+
+        The names are those that it reads of a case: problem parameters and facts of the GPU.
+        """
+        variants = self._universe_arrays["variant"]
+        asked = [(text, None) for text in (*self.spec.constraints, *self.constraints)]
+        for name, variant in self.spec.variants.items():
+            asked += [(text, variants != name) for text in variant.constraints]
+        facts = next(iter(self._facts.values()), {})
+        of_case = [*self.spec.problem_columns, *facts]
+        read = {text: raw_names(self.spec.derived, text) for text, _ in asked}
+        return [
+            (text, others, [name for name in of_case if name in read[text]])
+            for text, others in asked
+        ]
+
     def _feasible(self, case: Case) -> np.ndarray:
         """Rows of the universe that may be recommended for a case: int64, the baseline first."""
         facts = self._facts[case.gpu]
         key = (*case.key[1:], *facts.values())
         if key not in self._remembered:
-            arrays = self._universe_arrays
-            columns = Columns(self.spec.derived, {**arrays, **case.problem, **facts})
+            values = {**case.problem, **facts}
+            columns = Columns(self.spec.derived, {**self._universe_arrays, **values})
             allowed = np.ones(len(self._universe), dtype=bool)
-            for text in (*self.spec.constraints, *self.constraints):
-                allowed &= columns.value(text).astype(bool)
-            for name, variant in self.spec.variants.items():
-                others = arrays["variant"] != name
-                for text in variant.constraints:
-                    allowed &= others | columns.value(text).astype(bool)
+            for text, others, names in self._conditions:
+                # Most conditions read little of a case: few of its values are new to them.
+                own_key = (text, *(values[name] for name in names))
+                if own_key not in self._held:
+                    self._held[own_key] = columns.value(text).astype(bool)
+                held = self._held[own_key]
+                allowed &= held if others is None else others | held
             # Doing nothing is always possible: the baseline stays whatever the constraints say.
             allowed[0] = True
             self._remembered[key] = np.flatnonzero(allowed)

@@ -35,7 +35,17 @@ FIGURES = {
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as mappings from column to value."""
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    names = [str(name) for name in table]
+    columns = [_plain_values(column) for _, column in table.items()]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain_values(column: pd.Series) -> list[Any]:
+    """Values as Python's own types; a column at once, as rows of mixed types are slow."""
+    if column.dtype.kind in "iufb":
+        return list(column.tolist())
+    values = column.to_numpy(dtype=object)
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def fixed_losses(fractions: pd.Series) -> pd.DataFrame:

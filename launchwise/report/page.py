@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from launchwise.report.blocks import Block, Figure, Fold, Lookup, Section
@@ -33,13 +34,6 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
         When two sections have one id: a link would find the first of them only.
     """
     _check_ids(sections)
-    environment = Environment(
-        loader=PackageLoader("launchwise.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     data: dict[str, Any] = {}
     for block in every_block(sections):
         if isinstance(block, Figure) and figures:
@@ -50,7 +44,7 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
                 "answers": block.answers,
                 "numbers": [c.number for c in block.columns],
             }
-    return environment.get_template("page.html").render(
+    return _template().render(
         title=title,
         lead=lead,
         sections=sections,
@@ -60,6 +54,18 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
         plotly=Markup(plotly_source()) if figures else "",
         data=Markup(embedded(data)),
     )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("launchwise.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")
 
 
 def check_sections(sections: Sequence[Section], others: Sequence[Section] = ()) -> None:

@@ -8,10 +8,11 @@ kind, the version of its schema and the unit of each of its columns in its metad
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow
@@ -19,6 +20,7 @@ import pyarrow.parquet
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import whole_file
+from launchwise.tables.arrow_checks import TEXT, is_text, plain_texts, surely_fits
 from launchwise.tables.schemas import SINCE_2, UNTIL_2
 
 SCHEMA_VERSION = 3
@@ -50,6 +52,14 @@ UNITS = {
     "baseline_ms": "ms",
 }
 
+_TYPES: dict[str, Any] = {
+    TEXT: pd.StringDtype("pyarrow", na_value=np.nan),
+    "int64": np.dtype("int64"),
+    "float64": np.dtype("float64"),
+    "object": np.dtype("object"),
+}
+"""Type of a column as a schema names it to the type that pandas gives it."""
+
 
 def write_table(
     path: str | Path,
@@ -70,8 +80,10 @@ def write_table(
         When the table does not fit its schema (a mistake of a stage, named with column and rows).
     """
     known = [name for name in schema.columns if name in table.columns]
-    checked = _checked(path, table[known], schema)
-    arrow = pyarrow.Table.from_pandas(checked, preserve_index=False)
+    arrow = _fitting_arrow(table[known], schema)
+    if arrow is None:
+        checked = _checked(path, table[known], schema)
+        arrow = pyarrow.Table.from_pandas(checked, preserve_index=False)
     note = {
         "kind": schema.name,
         "version": SCHEMA_VERSION,
@@ -84,8 +96,34 @@ def write_table(
         pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
 
 
-def read_table(path: str | Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
+def _fitting_arrow(table: pd.DataFrame, schema: pa.DataFrameSchema) -> pyarrow.Table | None:
+    """``table`` as Arrow holds it; None where it may not fit ``schema``."""
+    if not _has_types(table, schema):
+        return None
+    try:
+        arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
+    except pyarrow.ArrowException:
+        return None
+    return arrow if surely_fits(arrow, schema) else None
+
+
+def _has_types(table: pd.DataFrame, schema: pa.DataFrameSchema) -> bool:
+    """Whether columns have the types of ``schema`` as pandas names them."""
+    return all(
+        name in schema.columns and kind == _TYPES.get(str(schema.columns[name].dtype))
+        for name, kind in table.dtypes.items()
+    )
+
+
+def read_table(
+    path: str | Path, schema: pa.DataFrameSchema, columns: Collection[str] | None = None
+) -> pd.DataFrame:
     """Read a table and check kind, units, columns and values.
+
+    Parameters
+    ----------
+    columns
+        Columns that are returned; all where it is None. Every column is checked.
 
     Raises
     ------
@@ -99,13 +137,42 @@ def read_table(path: str | Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
     for name in schema.columns:
         if name in UNITS and name in units and units[name] != UNITS[name]:
             raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
+    found = _fitting_pandas(path, note["version"], schema, columns)
+    if found is not None:
+        return found
     try:
         table = pd.read_parquet(path)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
     if schema.name == "measurements":
         table = _as_current(table, note["version"], schema)
-    return _checked(path, table, schema)
+    table = _checked(path, table, schema)
+    return table if columns is None else table[[name for name in table if name in columns]]
+
+
+def _fitting_pandas(
+    path: str | Path, version: int, schema: pa.DataFrameSchema, columns: Collection[str] | None
+) -> pd.DataFrame | None:
+    """``columns`` of the table of a file; None where it may not fit ``schema``."""
+    if version < 2:
+        return None
+    old = UNTIL_2 if version < 3 and schema.name == "measurements" else ()
+    checked = {*(schema.unique or []), *(n for n, one in schema.columns.items() if one.checks)}
+    try:
+        stored = pyarrow.parquet.read_schema(path)
+        if any(pyarrow.types.is_dictionary(kind) for kind in stored.types):
+            return None
+        texts = [one.name for one in stored if one.name in checked and is_text(one.type)]
+        names = [name for name in stored.names if name not in old]
+        table = pyarrow.parquet.ParquetFile(path, read_dictionary=texts).read(columns=names)
+        if not surely_fits(table, schema):
+            return None
+        wanted = [name for name in names if columns is None or name in columns]
+        found = plain_texts(table.select(wanted)).to_pandas()
+    except (OSError, ValueError, pyarrow.ArrowException):
+        return None
+    # Notes of pandas in the file may ask for other types, or for an index.
+    return found if list(found) == wanted and _has_types(found, schema) else None
 
 
 def _as_current(table: pd.DataFrame, version: int, schema: pa.DataFrameSchema) -> pd.DataFrame:

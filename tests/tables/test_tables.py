@@ -16,8 +16,8 @@ import pytest
 from samples import measurements
 
 from launchwise.base.errors import UserError
+from launchwise.tables import arrow_checks, schemas
 from launchwise.tables import files as tables
-from launchwise.tables import schemas
 from launchwise.workloads.spec import Spec
 
 Table = pd.DataFrame
@@ -233,6 +233,52 @@ def test_a_bad_table_is_one_line_at_reading(
     line = str(caught.value)
     assert line.startswith(f"{path}: {said}")
     assert "\n" not in line
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_checks_on_whole_columns_know_every_check_of_a_schema(
+    tmp_path: Path, acoustic_spec: Spec, kind: str
+) -> None:
+    schema, table = every_table(acoustic_spec)[kind]
+    tables.write_table(tmp_path / "x.parquet", table, schema)
+    assert arrow_checks.surely_fits(pyarrow.parquet.read_table(tmp_path / "x.parquet"), schema)
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_checks_on_whole_columns_pass_no_bad_table(
+    acoustic_spec: Spec, sweep: Table, what: str
+) -> None:
+    arrow = pyarrow.Table.from_pandas(BAD[what][0](sweep), preserve_index=False)
+    schema = schemas.measurement_schema(acoustic_spec)
+    assert not arrow_checks.surely_fits(arrow, schema)
+    for place, name in enumerate(arrow.column_names):
+        if arrow_checks.is_text(arrow[name].type):
+            arrow = arrow.set_column(place, name, arrow[name].dictionary_encode())
+    assert not arrow_checks.surely_fits(arrow, schema)
+
+
+def test_a_text_twice_in_a_dictionary_is_one_value(acoustic_spec: Spec, sweep: Table) -> None:
+    schema = schemas.measurement_schema(acoustic_spec)
+    arrow = pyarrow.Table.from_pandas(pd.concat([sweep, sweep]), preserve_index=False)
+    half = [0] * len(sweep) + [1] * len(sweep)
+    name = str(sweep["gpu"].iloc[0])
+    twice = pyarrow.DictionaryArray.from_arrays(pyarrow.array(half), pyarrow.array([name, name]))
+    assert not arrow_checks.surely_fits(arrow.set_column(0, "gpu", twice), schema)
+
+
+@pytest.mark.parametrize("columns", [["time_ms", "gpu"], ["times_ms"]])
+def test_columns_are_returned_in_the_order_of_the_file_and_all_are_checked(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table, columns: list[str]
+) -> None:
+    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
+    tables.write_table(path, sweep, schema)
+    found = tables.read_table(path, schema, columns)
+    pd.testing.assert_frame_equal(
+        found, tables.read_table(path, schema)[[name for name in sweep if name in columns]]
+    )
+    foreign(path, BAD["negative time"][0](sweep), note())
+    with pytest.raises(UserError, match="time_ms: must be above 0"):
+        tables.read_table(path, schema, columns)
 
 
 @pytest.mark.parametrize("what", sorted(BAD.keys() - NOT_WRITTEN))
