@@ -150,7 +150,7 @@ def search(
     folds, max_rows
         Grouped folds, and rows that a trial may learn from.
     journal
-        File that keeps trials (see :func:`check_journal`); in memory when None.
+        File that keeps trials; in memory when None. Searches at the same time may share it.
     name
         What is searched (split and fold): part of the journal's key.
     """
@@ -216,25 +216,21 @@ def _storage(path: Path) -> Any:
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     # A killed search leaves its lock behind: an append takes milliseconds, so 5 s is long enough.
     lock = JournalFileOpenLock(str(path), grace_period=5)
-    return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
-
-
-def check_journal(path: Path) -> None:
-    """Make a journal ready for searches, which may be several at once.
-
-    An unfinished last line is cut off. A file that is no journal, or that is damaged inside, is
-    kept as ``<name>.damaged`` for whoever wonders, and searches start anew.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mend(path)
+    lock.acquire()  # Searches of other folds may be writing to the same journal.
     try:
+        mend(path)
         for line in path.read_bytes().splitlines() if path.is_file() else ():
             json.loads(line)  # Optuna minds a damaged last line only once it has written after it.
-        _storage(path)
+        JournalStorage(JournalFileBackend(str(path)))
     except (ValueError, KeyError):
+        # Not a journal, or damaged inside: keep it for whoever wonders, and start anew.
         path.rename(path.with_suffix(".damaged"))
+    finally:
+        lock.release()
+    return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
 
 
 def mend(path: Path) -> None:

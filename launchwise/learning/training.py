@@ -20,7 +20,7 @@ from launchwise.learning.clean import check_training
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.search import check_journal, held_out_regret, search
+from launchwise.learning.search import held_out_regret, search
 from launchwise.learning.splits import ALL, Case, case_numbers
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.schemas import training_schema
@@ -95,8 +95,6 @@ def train_model(
     rows = read_training(training, domain)
     if rows.empty:
         raise UserError(training, "", "holds no training rows")
-    if journal is not None:
-        check_journal(journal)
 
     def fit(part: tuple[tuple[Any, ...], pd.DataFrame]) -> dict[str, Any]:
         (split, fold), of_fold = part

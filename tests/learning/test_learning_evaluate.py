@@ -19,13 +19,20 @@ from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate, figures, summarise
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.recommending import recommend_baselines, recommend_model
+from launchwise.learning.recommending import RECOMMENDED, recommend
+from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.training import read_training, train_model
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import evaluation_schema, recommendation_schema, training_schema
+from launchwise.tables.schemas import (
+    evaluation_schema,
+    predicted_times_schema,
+    recommendation_schema,
+    training_schema,
+)
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
+from tests.support.predicted import predicted_times
 from tests.support.samples import measurements, profile
 
 GPU = "test"
@@ -93,6 +100,18 @@ def recommended(
     return pd.DataFrame(rows)
 
 
+def evaluated(
+    recommendations: pd.DataFrame,
+    folds: list[Fold],
+    truth: Truth,
+    domain: Domain,
+    random_draws: list[int],
+) -> pd.DataFrame:
+    """Evaluation of recommendations and of the times predicted with them."""
+    times = truth.timed(predicted_times(recommendations, domain.spec))
+    return evaluate(recommendations, times, folds, truth, domain, random_draws)
+
+
 def of(table: pd.DataFrame, model: str, n: int) -> pd.Series:
     found = table[(table["model"] == model) & (table["n"] == n)]
     assert len(found) == 1
@@ -102,7 +121,7 @@ def of(table: pd.DataFrame, model: str, n: int) -> pd.Series:
 def test_figures_of_a_recommendation_by_hand(
     listed: list[dict[str, Any]], truth: Truth, domain: Domain
 ) -> None:
-    table = evaluate(recommended(listed, {64: [2], 100: [2]}), [FOLD], truth, domain, [])
+    table = evaluated(recommended(listed, {64: [2], 100: [2]}), [FOLD], truth, domain, [])
     small, large = of(table, "mine", 64), of(table, "mine", 100)
     assert (small["time_ms"], small["baseline_ms"], small["best_ms"]) == (2.0, 4.0, 1.0)
     assert (small["improvement"], small["fraction"]) == (2.0, 0.5)
@@ -119,7 +138,7 @@ def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
     listed: list[dict[str, Any]], truth: Truth, domain: Domain, n: int, number: int, status: str
 ) -> None:
     other = 100 if n == 64 else 64
-    table = evaluate(recommended(listed, {n: [number], other: [2]}), [FOLD], truth, domain, [])
+    table = evaluated(recommended(listed, {n: [number], other: [2]}), [FOLD], truth, domain, [])
     found = of(table, "mine", n)
     assert found["status"] == status
     assert np.isnan(found["time_ms"])
@@ -138,7 +157,7 @@ def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
 def test_the_oracle_is_the_fastest_of_what_worked(
     listed: list[dict[str, Any]], truth: Truth, domain: Domain
 ) -> None:
-    table = evaluate(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [])
+    table = evaluated(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [])
     for n, number, time_ms in ((64, 1, 1.0), (100, 3, 5.0)):
         found = of(table, ORACLE, n)
         assert (found["time_ms"], found["fraction"]) == (time_ms, 1.0)
@@ -151,7 +170,7 @@ def test_the_oracle_is_the_fastest_of_what_worked(
 def test_random_draws_are_expectations_over_what_was_measured(
     listed: list[dict[str, Any]], truth: Truth, domain: Domain
 ) -> None:
-    table = evaluate(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [1, 2, 9])
+    table = evaluated(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [1, 2, 9])
     # Of 4, 1 and 2; then pairs (4, 1), (4, 2), (1, 2); then all of them.
     expected = {"random_1": 7 / 3, "random_2": 4 / 3, "random_9": 1.0}
     chances = {"random_1": 2 / 3, "random_2": 1.0, "random_9": 1.0}
@@ -166,7 +185,7 @@ def test_random_draws_are_expectations_over_what_was_measured(
 def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Domain) -> None:
     predicted = {64: [1.0, 3.0, 4.0, 9.0], 100: [5.0, 8.0, 8.0, 9.0]}
     recommendations = recommended(listed, {64: [2, 1, 0, 3], 100: [3, 2, 0, 1]}, predicted)
-    table = evaluate(recommendations, [FOLD], truth, domain, [1])
+    table = evaluated(recommendations, [FOLD], truth, domain, [1])
     evaluation_schema(domain.spec).validate(
         table[list(evaluation_schema(domain.spec).columns)], lazy=True
     )
@@ -207,7 +226,7 @@ def test_no_recommendation_beats_the_oracle(
         for model in ("mine", "yours")
     ]
     draws = data.draw(st.lists(st.integers(1, 6), unique=True, max_size=3))
-    table = evaluate(pd.concat(tables), [FOLD], truth, domain, draws)
+    table = evaluated(pd.concat(tables), [FOLD], truth, domain, draws)
     assert len(table) == 2 * (2 + 1 + len(draws))
     assert (table.loc[table["model"] == ORACLE, "fraction"] == 1).all()
     assert (table["fraction"] <= 1 + 1e-12).all()
@@ -234,7 +253,7 @@ def test_recommendations_for_other_problems_than_the_test_ones_are_refused(
     message: str,
 ) -> None:
     with pytest.raises(UserError, match=message) as caught:
-        evaluate(recommended(listed, choices), [FOLD], truth, domain, [])
+        evaluated(recommended(listed, choices), [FOLD], truth, domain, [])
     assert caught.value.key == f"it.{ALL}"
 
 
@@ -245,7 +264,9 @@ def test_only_candidates_count_as_the_best(
     sweep = measurements(acoustic_spec, [{"n": [64], "dtype": ["float32"], "order": [2]}])
     sweep.loc[sweep["variant"] == "block3d", "time_ms"] /= 100
     one = Fold("it", ALL, (case(200),), (case(64),))
-    table = evaluate(recommended(listed, {64: [0]}), [one], Truth({GPU: sweep}, narrow), narrow, [])
+    table = evaluated(
+        recommended(listed, {64: [0]}), [one], Truth({GPU: sweep}, narrow), narrow, []
+    )
     allowed = sweep[sweep["variant"].isin(["omp_tile", "linear"])]
     assert of(table, ORACLE, 64)["time_ms"] == allowed["time_ms"].min()
     assert allowed["time_ms"].min() > sweep["time_ms"].min()
@@ -297,7 +318,7 @@ def test_a_planted_row_of_another_problem_stops_training_and_baselines(
         read_training(training, domain)
     assert str(training) in str(caught.value)
     with pytest.raises(UserError, match=message):
-        recommend_baselines("s", training, [WAY], domain)
+        recommend("s", {}, training, [WAY], domain)
     with pytest.raises(UserError, match=message):
         train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
     assert not (tmp_path / "t" / "summary.json").exists()
@@ -363,12 +384,20 @@ def test_from_sweep_to_evaluation(
 ) -> None:
     entry = ModelEntry(kind="tree", title="Tree", trials=0)
     train_model("t", entry, domain, training, Search(), 7, tmp_path / "t")
-    mine, facts = recommend_model("s", tmp_path / "t", [WAY], domain)
-    others, _ = recommend_baselines("s", training, [WAY], domain)
-    assert facts["cases"] == 1
-    write_table(tmp_path / "mine.parquet", mine, recommendation_schema(domain.spec))
-    both = pd.concat([mine, others], ignore_index=True)
-    table = evaluate(both, [WAY], Truth({GPU: sweep}, domain), domain, [1, 20])
+    found = recommend("s", {"t": tmp_path / "t"}, training, [WAY], domain)
+    assert found.facts["t"]["cases"] == 1
+    write_table(tmp_path / "s.parquet", found.recommendations, recommendation_schema(domain.spec))
+    counts = found.recommendations.groupby("model")["rank"].agg(list)
+    assert counts["t"] == list(range(1, RECOMMENDED + 1))
+    assert counts["untuned"] == [1]
+    times = predicted_times_schema(domain.spec, ["t"])
+    write_table(tmp_path / "s.times.parquet", found.times, times)
+    # Every candidate has a predicted time, and the first recommendation the least of them.
+    assert len(found.times) == len(domain.choices(WAY.test))
+    first = found.recommendations.query("model == 't' and rank == 1")["predicted_ms"].item()
+    assert first == pytest.approx(found.times["t_ms"].min(), rel=RESOLUTION)
+    truth = Truth({GPU: sweep}, domain)
+    table = evaluate(found.recommendations, truth.timed(found.times), [WAY], truth, domain, [1, 20])
     assert set(table["model"]) == {"t", ORACLE, "random_1", "random_20", *BASELINES}
     write_table(tmp_path / "table.parquet", table, evaluation_schema(domain.spec))
     assert (table["n"] == 100).all()

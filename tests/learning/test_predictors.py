@@ -19,6 +19,7 @@ from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case, among
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
+from tests.support.predicted import predicted_times
 from tests.support.report_study import sweep
 from tests.support.samples import profile
 
@@ -161,7 +162,7 @@ def test_errors_are_those_of_the_rows(counted: tuple[Domain, pd.DataFrame, Truth
     domain, rows, truth = counted
     ratio = np.where(rows["gpu"] == "big", 1.2, 0.9)
     table = recommendations(rows, ratio).drop(columns="time_ms")
-    found = prediction_errors(truth.beside(table), domain)
+    found = prediction_errors(truth.timed(predicted_times(table, domain.spec)), ["mine"], domain)
     whole = {one["gpu"]: one for one in found if not one["by"]}
     assert set(whole) == {"all", "big", "big.sm4"}
     assert whole["big"]["median_percent"] == pytest.approx(20)
@@ -180,21 +181,21 @@ def test_rows_without_a_trusted_time_or_a_prediction_do_not_count(
 ) -> None:
     domain, rows, truth = counted
     table = recommendations(rows, np.ones(len(rows))).drop(columns="time_ms")
-    beside = truth.beside(table)
-    beside.loc[0, ["status", "predicted_ms"]] = ["slow", 1e9]
-    beside.loc[1, "predicted_ms"] = np.nan
-    found = prediction_errors(beside, domain)
+    timed = truth.timed(predicted_times(table, domain.spec))
+    timed.loc[0, ["status", "mine_ms"]] = ["slow", 1e9]
+    timed.loc[1, "mine_ms"] = np.nan
+    found = prediction_errors(timed, ["mine"], domain)
     assert found[0]["rows"] == len(rows) - 2
     assert found[0]["p90_percent"] == pytest.approx(0)
-    assert prediction_errors(beside.assign(predicted_ms=np.nan), domain) == []
+    assert prediction_errors(timed.assign(mine_ms=np.nan), ["mine"], domain) == []
 
 
 def test_parts_say_where_a_model_fails(domain: Domain, recorded: pd.DataFrame) -> None:
     slanted = np.where(recorded["variant"] == "omp_tile", 2.0, 1.0)
     table = recorded.assign(
-        split="sizes", model="mine", status="ok", predicted_ms=slanted * recorded["time_ms"]
+        split="sizes", fold="all", status="ok", mine_ms=slanted * recorded["time_ms"]
     )
-    found = prediction_errors(table, domain)
+    found = prediction_errors(table, ["mine"], domain)
     of_variants = {one["value"]: one for one in found if one["by"] == "variant"}
     assert of_variants["omp_tile"]["median_percent"] == pytest.approx(100)
     assert of_variants["block3d"]["median_percent"] == pytest.approx(0)

@@ -17,6 +17,7 @@ from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec, load_spec
+from tests.support.predicted import predicted_times
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 KERNEL = KERNELS / "acoustic"
@@ -217,8 +218,11 @@ def study(
     kept, removed = training(spec, list(gpus))
     rows = evaluation(spec, list(gpus))
     of_models = rows[rows["role"] == "model"]
-    predictions = of_models.drop(columns=["time_ms", "role"])
+    predictions = predicted_times(of_models, spec)
     profiles = {gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in gpus}
+    keys = ["split", "fold", *spec.key_columns]
+    timed = predictions.merge(of_models[[*keys, "status", "time_ms"]].drop_duplicates(), on=keys)
+    domain = Domain(spec, profiles)
     summary = summarise(rows, spec.tunable_columns, 2.0, {"knn": {"seconds_to_recommend": 0.2}})
     return StudyData(
         name=name,
@@ -236,5 +240,5 @@ def study(
         evaluation=rows,
         predictions=predictions,
         models={"knn": KNN_TRAINING, "tree": {}},
-        facts={**summary, "predictions": prediction_errors(of_models, Domain(spec, profiles))},
+        facts={**summary, "predictions": prediction_errors(timed, ["knn", "tree"], domain)},
     )

@@ -41,7 +41,7 @@ def really_imported(script: str) -> set[str]:
 
 @pytest.mark.parametrize("script", SCRIPTS + CHILDREN)
 def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script: str) -> None:
-    found = set(workflow.code(script))
+    found = set(workflow.code_files(script))
     imported = really_imported(script)
     assert imported <= found
     # What is not loaded at once must be named by an import inside a function of what is loaded.
@@ -50,7 +50,8 @@ def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(scr
         name = re.escape(
             Path(path).stem if Path(path).stem != "__init__" else Path(path).parent.name
         )
-        pattern = rf"^(    )+(from|import) [^\n]*\b{name}\b|^(from|import) [^\n]*\b{name}\b"
+        line = rf"^ *(from|import) [^\n]*\b{name}\b"
+        pattern = rf"{line}|^ *from [\w.]+ import \([^)]*\b{name}\b"
         assert any(re.search(pattern, text, re.MULTILINE) for text in texts), path
 
 
@@ -70,14 +71,42 @@ def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "scripts" / "s.py").write_text("from launchwise import a\n")
     monkeypatch.setattr(workflow, "ROOT", tmp_path)
     monkeypatch.setattr(imports, "ROOT", tmp_path)
-    found = workflow.code("scripts/s.py")
-    child = workflow.code("launchwise/c.py")
+    found = workflow.code_files("scripts/s.py")
+    child = workflow.code_files("launchwise/c.py")
     everything = ["launchwise/__init__.py", "launchwise/a.py", "launchwise/c.py"]
     everything += ["launchwise/deep/__init__.py", "launchwise/deep/b.py"]
-    assert found == everything
+    assert found == [*everything, "scripts/s.py"]
     assert child == everything
     eager = imports.library_files([tmp_path / "scripts" / "s.py"], lazy=False)
     assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
+
+
+def test_the_digest_of_code_follows_every_file_that_it_stands_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "launchwise"
+    package.mkdir()
+    for name in ("__init__", "used", "deeper", "unused"):
+        (package / f"{name}.py").write_text("")
+    (package / "used.py").write_text("def f():\n    from launchwise import deeper\n")
+    (tmp_path / "s.py").write_text("from launchwise import used\n")
+    monkeypatch.setattr(workflow, "ROOT", tmp_path)
+    monkeypatch.setattr(imports, "ROOT", tmp_path)
+
+    def digest() -> str:
+        for function in (workflow.code, workflow.code_files, imports._imported, imports._files_of):
+            function.cache_clear()
+        return workflow.code("s.py")
+
+    seen = [digest()]
+    assert digest() == seen[0]
+    for name in ("launchwise/deeper.py", "launchwise/used.py", "s.py"):
+        path = tmp_path / name
+        path.write_text(path.read_text() + "# edited\n")
+        seen.append(digest())
+    assert len(set(seen)) == 4
+    (package / "unused.py").write_text("# edited\n")
+    assert digest() == seen[-1]
 
 
 def rules() -> list[tuple[str, str, str]]:
@@ -102,15 +131,17 @@ def test_every_script_belongs_to_a_rule() -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), SCRIPTED, ids=[name for name, _ in SCRIPTED])
-def test_a_rule_has_the_code_of_its_own_script_among_its_inputs(name: str, text: str) -> None:
+def test_a_rule_has_the_code_of_its_own_script_among_its_parameters(name: str, text: str) -> None:
     script = re.search(r'script:\n        "\.\./(scripts/\w+\.py)"', text)
     assert script is not None
-    inputs = re.search(r"    input:\n((?:        .*\n|\n)+)", text)
-    assert inputs is not None
-    assert re.search(rf'^ +code=.*\bcode\("{re.escape(script.group(1))}"\)', inputs.group(1), re.M)
+    given = re.search(r"    params:\n((?:        .*\n|\n)+)", text)
+    assert given is not None
+    code = re.search(r"^        code=.*?\n(?=        \w+=|\Z)", given.group(1), re.M | re.S)
+    assert code is not None
+    assert re.search(rf'\bcode\(\s*"{re.escape(script.group(1))}"', code.group())
     # Processes of their own that a script starts are code of the rule, too.
     for module in re.findall(r'"-m", "(launchwise[\w.]+)"', (ROOT / script.group(1)).read_text()):
-        assert f'code("{module.replace(".", "/")}.py")' in inputs.group(1)
+        assert f'"{module.replace(".", "/")}.py"' in code.group()
 
 
 def experiment(**gpus: dict[str, Any]) -> Experiment:

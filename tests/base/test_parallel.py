@@ -1,0 +1,45 @@
+"""Calls in several processes at once."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.base.parallel import in_parallel
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_results_come_in_the_order_of_the_items(processes: int) -> None:
+    secret = {"added": 100}  # Forks see what is here; nothing travels but results.
+    found = in_parallel(lambda item: (item + secret["added"], os.getpid()), range(7), processes)
+    assert [value for value, _ in found] == [100 + item for item in range(7)]
+    here = {pid == os.getpid() for _, pid in found}
+    assert here == {processes == 1}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_mistake_in_one_item_is_told_as_it_was(processes: int) -> None:
+    def check(item: int) -> int:
+        if item == 2:
+            raise UserError("config.yaml", "key", "is wrong")
+        return item
+
+    with pytest.raises(UserError) as caught:
+        in_parallel(check, [1, 2, 3], processes)
+    assert (caught.value.where, caught.value.key) == ("config.yaml", "key")
+    assert str(caught.value) == "config.yaml: key: is wrong"
+    # And the next call is none the worse for it.
+    assert in_parallel(lambda item: -item, [1, 3], processes) == [-1, -3]
+
+
+def test_a_parallel_call_within_one_is_refused() -> None:
+    inner = partial(in_parallel, abs, [1, 2], 2)
+    with pytest.raises(RuntimeError, match="within a parallel call"):
+        in_parallel(lambda _: inner(), [1, 2], 2)
+
+
+def test_no_items_need_no_process() -> None:
+    assert in_parallel(abs, [], 4) == []
