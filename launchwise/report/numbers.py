@@ -49,6 +49,10 @@ def _plain_values(column: pd.Series) -> list[Any]:
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
+FIXED_LOSSES = ("value", "problems", "loss_percent", "worst_loss_percent")
+"""Columns of :func:`fixed_losses`."""
+
+
 def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
     """What it costs to keep to one value where another may be better.
 
@@ -65,15 +69,15 @@ def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
         ``worst_loss_percent``, by ascending value.
     """
     found = [
-        (
-            value,
-            len(reached),
-            100 * (1 / geometric_mean(reached.to_numpy()) - 1),
-            100 * (1 / reached.min() - 1),
-        )
-        for value, reached in fractions.groupby(level=-1)
+        (value, *fixed_loss(reached.to_numpy())) for value, reached in fractions.groupby(level=-1)
     ]
-    return pd.DataFrame(found, columns=["value", "problems", "loss_percent", "worst_loss_percent"])
+    return pd.DataFrame(found, columns=FIXED_LOSSES)
+
+
+def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
+    """Problems, mean and worst loss of :func:`fixed_losses` for the fractions of one value."""
+    mean, worst = geometric_mean(reached), float(reached.min())
+    return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
 
 @remembered
