@@ -20,7 +20,7 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.method import Selection
 from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
 from launchwise.gpus.profile import GpuProfile
-from launchwise.tables.rows import is_baseline
+from launchwise.tables.rows import is_baseline, row_numbers
 from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
@@ -132,12 +132,7 @@ def case_codes(rows: pd.DataFrame, spec: Spec) -> tuple[np.ndarray, list[tuple[A
 
 def case_numbers(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
     """Number of each row's case, by first appearance: int64, shape (rows,)."""
-    # A search asks this thousands of times, and groupby takes ten times as long.
-    mixed = np.zeros(len(rows), dtype=np.int64)
-    for column in _key_columns(spec):
-        digits, values = pd.factorize(rows[column])
-        mixed = mixed * len(values) + digits
-    return pd.factorize(mixed)[0].astype(np.int64)
+    return row_numbers(rows, _key_columns(spec))
 
 
 def _key_columns(spec: Spec) -> list[str]:

@@ -166,6 +166,7 @@ def choices_against_size(
     lowest = float(np.floor(10 * every["fraction"].min()) / 10)
     panels = []
     parts = [(name, dict(kinds_of(study, rows))) for name, rows in lines]
+    x = size_layout(study, every)
     for kind, _ in kinds_of(study, every):
         traces = []
         for place, (name, rows_of) in enumerate(parts):
@@ -184,7 +185,7 @@ def choices_against_size(
                 )
             )
         y = theme.axis("% of the best speed", range=[100 * lowest, 101.5])
-        panels.append(Panel(kind, traces, theme.layout(size_layout(study, every), y)))
+        panels.append(Panel(kind, traces, theme.layout(x, y)))
     return Figure(
         id=f"{study.name}-choices-{_slug(gpu)}",
         caption=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from launchwise.report import theme
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.figures import size_axis
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import row_numbers
 from launchwise.tables.schemas import predicted_column
 
 
@@ -19,28 +21,21 @@ def fraction_heat(
     study: StudyData, evaluation: pd.DataFrame, models: Sequence[str], name: str
 ) -> Figure:
     """Fraction of the optimum by model and size, one panel a GPU."""
-    table = evaluation.assign(_size=evaluation[study.size].map(str))
-    sizes = [str(size) for size in sorted(evaluation[study.size].unique())]
-    pivot = table.pivot_table(
-        index=["gpu", "model"],
-        columns="_size",
-        values="fraction",
-        aggfunc=lambda one: geometric_mean(one.to_numpy()),
-    )
-    lowest = float(np.nanmin(pivot.to_numpy())) if pivot.notna().any().any() else 0.5
+    means = _mean_fractions(study, evaluation)
+    sizes = sorted(evaluation[study.size].unique())
+    lowest = min(means.values(), default=0.5)
     # One far loser must not bleach the differences between good ones.
     low = min(max(float(np.floor(20 * lowest) / 20), 0.6), 0.9)
     titles = [study.title(model) for model in models]
     panels = []
     for gpu in study.gpus:
-        if gpu not in pivot.index.get_level_values("gpu"):
+        present = [size for size in sizes if any((gpu, one, size) in means for one in models)]
+        if not present:
             continue
-        rows = pivot[pivot.index.get_level_values("gpu") == gpu].droplevel("gpu")
-        own = rows.reindex(index=list(models), columns=sizes).dropna(axis="columns", how="all")
         trace = theme.heat(
-            list(own.columns),
+            [str(size) for size in present],
             titles,
-            own.to_numpy().tolist(),
+            [[means.get((gpu, one, size), np.nan) for size in present] for one in models],
             low=low,
             high=1.0,
             scale=theme.GOOD_IS_DARK,
@@ -60,6 +55,21 @@ def fraction_heat(
         height=90 + 19 * len(models),
         width=420,
     )
+
+
+def _mean_fractions(
+    study: StudyData, evaluation: pd.DataFrame
+) -> dict[tuple[str, str, Any], float]:
+    """GPU, model and size to the geometric mean of its fractions, where none of them is NaN."""
+    key = ["gpu", "model", study.size]
+    groups = row_numbers(evaluation, key)
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups))
+    fractions = np.split(evaluation["fraction"].to_numpy()[order], ends[:-1])
+    first = evaluation[key].iloc[order[ends - 1]]
+    names = zip(*(first[name].tolist() for name in key), strict=True)
+    means = zip(names, map(geometric_mean, fractions), strict=True)
+    return {name: mean for name, mean in means if not np.isnan(mean)}
 
 
 def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str]) -> Figure:

@@ -11,7 +11,7 @@ import pandas as pd
 from launchwise.report import maps, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
 from launchwise.report.numbers import best_model, null_accuracy, records, scores_on
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,16 @@ SCORES = (
 """Columns of the model table, from left to right."""
 
 
+@remembered
+def splits_evaluated(study: StudyData) -> list[str]:
+    """Splits that the evaluation has rows of, in the order of the settings."""
+    present = set(study.evaluation["split"].unique())
+    return [split for split in study.settings.splits if split in present]
+
+
 def first_split(study: StudyData) -> str:
     """The split of the headline figures: the first of the settings that was evaluated."""
-    present = set(study.evaluation["split"])
-    return next((split for split in study.settings.splits if split in present), "")
+    return next(iter(splits_evaluated(study)), "")
 
 
 def leader(study: StudyData, split: str, gpu: str) -> str | None:
@@ -61,8 +67,7 @@ def leader(study: StudyData, split: str, gpu: str) -> str | None:
 
 def score_of(study: StudyData, split: str, gpu: str, model: str) -> dict[str, Any]:
     """Row of :func:`numbers.scores_on` of one model."""
-    found = scores_on(study, split, gpu)
-    return records(found[found["model"] == model])[0]
+    return next(row for row in records(scores_on(study, split, gpu)) if row["model"] == model)
 
 
 def folds_of(study: StudyData, model: str, split: str) -> list[Mapping[str, Any]]:
@@ -86,10 +91,17 @@ def seconds_to_train(study: StudyData, model: str, split: str) -> float:
     return float(sum(fold["seconds_search"] + fold["seconds_fit"] for fold in folds))
 
 
+@remembered
+def _rows_of_models(study: StudyData) -> dict[str, int]:
+    """Model or baseline to the number of its rows in the evaluation."""
+    counts = study.evaluation["model"].value_counts()
+    return dict(zip(counts.index, counts.tolist(), strict=True))
+
+
 def ms_to_choose(study: StudyData, model: str) -> float:
     """Milliseconds to rank the candidates of one test problem; NaN where nobody took the time."""
     seconds = study.facts.get("models", {}).get(model, {}).get("seconds_to_recommend")
-    problems = int((study.evaluation["model"] == model).sum())
+    problems = _rows_of_models(study).get(model, 0)
     return float("nan") if seconds is None or not problems else 1000 * float(seconds) / problems
 
 
@@ -123,10 +135,11 @@ def tables_of(study: StudyData) -> Section:
     ]
     if study.evaluation["time_ms"].isna().any():
         found.append(Text(NO_TIME, "note"))
-    present = [split for split in study.settings.splits if split in set(study.evaluation["split"])]
+    present = splits_evaluated(study)
     for split in present:
         rows = study.evaluation[study.evaluation["split"] == split]
-        gpus = [gpu for gpu in study.gpus if gpu in set(rows["gpu"])]
+        evaluated = set(rows["gpu"].unique())
+        gpus = [gpu for gpu in study.gpus if gpu in evaluated]
         found.append(_model_table(study, split, ALL_GPUS, gpus))
         order = [str(model) for model in scores_on(study, split, ALL_GPUS)["model"]]
         heat = maps.fraction_heat(study, rows, order, split)
@@ -147,16 +160,16 @@ def _on(gpus: Sequence[str]) -> str:
 
 
 def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -> Table:
-    found = score_table(study, split, part)
-    models = found[found["role"] == "model"]
-    best = {
-        score.key: models[score.key].max() if score.more else models[score.key].min()
-        for score in SCORES
-        if models[score.key].nunique() > 1
-    }
-    unmeasured = bool(found["unmeasured"].sum())
+    found = records(score_table(study, split, part))
+    models = [record for record in found if record["role"] == "model"]
+    best = {}
+    for score in SCORES:
+        values = {record[score.key] for record in models if not pd.isna(record[score.key])}
+        if len(values) > 1:
+            best[score.key] = max(values) if score.more else min(values)
+    unmeasured = any(record["unmeasured"] for record in found)
     rows = []
-    for record in records(found):
+    for record in found:
         cells = [Cell(study.title(record["model"]))]
         if unmeasured:
             cells.append(Cell(wording.count(record["unmeasured"])))
@@ -169,8 +182,9 @@ def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -
     if unmeasured:
         columns.insert(1, Column("no time", "count"))
     null = wording.percent(null_accuracy(study, split, part))
+    problems = wording.plural(max(record["problems"] for record in found), "problem")
     caption = (
         f"Split “{split}”: {study.split_title(split)}, {_on(gpus)} "
-        f"({wording.plural(int(found['problems'].max()), 'problem')}; null accuracy {null} %)"
+        f"({problems}; null accuracy {null} %)"
     )
     return Table(caption, columns, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import pandas as pd
 from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.rooflines import limits_ms
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.rows import fastest_rows, is_baseline
+from launchwise.tables.rows import fastest_rows, is_baseline, row_numbers
 
 DEFAULT_ERROR = 0.005
 """Relative standard error of a median that was measured once only."""
@@ -48,6 +49,10 @@ def _plain_values(column: pd.Series) -> list[Any]:
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
+FIXED_LOSSES = ("value", "problems", "loss_percent", "worst_loss_percent")
+"""Columns of :func:`fixed_losses`."""
+
+
 def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
     """What it costs to keep to one value where another may be better.
 
@@ -64,15 +69,15 @@ def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
         ``worst_loss_percent``, by ascending value.
     """
     found = [
-        (
-            value,
-            len(reached),
-            100 * (1 / geometric_mean(reached.to_numpy()) - 1),
-            100 * (1 / reached.min() - 1),
-        )
-        for value, reached in fractions.groupby(level=-1)
+        (value, *fixed_loss(reached.to_numpy())) for value, reached in fractions.groupby(level=-1)
     ]
-    return pd.DataFrame(found, columns=["value", "problems", "loss_percent", "worst_loss_percent"])
+    return pd.DataFrame(found, columns=FIXED_LOSSES)
+
+
+def fixed_loss(reached: np.ndarray) -> tuple[int, float, float]:
+    """Problems, mean and worst loss of :func:`fixed_losses` for the fractions of one value."""
+    mean, worst = geometric_mean(reached), float(reached.min())
+    return len(reached), 100 * (1 / mean - 1), 100 * (1 / worst - 1)
 
 
 @remembered
@@ -90,10 +95,13 @@ def winners(study: StudyData) -> pd.DataFrame:
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
-    best = fastest_rows(measured, key, spec).sort_values(key, ignore_index=True)
-    best["configurations"] = measured.groupby(key, sort=True).size().to_numpy()
+    cases = row_numbers(measured, key)
+    rows = measured[[*key, *spec.tunable_columns, "time_ms", "relative_error"]].assign(_case=cases)
+    fastest = fractions(study)["fraction"].to_numpy() == 1
+    best = fastest_rows(rows[fastest], key, spec).sort_values(key, ignore_index=True)
+    best["configurations"] = np.bincount(cases)[best.pop("_case")]
     best = best.rename(columns={"time_ms": "best_ms", "relative_error": "best_error"})
-    start = measured.loc[is_baseline(measured, spec), [*key, "time_ms", "relative_error"]]
+    start = rows.loc[is_baseline(rows, spec), [*key, "time_ms", "relative_error"]]
     start = start.rename(columns={"time_ms": "baseline_ms", "relative_error": "baseline_error"})
     found = best.merge(start, on=key, how="left", validate="one_to_one")
     found["gain"] = found["baseline_ms"] / found["best_ms"]
@@ -122,10 +130,20 @@ def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
 
 @remembered
 def fractions(study: StudyData) -> pd.DataFrame:
-    """Every measured row with ``fraction`` = best time of its problem over its own time."""
+    """Every measured row with ``fraction`` = best time of its problem over its own time.
+
+    Returns
+    -------
+    DataFrame
+        ``gpu``, problem and configuration columns, ``time_ms``, ``fraction``; rows as in
+        :attr:`StudyData.measured`.
+    """
     key = ["gpu", *study.problem_columns]
-    rows = study.measured
-    return rows.assign(fraction=rows.groupby(key)["time_ms"].transform("min") / rows["time_ms"])
+    rows = study.measured[[*key, *study.spec.tunable_columns, "time_ms"]]
+    cases, times = row_numbers(rows, key), rows["time_ms"].to_numpy()
+    best = np.full(cases.max(initial=-1) + 1, np.inf)
+    np.minimum.at(best, cases, times)
+    return rows.assign(fraction=best[cases] / times)
 
 
 @remembered
@@ -143,28 +161,30 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     """
     spec = study.spec
     rows = fractions(study)
-    start = rows.loc[is_baseline(rows, spec), ["gpu", *spec.problem_columns, "time_ms"]]
-    rows = rows.merge(
-        start.rename(columns={"time_ms": "baseline_ms"}),
-        on=["gpu", *spec.problem_columns],
-        how="left",
-    )
-    rows["log_fraction"] = np.log(rows["fraction"])
-    rows["gain"] = rows["baseline_ms"] / rows["time_ms"]
-    grouped = rows.groupby([*by, *spec.tunable_columns])
-    found = grouped.agg(
-        problems=("fraction", "size"),
-        fraction=("log_fraction", "mean"),
-        worst=("fraction", "min"),
-        gain=("gain", "mean"),
-    ).reset_index()
-    found["fraction"] = np.exp(found["fraction"])
+    cases = row_numbers(rows, ["gpu", *spec.problem_columns])
+    untuned = is_baseline(rows, spec)
+    baseline_ms = np.full(cases.max(initial=-1) + 1, np.nan)
+    baseline_ms[cases[untuned]] = rows["time_ms"].to_numpy()[untuned]
+    names = [*by, *spec.tunable_columns]
+    groups = row_numbers(rows, names)
+    values = pd.DataFrame(
+        {
+            "fraction": rows["fraction"],
+            "log_fraction": np.log(rows["fraction"]),
+            "gain": baseline_ms[cases] / rows["time_ms"],
+        }
+    ).groupby(groups, sort=True)
+    found = rows[names].iloc[np.unique(groups, return_index=True)[1]].reset_index(drop=True)
+    found["problems"] = values.size().to_numpy()
+    found["fraction"] = np.exp(values["log_fraction"].mean().to_numpy())
+    found["worst"] = values["fraction"].min().to_numpy()
+    found["gain"] = values["gain"].mean().to_numpy()
     found = found.sort_values(
         [*by, "problems", "fraction", *spec.tunable_columns],
         ascending=[True] * len(by) + [False, False] + [True] * len(spec.tunable_columns),
         kind="stable",
     )
-    return found.groupby(list(by), sort=False).head(1).reset_index(drop=True)
+    return found.drop_duplicates(list(by)).reset_index(drop=True)
 
 
 @remembered
@@ -222,30 +242,39 @@ def transfer(study: StudyData) -> pd.DataFrame:
         (geometric mean of time over best, minus 1), ``worst`` loss, ``impossible`` (problems where
         the target has no time for that configuration).
     """
-    spec, key = study.spec, study.problem_columns
-    best = winners(study)
-    rows = fractions(study)
+    best, rows = winners(study), fractions(study)
+    problem, everything = study.problem_columns, study.spec.key_columns[1:]
+    problems = _by_gpu(best, row_numbers(best, problem))
+    both = row_numbers(pd.concat([best[everything], rows[everything]]), everything)
+    chosen = _by_gpu(best, both[: len(best)])
+    tried = _by_gpu(rows, both[len(best) :])
+    reached = _by_gpu(rows, rows["fraction"].to_numpy())
     found = []
     for source, target in itertools.permutations(study.gpus, 2):
-        given = best.loc[best["gpu"] == source, [*key, *spec.tunable_columns]]
-        common = given.merge(best.loc[best["gpu"] == target, key], on=key)
-        times = rows.loc[rows["gpu"] == target, [*key, *spec.tunable_columns, "fraction"]]
-        tried = common.merge(times, on=[*key, *spec.tunable_columns], how="left")
-        fraction = tried["fraction"].dropna()
+        common = np.isin(problems[source], problems[target])
+        places = pd.Index(tried[target]).get_indexer(chosen[source][common])
+        fraction = reached[target][places[places >= 0]]
         found.append(
             {
                 "source": source,
                 "target": target,
-                "problems": len(common),
-                "impossible": int(tried["fraction"].isna().sum()),
-                "loss": 1 / geometric_mean(fraction.to_numpy()) - 1 if len(fraction) else np.nan,
+                "problems": int(common.sum()),
+                "impossible": int((places < 0).sum()),
+                "loss": 1 / geometric_mean(fraction) - 1 if len(fraction) else np.nan,
                 "worst": float(1 / fraction.min() - 1) if len(fraction) else np.nan,
             }
         )
     return pd.DataFrame(found)
 
 
+def _by_gpu(table: pd.DataFrame, values: np.ndarray) -> dict[str, np.ndarray]:
+    """GPU to the values of its rows, in their order; none where it has no row."""
+    places = table.groupby("gpu").indices
+    return defaultdict(lambda: values[:0], {str(gpu): values[at] for gpu, at in places.items()})
+
+
 def statuses(study: StudyData) -> pd.DataFrame:
     """Rows a GPU and status, those of variants that are not verified among them."""
-    rows = pd.concat([study.rows, study.unverified], ignore_index=True)
-    return rows.groupby(["gpu", "status"]).size().unstack(fill_value=0)
+    named = ["gpu", "status"]
+    rows = pd.concat([study.rows[named], study.unverified[named]], ignore_index=True)
+    return rows.groupby(named).size().unstack(fill_value=0)

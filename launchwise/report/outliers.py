@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Column, Figure, Key, Panel, Row, Table, Text
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
+from launchwise.tables.rows import row_numbers
 
 SCOPES = {
     "problem": "one fence a problem, on log time",
@@ -16,6 +18,7 @@ DRAWN = 1500
 """Points of one panel; more than that is a blot and a heavy page."""
 
 
+@remembered
 def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
     """Training rows of a split and fold as they were before any fence."""
     scope = study.settings.fences.scope
@@ -26,6 +29,7 @@ def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
     return pd.concat([kept[[*key, "time_ms"]], gone[[*key, "time_ms"]]], ignore_index=True)
 
 
+@remembered
 def of_scope(study: StudyData, split: str, fold: str, scope: str) -> pd.DataFrame:
     """Rows that the fences of one scope removed from a split and fold."""
     table = study.removed
@@ -84,10 +88,13 @@ def _remark(study: StudyData, split: str, fold: str, counts: pd.DataFrame) -> st
         f"{wording.percent(rates[small], 0)} % at {study.size}={small}."
     )
     key = ["gpu", *study.problem_columns]
-    rows = before(study, split, fold)
-    best = rows.groupby(key)["time_ms"].min().rename("_best").reset_index()
-    gone = of_scope(study, split, fold, "global").merge(best, on=key)
-    good = int((gone["time_ms"] <= 1.1 * gone["_best"]).sum())
+    columns = [*key, "time_ms"]
+    rows, gone = before(study, split, fold), of_scope(study, split, fold, "global")
+    both = pd.concat([rows[columns], gone[columns]])
+    cases, times = row_numbers(both, key), both["time_ms"].to_numpy()
+    best = np.full(cases.max() + 1, np.inf)
+    np.minimum.at(best, cases[: len(rows)], times[: len(rows)])
+    good = int((times <= 1.1 * best[cases])[len(rows) :].sum())
     if good:
         text += (
             f" {wording.plural(good, 'of the removed rows is', 'of the removed rows are')} "
@@ -136,13 +143,13 @@ def _scatter(study: StudyData, split: str, fold: str) -> Figure:
     rows["_place"] = rows.index + 1
     panels = []
     for scope, title in SCOPES.items():
-        gone = of_scope(study, split, fold, scope)[key].assign(_gone=True)
-        marked = rows.merge(gone, on=key, how="left")
-        flag = marked["_gone"].notna()
+        gone = of_scope(study, split, fold, scope)
+        numbers = row_numbers(pd.concat([rows[key], gone[key]]), key)
+        flag = np.isin(numbers[: len(rows)], numbers[len(rows) :])
         traces = []
         for name, own, colour, shape in (
-            ("kept", marked[~flag], theme.BLUE, "circle"),
-            ("removed", marked[flag], theme.ORANGE, "x-thin"),
+            ("kept", rows[~flag], theme.BLUE, "circle"),
+            ("removed", rows[flag], theme.ORANGE, "x-thin"),
         ):
             own = own.iloc[theme.thinned(len(own), DRAWN)]
             trace = theme.dots(

@@ -225,8 +225,9 @@ def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
         ", ".join(sorted({wording.short(str(value)) for value in sweep["commit"].unique()}))
         for sweep in sweeps.values()
     ]
+    stamps = [sweep["measured_at"].str[:10].unique() for sweep in sweeps.values()]
     rows += [
-        ["measured on (UTC)", *(wording.days(sweep["measured_at"]) for sweep in sweeps.values())],
+        ["measured on (UTC)", *map(wording.days, stamps)],
         ["commit", *commits],
         ["driver", *distinct("driver")],
         ["CUDA toolkit", *distinct("toolkit")],

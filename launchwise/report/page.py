@@ -9,9 +9,9 @@ from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from launchwise.report.blocks import Block, Figure, Fold, Lookup, Section
+from launchwise.report.blocks import Block, Figure, Fold, Lookup, Section, Table
 
 
 def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool = True) -> str:
@@ -49,6 +49,7 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
         lead=lead,
         sections=sections,
         panel_id=panel_id,
+        table_rows=table_rows,
         style=_asset("style.css"),
         script=_asset("page.js"),
         plotly=Markup(plotly_source()) if figures else "",
@@ -66,6 +67,31 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     return environment.get_template("page.html")
+
+
+def table_rows(block: Table) -> Markup:
+    """Rows of a table's body as HTML: a template takes ten times as long for so many cells."""
+    columns = ["number" if column.number else "" for column in block.columns]
+    lines = []
+    for row in block.rows:
+        lines.append(f'<tr class="{_escaped(row.role)}">' if row.role else "<tr>")
+        for place, cell in enumerate(row.cells):
+            text = _escaped(cell.text)
+            if cell.best:
+                text = f"<strong>{text}</strong>"
+            if cell.detail:
+                text += f'<span class="detail">{_escaped(cell.detail)}</span>'
+            if place:
+                role = _escaped(cell.role) if cell.role else ""
+                lines.append(f'<td class="{columns[place]} {role}">{text}</td>')
+            else:
+                lines.append(f'<th scope="row">{text}</th>')
+        lines.append("</tr>")
+    return Markup("".join(f"{line}\n" for line in lines))
+
+
+def _escaped(text: str) -> str:
+    return str(escape(text))
 
 
 def check_sections(sections: Sequence[Section], others: Sequence[Section] = ()) -> None:

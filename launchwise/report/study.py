@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
-import pandera.pandas as pa
 
 from launchwise.base.storage import read_json
 from launchwise.experiment.study import ModelEntry, Study
@@ -215,12 +214,7 @@ def read_study(
     """
     spec = load_spec(files.folder.parents[1])
     measurements = schemas.measurement_schema(spec)
-    first = next(iter(settings.splits))
-
-    def of_first_split(path: Path, schema: pa.DataFrameSchema) -> pd.DataFrame:
-        table = tables.read_table(path, schema)
-        return table[table["split"] == first].reset_index(drop=True)
-
+    first = {"split": next(iter(settings.splits))}
     return StudyData(
         name=name,
         folder=files.folder,
@@ -229,8 +223,8 @@ def read_study(
         entries={model: entries[model] for model in settings.models},
         profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
         sweeps={gpu: tables.read_table(path, measurements) for gpu, path in files.sweeps.items()},
-        training=of_first_split(files.training, schemas.training_schema(spec)),
-        removed=of_first_split(files.removed, schemas.removed_schema(spec)),
+        training=tables.read_table(files.training, schemas.training_schema(spec), only=first),
+        removed=tables.read_table(files.removed, schemas.removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, schemas.evaluation_schema(spec)),
         predictions=read_predictions(spec, files.times, settings),
         sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
@@ -250,5 +244,4 @@ def read_predictions(spec: Spec, path: Path, settings: Study) -> pd.DataFrame:
     """Predicted times of every candidate in the first split, the only one that is drawn."""
     split = next(iter(settings.splits))
     schema = schemas.predicted_times_schema(spec, tables.read_facts(path)["models"])
-    table = tables.read_table(path, schema)
-    return table[table["split"] == split].reset_index(drop=True)
+    return tables.read_table(path, schema, only={"split": split})

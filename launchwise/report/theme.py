@@ -59,7 +59,8 @@ def axis(title: str, **options: Any) -> dict[str, Any]:
 
 def log_axis(title: str, values: Iterable[float], **options: Any) -> dict[str, Any]:
     """A logarithmic axis over ``values`` with few labels, none of them in powers of ten."""
-    found = np.asarray([value for value in values if np.isfinite(value) and value > 0], dtype=float)
+    found = np.asarray(list(values), dtype=float)
+    found = found[np.isfinite(found) & (found > 0)]
     if not len(found):
         return axis(title, type="log", **options)
     low, high = np.log10(found.min()), np.log10(found.max())
@@ -131,9 +132,11 @@ def layout(x: dict[str, Any], y: dict[str, Any], **options: Any) -> dict[str, An
 
 def rounded(values: Iterable[Any], digits: int = 5) -> list[float | None]:
     """Numbers to ``digits`` significant digits, missing ones as None (JSON has no NaN)."""
+    numbers = np.asarray(list(values), dtype=float)
+    known = np.isfinite(numbers)
     return [
-        None if value is None or not np.isfinite(value) else float(f"{float(value):.{digits}g}")
-        for value in values
+        float(f"{value:.{digits}g}") if finite else None
+        for value, finite in zip(numbers.tolist(), known.tolist(), strict=True)
     ]
 
 

@@ -39,10 +39,8 @@ def blocks(
         GPU to what its table says of itself (see :func:`launchwise.tables.files.read_facts`).
     """
     columns = [Column("", number=False), *(Column(gpu) for gpu in sweeps)]
-    rows = [
-        [what, *(of(sweep[sweep["status"] == "ok"]) for sweep in sweeps.values())]
-        for what, of in FIGURES.items()
-    ]
+    timed = [sweep[sweep["status"] == "ok"] for sweep in sweeps.values()]
+    rows = [[what, *(of(own) for own in timed)] for what, of in FIGURES.items()]
     found: list[Block] = [table(f"Timed rows of {workload}", columns, rows)]
     seconds = {gpu: spent_s(facts.get(gpu, {})) for gpu in sweeps}
     if any(seconds.values()):
@@ -90,7 +88,10 @@ def _counted(
 
 
 def _held_back(rows: pd.DataFrame) -> pd.Series:
-    return rows["throttle"].map(lambda reasons: bool(THROTTLED & set(reasons.split("+"))))
+    held_back = {
+        reasons: bool(THROTTLED & set(reasons.split("+"))) for reasons in rows["throttle"].unique()
+    }
+    return rows["throttle"].map(held_back)
 
 
 def _largest_drift(rows: pd.DataFrame) -> str:

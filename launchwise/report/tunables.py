@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table
-from launchwise.report.numbers import fixed_losses, fractions, records
+from launchwise.report.numbers import FIXED_LOSSES, fixed_loss, fractions, records
 from launchwise.report.study import StudyData, remembered
+from launchwise.tables.rows import row_numbers
 
 
 @remembered
@@ -23,22 +26,31 @@ def fixed_values(study: StudyData) -> pd.DataFrame:
     -------
     DataFrame
         ``gpu``, ``tunable`` (``variant`` is one, too) and the columns of :func:`fixed_losses`.
-        Tunables that were measured with one value only are left out; no columns where all are.
+        Tunables that were measured with one value only are left out.
     """
     found = []
-    for gpu, rows in fractions(study).groupby("gpu", sort=False):
+    every = fractions(study)
+    for gpu in every["gpu"].unique():
+        rows = every[every["gpu"] == gpu]
+        problems = row_numbers(rows, study.problem_columns, ordered=True)
+        reached, variants = rows["fraction"].to_numpy(), rows["variant"]
         for name in study.spec.tunable_columns:
             using = [
                 variant
                 for variant, declared in study.spec.variants.items()
                 if name == "variant" or name in declared.tunables
             ]
-            own = rows[rows["variant"].isin(using)]
-            if own[name].nunique() < 2:
+            own = variants.isin(using).to_numpy()
+            places, values = pd.factorize(rows[name][own], sort=True)
+            if len(values) < 2:
                 continue
-            best = own.groupby([*study.problem_columns, name])["fraction"].max()
-            found.append(fixed_losses(best).assign(gpu=gpu, tunable=name))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+            best = np.full((len(values), problems.max() + 1), np.nan)
+            np.fmax.at(best, (places, problems[own]), reached[own])
+            found += [
+                (value, *fixed_loss(of_value[~np.isnan(of_value)]), gpu, name)
+                for value, of_value in zip(values.tolist(), best, strict=True)
+            ]
+    return pd.DataFrame(found, columns=[*FIXED_LOSSES, "gpu", "tunable"])
 
 
 def tunables(study: StudyData) -> Section | None:
@@ -74,15 +86,19 @@ def _of_gpu(found: pd.DataFrame, gpu: str) -> Iterator[Block]:
         Column("problems", group="worst single value"),
         Column("time lost", "% (mean)", group="worst single value"),
     ]
+    of_tunables: dict[str, list[dict[str, Any]]] = {}
+    for record in records(found):
+        of_tunables.setdefault(record["tunable"], []).append(record)
     rows = []
-    for tunable, values in found.groupby("tunable", sort=False):
+    for tunable, values in of_tunables.items():
         # A value that few problems can have is no choice for all of them.
-        common = values[values["problems"] == values["problems"].max()]
-        best = records(common.nsmallest(1, "loss_percent"))[0]
-        worst = records(values.nlargest(1, "loss_percent"))[0]
+        most = max(record["problems"] for record in values)
+        common = [record for record in values if record["problems"] == most]
+        best = min(common, key=lambda record: record["loss_percent"])
+        worst = max(values, key=lambda record: record["loss_percent"])
         rows.append(
             [
-                str(tunable),
+                tunable,
                 *_cells(best),
                 wording.fixed(best["worst_loss_percent"], 1),
                 *_cells(worst),

@@ -17,6 +17,8 @@ import pandera.pandas as pa
 import pyarrow
 import pyarrow.compute as pc
 
+from launchwise.tables.rows import mixed_radix
+
 TEXT = "string[pyarrow]"
 """Type of a column of texts, as a schema names it."""
 
@@ -161,14 +163,7 @@ def _is_unique(table: pyarrow.Table, names: Sequence[str]) -> bool:
 
 def _row_numbers(columns: Sequence[pyarrow.ChunkedArray]) -> np.ndarray:
     """Numbers that are equal where rows are: int64, shape (rows,)."""
-    numbers, size = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for values in columns:
-        digits, count = _numbered(values)
-        if size * count >= 1 << 62:
-            numbers, distinct = pd.factorize(numbers)
-            size = len(distinct)
-        numbers, size = numbers * count + digits, size * count
-    return numbers
+    return mixed_radix(map(_numbered, columns), len(columns[0]))
 
 
 def _numbered(values: pyarrow.ChunkedArray) -> tuple[np.ndarray, int]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 import pyarrow
+import pyarrow.compute
 import pyarrow.parquet
 
 from launchwise.base.errors import UserError, unknown
@@ -116,7 +118,10 @@ def _has_types(table: pd.DataFrame, schema: pa.DataFrameSchema) -> bool:
 
 
 def read_table(
-    path: str | Path, schema: pa.DataFrameSchema, columns: Collection[str] | None = None
+    path: str | Path,
+    schema: pa.DataFrameSchema,
+    columns: Collection[str] | None = None,
+    only: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Read a table and check kind, units, columns and values.
 
@@ -124,6 +129,8 @@ def read_table(
     ----------
     columns
         Columns that are returned; all where it is None. Every column is checked.
+    only
+        Column to the text that rows have in it which are returned. Every row is checked.
 
     Raises
     ------
@@ -137,7 +144,7 @@ def read_table(
     for name in schema.columns:
         if name in UNITS and name in units and units[name] != UNITS[name]:
             raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
-    found = _fitting_pandas(path, note["version"], schema, columns)
+    found = _fitting_pandas(path, note["version"], schema, columns, only)
     if found is not None:
         return found
     try:
@@ -147,13 +154,19 @@ def read_table(
     if schema.name == "measurements":
         table = _as_current(table, note["version"], schema)
     table = _checked(path, table, schema)
+    for name, text in only.items():
+        table = table[table[name] == text].reset_index(drop=True)
     return table if columns is None else table[[name for name in table if name in columns]]
 
 
 def _fitting_pandas(
-    path: str | Path, version: int, schema: pa.DataFrameSchema, columns: Collection[str] | None
+    path: str | Path,
+    version: int,
+    schema: pa.DataFrameSchema,
+    columns: Collection[str] | None,
+    only: Mapping[str, str],
 ) -> pd.DataFrame | None:
-    """``columns`` of the table of a file; None where it may not fit ``schema``."""
+    """What :func:`read_table` returns; None where the file may not fit ``schema``."""
     if version < 2:
         return None
     old = UNTIL_2 if version < 3 and schema.name == "measurements" else ()
@@ -167,6 +180,8 @@ def _fitting_pandas(
         table = pyarrow.parquet.ParquetFile(path, read_dictionary=texts).read(columns=names)
         if not surely_fits(table, schema):
             return None
+        for name, text in only.items():
+            table = table.filter(pyarrow.compute.equal(table[name], text))
         wanted = [name for name in names if columns is None or name in columns]
         found = plain_texts(table.select(wanted)).to_pandas()
     except (OSError, ValueError, pyarrow.ArrowException):

@@ -266,6 +266,20 @@ def test_a_text_twice_in_a_dictionary_is_one_value(acoustic_spec: Spec, sweep: T
     assert not arrow_checks.surely_fits(arrow.set_column(0, "gpu", twice), schema)
 
 
+def test_rows_of_one_text_are_returned_and_all_are_checked(
+    tmp_path: Path, acoustic_spec: Spec, sweep: Table
+) -> None:
+    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
+    tables.write_table(path, sweep, schema)
+    found = tables.read_table(path, schema, only={"status": "failed"})
+    last = tables.read_table(path, schema).iloc[-1:].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, last)
+    assert tables.read_table(path, schema, ["gpu"], {"status": "wrong"}).empty
+    foreign(path, BAD["negative time"][0](sweep), note())
+    with pytest.raises(UserError, match="time_ms: must be above 0"):
+        tables.read_table(path, schema, only={"status": "failed"})
+
+
 @pytest.mark.parametrize("columns", [["time_ms", "gpu"], ["times_ms"]])
 def test_columns_are_returned_in_the_order_of_the_file_and_all_are_checked(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table, columns: list[str]
