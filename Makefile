@@ -42,7 +42,7 @@ test-slurm: $(VENV)/.stamp-dev
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy launchwise scripts kernels
+	$(BIN)/mypy launchwise scripts kernels benchmarks
 	$(BIN)/snakefmt --check Snakefile rules kernels
 	$(ACTIVATE) snakemake --lint
 

@@ -12,44 +12,59 @@ copy, and the extra memory by the input's.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import itertools
 import statistics
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import cupy
 import numpy as np
+from harness.command_line import arguments, provenance
+from harness.needs import gpu_and_packages
 
 from kernels.tridiagonal.host.accuracy import allowed_error, backward_error
 from kernels.tridiagonal.host.launches import Arrays
-from kernels.tridiagonal.host.opening import open_solver
 from kernels.tridiagonal.host.plan import Choice, remaining_rows
 from kernels.tridiagonal.host.solver import DeviceArray
-from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 from launchwise.workloads.workload import LaunchSequence
 
-ROOT = Path(__file__).resolve().parents[1]
+with gpu_and_packages():
+    import cupy
+
+    from kernels.tridiagonal.host.opening import open_solver
+
 SIZES = [10**4, 10**5, 10**6, 10**7, 10**8]
 REPEATS = 9
 NAMED = 5
 """Fastest combinations that the result names."""
-LAYOUTS = ("strided", "staged", "blockwise")
-M = (8, 10, 16, 20, 32, 40)
-INNER = (16, 32)
-"""m of every level below the outermost."""
-THREADS = (32, 64, 128)
-LAST_M = (0, 4, 8)
 ALONE = 20_000
 """Rows up to which one block may solve the system alone."""
 LIBRARIES = ("libcusparse.so.12", "libcusparse.so.13", "libcusparse.so")
 CHECKED = 10**6
 """Rows up to which every combination is checked on the host; above, the fastest alone."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Values whose combinations are tried.
+
+    Attributes
+    ----------
+    m, inner_m
+        Rows of a sub-system: of the outermost level, of every level below.
+    """
+
+    layouts: tuple[str, ...] = ("strided", "staged", "blockwise")
+    m: tuple[int, ...] = (8, 10, 16, 20, 32, 40)
+    inner_m: tuple[int, ...] = (16, 32)
+    threads: tuple[int, ...] = (32, 64, 128)
+    last_m: tuple[int, ...] = (0, 4, 8)
+
+
+SMALLEST = Tried(("strided", "blockwise"), (10,), (16,), (64,), (0,))
 
 
 def times_ms(run: Callable[[], None], before: Callable[[], None] = lambda: None) -> list[float]:
@@ -109,13 +124,15 @@ def system(n: int, dtype: np.dtype[Any]) -> list[Any]:
     return [a, b * cupy.where(random.uniform(-1, 1, n) < 0, -1, 1).astype(dtype), c, d]
 
 
-def ours(solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any]) -> list[dict[str, Any]]:
+def ours(
+    solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any], tried: Tried
+) -> list[dict[str, Any]]:
     """Every combination that fits the device: time, memory, error."""
     device, x = solver.device, cupy.empty(n, dtype)
     each = [DeviceArray(array) for array in (*arrays, x)]
     problem = {"n": n, "batch": 1, "dtype": dtype.name, "memory": "device"}
     found = []
-    for choice in choices(n):
+    for choice in choices(n, tried):
         try:
             solution = solver.solution(problem, choice)
         except ValueError:
@@ -143,13 +160,13 @@ def ours(solver: Any, arrays: list[Any], n: int, dtype: np.dtype[Any]) -> list[d
     return sorted(rows, key=lambda row: row["time_ms"])
 
 
-def choices(n: int) -> Iterator[Choice]:
+def choices(n: int, tried: Tried) -> Iterator[Choice]:
     """What is tried for a size; layout, m and threads say nothing where one block solves it."""
     if n <= ALONE:
-        yield from (Choice(sizes=(), last_m=last_m) for last_m in LAST_M)
+        yield from (Choice(sizes=(), last_m=last_m) for last_m in tried.last_m)
     found = set()
-    for layout, m, inner in itertools.product(LAYOUTS, M, INNER):
-        for threads, last_m in itertools.product(THREADS, LAST_M):
+    for layout, m, inner in itertools.product(tried.layouts, tried.m, tried.inner_m):
+        for threads, last_m in itertools.product(tried.threads, tried.last_m):
             choice, most = Choice(layout, (m,), last_m, threads), 1024 * last_m or 2048
             while remaining_rows(n, choice.levels(n)) > most:
                 choice = replace(choice, sizes=(*choice.sizes, inner))
@@ -159,13 +176,15 @@ def choices(n: int) -> Iterator[Choice]:
 
 def main() -> None:
     """Run both and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("output", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
     given = parser.parse_args()
+    types, sizes, tried = ["float64", "float32"], given.rows, Tried()
+    if given.smallest:
+        types, sizes, tried = types[:1], SIZES[:1], SMALLEST
     solver = open_solver()
     results = []
-    for dtype, n in itertools.product(map(np.dtype, ("float64", "float32")), given.rows):
+    for dtype, n in itertools.product(map(np.dtype, types), sizes):
         arrays = system(n, dtype)
         peer = Cusparse(n, dtype)
         x = cupy.empty(n, dtype)
@@ -175,7 +194,7 @@ def main() -> None:
             x[...] = right
 
         theirs = statistics.median(times_ms(run, restore))
-        rows = ours(solver, arrays, n, dtype)
+        rows = ours(solver, arrays, n, dtype, tried)
         best = rows[0]
         small = [row for row in rows if row["extra_memory_percent"] < 10]
         frugal = small[0] if small else None
@@ -195,14 +214,9 @@ def main() -> None:
         if frugal:
             print(f"    below 10 %: {theirs / frugal['time_ms']:.2f} times, {frugal}", flush=True)
     card = cards()[0]
-    write_json(
-        given.output,
-        {
-            **{"repeats": REPEATS, "results": results, "device": card.device_name},
-            **{"driver": card.driver, "commit": commit(ROOT), "measured_at": now()},
-            "versions": {**versions(), "cupy": cupy.__version__},
-        },
-    )
+    facts = provenance(cupy=cupy.__version__)
+    device = {"device": card.device_name, "driver": card.driver}
+    write_json(given.output, {**facts, **device, "repeats": REPEATS, "results": results})
 
 
 if __name__ == "__main__":

@@ -24,9 +24,7 @@ configuration (Kernel Tuner verifies nothing here), timing, writing.
 
 from __future__ import annotations
 
-import argparse
 import os
-import platform
 import shutil
 import statistics
 import sys
@@ -40,8 +38,10 @@ from typing import Any
 
 import numpy as np
 import yaml
+from harness.command_line import arguments, provenance
+from harness.needs import gpu_and_packages
+from harness.projects import ROOT
 
-from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
 from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.cards import cards, free_card
@@ -54,7 +54,9 @@ from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
-ROOT = Path(__file__).resolve().parents[1]
+with gpu_and_packages():
+    from kernel_tuner import tune_kernel
+
 REPEATS = 7
 SEVEN = "launchwise, seven repeats"
 METHODS = {
@@ -110,6 +112,10 @@ SPACES = {
     "launch, twelve problems, 160^3 and 192^3, fine": Space((), [*_six(160), *_six(192)], FINE),
     "build, six problems, 160^3": Space(SHAPE, _six(160), COARSE),
     "mixed, six problems, 160^3, fine": Space(("bx",), _six(160), FINE),
+}
+
+SMALLEST = {
+    "launch, one problem, 64^3": Space((), _six(64)[:1], {"bx": [64, 128], "by": [1, 2], "bz": [1]})
 }
 
 
@@ -218,8 +224,6 @@ def kernel_text(folder: Path, spec: Spec, problem: dict[str, Any]) -> str:
 
 def kernel_tuner(folder: Path, spec: Spec, space: Space, backend: str) -> Side:
     """Seconds and best times of Kernel Tuner's brute force over the same shapes."""
-    from kernel_tuner import tune_kernel
-
     side: Side = {"configurations": 0, "timed": 0, "seconds": 0.0, "times": {}}
     for problem in space.problems:
         n, order, dtype = int(problem["n"]), int(problem["order"]), np.dtype(problem["dtype"])
@@ -317,39 +321,28 @@ def _with_bests(side: Side) -> Side:
 
 def main() -> None:
     """Run all sides and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("output", type=Path)
-    output = parser.parse_args().output
+    given = arguments(__doc__).parse_args()
+    spaces = SMALLEST if given.smallest else SPACES
     with tempfile.TemporaryDirectory() as temporary:
         results = {
             name: compare(space, name, Path(temporary) / str(number))
-            for number, (name, space) in enumerate(SPACES.items())
+            for number, (name, space) in enumerate(spaces.items())
         }
     card = cards()[0]
-    result = {
-        "repeats": REPEATS,
-        "results": results,
-        "device": card.device_name,
-        "driver": card.driver,
-        "commit": commit(ROOT),
-        "measured_at": now(),
-        "versions": {**versions(), "kernel_tuner": _version("kernel-tuner"), **_cupy()},
-        "host": f"{os.cpu_count()} cores, Python {platform.python_version()}",
-    }
-    write_json(output, result)
+    facts = provenance(kernel_tuner=metadata.version("kernel-tuner"), **_cupy())
+    device = {"device": card.device_name, "driver": card.driver}
+    write_json(given.output, {**facts, **device, "repeats": REPEATS, "results": results})
     for name, entry in results.items():
         for mine, peers in entry["times_faster"].items():
             faster = ", ".join(f"{peer} {times:.1f}" for peer, times in peers.items())
             print(f"{name}: {mine} is times as fast as {faster}")
 
 
-def _version(name: str) -> str:
-    return metadata.version(name)
-
-
 def _cupy() -> dict[str, str]:
-    import cupy
-
+    try:
+        import cupy
+    except ImportError:
+        return {}
     return {"cupy": cupy.__version__}
 
 

@@ -11,7 +11,6 @@ and ends spends on its own beginning (the paper's total).
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -19,37 +18,78 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from harness.command_line import arguments, provenance
+from harness.needs import gpu_and_packages
+from harness.projects import ROOT
 
 from kernels.sentiment.host.launches import Batch, Choice, Pipeline, Weights
 from kernels.sentiment.host.network import SHAPES, Network, Trained, accuracy, logits
-from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
-from launchwise.cuda.device import CudaDevice
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
-from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations, gpu_facts
+from launchwise.workloads.space import (
+    Configuration,
+    Narrowing,
+    Part,
+    Problem,
+    configurations,
+    gpu_facts,
+)
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Allocations, HostRun, load_workload
 
-ROOT = Path(__file__).resolve().parents[1]
+with gpu_and_packages():
+    import torch
+
+    from launchwise.cuda.device import CudaDevice
+
 FOLDER = ROOT / "kernels" / "sentiment"
-CASES, TOKENS = 20_000, 256
+TOKENS = 256
 REPEATS = 9
 CORES = os.cpu_count() or 1
 PART = 1000
 """Cases that a CPU answers at a time."""
-TRIED: Narrowing = [{"tile_depth": [8], "warps": [4, 8, 16]}]
-"""Parts of the space that are tried on the device."""
-FROM_HOST = {"chunk": [256, 1024, 4096], "streams": [2, 4], "graph": [0, 1]}
-"""Chunks, streams and graphs tried from host memory, with the fastest build on the device."""
 HOST_VARIANTS = ("fused_case", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16")
+"""Variants that also answer from host memory."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is tried.
+
+    Attributes
+    ----------
+    cases
+        Reviews of a batch.
+    tried
+        Parts of the space that are tried on the device.
+    from_host
+        Chunks, streams and graphs tried from host memory, with the fastest build on the device.
+    """
+
+    cases: int = 20_000
+    tried: Narrowing = field(
+        default_factory=lambda: [Part({"tile_depth": [8], "warps": [4, 8, 16]})]
+    )
+    from_host: dict[str, list[int]] = field(
+        default_factory=lambda: {"chunk": [256, 1024, 4096], "streams": [2, 4], "graph": [0, 1]}
+    )
+    host_variants: tuple[str, ...] = HOST_VARIANTS
+
+
+SMALLEST = Size(
+    cases=512,
+    tried=[Part({"variant": ["naive", "fused_case"], "threads": [256], "rows_a_warp": [32]})],
+    from_host={"chunk": [256], "streams": [2], "graph": [0]},
+    host_variants=("fused_case",),
+)
 BEGINNING = """
 import json, sys, time
 begin = time.perf_counter()
@@ -251,16 +291,21 @@ def best_of_each(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def main() -> None:
     """Run both and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("output", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--profile", type=Path, default=ROOT / "data/recorded/h200/profile.json")
     given = parser.parse_args()
+    size = SMALLEST if given.smallest else Size()
     card = cards()[0]
     spec = load_spec(FOLDER)
     workload: Any = load_workload(FOLDER, spec)
     profile = read_profile(given.profile, given.profile.parent.name)
     facts = gpu_facts(profile.model_dump())
-    many: Problem = {"batch": CASES, "tokens": TOKENS, "given": "embeddings", "memory": "device"}
+    many: Problem = {
+        "batch": size.cases,
+        "tokens": TOKENS,
+        "given": "embeddings",
+        "memory": "device",
+    }
     problems = [{**many, "given": kind} for kind in ("embeddings", "tokens")]
     results: dict[str, Any] = {}
     # The driver's context is PyTorch's own from here on: both sides live in one.
@@ -268,24 +313,23 @@ def main() -> None:
     device = CudaDevice()
     with tempfile.TemporaryDirectory() as scratch:
         bundle = Path(scratch, "bundle.cubins")
-        listed = [(each, configurations(spec, each, facts, TRIED)) for each in problems]
+        listed = [(each, configurations(spec, each, facts, size.tried)) for each in problems]
         builds = [build for each in problems for build in workload.check_builds(each)]
         builds += [workload.build(each, one) for each, tried in listed for one in tried]
         compile_bundle(FOLDER, spec, list(dict.fromkeys(builds)), card.arch, bundle, CORES)
         device.add_bundle(bundle)
         for problem in problems:
-            for batch in (CASES, 1):
+            for batch in (size.cases, 1):
                 asked = {**problem, "batch": batch}
-                rows = ours(device, workload, asked, configurations(spec, asked, facts, TRIED))
+                rows = ours(device, workload, asked, configurations(spec, asked, facts, size.tried))
                 name = f"{batch} {problem['given']}"
                 results[name] = best_of_each(rows)
                 print(name, results[name], flush=True)
-        fastest = results[f"{CASES} tokens"]
+        fastest = results[f"{size.cases} tokens"]
         asked = {**many, "given": "tokens", "memory": "pinned"}
-        for name in HOST_VARIANTS:
-            keys = [
-                dict(zip(FROM_HOST, each, strict=True)) for each in product(*FROM_HOST.values())
-            ]
+        for name in size.host_variants:
+            each_value = product(*size.from_host.values())
+            keys = [dict(zip(size.from_host, values, strict=True)) for values in each_value]
             tried = [{**fastest[name]["configuration"], **key} for key in keys]
             results[f"from host, {name}"] = ours(device, workload, asked, tried)[0]
             print("from host", results[f"from host, {name}"], flush=True)
@@ -301,20 +345,13 @@ def main() -> None:
     device.close()
     beginning = [sys.executable, "-c", BEGINNING]
     beginnings = [subprocess.run(beginning, capture_output=True, check=True) for _ in range(3)]
-    write_json(
-        given.output,
-        {
-            **{"cases": CASES, "tokens": TOKENS, "repeats": REPEATS, "pytorch": peer},
-            **{
-                "held_out": reviews,
-                "cpu": cpu,
-                "beginning_ms": [float(each.stdout) for each in beginnings],
-            },
-            **{"launchwise": results, "device": card.device_name, "driver": card.driver},
-            **{"commit": commit(ROOT), "measured_at": now()},
-            "versions": {**versions(), "torch": torch.__version__},
-        },
-    )
+    result = {
+        **{"cases": size.cases, "tokens": TOKENS, "repeats": REPEATS},
+        **{"device": card.device_name, "driver": card.driver},
+        **{"pytorch": peer, "launchwise": results, "held_out": reviews, "cpu": cpu},
+        "beginning_ms": [float(each.stdout) for each in beginnings],
+    }
+    write_json(given.output, {**provenance(torch=torch.__version__), **result})
 
 
 if __name__ == "__main__":

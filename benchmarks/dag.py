@@ -1,4 +1,4 @@
-"""How long Snakemake plans for many GPUs and five studies, with how much memory, and how many jobs.
+"""Seconds and memory of Snakemake's plan for many GPUs and all studies, and its number of jobs.
 
 For each number of GPUs: a plan from nothing, and one where everything was made. The jobs are those
 of the Slurm profile, in which small stages share a job and a few run beside Snakemake itself.
@@ -8,69 +8,60 @@ of the Slurm profile, in which small stages share a job and a few run beside Sna
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import yaml
+from harness.command_line import arguments, provenance
+from harness.projects import (
+    ROOT,
+    copy_project,
+    find_studies,
+    keep_studies,
+    read_settings,
+    snakemake,
+    write_settings,
+)
 
-from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile, write_profile
 
-ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("Snakefile", "rules", "scripts", "launchwise", "kernels", "report", "data/cards.csv")
 ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 LOCAL = ("gather", "all")
-"""Rules that the profile's user sees and no queue does."""
+"""Rules that run beside Snakemake itself, not in a queue."""
 
 JOBS_PER_GROUP = {"split": 1, "clean": 0, "recommend": 1, "evaluate": 0}
 """Jobs that a rule of a group stands for: the group's first counts, the others travel with it."""
+SMALLEST_STUDIES = ["tridiagonal_streams"]
 
 
-def settings(count: int) -> dict[str, Any]:
-    """Every study of the project, on so many live GPUs of six architectures."""
-    config: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
-    config["gpus"] = {
+def project(folder: Path, gpus: int, studies: list[str]) -> None:
+    """A copy of the project with these studies, on so many live GPUs of six architectures."""
+    copy_project(folder)
+    keep_studies(folder, studies)
+    settings = read_settings(folder)
+    settings["gpus"] = {
         f"gpu{number}": {
             "source": "live",
             "arch": ARCHS[number % len(ARCHS)],
             "slurm": {"partition": f"partition{number % len(ARCHS)}"},
         }
-        for number in range(count)
+        for number in range(gpus)
     }
-    if count == 1:
-        config["studies"] = {
-            path.parent.name: {"splits": {"transfer": None}}
-            for path in ROOT.glob("kernels/*/studies/*/study.yaml")
-        }
-    return config
+    if gpus == 1:
+        # No other GPU to transfer from.
+        for study in studies:
+            settings["studies"][study]["splits"] = {"transfer": None}
+    write_settings(folder, settings)
 
 
-def project(folder: Path, count: int) -> None:
-    """A copy of the project with the settings for so many GPUs."""
-    for name in COPIED:
-        source, target = ROOT / name, folder / name
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target)
-    text = yaml.safe_dump(settings(count), sort_keys=False)
-    (folder / "config.yaml").write_text(text)
-
-
-def snakemake(folder: Path, *arguments: str) -> tuple[str, dict[str, float]]:
-    """What a call prints; its seconds and its largest memory, MB."""
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+def planned(folder: Path, *options: str) -> tuple[str, dict[str, float]]:
+    """What a call of Snakemake prints; its seconds and its largest memory, MB."""
+    command, environment = snakemake(folder, "--cores", "1", *options)
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
         child = subprocess.Popen(
@@ -100,58 +91,60 @@ def submitted(jobs: dict[str, int]) -> int:
     )
 
 
-def make_everything(folder: Path) -> None:
-    """Empty files in place of all that would be made, known to Snakemake as done."""
+def make_everything(folder: Path, plan: str) -> None:
+    """Empty files in place of all that would be made, known to Snakemake as done.
+
+    Parameters
+    ----------
+    plan
+        What a plan from nothing prints.
+    """
     described = read_profile(ROOT / "data" / "recorded" / "h200" / "profile.json")
-    said, _ = snakemake(folder, "--summary")
-    for line in said.splitlines():
-        name = line.split("\t")[0]
-        if not name.startswith("results/"):
-            continue
-        path = folder / name
-        if Path(name).parts[1] == "models":
-            path.mkdir(parents=True, exist_ok=True)
-        elif Path(name).parts[1] == "gpus":
-            # Time limits follow what was measured of a GPU.
-            write_profile(path, described.model_copy(update={"name": path.stem}))
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-    snakemake(folder, "--touch", "--quiet", "all")
+    for names in re.findall(r"^    output: (.+)$", plan, re.M):
+        for name in names.split(", "):
+            path = folder / name
+            if Path(name).parts[1] == "models":
+                path.mkdir(parents=True, exist_ok=True)
+            elif Path(name).parts[1] == "gpus":
+                # Time limits follow what was measured of a GPU.
+                write_profile(path, described.model_copy(update={"name": path.stem}))
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+    planned(folder, "--touch", "--quiet", "all")
 
 
-def measure(count: int) -> dict[str, Any]:
-    """One line of the table."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        project(folder, count)
-        said, planned = snakemake(folder, "-n")
+def measure(gpus: int, studies: list[str]) -> dict[str, Any]:
+    """One row of the result."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        project(folder, gpus, studies)
+        said, plan = planned(folder, "-n")
         jobs = counted(said)
-        make_everything(folder)
-        said, idle = snakemake(folder, "-n")
+        make_everything(folder, said)
+        said, idle = planned(folder, "-n")
         if "Nothing to be done" not in said:
             raise SystemExit(f"something is left to do:\n{said[-2000:]}")
     return {
-        "gpus": count,
+        "gpus": gpus,
         "jobs": jobs["total"],
         "submitted": submitted(jobs),
-        "plan": planned,
+        "plan": plan,
         "nothing_to_do": idle,
     }
 
 
 def main() -> None:
     """Measure and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 10, 100, 1000])
-    arguments = parser.parse_args()
+    given = parser.parse_args()
+    studies = SMALLEST_STUDIES if given.smallest else list(find_studies(ROOT))
     rows = []
-    for count in arguments.gpus:
-        rows.append(measure(count))
+    for gpus in [1] if given.smallest else given.gpus:
+        rows.append(measure(gpus, studies))
         print(rows[-1], flush=True)
-    facts = {"commit": commit(), "measured_at": now(), "versions": versions()}
-    write_json(arguments.output, {**facts, "studies": 5, "rows": rows})
+    write_json(given.output, {**provenance(), "studies": len(studies), "rows": rows})
 
 
 if __name__ == "__main__":

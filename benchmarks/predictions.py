@@ -8,15 +8,14 @@ trees are fitted to as many others. Median of several calls in one process, on o
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from harness.command_line import arguments, provenance
+from harness.projects import ROOT
 
-from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.build_facts import FACTS
@@ -24,7 +23,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.workloads.spec import load_spec
 
-ROOT = Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "data" / "recorded" / "h200"
 KINDS = ("roofline", "analytical", "learnt")
 ROWS = 1000
@@ -44,26 +42,27 @@ def drawn(workload: str) -> tuple[Domain, pd.DataFrame, pd.DataFrame]:
 
 def main() -> None:
     """Time every predictor on every workload that was recorded."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", type=Path)
-    asked = parser.parse_args()
+    given = arguments(__doc__).parse_args()
+    files = sorted(RECORDED.glob("*.provenance.json"))
+    workloads = [path.name.removesuffix(".provenance.json") for path in files]
+    calls = CALLS
+    if given.smallest:
+        workloads, calls = workloads[:1], 1
     found: list[dict[str, Any]] = []
-    for path in sorted(RECORDED.glob("*.provenance.json")):
-        workload = path.name.removesuffix(".provenance.json")
+    for workload in workloads:
         domain, train, rows = drawn(workload)
         for kind in KINDS:
             predictor = recommender_class(kind)(domain).fit(train)
             predictor.predict(rows)
             times = []
-            for _ in range(CALLS):
+            for _ in range(calls):
                 started = time.perf_counter()
                 predictor.predict(rows)
                 times.append(1e3 * (time.perf_counter() - started))
             median = statistics.median(times)
             found.append({"workload": workload, "predictor": kind, "ms": round(median, 2)})
             print(f"{workload:12} {kind:12} {median:6.1f} ms for {len(rows)} configurations")
-    facts = {"commit": commit(ROOT), "measured_at": now(), "versions": versions()}
-    write_json(asked.output, {**facts, "rows": ROWS, "calls": CALLS, "times": found})
+    write_json(given.output, {**provenance(), "rows": ROWS, "calls": calls, "times": found})
 
 
 if __name__ == "__main__":

@@ -9,11 +9,9 @@ card's time in the sweep itself.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -21,18 +19,23 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
+from harness.command_line import arguments, provenance
+from harness.needs import gpu_and_packages
+from harness.projects import copy_project, read_settings, snakemake, write_settings
 
-from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
 from launchwise.tables.files import read_facts
 from launchwise.workloads.spec import load_spec
 
-ROOT = Path(__file__).resolve().parents[1]
+with gpu_and_packages():
+    import pycuda  # noqa: F401  (the sweep's own process needs it)
+
+STUDY = "acoustic_tile"
 PROBLEMS = [
     {"n": [256, 320, 384, 448, 512, 576, 640], "dtype": ["float32", "float64"], "order": [2, 8, 16]}
 ]
+SMALLEST_PROBLEMS = [{"n": [256], "dtype": ["float32"], "order": [2]}]
 
 
 def name_of(count: int) -> str:
@@ -40,33 +43,33 @@ def name_of(count: int) -> str:
     return f"scaling.{count}"
 
 
-def overlay(counts: list[int]) -> dict[str, Any]:
-    """Settings: one entry for every number of cards."""
-    card = cards()[0]
-    common = {"source": "live", "arch": card.arch, "device": card.device_name}
-    return {
-        "gpus": {name_of(count): {**common, "shards": count} for count in counts},
-        "sweeps": {"acoustic": {"problems": PROBLEMS}},
-    }
+def project(folder: Path, counts: list[int], problems: list[dict[str, Any]]) -> None:
+    """A copy of the project whose settings have one entry for every number of cards."""
+    copy_project(folder)
+    settings, card = read_settings(folder), cards()[0]
+    common = {"source": "live", "arch": card.arch, "device": card.device_name, "studies": [STUDY]}
+    settings["gpus"] |= {name_of(count): {**common, "shards": count} for count in counts}
+    settings["sweeps"] = {"acoustic": {"problems": problems}}
+    write_settings(folder, settings)
 
 
-def snakemake(config: Path, count: int, *targets: str) -> float:
+def run_workflow(folder: Path, count: int, *targets: str) -> float:
     """Run the workflow with so many cards; seconds of the whole command."""
-    command = [sys.executable, "-m", "snakemake", "--cores", str(os.cpu_count() or 1), "--nolock"]
-    command += ["--quiet", "rules", "--resources", f"gpu={count}"]
-    command += ["--configfile", "config.yaml", str(config), "--", *targets]
+    options = ["--cores", str(os.cpu_count() or 1), "--quiet", "rules"]
+    options += ["--resources", f"gpu={count}", "--"]
+    command, environment = snakemake(folder, *options, *targets)
     began = time.perf_counter()
-    subprocess.run(command, cwd=ROOT, check=True)
+    subprocess.run(command, cwd=folder, env=environment, check=True)
     return time.perf_counter() - began
 
 
-def measured(count: int, wall_s: float) -> dict[str, Any]:
+def measured(project: Path, count: int, wall_s: float) -> dict[str, Any]:
     """What the shards' tables say of a run."""
     busy: dict[str, float] = defaultdict(float)
     spent: dict[str, float] = defaultdict(float)
     rows, keys = 0, set()
-    names = load_spec(ROOT / "kernels" / "acoustic").key_columns
-    folder = ROOT / "results" / "sweeps" / name_of(count) / "acoustic"
+    names = load_spec(project / "kernels" / "acoustic").key_columns
+    folder = project / "results" / "sweeps" / name_of(count) / "acoustic"
     for path in sorted(folder.glob("*.parquet")):
         table = pd.read_parquet(path)
         seconds = read_facts(path)["seconds"]
@@ -88,22 +91,22 @@ def measured(count: int, wall_s: float) -> dict[str, Any]:
 
 def main() -> None:
     """Run every number of cards, the largest first, and write the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("output", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--cards", type=int, nargs="+", default=[1, len(cards())])
     given = parser.parse_args()
-    counts = sorted(set(given.cards), reverse=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        config = Path(scratch) / "scaling.yaml"
-        config.write_text(yaml.safe_dump(overlay(counts)))
+    counts = [1] if given.smallest else sorted(set(given.cards), reverse=True)
+    problems = SMALLEST_PROBLEMS if given.smallest else PROBLEMS
+    with tempfile.TemporaryDirectory(prefix="launchwise-scaling-") as scratch:
+        folder = Path(scratch) / "project"
+        project(folder, counts, problems)
         # What is the same for all: what a card is, and the kernels.
         profiles = [f"results/gpus/{name_of(count)}.json" for count in counts]
         bundle = f"results/build/acoustic/{cards()[0].arch}.cubins"
-        snakemake(config, max(counts), *profiles, bundle)
+        run_workflow(folder, max(counts), *profiles, bundle)
         runs = []
         for count in counts:
-            wall_s = snakemake(config, count, f"sweep_{name_of(count)}")
-            runs.append(measured(count, wall_s))
+            wall_s = run_workflow(folder, count, f"sweep_{name_of(count)}")
+            runs.append(measured(folder, count, wall_s))
             print(json.dumps(runs[-1]), flush=True)
     one = next((run for run in runs if run["cards"] == 1), None)
     for run in runs:
@@ -112,14 +115,8 @@ def main() -> None:
                 run[f"times_{rate}_of_one"] = run[rate] / one[rate]
                 print(f"{run['cards']} cards, {rate}: {run[rate] / one[rate]:.2f} times one")
     card = cards()[0]
-    write_json(
-        given.output,
-        {
-            **{"problems": PROBLEMS, "runs": runs, "device": card.device_name},
-            **{"driver": card.driver, "commit": commit(ROOT), "measured_at": now()},
-            **{"host": f"{os.cpu_count()} cores", "versions": versions()},
-        },
-    )
+    device = {"device": card.device_name, "driver": card.driver}
+    write_json(given.output, {**provenance(), **device, "problems": problems, "runs": runs})
 
 
 if __name__ == "__main__":

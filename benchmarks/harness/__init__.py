@@ -1,0 +1,1 @@
+"""What benchmarks share: command line, copies of the project, samples of processes."""

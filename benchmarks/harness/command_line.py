@@ -1,0 +1,46 @@
+"""What every benchmark's command line and result have in common."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from harness.projects import ROOT
+
+from launchwise.base.provenance import commit, now, versions
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """Parser with the arguments of every benchmark: the output file and ``--smallest``.
+
+    Parameters
+    ----------
+    description
+        Docstring of the benchmark: its first line is shown.
+    """
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("output", type=Path, help="JSON file for the result")
+    parser.add_argument(
+        "--smallest",
+        action="store_true",
+        help="smallest size, within seconds: shows that the benchmark runs, measures nothing",
+    )
+    return parser
+
+
+def provenance(**peers: str) -> dict[str, Any]:
+    """Commit, time, versions and cores of this run.
+
+    Parameters
+    ----------
+    **peers
+        Versions of the tools that launchwise is compared with.
+    """
+    return {
+        "commit": commit(ROOT),
+        "measured_at": now(),
+        "versions": {**versions(), **peers},
+        "host_cores": os.cpu_count(),
+    }

@@ -1,0 +1,46 @@
+"""Ends a benchmark in one line where the machine lacks what it needs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from launchwise.measuring.cards import cards
+
+EXIT_MISSING = 2
+
+
+@contextmanager
+def gpu_and_packages() -> Iterator[None]:
+    """For a block that imports PyCUDA or the other tool: both, and a GPU, must be there.
+
+    Raises
+    ------
+    SystemExit
+        Status 2, after one line that says what is missing.
+    """
+    if not cards():
+        _end("a GPU, its driver and the gpu extra (make gpu); NVML shows no GPU")
+    try:
+        yield
+    except ImportError as error:
+        _end(f"the package {error.name}: {error}")
+
+
+def process_samples() -> None:
+    """For a benchmark that samples processes.
+
+    Raises
+    ------
+    SystemExit
+        Status 2, where the system has no ``/proc`` as Linux has it.
+    """
+    if not Path("/proc/self/smaps_rollup").exists():
+        _end("Linux, for /proc/PID/smaps_rollup")
+
+
+def _end(missing: str) -> None:
+    print(f"{Path(sys.argv[0]).name} needs {missing}", file=sys.stderr)
+    raise SystemExit(EXIT_MISSING)

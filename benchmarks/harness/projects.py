@@ -1,0 +1,118 @@
+"""Copies of the project that a benchmark may change."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKING_TREE = "."
+"""Stands for the working tree among commits."""
+
+COPIED = ("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report", "data")
+
+
+def copy_project(folder: Path, commit: str = WORKING_TREE) -> None:
+    """Copy the project to ``folder`` without results: the working tree, or a commit.
+
+    Raises
+    ------
+    SystemExit
+        When git does not know the commit.
+    """
+    if commit != WORKING_TREE:
+        git(ROOT, "clone", "--quiet", "--shared", "--no-checkout", str(ROOT), str(folder))
+        git(folder, "checkout", "--quiet", "--detach", resolved(commit))
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in COPIED:
+        source, target = ROOT / name, folder / name
+        if source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            shutil.copy(source, target)
+
+
+def resolved(commit: str) -> str:
+    """Full name of a commit of this repository."""
+    return git(ROOT, "rev-parse", "--verify", f"{commit}^{{commit}}")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints."""
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def snakemake(folder: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Command and environment that run Snakemake on a copy, with this Python's packages."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    # Neither the commit nor the server of a workflow that started this benchmark.
+    for name in ("LAUNCHWISE_COMMIT", "LAUNCHWISE_SERVER"):
+        environment.pop(name, None)
+    return [sys.executable, "-m", "snakemake", *arguments], environment
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """What ``config.yaml`` of a copy holds."""
+    settings: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())
+    return settings
+
+
+def write_settings(folder: Path, settings: dict[str, Any]) -> None:
+    """Replace ``config.yaml`` of a copy."""
+    (folder / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+
+
+def find_studies(folder: Path) -> dict[str, dict[str, Any]]:
+    """Studies of a copy, by name; older commits have all of them in ``config.yaml``."""
+    studies: dict[str, dict[str, Any]] = {
+        path.parent.name: yaml.safe_load(path.read_text())
+        for path in folder.glob("kernels/*/studies/*/study.yaml")
+    }
+    for name, changes in (read_settings(folder).get("studies") or {}).items():
+        studies[name] = {**studies.get(name, {}), **(changes or {})}
+    return dict(sorted(studies.items()))
+
+
+def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | None = None) -> None:
+    """Leave all studies of a copy out but those named.
+
+    Parameters
+    ----------
+    models
+        Models of each study; its own when left out.
+
+    Raises
+    ------
+    SystemExit
+        When the copy has no such study.
+    """
+    studies, settings = find_studies(folder), read_settings(folder)
+    if unknown := sorted(set(names) - set(studies)):
+        raise SystemExit(f"no study {unknown[0]!r}; there are {', '.join(studies)}")
+    given = settings.get("studies") or {}
+    in_folders = {path.parent.name for path in folder.glob("kernels/*/studies/*/study.yaml")}
+    changes: dict[str, Any] = dict.fromkeys(sorted(in_folders - set(names)))
+    for name in names:
+        changes[name] = dict(given.get(name) or {})
+        if models:
+            changes[name]["models"] = list(models)
+    write_settings(folder, {**settings, "studies": changes})
+
+
+def workload_of(folder: Path, study: str) -> str:
+    """Workload of a study of a copy."""
+    for path in folder.glob(f"kernels/*/studies/{study}/study.yaml"):
+        return path.parents[2].name
+    return str(find_studies(folder)[study]["workload"])

@@ -1,0 +1,52 @@
+"""Every benchmark runs at its smallest size, or says in one line what the machine lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmark_runs import ANYWHERE, FOLDER, ON_GPU, result_of, start
+
+
+def test_every_benchmark_is_started_by_a_test() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*ANYWHERE, *ON_GPU}
+
+
+def test_dag_plans_every_stage_and_then_nothing(tmp_path: Path) -> None:
+    result = result_of("dag", tmp_path)
+    assert result["studies"] == 1
+    (row,) = result["rows"]
+    assert row["gpus"] == 1
+    # From a check of the GPU to the report.
+    assert row["jobs"] > row["submitted"] > 10
+    assert row["plan"]["seconds"] > 0
+    assert row["nothing_to_do"]["memory_mb"] > 50
+
+
+def test_predictions_are_timed(tmp_path: Path) -> None:
+    result = result_of("predictions", tmp_path)
+    assert [row["predictor"] for row in result["times"]] == ["roofline", "analytical", "learnt"]
+    assert all(row["ms"] > 0 for row in result["times"])
+
+
+@pytest.mark.parametrize("name", ON_GPU)
+def test_without_a_gpu_it_says_so_in_one_line(name: str, tmp_path: Path) -> None:
+    done = start(name, tmp_path / "result.json", CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"{name}.py needs a GPU")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_a_missing_package_is_named_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from harness import needs
+
+    monkeypatch.setattr(needs, "cards", lambda: ["a card"])
+    with pytest.raises(SystemExit) as ended, needs.gpu_and_packages():
+        import no_such_package  # type: ignore[import-not-found]  # noqa: F401
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "needs the package no_such_package" in said
+    assert said.count("\n") == 1

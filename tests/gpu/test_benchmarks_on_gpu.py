@@ -1,0 +1,55 @@
+"""Benchmarks that need a GPU run at their smallest size. Run with -m gpu."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmark_runs import ON_GPU, result_of
+
+pytestmark = pytest.mark.gpu
+
+
+def result_on_gpu(name: str, folder: Path) -> dict[str, Any]:
+    """Result of a benchmark at its smallest size, where its package is installed."""
+    if find_spec(ON_GPU[name]) is None:
+        pytest.skip(f"{ON_GPU[name]} is not installed")
+    result = result_of(name, folder)
+    assert {"device", "driver"} <= result.keys()
+    return result
+
+
+def test_cusparse_and_launchwise_solve_the_same_system(tmp_path: Path) -> None:
+    (row,) = result_on_gpu("against_cusparse", tmp_path)["results"]
+    assert (row["n"], row["dtype"]) == (10_000, "float64")
+    assert row["cusparse_ms"] > 0
+    assert row["best"][0]["time_ms"] > 0
+    assert row["best"][0]["backward_error"] < 1e-14
+    assert row["configurations"] == 3
+
+
+def test_kernel_tuner_and_launchwise_tune_the_same_shapes(tmp_path: Path) -> None:
+    (space,) = result_on_gpu("against_kernel_tuner", tmp_path)["results"].values()
+    sides = space["sides"]
+    assert set(sides) >= {"launchwise", "launchwise, seven repeats", "launchwise again"}
+    assert any(name.startswith("kernel_tuner") for name in sides)
+    assert {side["configurations"] for side in sides.values()} == {4}
+    assert all(side["ms_a_configuration"] > 0 for side in sides.values())
+
+
+def test_pytorch_and_launchwise_classify_the_same_reviews(tmp_path: Path) -> None:
+    result = result_on_gpu("against_pytorch", tmp_path)
+    assert result["pytorch"]["float32_ms"] > 0
+    for name in ("512 embeddings", "512 tokens", "1 embeddings", "1 tokens"):
+        assert set(result["launchwise"][name]) == {"naive", "fused_case"}
+    assert result["launchwise"]["from host, fused_case"]["time_ms"] > 0
+    assert result["held_out"]["fused_case"]["class_flips"] == 0
+
+
+def test_a_sweep_on_one_card_has_its_rate(tmp_path: Path) -> None:
+    (run,) = result_on_gpu("scaling", tmp_path)["runs"]
+    assert (run["cards"], run["shards"], run["cards_seen"]) == (1, 1, 1)
+    assert run["rows"] == 136
+    assert run["rows_a_second_of_the_sweep"] > run["rows_a_second_of_the_command"] > 0

@@ -1,0 +1,47 @@
+"""Benchmarks at their smallest size: which there are, and how a test starts one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from samples import ROOT
+
+from launchwise.base.storage import read_json
+
+FOLDER = ROOT / "benchmarks"
+ANYWHERE = ("dag", "main_job", "predictions")
+"""Benchmarks that run on any machine."""
+
+ON_GPU = {
+    "against_cusparse": "cupy",
+    "against_kernel_tuner": "kernel_tuner",
+    "against_pytorch": "torch",
+    "scaling": "pycuda",
+}
+"""Benchmarks that need a GPU, and the package that each needs beside those of the lock files."""
+
+
+def start(name: str, output: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a benchmark at its smallest size."""
+    return subprocess.run(
+        [sys.executable, str(FOLDER / f"{name}.py"), str(output), "--smallest"],
+        cwd=output.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def result_of(name: str, folder: Path) -> dict[str, Any]:
+    """Result of a benchmark at its smallest size; it says where it comes from."""
+    done = start(name, folder / "result.json")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    result: dict[str, Any] = read_json(folder / "result.json")
+    assert {"commit", "measured_at", "versions", "host_cores"} <= result.keys()
+    return result
