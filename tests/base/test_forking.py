@@ -80,7 +80,7 @@ def ask(tmp_path: Path) -> Ask:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    found = Server({"light": [], "heavy": ["colorsys"]})
+    found = Server({"light": [], "heavy": ["no_such_module", "colorsys"]})
     yield found
     found.stop()
     assert VARIABLE not in os.environ
