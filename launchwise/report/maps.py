@@ -84,7 +84,6 @@ def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str])
         Model -> what its title says beside the name.
     """
     panels = []
-    joined = joined[["model", "gpu", "time_ms", "predicted_ms"]]
     every = np.concatenate([joined["time_ms"], joined["predicted_ms"]])
     ends = [float(np.nanmin(every)), float(np.nanmax(every))]
     for model in study.settings.models:
