@@ -29,10 +29,10 @@ from launchwise.learning.build_facts import FACTS
 from launchwise.learning.splits import (
     Case,
     Fold,
-    are_of,
     case_codes,
     case_columns,
     case_numbers,
+    keys_among,
 )
 from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.spec import Spec
@@ -162,7 +162,7 @@ def _training_rows(
     pieces = []
     for gpu in dict.fromkeys(case.gpu for case in fold.train):
         codes, keys = numbered[gpu]
-        pieces.append(sweeps[gpu].loc[are_of(keys, fold.train)[codes], columns])
+        pieces.append(sweeps[gpu].loc[keys_among(keys, fold.train)[codes], columns])
     rows = pd.concat(pieces, ignore_index=True)
     rows.insert(0, "split", fold.split)
     rows.insert(1, "fold", fold.fold)
@@ -228,8 +228,8 @@ def check_training(
     """
     codes, keys = case_codes(rows, spec)
     for wrong, what in (
-        (are_of(keys, test)[codes], "a test problem is among the training rows"),
-        (~are_of(keys, train)[codes], "a problem outside the split is among the training rows"),
+        (keys_among(keys, test)[codes], "a test problem is among the training rows"),
+        (~keys_among(keys, train)[codes], "a problem outside the split is among the training rows"),
     ):
         if wrong.any():
             row = rows[wrong].iloc[0]

@@ -178,27 +178,28 @@ class Domain:
         return {}
 
     @cached_property
-    def _held(self) -> dict[tuple[Any, ...], np.ndarray]:
-        """Condition, with the values that it reads of a case, to where it holds."""
-        return {}
-
-    @cached_property
     def _conditions(self) -> list[tuple[str, np.ndarray | None, list[str]]]:
-        """What candidates satisfy: expression, rows of the universe that it is not about, names.
+        """Conditions of candidates: expression, rows of other variants, names read of a case.
 
-        The names are those that it reads of a case: problem parameters and facts of the GPU.
+        Rows of other variants need not satisfy it; they are None where every row must. The names
+        are those of problem parameters and of facts of the GPU.
         """
         variants = self._universe_arrays["variant"]
-        asked = [(text, None) for text in (*self.spec.constraints, *self.constraints)]
+        texts = [(text, None) for text in (*self.spec.constraints, *self.constraints)]
         for name, variant in self.spec.variants.items():
-            asked += [(text, variants != name) for text in variant.constraints]
+            texts += [(text, variants != name) for text in variant.constraints]
         facts = next(iter(self._facts.values()), {})
         of_case = [*self.spec.problem_columns, *facts]
-        read = {text: raw_names(self.spec.derived, text) for text, _ in asked}
+        read = {text: raw_names(self.spec.derived, text) for text, _ in texts}
         return [
-            (text, others, [name for name in of_case if name in read[text]])
-            for text, others in asked
+            (text, exempt, [name for name in of_case if name in read[text]])
+            for text, exempt in texts
         ]
+
+    @cached_property
+    def _satisfied(self) -> dict[tuple[Any, ...], np.ndarray]:
+        """Expression of a condition and the values that it reads of a case to where it holds."""
+        return {}
 
     def _feasible(self, case: Case) -> np.ndarray:
         """Rows of the universe that may be recommended for a case: int64, the baseline first."""
@@ -208,13 +209,13 @@ class Domain:
             values = {**case.problem, **facts}
             columns = Columns(self.spec.derived, {**self._universe_arrays, **values})
             allowed = np.ones(len(self._universe), dtype=bool)
-            for text, others, names in self._conditions:
-                # Most conditions read little of a case: few of its values are new to them.
-                own_key = (text, *(values[name] for name in names))
-                if own_key not in self._held:
-                    self._held[own_key] = columns.value(text).astype(bool)
-                held = self._held[own_key]
-                allowed &= held if others is None else others | held
+            for text, exempt, names in self._conditions:
+                # Most conditions read one or two values of a case, which many cases share.
+                asked = (text, *(values[name] for name in names))
+                if asked not in self._satisfied:
+                    self._satisfied[asked] = columns.value(text).astype(bool)
+                holds = self._satisfied[asked]
+                allowed &= holds if exempt is None else exempt | holds
             # Doing nothing is always possible: the baseline stays whatever the constraints say.
             allowed[0] = True
             self._remembered[key] = np.flatnonzero(allowed)

@@ -102,10 +102,10 @@ def cases_in(rows: pd.DataFrame, spec: Spec) -> list[Case]:
 def among(rows: pd.DataFrame, cases: Iterable[Case], spec: Spec) -> np.ndarray:
     """Which rows belong to one of ``cases``: booleans of shape (rows,)."""
     codes, keys = case_codes(rows, spec)
-    return are_of(keys, cases)[codes]
+    return keys_among(keys, cases)[codes]
 
 
-def are_of(keys: Iterable[tuple[Any, ...]], cases: Iterable[Case]) -> np.ndarray:
+def keys_among(keys: Iterable[tuple[Any, ...]], cases: Iterable[Case]) -> np.ndarray:
     """Which keys are those of one of ``cases``: booleans of shape (keys,)."""
     wanted = {case.key for case in cases}
     return np.array([key in wanted for key in keys], dtype=bool)

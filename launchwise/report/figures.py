@@ -11,7 +11,7 @@ import pandas as pd
 
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Figure, Key, Panel
-from launchwise.report.numbers import records
+from launchwise.report.numbers import configuration_names
 from launchwise.report.study import StudyData
 from launchwise.tables.schemas import MEASURED
 
@@ -72,7 +72,7 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
             if own.empty:
                 continue
             values = 100 * own["limit_share"] if share else own["rate"]
-            hover = [wording.configuration(row, study.spec) for row in records(own)]
+            hover = own["configuration"].tolist()
             template = (
                 f"{study.size}=%{{x}}: %{{y:.4~g}} {'%' if share else '· 1e9/s'}<br>%{{text}}"
             )
@@ -116,7 +116,7 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
     panels = []
     for kind, rows in kinds_of(study, own):
         rows = rows.sort_values(study.size)
-        hover = [wording.configuration(row, study.spec) for row in records(rows)]
+        hover = rows["configuration"].tolist()
         traces = []
         for place, name in enumerate(drawn):
             # A little apart, so that lines of equal values stay visible.
@@ -209,7 +209,7 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
         own = timed[timed["variant"] == variant]
         if own.empty:
             continue
-        hover = [wording.configuration(row, study.spec) for row in records(own)]
+        hover = configuration_names(own, study.spec)
         traces.append(
             theme.dots(
                 own["_rank"],

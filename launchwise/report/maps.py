@@ -61,6 +61,8 @@ def _mean_fractions(
     study: StudyData, evaluation: pd.DataFrame
 ) -> dict[tuple[str, str, Any], float]:
     """GPU, model and size to the geometric mean of its fractions, where none of them is NaN."""
+    if evaluation.empty:
+        return {}
     key = ["gpu", "model", study.size]
     groups = row_numbers(evaluation, key)
     order = np.argsort(groups, kind="stable")

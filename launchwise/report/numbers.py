@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.learning.features import arrays
 from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.vectors import Columns
+from launchwise.report import wording
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows, is_baseline, row_numbers
+from launchwise.workloads.spec import Spec
 
 DEFAULT_ERROR = 0.005
 """Relative standard error of a median that was measured once only."""
@@ -91,7 +95,8 @@ def winners(study: StudyData) -> pd.DataFrame:
         baseline over best; ``noise`` = relative standard error of that ratio; ``rate`` in 1e9 items
         a second; ``limit_share`` = share of the measured copy bandwidth; ``bytes_ms`` and
         ``flop_ms``, what the problem's least bytes and its FLOP take at the GPU's measured
-        ceilings (see :func:`launchwise.learning.rooflines.limits_ms`); ``configurations``.
+        ceilings (see :func:`launchwise.learning.rooflines.limits_ms`); ``configurations``; and
+        ``configuration``, the name of the best one.
     """
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
@@ -108,7 +113,17 @@ def winners(study: StudyData) -> pd.DataFrame:
     errors = found[["best_error", "baseline_error"]].fillna(DEFAULT_ERROR)
     found["noise"] = np.hypot(errors["best_error"], errors["baseline_error"])
     columns = [*key, *spec.tunable_columns, "best_ms", "baseline_ms", "gain", "noise"]
-    return _with_work(found, study)[[*columns, *WORK, "configurations"]]
+    found = _with_work(found, study)[[*columns, *WORK, "configurations"]]
+    return found.assign(configuration=configuration_names(found, spec))
+
+
+def configuration_names(table: pd.DataFrame, spec: Spec) -> list[str]:
+    """:func:`launchwise.report.wording.configuration` of each row; of equal ones once."""
+    numbers = row_numbers(table, spec.tunable_columns)
+    first = np.unique(numbers, return_index=True)[1]
+    rows = records(table[spec.tunable_columns].iloc[first])
+    names = [wording.configuration(row, spec) for row in rows]
+    return [names[number] for number in numbers]
 
 
 WORK = ("rate", "limit_share", "bytes_ms", "flop_ms")
@@ -117,13 +132,12 @@ WORK = ("rate", "limit_share", "bytes_ms", "flop_ms")
 
 def _with_work(found: pd.DataFrame, study: StudyData) -> pd.DataFrame:
     spec = study.spec
-    problems = found[spec.problem_columns].drop_duplicates()
-    items = [float(spec.value(spec.work.items, row)) for row in records(problems)]
-    found = found.merge(problems.assign(_items=items), on=spec.problem_columns, how="left")
+    problems = Columns(spec.derived, arrays(found, spec, spec.problem_columns))
+    items = problems.value(spec.work.items).astype(float)
     limits = limits_ms(found, spec, study.profiles)
     found["bytes_ms"], found["flop_ms"] = limits["bytes"], limits["flop"]
     # 1e9 a second from counts and milliseconds: count / (ms * 1e-3) / 1e9.
-    found["rate"] = found["_items"] / found["best_ms"] / 1e6
+    found["rate"] = items / found["best_ms"] / 1e6
     found["limit_share"] = found["bytes_ms"] / found["best_ms"]
     return found
 
@@ -212,12 +226,10 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
             value = figures[name]
             row[column] = float("nan") if value is None else factor * value
         found.append(row)
-    columns = ["model", "role", "problems", "unmeasured", *FIGURES]
-    table = pd.DataFrame(found, columns=columns)
     # The oracle first where a model is just as good, then by name: the same order every time.
-    table["_later"] = table["role"] != "oracle"
-    table = table.sort_values(["fraction", "_later", "model"], ascending=[False, True, True])
-    return table.drop(columns="_later").reset_index(drop=True)
+    found.sort(key=lambda row: (row["role"] != "oracle", row["model"]))
+    found.sort(key=lambda row: np.inf if np.isnan(row["fraction"]) else -row["fraction"])
+    return pd.DataFrame(found, columns=["model", "role", "problems", "unmeasured", *FIGURES])
 
 
 def null_accuracy(study: StudyData, split: str, part: str) -> float:

@@ -94,7 +94,8 @@ def _remark(study: StudyData, split: str, fold: str, counts: pd.DataFrame) -> st
     cases, times = row_numbers(both, key), both["time_ms"].to_numpy()
     best = np.full(cases.max() + 1, np.inf)
     np.minimum.at(best, cases[: len(rows)], times[: len(rows)])
-    good = int((times <= 1.1 * best[cases])[len(rows) :].sum())
+    near = np.isfinite(best[cases]) & (times <= 1.1 * best[cases])
+    good = int(near[len(rows) :].sum())
     if good:
         text += (
             f" {wording.plural(good, 'of the removed rows is', 'of the removed rows are')} "

@@ -130,7 +130,7 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
         answers.setdefault(key, []).append(
             [
                 record["gpu"],
-                wording.configuration(record, study.spec),
+                record["configuration"],
                 wording.number(record["best_ms"], 4),
                 wording.number(record["rate"], 4),
                 wording.percent(record["limit_share"], 0),

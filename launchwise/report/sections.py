@@ -80,9 +80,9 @@ def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
     own = best[best["gpu"] == gpu]
     kinds = [kind for kind, _ in figures.kinds_of(study, own)]
     cells = {
-        (record[study.size], kind): wording.configuration(record, study.spec)
+        (size, kind): name
         for kind, rows in figures.kinds_of(study, own)
-        for record in records(rows)
+        for size, name in zip(rows[study.size], rows["configuration"], strict=True)
     }
     sizes = sorted({size for size, _ in cells})
     columns = [Column(study.size, study.spec.problem[study.size].unit)]
@@ -114,7 +114,7 @@ def compared(study: StudyData, best: pd.DataFrame) -> Section:
         [
             wording.problem(row, study.problem_columns),
             row["gpu"],
-            wording.configuration(row, study.spec),
+            row["configuration"],
             wording.number(row["best_ms"], 4),
             wording.number(row["baseline_ms"], 4),
             wording.fixed(row["gain"], 2),

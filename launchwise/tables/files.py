@@ -82,7 +82,7 @@ def write_table(
         When the table does not fit its schema (a mistake of a stage, named with column and rows).
     """
     known = [name for name in schema.columns if name in table.columns]
-    arrow = _fitting_arrow(table[known], schema)
+    arrow = _arrow_if_fitting(table[known], schema)
     if arrow is None:
         checked = _checked(path, table[known], schema)
         arrow = pyarrow.Table.from_pandas(checked, preserve_index=False)
@@ -98,7 +98,7 @@ def write_table(
         pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
 
 
-def _fitting_arrow(table: pd.DataFrame, schema: pa.DataFrameSchema) -> pyarrow.Table | None:
+def _arrow_if_fitting(table: pd.DataFrame, schema: pa.DataFrameSchema) -> pyarrow.Table | None:
     """``table`` as Arrow holds it; None where it may not fit ``schema``."""
     if not _has_types(table, schema):
         return None
@@ -144,7 +144,7 @@ def read_table(
     for name in schema.columns:
         if name in UNITS and name in units and units[name] != UNITS[name]:
             raise UserError(path, name, f"is in {units[name]}, must be in {UNITS[name]}")
-    found = _fitting_pandas(path, note["version"], schema, columns, only)
+    found = _read_if_fitting(path, note["version"], schema, columns, only)
     if found is not None:
         return found
     try:
@@ -159,7 +159,7 @@ def read_table(
     return table if columns is None else table[[name for name in table if name in columns]]
 
 
-def _fitting_pandas(
+def _read_if_fitting(
     path: str | Path,
     version: int,
     schema: pa.DataFrameSchema,

@@ -68,8 +68,9 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     pandas.DataFrame
         Rows of ``rows`` with their index, by ascending time.
     """
-    order = ["time_ms", *spec.tunable_columns]
-    return rows.sort_values(order, kind="stable").drop_duplicates(list(columns))
+    configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
+    order = np.lexsort((configurations, rows["time_ms"].to_numpy()))
+    return rows.iloc[order].drop_duplicates(list(columns))
 
 
 def is_baseline(rows: pd.DataFrame, spec: Spec) -> np.ndarray:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences
-from launchwise.learning.clean import Cleaned, Scope, check_training, clean, tukey_fences
+from launchwise.learning.clean import (
+    Cleaned,
+    Scope,
+    check_training,
+    clean,
+    fences_ms,
+    tukey_fences,
+)
 from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.schemas import MEASURED, measurement_schema, removed_schema, training_schema
@@ -78,6 +85,16 @@ def test_fences_by_hand() -> None:
 @pytest.mark.parametrize("values", [[], [1.0, 2.0, 900.0], [5.0] * 9, [5.0] * 9 + [6.0]])
 def test_there_are_no_fences_for_few_values_or_without_spread(values: list[float]) -> None:
     assert tukey_fences(np.array(values)) == (-np.inf, np.inf)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=80), st.integers(0, 10**6))
+def test_fences_of_many_cases_are_those_of_each(numbers: list[int], seed: int) -> None:
+    cases = np.unique(numbers, return_inverse=True)[1]
+    times = np.random.default_rng(seed).choice([1.0, 2.0, 2.5, 3.0, 7.0, 90.0], len(cases))
+    low, high = fences_ms(times, cases, "problem", 0.7)
+    for case in range(cases.max() + 1):
+        wanted = np.exp(tukey_fences(np.log(times[cases == case]), 0.7))
+        assert set(zip(low[cases == case], high[cases == case], strict=True)) == {tuple(wanted)}
 
 
 @settings(deadline=None, max_examples=20)

@@ -1,4 +1,4 @@
-"""Selections from measurements: the fastest row per key, the baseline's rows."""
+"""Selections from measurements: rows numbered by key, the fastest per key, the baseline's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
-from launchwise.tables.rows import fastest_rows, is_baseline
+from launchwise.tables.rows import fastest_rows, is_baseline, row_numbers
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
@@ -67,3 +67,20 @@ def test_baseline_rows_have_every_value_of_the_baseline(
         assert set(rows.loc[found, name]) == {value}
     assert (Domain(acoustic_spec, {}).is_baseline(rows) == found).all()
     assert is_baseline(rows.iloc[:0], acoustic_spec).shape == (0,)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_rows_are_numbered_as_groups_are(rows: pd.DataFrame, ordered: bool) -> None:
+    shuffled = rows.sample(frac=1, random_state=1)
+    key = ["gpu", "dtype", "n", "bx"]
+    groups = shuffled.groupby(key, sort=ordered).ngroup()
+    assert row_numbers(shuffled, key, ordered=ordered).tolist() == groups.tolist()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_rows_of_more_combinations_than_an_integer_holds_are_numbered(ordered: bool) -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({name: random.permutation(1000) for name in "abcdefgh"})
+    table = pd.concat([table, table])
+    groups = table.groupby(list("abcdefgh"), sort=ordered).ngroup()
+    assert row_numbers(table, list("abcdefgh"), ordered=ordered).tolist() == groups.tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
@@ -55,10 +56,10 @@ class Measured:
 
     def of(self, **named: object) -> pd.DataFrame:
         """Rows with these values."""
-        found = self.rows
+        wanted = np.ones(len(self.rows), dtype=bool)
         for name, value in named.items():
-            found = found[found[name] == value]
-        return found
+            wanted &= (self.rows[name] == value).to_numpy()
+        return self.rows[wanted]
 
     def fastest(self, **named: object) -> dict[str, dict[str, object]]:
         """Variant to its fastest row with these values."""

@@ -50,7 +50,7 @@ ITEMSIZE = {"float32": 4, "float64": 8}
 
 @dataclass(frozen=True)
 class SubsystemSeries(KindOnGpu):
-    """Everything measured of one GPU and one kind of problem."""
+    """Times of one GPU and one kind of problem: problems, m and streams with ``time_ms``."""
 
     dtype: str
     rows: pd.DataFrame
@@ -61,7 +61,8 @@ class SubsystemSeries(KindOnGpu):
 def cases(study: StudyData) -> list[SubsystemSeries]:
     """The cases of a study that were measured for enough sizes, with their optima."""
     found = []
-    for gpu, measured in study.measured.groupby("gpu", sort=True):
+    columns = ["gpu", *study.problem_columns, CHOICE, "streams", "time_ms"]
+    for gpu, measured in study.measured[columns].groupby("gpu", sort=True):
         for kind, part in kinds_of(study, measured):
             rows = with_a_choice(part, SIZE, CHOICE)
             if rows[SIZE].nunique() < FEWEST:
