@@ -23,7 +23,7 @@ rule recommend:
         times="results/recommendations/{study}.times.parquet",
     log:
         "results/logs/recommend/{study}.log",
-    threads: lambda wildcards: min(CORES, folds_of(wildcards.study))
+    threads: lambda wildcards: processes_of(wildcards.study)
     params:
         code=lambda wildcards: code(
             "scripts/recommend.py",

@@ -45,11 +45,19 @@ def question_of(study):
     return {key: STUDIES[study][key] for key in ("candidates", "constraints", "near_best_percent")}
 
 
-def folds_of(study):
-    """Folds of the study's splits, which are fitted and asked in processes of their own."""
+MANY_FOLDS = 6
+
+
+def processes_of(study):
+    """Processes that fit the study's folds, or ask about them, at once.
+
+    A study of many folds is the longest path and may take all cores. Jobs of the others run beside
+    each other: a job for two cores waits until two are free at once.
+    """
     gpus = len(experiment.gpus_of(study))
     kinds = [split["kind"] for split in STUDIES[study]["splits"].values()]
-    return max(1, sum(gpus if kind == "leave_one_gpu_out" else 1 for kind in kinds))
+    folds = max(1, sum(gpus if kind == "leave_one_gpu_out" else 1 for kind in kinds))
+    return min(folds, CORES if folds > MANY_FOLDS else max(1, CORES // 2))
 
 
 def study_folder(study):

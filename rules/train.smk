@@ -20,7 +20,7 @@ rule train:
         directory("results/models/{study}/{model}"),
     log:
         "results/logs/train/{study}.{model}.log",
-    threads: lambda wildcards: min(CORES, folds_of(wildcards.study))
+    threads: lambda wildcards: processes_of(wildcards.study)
     params:
         code=lambda wildcards: code("scripts/train.py", source_of(wildcards.study, wildcards.model)),
         model=lambda wildcards: MODELS[wildcards.study][wildcards.model],
