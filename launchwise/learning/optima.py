@@ -18,8 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import GridSearchCV, LeaveOneOut
-from sklearn.neighbors import KNeighborsClassifier
 
 from launchwise.learning.metrics import geometric_mean
 
@@ -154,18 +152,18 @@ def classify_optima(
     train, test = split_keeping_classes(classes, seed)
     if len(train) < 2 or not len(test):
         raise ValueError(f"{len(train)} sizes to train on and {len(test)} to test are too few")
-    features = np.log(optima[[size]].to_numpy())
-    candidates = {"n_neighbors": range(1, min(len(choices), len(train) - 1) + 1)}
-    search = GridSearchCV(KNeighborsClassifier(), candidates, cv=LeaveOneOut())
-    search.fit(features[train], classes[train])
-    predicted = search.predict(features[test])
+    places = np.log(optima[size].to_numpy(dtype=float))
+    known = places[train], classes[train]
+    others = _voted(*known, places[train], leave_out=True) == classes[train][:, None]
+    neighbours = 1 + int(others.sum(axis=0)[: len(choices)].argmax())
+    predicted = _voted(*known, places[test])[:, neighbours - 1]
     tested = optima.loc[test, [size, choice]].reset_index(drop=True)
     tested[f"predicted_{choice}"] = choices[predicted]
     grid = _grid(rows, size, choice, time)
     tested["loss_percent"] = _losses(grid, tested[size], choices[predicted])
     losses = tested["loss_percent"].dropna()
     return Classification(
-        neighbours=int(search.best_params_["n_neighbors"]),
+        neighbours=neighbours,
         accuracy=float((predicted == classes[test]).mean()),
         null_accuracy=float((np.bincount(classes[train]).argmax() == classes[test]).mean()),
         loss_percent=_mean_loss(losses),
@@ -173,6 +171,35 @@ def classify_optima(
         unmeasured=len(tested) - len(losses),
         predictions=tested,
     )
+
+
+def _voted(
+    places: np.ndarray, classes: np.ndarray, asked: np.ndarray, *, leave_out: bool = False
+) -> np.ndarray:
+    """Class that most of the nearest known places have, for each number of neighbours.
+
+    Of equal votes the smallest class wins, of places as near the first.
+
+    Parameters
+    ----------
+    places, classes
+        Of what is known: float64 and int64 from 0, each of shape (known,).
+    asked
+        float64, shape (asked,).
+    leave_out
+        ``asked`` are the known places: each is answered by the others.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64, shape (asked, neighbours): from 1 neighbour to all.
+    """
+    away = np.abs(asked[:, None] - places)
+    if leave_out:
+        np.fill_diagonal(away, np.inf)
+    nearest = np.argsort(away, axis=1, kind="stable")[:, : len(places) - leave_out]
+    votes = np.cumsum(np.eye(classes.max() + 1, dtype=np.int64)[classes[nearest]], axis=1)
+    return votes.argmax(axis=2)
 
 
 def split_keeping_classes(

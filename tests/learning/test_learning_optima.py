@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.neighbors import KNeighborsClassifier
 
 from launchwise.learning import optima
 
@@ -433,3 +434,16 @@ def test_one_gpu_has_nothing_to_transfer_to() -> None:
     rows = on("a", sweep({10.0: 4}, [4, 8]))
     with pytest.raises(ValueError, match="another"):
         optima.transfer_losses(rows, best_on(rows))
+
+
+def test_held_out_sizes_get_the_class_that_scikit_learn_gives_them() -> None:
+    random = np.random.default_rng(3)
+    for seed in range(6):
+        sizes = np.unique(np.round(10 ** random.uniform(2, 8, 40)))
+        labels = np.where(sizes < 1e5, 4, 16) * random.integers(1, 3, len(sizes))
+        table = pd.DataFrame({"n": sizes, "m": labels})
+        made = optima.classify_optima(table, table.assign(time_ms=1.0), seed)
+        train, test = optima.split_keeping_classes(labels, seed)
+        features = np.log(sizes)[:, None]
+        voters = KNeighborsClassifier(made.neighbours).fit(features[train], labels[train])
+        assert list(made.predictions["predicted_m"]) == list(voters.predict(features[test]))
