@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.projects import ROOT
-
 from launchwise.base.provenance import commit, now, versions
 
 
