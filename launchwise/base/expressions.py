@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import threading
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -62,6 +63,16 @@ _ALLOWED = (
     *(ast.Compare, ast.cmpop),
 )
 
+
+class _Kept(threading.local):
+    """One evaluator per thread: making one takes longer than most expressions."""
+
+    def __init__(self) -> None:
+        # simpleeval adds functions of its own (list, dict, …) to what it is given: hence the copy.
+        self.evaluator = EvalWithCompoundTypes(functions=dict(FUNCTIONS))
+
+
+_kept = _Kept()
 
 _FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
 
@@ -128,8 +139,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         When ``text`` is not an expression or has no value: unknown name, division by zero,
         overflow.
     """
-    # simpleeval adds functions of its own (list, dict, …) to what it is given: hence the copy.
-    evaluator = EvalWithCompoundTypes(functions=dict(FUNCTIONS), names=dict(names))
+    evaluator = _kept.evaluator
+    evaluator.names = dict(names)
     parsed = _parsed(text)
     try:
         return evaluator.eval(text, previously_parsed=parsed)

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = "launchwise"
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where statements hold other statements; most nodes are expressions, which hold no import."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -57,11 +59,12 @@ def _modules(node: ast.ImportFrom) -> list[str]:
 
 
 def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
-    """Every node; nodes inside functions only if ``lazy``."""
-    for node in ast.iter_child_nodes(tree):
-        yield node
-        if lazy or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from _nodes(node, lazy)
+    """Every statement; those inside functions only if ``lazy``."""
+    for name in _BLOCKS:
+        for node in getattr(tree, name, ()):
+            yield node
+            if lazy or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from _nodes(node, lazy)
 
 
 @cache
