@@ -42,7 +42,9 @@ def main(
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
     schema = measurement_schema(spec)
-    truth = Truth({gpu: read_table(path, schema) for gpu, path in sweeps.items()}, domain)
+    read = Truth.columns(spec)
+    tables = {gpu: read_table(path, schema, read) for gpu, path in sweeps.items()}
+    truth = Truth(tables, domain)
     found = read_table(recommendations, recommendation_schema(spec))
     facts = read_facts(recommendations)["models"]
     predicting = read_facts(times)["models"]

@@ -274,8 +274,9 @@ def _handle(connection: socket.socket, message: Mapping[str, Any], terminal: lis
         for number, own in zip(terminal, (1, 2), strict=True):
             os.dup2(number, own)
             os.close(number)
-        # The name that top and ps show: the stage.
-        Path("/proc/self/comm").write_text(Path(message["script"]).stem[:15])
+        # The name that top and ps show: the stage. Only Linux has it.
+        with contextlib.suppress(OSError):
+            Path("/proc/self/comm").write_text(Path(message["script"]).stem[:15])
         status = _run_here(message)
     except BaseException:
         traceback.print_exc()

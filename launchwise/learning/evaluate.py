@@ -19,9 +19,10 @@ from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import Case, Fold, case_codes
-from launchwise.tables.rows import fastest_rows
+from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.tables.schemas import MEASURED, predicted_column
 from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
 
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"
@@ -43,7 +44,7 @@ class Truth:
 
     def __init__(self, sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> None:
         self._domain = domain
-        columns = [*domain.spec.key_columns, "status", "time_ms", "times_ms"]
+        columns = self.columns(domain.spec)
         rows = pd.concat([sweep[columns] for sweep in sweeps.values()], ignore_index=True)
         rows = rows[domain.is_candidate(rows)].reset_index(drop=True)
         codes, keys = case_codes(rows, domain.spec)
@@ -60,6 +61,11 @@ class Truth:
         self._times = {
             case: times.to_numpy(dtype=float) for case, times in measured.groupby("case")["time_ms"]
         }
+
+    @staticmethod
+    def columns(spec: Spec) -> list[str]:
+        """Columns of a sweep that are read."""
+        return [*spec.key_columns, "status", "time_ms", "times_ms"]
 
     def numbers(self, keys: Iterable[tuple[Any, ...]]) -> np.ndarray:
         """Number of each case's key; -1 for what no sweep holds."""
@@ -189,7 +195,7 @@ def _check_complete(first: pd.DataFrame, folds: list[Fold], domain: Domain) -> N
 def _predictions(times: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
     """Rank correlation and error of predicted times, one row per (model, split, fold, case)."""
     keys = ["split", "fold", "case"]
-    groups = times.groupby(keys, sort=False).ngroup().to_numpy()
+    groups = row_numbers(times, keys)
     measured = times["time_ms"].to_numpy(dtype=float)
     measured_ranks = group_ranks(groups, measured)
     found = [pd.DataFrame(columns=["model", *keys, "absolute_percentage_error", "spearman"])]

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-import pandas as pd
 
 
 def geometric_mean(values: Sequence[float] | np.ndarray) -> float:
@@ -79,17 +78,6 @@ def chance_below(times: np.ndarray, limit: float, draws: int) -> float:
     """Chance that the smallest of ``draws`` random values of ``times`` is below ``limit``."""
     ordered = np.sort(np.asarray(times, dtype=float))
     return float(draws_weights(len(ordered), draws)[ordered < limit].sum())
-
-
-def spearman(predicted: np.ndarray, measured: np.ndarray) -> float:
-    """Spearman's rank correlation (ties get mean ranks); NaN of fewer than 2 or of constants."""
-    if len(predicted) < 2:
-        return float("nan")
-    first = pd.Series(predicted).rank().to_numpy()
-    second = pd.Series(measured).rank().to_numpy()
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return float("nan")
-    return float(np.corrcoef(first, second)[0, 1])
 
 
 def mean_absolute_percentage_error(predicted: np.ndarray, measured: np.ndarray) -> float:

@@ -10,9 +10,10 @@ import pandas as pd
 
 from launchwise.learning import metrics
 from launchwise.learning.analytical import CostModel
-from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.features import Domain
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import case_numbers
+from launchwise.tables.rows import row_numbers
 from launchwise.tables.schemas import predicted_column
 
 ALL = "all"
@@ -63,12 +64,10 @@ def prediction_errors(
 
 def _bounds(rows: pd.DataFrame, domain: Domain) -> np.ndarray:
     """What limits each row in the cost model: objects, shape (rows,)."""
-    cases = case_numbers(rows, domain.spec)
-    configurations = configuration_codes(rows, domain.spec.tunable_columns, domain.spec)
-    pairs = pd.factorize(cases * (configurations.max() + 1) + configurations)[0]
-    distinct = rows[domain.spec.key_columns].iloc[np.unique(pairs, return_index=True)[1]]
+    keys = row_numbers(rows, domain.spec.key_columns)
+    distinct = rows[domain.spec.key_columns].iloc[np.unique(keys, return_index=True)[1]]
     estimate = CostModel(domain.spec, domain.profiles).estimate(distinct.reset_index(drop=True))
-    return np.asarray(estimate.bound_by(), dtype=object)[pairs]
+    return np.asarray(estimate.bound_by(), dtype=object)[keys]
 
 
 class _Split:

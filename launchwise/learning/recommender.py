@@ -70,6 +70,10 @@ class Ranking:
     rank: np.ndarray
     predicted_ms: np.ndarray
 
+    def first(self, count: int) -> np.ndarray:
+        """Numbers of the rows of the first ``count`` ranks, in the order of :attr:`order`."""
+        return self.order[self.rank[self.order] <= count]
+
 
 class Recommender(ABC):
     """Recommends a configuration for a problem on a GPU.

@@ -153,7 +153,7 @@ def _first(
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """The first ``count`` candidates of every case, and the predicted time of all (ms)."""
     ranking = recommender.ranking(choices)
-    rows = ranking.order[ranking.rank[ranking.order] <= count]
+    rows = ranking.first(count)
     first = without_features(choices).iloc[rows].reset_index(drop=True)
     first["rank"] = ranking.rank[rows]
     first["predicted_ms"] = ranking.predicted_ms[rows]

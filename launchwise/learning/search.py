@@ -110,11 +110,10 @@ def held_out_regret(
     found = []
     for train, held in grouped_folds(groups, folds, seed):
         recommender.fit(rows.iloc[train].reset_index(drop=True))
-        ranking = recommender.ranking(rows.iloc[held].reset_index(drop=True))
-        order = ranking.order[ranking.rank[ranking.order] <= judged]
+        first = recommender.ranking(rows.iloc[held].reset_index(drop=True)).first(judged)
         codes = pd.factorize(groups[held])[0]
-        totals = np.bincount(codes[order], weights=regret[held][order])
-        found.append(totals / np.bincount(codes[order]))
+        totals = np.bincount(codes[first], weights=regret[held][first])
+        found.append(totals / np.bincount(codes[first]))
     return np.concatenate(found)
 
 

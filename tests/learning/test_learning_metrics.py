@@ -90,34 +90,6 @@ def test_chances_of_draws_sum_to_1_for_whole_sweeps(count: int, draws: int) -> N
     assert np.count_nonzero(weights) <= count - draws + 1
 
 
-def test_spearman_by_hand() -> None:
-    # Rank differences 1, 1, 0, 0: 1 - 6 * 2 / (4 * 15).
-    assert metrics.spearman(np.array([1, 2, 3, 4]), np.array([20, 10, 30, 40])) == pytest.approx(
-        0.8
-    )
-    assert metrics.spearman(np.array([1, 5, 6]), np.array([9, 4, 1])) == pytest.approx(-1.0)
-    # Ties share a rank: (1, 2.5, 2.5) against (1, 2, 3).
-    assert metrics.spearman(np.array([1, 2, 2]), np.array([1, 2, 3])) == pytest.approx(
-        math.sqrt(3) / 2
-    )
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(1, 50), min_size=3, max_size=10, unique=True), st.data())
-def test_spearman_sees_ranks_only(values: list[int], data: st.DataObject) -> None:
-    measured = np.array(data.draw(st.permutations(values)), dtype=float)
-    predicted = np.array(values, dtype=float)
-    found = metrics.spearman(predicted, measured)
-    assert -1 - 1e-12 <= found <= 1 + 1e-12
-    assert metrics.spearman(np.exp(predicted / 9), measured**3) == pytest.approx(found)
-    assert metrics.spearman(-predicted, measured) == pytest.approx(-found)
-
-
-def test_spearman_of_constants_or_of_one_value_is_unknown() -> None:
-    assert math.isnan(metrics.spearman(np.array([1.0, 1.0]), np.array([1.0, 2.0])))
-    assert math.isnan(metrics.spearman(np.array([1.0]), np.array([1.0])))
-
-
 def test_mape_is_relative_to_what_was_measured() -> None:
     # Off by 100 % and by 50 %, relative to the measured 1 and 4.
     found = metrics.mean_absolute_percentage_error(np.array([2.0, 2.0]), np.array([1.0, 4.0]))

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from launchwise.learning import metrics
 from launchwise.learning.ranks import correlations, group_ranks
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30
 )
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """Rank correlation of one group."""
+    one = np.zeros(len(first), dtype=np.int64)
+    return float(correlations(one, group_ranks(one, first), group_ranks(one, second))[0])
+
+
+def by_pandas(first: np.ndarray, second: np.ndarray) -> float:
+    """The same by pandas' ranks and NumPy's correlation; NaN of fewer than 2 or of constants."""
+    if len(first) < 2:
+        return float("nan")
+    ranks = [pd.Series(values).rank().to_numpy() for values in (first, second)]
+    if any(np.ptp(each) == 0 for each in ranks):
+        return float("nan")
+    return float(np.corrcoef(*ranks)[0, 1])
 
 
 @given(ROWS)
@@ -33,7 +50,7 @@ def test_correlations_of_ranks_are_spearmans(rows: list[tuple[int, int, int]]) -
     first, second = table["first"].to_numpy(), table["second"].to_numpy()
     found = correlations(groups, group_ranks(groups, first), group_ranks(groups, second))
     wanted = [
-        metrics.spearman(first[groups == group], second[groups == group])
+        by_pandas(first[groups == group], second[groups == group])
         for group in range(groups.max() + 1)
     ]
     assert found == pytest.approx(wanted, nan_ok=True)
@@ -45,3 +62,27 @@ def test_ties_share_a_rank_within_their_group_only() -> None:
     assert group_ranks(groups, values).tolist() == [2.5, 1.0, 1.0, 2.0, 2.5]
     constant = correlations(groups, np.ones(5), values)
     assert np.isnan(constant).all()
+
+
+def test_spearman_by_hand() -> None:
+    # Rank differences 1, 1, 0, 0: 1 - 6 * 2 / (4 * 15).
+    assert spearman(np.array([1, 2, 3, 4]), np.array([20, 10, 30, 40])) == pytest.approx(0.8)
+    assert spearman(np.array([1, 5, 6]), np.array([9, 4, 1])) == pytest.approx(-1.0)
+    # Ties share a rank: (1, 2.5, 2.5) against (1, 2, 3).
+    assert spearman(np.array([1, 2, 2]), np.array([1, 2, 3])) == pytest.approx(math.sqrt(3) / 2)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 50), min_size=3, max_size=10, unique=True), st.data())
+def test_spearman_sees_ranks_only(values: list[int], data: st.DataObject) -> None:
+    measured = np.array(data.draw(st.permutations(values)), dtype=float)
+    predicted = np.array(values, dtype=float)
+    found = spearman(predicted, measured)
+    assert -1 - 1e-12 <= found <= 1 + 1e-12
+    assert spearman(np.exp(predicted / 9), measured**3) == pytest.approx(found)
+    assert spearman(-predicted, measured) == pytest.approx(-found)
+
+
+def test_spearman_of_constants_or_of_one_value_is_unknown() -> None:
+    assert math.isnan(spearman(np.array([1.0, 1.0]), np.array([1.0, 2.0])))
+    assert math.isnan(spearman(np.array([1.0]), np.array([1.0])))
