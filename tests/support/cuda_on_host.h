@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 #ifdef BARRIERS
+#include <memory>
+#include <setjmp.h>
 #include <ucontext.h>
 #endif
 
@@ -67,22 +69,44 @@ static std::vector<double> shared_memory;
 #define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(shared_memory.data())
 
 #ifdef BARRIERS
+// Fibers change by setjmp: swapcontext asks the kernel for the signal mask every time.
 struct Fiber {
-    ucontext_t context;
+    jmp_buf at;
+    ucontext_t first;
     std::vector<char> stack;
-    bool ended;
+    bool begun = false, ended = false;
 };
-static std::vector<Fiber> fibers;
-static ucontext_t scheduler;
+static std::vector<std::unique_ptr<Fiber>> fibers;
+static jmp_buf scheduler;
 static unsigned current;
 static void (*body)();
 
-static void __syncthreads() { swapcontext(&fibers[current].context, &scheduler); }
+static __attribute__((noinline)) void pause_fiber() {
+    if (!_setjmp(fibers[current]->at)) _longjmp(scheduler, 1);
+}
 
+static void __syncthreads() { pause_fiber(); }
+
+// A fiber serves one block after the other.
 static void enter() {
-    body();
-    fibers[current].ended = true;
-    swapcontext(&fibers[current].context, &scheduler);
+    for (;;) {
+        body();
+        fibers[current]->ended = true;
+        pause_fiber();
+    }
+}
+
+static __attribute__((noinline)) void go_on(Fiber &fiber) {
+    if (_setjmp(scheduler)) return;
+    if (fiber.begun) _longjmp(fiber.at, 1);
+    fiber.begun = true;
+    fiber.stack.resize(1 << 16);
+    getcontext(&fiber.first);
+    fiber.first.uc_stack.ss_sp = fiber.stack.data();
+    fiber.first.uc_stack.ss_size = fiber.stack.size();
+    fiber.first.uc_link = nullptr;
+    makecontext(&fiber.first, enter, 0);
+    setcontext(&fiber.first);
 }
 
 // Every thread of a block up to its next barrier, until all have come to their end.
@@ -91,23 +115,15 @@ static void run_block(Body &&thread) {
     static Body *now;
     now = &thread;
     body = [] { (*now)(); };
-    fibers.resize(blockDim.x);
-    for (auto &fiber : fibers) {
-        fiber.stack.resize(1 << 16);
-        fiber.ended = false;
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack.data();
-        fiber.context.uc_stack.ss_size = fiber.stack.size();
-        fiber.context.uc_link = nullptr;
-        makecontext(&fiber.context, enter, 0);
-    }
+    while (fibers.size() < blockDim.x) fibers.push_back(std::make_unique<Fiber>());
+    for (auto &fiber : fibers) fiber->ended = false;
     for (bool going = true; going;) {
         going = false;
         for (unsigned x = blockDim.x; x-- > 0;) {
-            if (fibers[x].ended) continue;
+            if (fibers[x]->ended) continue;
             going = true;
             current = threadIdx.x = x;
-            swapcontext(&scheduler, &fibers[x].context);
+            go_on(*fibers[x]);
         }
     }
 }
