@@ -19,6 +19,7 @@ from launchwise.workflow.plan import (
     sources,
     start,
 )
+from launchwise.workflow.scheduling import lift_rate_limit
 from launchwise.workflow.server import start_server, stop_server
 
 
@@ -32,6 +33,7 @@ settings = experiment.settings
 # Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).
 onstart:
     start_server(workflow.deployment_settings.deployment_method)
+    lift_rate_limit(workflow)
 
 
 onsuccess:
