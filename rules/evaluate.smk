@@ -20,6 +20,7 @@ rule evaluate:
         summary="results/evaluation/{study}.summary.json",
     log:
         "results/logs/evaluate/{study}.log",
+    threads: lambda wildcards: processes_of(wildcards.study)
     params:
         code=code("scripts/evaluate.py"),
         question=lambda wildcards: question_of(wildcards.study),

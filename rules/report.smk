@@ -92,6 +92,7 @@ rule report:
         ],
     log:
         "results/logs/report.log",
+    threads: min(len(REPORTED), CORES)
     params:
         code=code(
             "scripts/report.py",

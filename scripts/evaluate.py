@@ -21,6 +21,7 @@ def main(
     splits: str,
     output: str,
     summary: str,
+    processes: int,
 ) -> None:
     """Write the evaluation of a study, its rows and their summary."""
     from launchwise.base.storage import write_json
@@ -52,7 +53,7 @@ def main(
     table = evaluate(found, predicted, read_folds(splits), truth, domain, random_draws)
     write_table(output, table, evaluation_schema(spec), {"models": list(facts)})
     summed = summarise(table, spec.tunable_columns, domain.near_best_percent, facts)
-    errors = prediction_errors(predicted, predicting, domain)
+    errors = prediction_errors(predicted, predicting, domain, processes)
     facts_of_study = {"study": study, "random_draws": random_draws, "predictions": errors}
     write_json(summary, {**facts_of_study, **summed})
 
@@ -74,4 +75,5 @@ if __name__ == "__main__":
         splits=given.splits,
         output=snakemake.output.rows,
         summary=snakemake.output.summary,
+        processes=snakemake.threads,
     )

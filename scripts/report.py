@@ -16,6 +16,7 @@ def main(
     tables: str,
     models: list[str],
     configurations: list[str],
+    processes: int,
 ) -> None:
     """Read every study; write the page, the page without figures and two tables per study."""
     from launchwise.base.provenance import commit, now, versions
@@ -35,7 +36,7 @@ def main(
         for name, given in files.items()
     ]
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
-    for path, html in zip((page, tables), report(studies, facts), strict=True):
+    for path, html in zip((page, tables), report(studies, facts, processes), strict=True):
         write_text(path, html)
         log.info("%s: %.1f MB", path, len(html) / 1e6)
     for study, path in zip(studies, models, strict=True):
@@ -56,4 +57,5 @@ if __name__ == "__main__":
         tables=snakemake.output.tables,
         models=list(snakemake.output.models),
         configurations=list(snakemake.output.configurations),
+        processes=snakemake.threads,
     )

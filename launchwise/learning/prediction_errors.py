@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.base.parallel import in_parallel
 from launchwise.learning import metrics
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import Domain
@@ -24,7 +25,7 @@ MIN_GROUP_ROWS = 20
 
 
 def prediction_errors(
-    table: pd.DataFrame, models: Sequence[str], domain: Domain
+    table: pd.DataFrame, models: Sequence[str], domain: Domain, processes: int = 1
 ) -> list[dict[str, Any]]:
     """Errors of predicted times of test rows, by model, split, GPU, and what rows have in common.
 
@@ -36,6 +37,8 @@ def prediction_errors(
         a time that was measured more than once (``slow``), are left out.
     models
         Models with a column of predicted times.
+    processes
+        Splits are handled in so many processes at once.
 
     Returns
     -------
@@ -47,19 +50,14 @@ def prediction_errors(
     if timed.empty:
         return []
     timed[BOUND] = _bounds(timed, domain)
-    splits = {
-        str(split): _Split(rows.reset_index(drop=True), domain)
-        for split, rows in timed.groupby("split", sort=False)
-    }
-    found = []
-    for model in models:
-        for split, rows in splits.items():
-            predicted, parts = rows.predicted(model)
-            for part in parts:
-                named = {"split": split, "model": model, "gpu": part.gpu, "by": part.by}
-                figures = part.figures(predicted[part.rows])
-                found.append({**named, "value": part.value, **figures})
-    return found
+    parts = list(timed.groupby("split", sort=False))
+
+    def of_split(part: tuple[Any, pd.DataFrame]) -> list[list[dict[str, Any]]]:
+        split, rows = _Split(part[1].reset_index(drop=True), domain), {"split": str(part[0])}
+        return [[{**rows, **found} for found in split.errors(model)] for model in models]
+
+    by_split = in_parallel(of_split, parts, processes)
+    return [row for of_model in zip(*by_split, strict=True) for rows in of_model for row in rows]
 
 
 def _bounds(rows: pd.DataFrame, domain: Domain) -> np.ndarray:
@@ -82,6 +80,20 @@ class _Split:
         self._times = rows["time_ms"].to_numpy(dtype=float)
         self._cases = case_numbers(rows, domain.spec)
         self._parts: dict[bytes, list[Part]] = {}
+
+    def errors(self, model: str) -> list[dict[str, Any]]:
+        """Errors of one model over every part (:func:`prediction_errors`, without the split)."""
+        predicted, parts = self.predicted(model)
+        return [
+            {
+                "model": model,
+                "gpu": part.gpu,
+                "by": part.by,
+                "value": part.value,
+                **part.figures(predicted[part.rows]),
+            }
+            for part in parts
+        ]
 
     def predicted(self, model: str) -> tuple[np.ndarray, list[Part]]:
         """Predicted times (ms, shape (rows,), NaN without one), and parts of rows with one."""

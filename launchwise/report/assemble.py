@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from launchwise.base.parallel import in_parallel
 from launchwise.report import (
     goals,
     gpus,
@@ -24,14 +25,17 @@ from launchwise.report.page import render
 from launchwise.report.study import StudyData
 
 
-def report(studies: Sequence[StudyData], run: overview.Run) -> tuple[str, str]:
-    """The whole page, and the page with its tables only, as HTML."""
+def report(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) -> tuple[str, str]:
+    """The whole page, and the page with its tables only, as HTML.
+
+    Sections of so many studies are made at once.
+    """
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
     made = [Section("answers", "Answers", [], [overview.answer(study) for study in studies])]
     made.append(gpus.section(profiles))
     if (times := predictions.overall(studies)) is not None:
         made.append(times)
-    made += [_study(study) for study in studies]
+    made += in_parallel(_study, studies, processes)
     made.append(overview.provenance(run, studies))
     cards = len({profile.card_model for profile in profiles.values()})
     lead = (
