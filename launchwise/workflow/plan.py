@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.imports import ROOT, library_files
-from launchwise.base.storage import digest
+from launchwise.base.storage import digest, digest_files
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.experiment.settings import Settings
@@ -290,7 +290,13 @@ def code(*start: str) -> str:
     over and over while jobs wait.
     """
     files = sorted({path for each in start for path in code_files(each)})
-    return digest([[path, (ROOT / path).read_text(encoding="utf-8")] for path in files])
+    return digest([[path, _content(path)] for path in files])
+
+
+@cache
+def _content(path: str) -> str:
+    """Digest of a file of the project."""
+    return digest_files([ROOT / path])
 
 
 def model_source(kind: str, folder: str) -> str:
