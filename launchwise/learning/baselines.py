@@ -83,10 +83,11 @@ class _Nearest(Recommender):
         self._names = [key[0] for key in keys]
         regret = regrets(measurements, spec)
         configurations = configuration_codes(measurements, spec.tunable_columns, spec)
-        self._regrets = [
-            dict(zip(configurations[codes == case], regret[codes == case], strict=True))
-            for case in range(len(keys))
-        ]
+        self._configurations = np.unique(configurations)
+        numbers = np.searchsorted(self._configurations, configurations)
+        keys_of_rows = codes * len(self._configurations) + numbers
+        order = np.argsort(keys_of_rows)
+        self._measured, self._regrets = keys_of_rows[order], regret[order]
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
@@ -97,16 +98,18 @@ class _Nearest(Recommender):
         features = self.domain.features(rows.iloc[first])
         problem = distances(self._problems, features[_problem_names(self.domain)].to_numpy())
         gpu = distances(self._gpus, features[self.domain.gpu_features].to_numpy())
-        same = np.array([[key[0] == name for name in self._names] for key in keys])
-        nearest = self._nearest(problem, gpu, same)
-        codes = configuration_codes(rows, spec.tunable_columns, spec)
-        regret = np.array(
-            [
-                self._regrets[nearest[case]].get(code, UNMEASURED_REGRET)
-                for case, code in zip(cases, codes, strict=True)
-            ]
-        )
+        same = np.array([key[0] for key in keys])[:, None] == np.array(self._names)
+        nearest = self._nearest(problem, gpu, same)[cases]
+        regret = self._regret(nearest, configuration_codes(rows, spec.tunable_columns, spec))
         return Judgement.without_times(regret, ~self.domain.is_baseline(rows))
+
+    def _regret(self, cases: np.ndarray, configurations: np.ndarray) -> np.ndarray:
+        """Regret of each configuration in the training case beside it, shape (rows,)."""
+        numbers = _places(self._configurations, configurations)
+        keys = cases * len(self._configurations) + numbers
+        places = _places(self._measured, keys)
+        known = (self._configurations[numbers] == configurations) & (self._measured[places] == keys)
+        return np.where(known, self._regrets[places], UNMEASURED_REGRET)
 
     @abstractmethod
     def _nearest(self, problem: np.ndarray, gpu: np.ndarray, same: np.ndarray) -> np.ndarray:
@@ -143,11 +146,20 @@ class NearestGpu(_Nearest):
         return _first(np.where(allowed, gpu, np.inf), np.where(allowed, problem, np.inf))
 
 
-def _first(*criteria: np.ndarray) -> np.ndarray:
-    """Column of the smallest entry of each row, later criteria breaking ties; shape (rows,)."""
-    return np.array(
-        [np.lexsort(tuple(row[::-1]))[0] for row in np.stack(criteria, axis=1)], dtype=np.int64
-    )
+def _places(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Place of each value in an ascending array, some place if it is not there."""
+    return np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+
+
+def _first(criterion: np.ndarray, ties: np.ndarray) -> np.ndarray:
+    """Column of the smallest entry of each row, the second criterion and the column breaking ties.
+
+    Both have shape (rows, columns), the result (rows,).
+    """
+    smallest = criterion == criterion.min(axis=1, keepdims=True)
+    tied = np.where(smallest, ties, np.inf)
+    # Where every tie is infinite, too, the first of the smallest counts and not the first of all.
+    return np.argmax(smallest & (tied == tied.min(axis=1, keepdims=True)), axis=1)
 
 
 def _problem_names(domain: Domain) -> list[str]:
