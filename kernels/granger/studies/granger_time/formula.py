@@ -22,7 +22,7 @@ def half_unit(text: str) -> float:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the source prints of its launch, and counts; fields as ``granger_time_facts.csv``.
+    """What the source prints of its launch, and counts; fields as ``facts.csv``.
 
     Parameters
     ----------

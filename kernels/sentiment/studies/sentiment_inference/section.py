@@ -293,7 +293,7 @@ def _doubts(times: Records, facts: Mapping[str, str]) -> Iterator[tuple[str, str
     if gpu and "speed_up_claimed" in facts:
         yield (
             "Speed-up for one case:",
-            f"at least {facts['speed_up_claimed']} times in the abstract, "
+            f"at least {facts['speed_up_claimed']} times in its section 2, "
             f"{wording.fixed(slowest / max(gpu), 0)} to {wording.fixed(slowest / min(gpu), 0)} by "
             "the table.",
         )
