@@ -95,6 +95,12 @@ MODEL_PAGES = (
         "`studies.<study>` of [config.yaml](settings.md) overrides single keys.",
     ),
     Page(
+        "elements",
+        "elements",
+        "The file lies in the folder of a study: `published/elements.yaml`. The report shows it as "
+        "a table and warns of a file that does not exist or does not hold the text.",
+    ),
+    Page(
         "spec",
         "spec",
         "The folder names the workload: `kernels/<workload>/spec.yaml`. Features may lie beside it "

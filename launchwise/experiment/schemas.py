@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from launchwise.base.typed import models_in
+from launchwise.experiment.elements import Elements
 from launchwise.experiment.method import Sweep
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import StudyFile
@@ -20,6 +21,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "config": Settings,
     "sweep": Sweep,
     "study": StudyFile,
+    "elements": Elements,
     "spec": Spec,
     "cost": Cost,
 }

@@ -19,6 +19,7 @@ from launchwise.report import (
     wording,
 )
 from launchwise.report.blocks import Section
+from launchwise.report.elements import elements
 from launchwise.report.numbers import single_best, winners
 from launchwise.report.own_sections import own_sections
 from launchwise.report.page import render
@@ -64,6 +65,8 @@ def _study(study: StudyData) -> Section:
     ]
     rest = [part for part in parts if part is not None]
     children = [first, *own_sections(study, [first, *rest]), *rest]
+    if (listed := elements(study, children)) is not None:
+        children.append(listed)
     return Section(f"study-{study.name}", f"Study: {study.settings.title}", [], children)
 
 

@@ -44,13 +44,14 @@ class Column:
 class Cell:
     """One value as text; ``best`` marks the winner of its column, ``role`` names a CSS class.
 
-    ``detail`` is a second, smaller line.
+    ``detail`` is a second, smaller line, ``link`` the address that the text leads to.
     """
 
     text: str
     best: bool = False
     role: str = ""
     detail: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,8 @@ def table_rows(block: Table) -> Markup:
             text = _escaped(cell.text)
             if cell.best:
                 text = f"<strong>{text}</strong>"
+            if cell.link:
+                text = f'<a href="{_escaped(cell.link)}">{text}</a>'
             if cell.detail:
                 text += f'<span class="detail">{_escaped(cell.detail)}</span>'
             if place:

@@ -310,5 +310,8 @@ def section_sources(folder: str) -> list[str]:
 
 
 def published_tables(folder: str) -> list[str]:
-    """Published tables of a study, for the report."""
-    return sorted(str(_inside(path)) for path in (ROOT / folder).glob("published/*.csv"))
+    """Published tables of a study, and the elements of its paper, for the report."""
+    found = (
+        path for kind in ("csv", "yaml") for path in (ROOT / folder).glob(f"published/*.{kind}")
+    )
+    return sorted(str(_inside(path)) for path in found)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from report_study import study
 
+from launchwise.base.errors import UserError
 from launchwise.report import assemble
 from launchwise.report.blocks import Section
 from launchwise.report.overview import Run
@@ -100,3 +101,40 @@ def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder: Path, name:
     said = page[start : start + 800].replace("&#39;", "'")
     for word in words:
         assert word in said
+
+
+ELEMENTS = """elements:
+  - {element: Speed, kind: claim, where: section 1, theirs: "42", here: ["#tiny-mine"]}
+  - {element: Data, kind: data, where: section 2, here: [notes.txt], otherwise: "Ours is new."}
+  - {element: Cards, kind: data, where: section 3, otherwise: "The paper does not name them."}
+"""
+
+
+def test_the_elements_of_the_paper_lead_to_their_sections(folder: Path) -> None:
+    (folder / "section.py").write_text(GOOD)
+    (folder / "published" / "elements.yaml").write_text(ELEMENTS)
+    (folder.parents[1] / "notes.txt").write_text("none")
+    page, _ = assemble.report([study(folder=folder)], RUN)
+    assert 'id="tiny-elements"' in page
+    assert '<a href="#tiny-mine">“Mine”</a>' in page
+    assert "has 3 elements" in page
+    assert "2 are here, 1 of them with a difference" in page
+    assert "1 is not here" in page
+    for text in ("notes.txt", "Ours is new.", "The paper does not name them."):
+        assert text in page
+
+
+def test_an_element_that_points_nowhere_is_warned_of(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "published" / "elements.yaml").write_text(ELEMENTS)
+    page, _ = assemble.report([study(folder=folder)], RUN)
+    assert 'id="tiny-elements"' in page
+    assert "elements.yaml: elements.1.here: no file 'notes.txt'" in caplog.text
+
+
+def test_an_element_without_place_and_reason_stops_the_report(folder: Path) -> None:
+    bad = ELEMENTS.replace(', here: ["#tiny-mine"]', "")
+    (folder / "published" / "elements.yaml").write_text(bad)
+    with pytest.raises(UserError, match=r"elements\.yaml: elements\.0: 'Speed' has no place"):
+        assemble.report([study(folder=folder)], RUN)

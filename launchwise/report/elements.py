@@ -1,0 +1,89 @@
+"""What the paper of a study describes, element by element, and where it is here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.elements import Element, check_places, read_elements
+from launchwise.report import wording
+from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Row, Section, Table, Text
+from launchwise.report.page import every_section
+from launchwise.report.study import StudyData
+
+log = logging.getLogger("launchwise")
+
+
+def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
+    """The list of elements of the study's paper; None where the study has none.
+
+    Parameters
+    ----------
+    others
+        Sections of the study: places among them are named by their titles.
+
+    Raises
+    ------
+    UserError
+        When the list cannot be read, or an element has neither a place nor a reason.
+    """
+    found = read_elements(study.folder) if study.folder else []
+    if not study.folder or not found:
+        return None
+    try:
+        check_places(study.folder)
+    except UserError as error:
+        log.warning("%s", error)  # A copy of the project may lack its documents.
+    placed = [element for element in found if element.here]
+    different = [element for element in placed if element.otherwise]
+    missing = len(found) - len(placed)
+    lead = (
+        f"The paper has {wording.plural(len(found), 'element', 'elements')}: problems, variants, "
+        f"data, models, tables, figures, formulas and claims. {_are(len(placed))} here, "
+        f"{len(different)} of them with a difference that the table names. {_are(missing)} not "
+        "here, for the reason in the table."
+    )
+    titles = {one.id: one.title for one in every_section(others)}
+    blocks: list[Block] = [Text(lead), Fold("Every element", [_table(found, titles)])]
+    return Section(f"{study.name}-elements", "Everything in the paper, and where it is", blocks)
+
+
+def _are(count: int) -> str:
+    return f"{count} {'is' if count == 1 else 'are'}"
+
+
+def _table(found: Sequence[Element], titles: dict[str, str]) -> Table:
+    columns = [
+        Column("element", number=False),
+        Column("in the paper", number=False),
+        Column("as printed", number=False),
+        Column("here", number=False),
+        Column("difference or reason", number=False),
+    ]
+    rows = [
+        Row(
+            [
+                Cell(one.element, detail=one.kind),
+                Cell(one.where),
+                Cell(one.theirs or MISSING, role="theirs"),
+                Cell(_places(one, titles), link=_link(one, titles)),
+                Cell(one.otherwise or MISSING),
+            ]
+        )
+        for one in found
+    ]
+    return Table("Elements of the paper, in its order", columns, rows)
+
+
+def _places(element: Element, titles: dict[str, str]) -> str:
+    """Sections by title, files by name; a place that is not on this page by its id."""
+    named = [f"“{titles.get(one, one)}”" for one in element.sections]
+    named += [Path(place.partition("#")[0]).name for place in element.files]
+    return wording.listed(dict.fromkeys(named)) if named else MISSING
+
+
+def _link(element: Element, titles: dict[str, str]) -> str:
+    """The first section that is on the page; empty without one."""
+    return next((f"#{one}" for one in element.sections if one in titles), "")
