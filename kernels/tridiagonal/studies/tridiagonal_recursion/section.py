@@ -189,11 +189,12 @@ def _rules(every: list[RecursionSeries], facts: Mapping[str, str]) -> Iterator[B
 
 
 def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
-    """What one m of a level at every size costs, against the fastest with that level.
+    """What one m of a level at every size costs, against the fastest recursive one with that level.
 
     See :func:`launchwise.report.numbers.fixed_losses`: the value is m, problems are sizes.
     """
-    times = case.rows[case.rows[level] > 0].groupby([SIZE, level])["time_ms"].min()
+    recursive = case.rows[case.rows[CHOICE] > 0]
+    times = recursive[recursive[level] > 0].groupby([SIZE, level])["time_ms"].min()
     return fixed_losses(times.groupby(level=SIZE).transform("min") / times)
 
 
@@ -217,7 +218,7 @@ def _fixed_sizes(every: list[RecursionSeries], facts: Mapping[str, str]) -> Iter
             for level, title in LEVELS.items()
             for record in records(fixed_size_losses(case, level))
         ]
-        yield table(f"One m for a level at every size, {case.title}", columns, rows)
+        yield table(f"One m for a level at every size, with recursion, {case.title}", columns, rows)
     if "second_level_m_fixed" in facts:
         agree = facts.get("second_level_cases_that_agree", "–")
         yield Text(
