@@ -42,10 +42,13 @@ def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
     lead = (
         f"The paper has {wording.plural(len(found), 'element', 'elements')}: problems, variants, "
         f"data, models, tables, figures, formulas and claims. {_are(len(placed))} here, "
-        f"{len(different)} of them with a difference that the table names. {_are(missing)} not "
-        "here, for the reason in the table."
+        f"{len(different)} of them with a difference that the table names."
     )
-    titles = {one.id: one.title for one in every_section(others)}
+    if missing:
+        lead += f" {_are(missing)} not here, for the reason in the table."
+    # The study's answer stands at the beginning of the page.
+    titles = {f"{study.name}-answer": "Answers"}
+    titles |= {one.id: one.title for one in every_section(others)}
     blocks: list[Block] = [Text(lead), Fold("Every element", [_table(found, titles)])]
     return Section(f"{study.name}-elements", "Everything in the paper, and where it is", blocks)
 
@@ -70,7 +73,8 @@ def _table(found: Sequence[Element], titles: dict[str, str]) -> Table:
                 Cell(one.theirs or MISSING, role="theirs"),
                 Cell(_places(one, titles), link=_link(one, titles)),
                 Cell(one.otherwise or MISSING),
-            ]
+            ],
+            role="words",
         )
         for one in found
     ]
