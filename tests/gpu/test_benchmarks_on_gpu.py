@@ -27,7 +27,7 @@ def test_cusparse_and_launchwise_solve_the_same_system(tmp_path: Path) -> None:
     assert row["cusparse_ms"] > 0
     assert row["best"][0]["time_ms"] > 0
     assert row["best"][0]["backward_error"] < 1e-14
-    assert row["configurations"] == 3
+    assert row["configurations"] == 2  # one a layout
 
 
 def test_kernel_tuner_and_launchwise_tune_the_same_shapes(tmp_path: Path) -> None:
