@@ -13,11 +13,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.measuring.kernel_bundles import Part
 from launchwise.measuring.measure import OnDevice, OutOfMemory
@@ -30,6 +32,7 @@ from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, load_workload
 
 HEADER = Path(__file__).with_name("cuda_on_host.h")
+FLAGS = ["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC"]
 
 
 class HostParts:
@@ -227,35 +230,42 @@ class HostDevice:
             f"{{ run(build_{build.key}::{build.symbol(name)}, arguments, shape); }}\n"
             for name in sorted(kernels)
         )
-        # Fibers cost a microsecond a thread: only where threads wait for each other.
+        # Fibers cost time: only where threads wait for each other.
         barriers = any("__syncthreads" in text for text in texts)
-        first = "#define BARRIERS\n" if barriers else ""
-        source = f'{first}#include "{HEADER}"\n'
         headers = unit_headers(self.folder, [build.source], self.headers)
-        source += translation_unit([build], headers) + entries
+        source = translation_unit([build], headers) + entries
         # Another process may be making the same one.
         scratch = library.with_suffix(f".{os.getpid()}")
-        subprocess.run(
-            [
-                "g++",
-                "-std=c++17",
-                "-O1",
-                "-ffp-contract=off",
-                "-shared",
-                "-fPIC",
-                "-x",
-                "c++",
-                *(f"-I{place}" for place in include_folders(self.folder)),
-                "-o",
-                str(scratch),
-                "-",
-            ],
-            input=source,
-            text=True,
-            check=True,
-            capture_output=True,
-        )
+        places = [f"-I{place}" for place in include_folders(self.folder)]
+        before = ["-include", str(precompiled(barriers)), "-shared", "-x", "c++"]
+        command = compiler(barriers, *before, *places, "-o", str(scratch), "-")
+        subprocess.run(command, input=source, text=True, check=True, capture_output=True)
         scratch.replace(library)
+
+
+def compiler(barriers: bool, *options: str) -> list[str]:
+    """Command line of the compiler."""
+    return ["g++", *FLAGS, *(["-DBARRIERS"] if barriers else []), *options]
+
+
+@cache
+def precompiled(barriers: bool) -> Path:
+    """Header of the host's CUDA, with its precompiled form beside it."""
+    version = subprocess.run(["g++", "-v"], capture_output=True, text=True, check=True).stderr
+    text = HEADER.read_text()
+    key = digest([text, version, FLAGS, barriers])
+    header = Path(tempfile.gettempdir(), f"launchwise-host-{key}", HEADER.name)
+    ready = header.with_name(f"{HEADER.name}.gch")
+    if not ready.exists():
+        header.parent.mkdir(exist_ok=True)
+        # Another process may be making the same ones.
+        scratch = [path.with_name(f"{path.name}.{os.getpid()}") for path in (header, ready)]
+        scratch[0].write_text(text)
+        scratch[0].replace(header)
+        command = compiler(barriers, "-x", "c++-header", "-o", str(scratch[1]), str(header))
+        subprocess.run(command, check=True, capture_output=True)
+        scratch[1].replace(ready)
+    return header
 
 
 def measured_rows(
