@@ -15,7 +15,7 @@ from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
-from launchwise.measuring.compile import Compiler, earlier_fingerprints
+from launchwise.measuring.compile import Compiler
 from launchwise.measuring.guesses import read_guesses
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
@@ -23,6 +23,7 @@ from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
+from launchwise.measuring.source_states import earlier_fingerprints
 from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table

@@ -23,7 +23,7 @@ from launchwise.gpus.datasheets import (
 )
 from launchwise.learning.recommenders import kinds, source
 from launchwise.measuring.cards import cards, in_words
-from launchwise.measuring.compile import deciding_files
+from launchwise.measuring.source_states import deciding_files
 from launchwise.workloads.space import Problem
 
 

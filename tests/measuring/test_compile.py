@@ -13,13 +13,11 @@ from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.base.storage import digest_files
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import (
-    compile_bundle,
+from launchwise.measuring.compile import compile_bundle, nvcc_release, parse_resources
+from launchwise.measuring.source_states import (
     deciding_files,
     earlier_fingerprints,
     fingerprint,
-    nvcc_release,
-    parse_resources,
 )
 from launchwise.workloads import space
 from launchwise.workloads.builds import Build

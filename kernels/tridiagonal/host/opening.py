@@ -13,7 +13,8 @@ import pycuda.driver as cuda
 
 from launchwise.cuda.device import CudaDevice
 from launchwise.gpus.profile import read_profile
-from launchwise.measuring.compile import compile_bundle, fingerprint, nvcc_release
+from launchwise.measuring.compile import compile_bundle, nvcc_release
+from launchwise.measuring.source_states import fingerprint
 from launchwise.workloads.spec import load_spec
 
 from .launches import LAYOUTS, build

@@ -16,7 +16,8 @@ import pytest
 from launchwise.base.imports import ROOT
 from launchwise.experiment.discovery import find_workloads
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import compile_bundle, deciding_files, fingerprint
+from launchwise.measuring.compile import compile_bundle
+from launchwise.measuring.source_states import deciding_files, fingerprint
 from launchwise.workloads import sources
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.inputs import uniform
