@@ -49,9 +49,9 @@ from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.kernel_bundles import Alongside
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard, seconds_of
-from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.statuses import MEASURED
 from launchwise.workloads.workload import builds_in_order, load_workload
 
 with gpu_and_packages():

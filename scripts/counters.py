@@ -17,8 +17,9 @@ from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import free_card, selects
 from launchwise.measuring.counters import fastest_by, read_counters
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import MEASURED, counters_schema, measurement_schema
+from launchwise.tables.schemas import counters_schema, measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.statuses import MEASURED
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake

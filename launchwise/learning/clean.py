@@ -34,8 +34,8 @@ from launchwise.learning.splits import (
     case_numbers,
     keys_among,
 )
-from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
 
 Scope = Literal["problem", "global"]
 SCOPES: tuple[Scope, ...] = ("problem", "global")

@@ -20,9 +20,10 @@ from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.tables.rows import fastest_rows, row_numbers
-from launchwise.tables.schemas import MEASURED, predicted_column
+from launchwise.tables.schemas import predicted_column
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
 
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"

@@ -13,7 +13,7 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.numbers import configuration_names
 from launchwise.report.study import StudyData
-from launchwise.tables.schemas import MEASURED
+from launchwise.workloads.statuses import MEASURED
 
 MAX_KINDS = 12
 """Panels of one figure; a study with more kinds of problems shows the first ones."""

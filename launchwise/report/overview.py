@@ -24,7 +24,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.numbers import records, single_best, winners
 from launchwise.report.study import StudyData
-from launchwise.tables.schemas import STATUSES
+from launchwise.workloads.statuses import STATUSES
 
 
 @dataclass(frozen=True)

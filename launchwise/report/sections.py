@@ -26,7 +26,7 @@ from launchwise.report.numbers import (
 )
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, is_baseline
-from launchwise.tables.schemas import STATUSES
+from launchwise.workloads.statuses import STATUSES
 
 STATUS_WORDS = {
     "ok": "rows, timed",

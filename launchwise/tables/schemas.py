@@ -10,18 +10,7 @@ import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.workloads.spec import Spec, Value
-
-MEASURED = ("ok", "slow")
-"""Statuses of rows with a verified result and a time; ``slow`` rows stopped early (one launch)."""
-
-UNVERIFIED = "unverified"
-"""Status of timed rows whose variant is not verified. They may be shown, but are never used for
-training, comparison or recommendation."""
-
-TIMED = (*MEASURED, UNVERIFIED)
-"""Statuses of rows that have a time."""
-
-STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")
+from launchwise.workloads.statuses import MEASURED, STATUSES, TIMED, UNVERIFIED
 
 UNKNOWN = "unknown"
 """Reasons for throttling if the card cannot be queried."""

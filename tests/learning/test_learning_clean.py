@@ -23,9 +23,10 @@ from launchwise.learning.clean import (
 )
 from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import MEASURED, measurement_schema, removed_schema, training_schema
+from launchwise.tables.schemas import measurement_schema, removed_schema, training_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
 
 SCOPES = st.sampled_from(["problem", "global"])
 STATUSES = [*["ok"] * 6, "slow", "wrong", "failed", "timeout", "out_of_memory"]

@@ -27,9 +27,10 @@ from launchwise.report.overview import Run
 from launchwise.report.sections import STATUS_WORDS
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import MEASURED, STATUSES, UNVERIFIED, measurement_schema
+from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED, STATUSES, UNVERIFIED
 from tests.support.report_study import study
 from tests.support.samples import measurements, profile
 from tests.support.spaces import PROBLEM, driven, made

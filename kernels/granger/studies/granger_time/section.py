@@ -25,8 +25,8 @@ from launchwise.report.numbers import records
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
-from launchwise.tables.schemas import TIMED
 from launchwise.workloads.space import baseline
+from launchwise.workloads.statuses import TIMED
 
 from .formula import Printed, Rates, Source
 from .formula_errors import errors, reasons, size, span

@@ -14,8 +14,8 @@ from launchwise.report.numbers import records
 from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
-from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
 
 from ...host.launches import TENSOR, Choice, intermediate_bytes
 
