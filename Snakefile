@@ -5,6 +5,7 @@ from launchwise.workflow.plan import (
     architectures,
     code,
     described_cards,
+    extended_folders,
     fitted_model,
     folders,
     model_source,

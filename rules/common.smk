@@ -1,4 +1,7 @@
 # Names used by every stage.
+from pathlib import Path
+
+from launchwise.base.storage import digest_files
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 
 
@@ -16,11 +19,14 @@ MODELS = {
     for name, study in experiment.studies.items()
 }
 METHODS = {
-    name: sweep.model_dump(mode="json", exclude={"problems"})
+    name: sweep.model_dump(mode="json", exclude={"problems", "anew"})
     for name, sweep in experiment.sweeps.items()
 }
 LIVE = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
 RECORDED_IN = recorded_folders(experiment)
+# Recorded rows that live GPUs extend.
+EXTENDED_IN = extended_folders(experiment)
+PROFILES_IN = {**RECORDED_IN, **EXTENDED_IN}
 CARDS = described_cards(settings)
 ARCHS = architectures(experiment)
 FOLDERS = folders(experiment)
@@ -49,6 +55,18 @@ def bundle_of(gpu):
     if compiled_alongside(gpu):
         return []
     return f"results/build/{{workload}}/{ARCHS[gpu]}.cubins"
+
+
+def extends(gpu, workload):
+    """Recorded sweep that a live GPU extends, with its digest; None where there is none.
+
+    Not an input: what a sweep extends is what it is recorded as.
+    """
+    path = Path(EXTENDED_IN.get(gpu, ""), f"{workload}.parquet")
+    if gpu not in EXTENDED_IN or not path.is_file():
+        return None
+    anew = [dict(selection) for selection in experiment.sweeps[workload].anew]
+    return {"path": str(path), "digest": digest_files([path]), "anew": anew}
 
 
 def guesses_of(gpu, workload):

@@ -46,7 +46,8 @@ rule describe:
     log:
         "results/logs/describe/{gpu}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        # An extended GPU keeps the profile of its rows.
+        gpu=pattern(set(LIVE) - EXTENDED_IN.keys()),
     resources:
         gpu=1,
         gpu_model=placed("model"),
@@ -63,15 +64,15 @@ rule describe:
 
 
 rule recorded_profile:
-    """Check and copy the profile of a recorded GPU."""
+    """Check and copy the profile of a recorded or extended GPU."""
     input:
-        profile=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/profile.json",
+        profile=lambda wildcards: f"{PROFILES_IN[wildcards.gpu]}/profile.json",
     output:
         "results/gpus/{gpu}.json",
     log:
         "results/logs/recorded_profile/{gpu}.log",
     wildcard_constraints:
-        gpu=pattern(RECORDED_IN),
+        gpu=pattern(PROFILES_IN),
     localrule: True
     params:
         code=code("scripts/recorded_profile.py"),
@@ -176,14 +177,19 @@ rule sweep:
         blocks=lambda wildcards: experiment.blocks_of(wildcards.gpu, wildcards.workload),
         method=lambda wildcards: METHODS[wildcards.workload],
         seed=settings.seed,
+        extends=lambda wildcards: extends(wildcards.gpu, wildcards.workload),
         # Not an output: Snakemake deletes the outputs of a failed job, and the journal must stay.
-        journal="results/journal/{gpu}/{workload}/{shard}.jsonl",
+        journal=lambda wildcards: (
+            "results/journal/{gpu}/{workload}{kind}/{shard}.jsonl".format(
+                kind=".extension" if wildcards.gpu in EXTENDED_IN else "", **wildcards
+            )
+        ),
     script:
         "../scripts/sweep.py"
 
 
 rule gather:
-    """Merge the shards of a live sweep into one table."""
+    """Merge the shards of a live sweep, and the recorded rows that it extends, into one table."""
     input:
         spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
         shards=lambda wildcards: expand(
@@ -200,6 +206,8 @@ rule gather:
     params:
         code=code("scripts/gather.py"),
         folder=lambda wildcards: FOLDERS[wildcards.workload],
+        extends=lambda wildcards: extends(wildcards.gpu, wildcards.workload),
+        method=lambda wildcards: METHODS[wildcards.workload],
     script:
         "../scripts/gather.py"
 
@@ -253,7 +261,7 @@ rule record_profile:
     log:
         "results/logs/record_profile/{gpu}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(set(LIVE) - EXTENDED_IN.keys()),
     localrule: True
     params:
         code=code("scripts/recorded_profile.py"),

@@ -1,7 +1,7 @@
-"""Merge the shards of a sweep."""
+"""Merge the shards of a sweep, and the recorded rows that it extends."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from launchwise.base.forking import run
 
@@ -9,10 +9,25 @@ if TYPE_CHECKING:
     from snakemake.script import snakemake
 
 
-def main(folder: str, shards: list[str], output: str) -> None:
-    """Write one table, sorted by key, of every row in ``shards``."""
+def main(
+    folder: str,
+    shards: list[str],
+    extends: dict[str, Any] | None,
+    method: dict[str, Any],
+    output: str,
+) -> None:
+    """Write one table, sorted by key, of every row in ``shards``.
+
+    Parameters
+    ----------
+    extends
+        Recorded sweep (``path``) whose rows stay, except those measured ``anew``.
+    method
+        How the rows in ``shards`` were measured.
+    """
     import pandas as pd
 
+    from launchwise.measuring.extension import extended, read_extension
     from launchwise.measuring.rows import check_one_way
     from launchwise.tables.files import read_facts, read_table, write_table
     from launchwise.tables.schemas import measurement_schema
@@ -21,10 +36,18 @@ def main(folder: str, shards: list[str], output: str) -> None:
     spec = load_spec(Path(folder))
     schema = measurement_schema(spec)
     tables = [read_table(path, schema) for path in shards]
-    rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
-    rows = rows.sort_values(spec.key_columns, ignore_index=True)
-    check_one_way(rows, output)
-    write_table(output, rows, schema, {"shards": [read_facts(path) for path in shards]})
+    facts = [read_facts(path) for path in shards]
+    states = {commit: state for each in facts for commit, state in each.pop("states", {}).items()}
+    found: dict[str, Any] = {"shards": facts, "states": states}
+    rows = [table for table in tables if len(table)]
+    if extends is not None:
+        extension = read_extension(Path(extends["path"]), Path(folder), spec, extends["anew"])
+        new = pd.concat(rows, ignore_index=True) if rows else tables[0]
+        merged, found = extended(extension, new, found, method)
+    else:
+        merged = pd.concat(rows, ignore_index=True).sort_values(spec.key_columns, ignore_index=True)
+    check_one_way(merged, output)
+    write_table(output, merged, schema, found)
 
 
 if __name__ == "__main__":
@@ -34,5 +57,7 @@ if __name__ == "__main__":
         "tables",
         folder=snakemake.params.folder,
         shards=list(snakemake.input.shards),
+        extends=snakemake.params.extends,
+        method=snakemake.params.method,
         output=snakemake.output[0],
     )

@@ -16,6 +16,7 @@ from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
 from launchwise.measuring.compile import Compiler
+from launchwise.measuring.extension import read_extension
 from launchwise.measuring.guesses import read_guesses
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
@@ -23,7 +24,7 @@ from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.source_states import earlier_fingerprints
+from launchwise.measuring.source_states import earlier_fingerprints, source_state
 from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table
@@ -49,6 +50,7 @@ def main(
     journal_path: Path,
     shards: int,
     guesses: Path | None,
+    extends: dict[str, Any] | None,
     output: Path,
 ) -> None:
     """Measure ``problems`` on a free card of the profile's kind and write the shard's table.
@@ -61,10 +63,15 @@ def main(
         Where the problems stand in the settings: they may narrow what is measured of them.
     guesses
         File of configurations to measure first, if there is one.
+    extends
+        Recorded sweep (``path``) whose rows stay, except some that are measured ``anew``.
     bundle_path
         What the compile stage made; None to compile here, on ``threads`` cores, while measuring.
     """
     spec = load_spec(folder)
+    extension = (
+        read_extension(Path(extends["path"]), folder, spec, extends["anew"]) if extends else None
+    )
     with contextlib.ExitStack() as stack:
         parts: Beforehand | Alongside
         made: Bundle | Compiler
@@ -80,6 +87,9 @@ def main(
 
         wanted = f"{profile.device_name} ({profile.arch})"
         card = stack.enter_context(free_card(profile.name, fits, wanted))
+        labels = labels_of(spec, profile, card, made.toolkit)
+        if extends and extension:
+            extension.check_labels(labels, extends["path"])
         shard = Shard(
             spec=spec,
             folder=folder,
@@ -87,7 +97,7 @@ def main(
             method=method,
             seed=seed,
             gpu_facts=gpu_facts(profile.model_dump()),
-            labels=labels_of(spec, profile, card, made.toolkit),
+            labels=labels,
             command=[sys.executable, "-m", "launchwise.cuda.child"],
             environment={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
             parts=parts,
@@ -98,7 +108,9 @@ def main(
                 "fastest": asdict(Fastest.of(profile)),
             },
             guesses=read_guesses(guesses) if guesses else None,
+            extension=extension,
         )
+        shard = shard.with_something_to_measure()
         fingerprint = shard.fingerprint(profile, made.fingerprint)
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         # On a cluster a job may outlive the workflow that made it, and meet its successor.
@@ -110,14 +122,20 @@ def main(
             Journal(journal_path, fingerprint, spec.key_columns, patient, earlier)
         )
         if shards > 1:
-            claims = claims_of(journal_path, fingerprint, shards, method, problems)
+            claims = claims_of(journal_path, fingerprint, shards, method, shard.problems)
             shard = shard.sharing(claims, journal.rows)
         progress = stack.enter_context(Progress(shard.size(), profile.name))
         progress.skip(len(shard.own(journal.rows)))
         measure_shard(shard, journal, telemetry, progress)
         rows, notes = shard.own(journal.rows), list(journal.notes)
     table = rows_to_table(rows, notes, spec)
-    facts = {"fingerprint": fingerprint, "versions": versions(), "seconds": seconds_of(notes)}
+    state = source_state(folder, spec).as_facts()
+    facts = {
+        "fingerprint": fingerprint,
+        "versions": versions(),
+        "seconds": seconds_of(notes),
+        "states": dict.fromkeys(sorted(set(table["commit"])), state),
+    }
     write_table(output, table, measurement_schema(spec), facts)
 
 
@@ -158,6 +176,7 @@ if __name__ == "__main__":
                 Path(snakemake.params.journal),
                 snakemake.params.shards,
                 next(map(Path, snakemake.input.guesses), None),
+                snakemake.params.extends,
                 Path(snakemake.output[0]),
             )
         except Interrupted as stopped:

@@ -21,6 +21,7 @@ from launchwise.workloads.space import (
     problems,
 )
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import STATUSES
 
 
 class Misfit(ValueError):
@@ -126,6 +127,32 @@ def check_blocks(spec: Spec, blocks: Iterable[ProblemBlock], strategy: str) -> N
         problems(spec, blocks)
     except ValueError as error:
         raise Misfit("", str(error)) from error
+
+
+STATUS = "status"
+"""Column of measurements that a selection of rows may name beside the key's."""
+
+
+def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:
+    """Check that selections of rows use known columns with legal values.
+
+    Raises
+    ------
+    Misfit
+        At the first that does not; its key is empty or begins with a full stop.
+    """
+    columns = [*spec.problem_columns, *spec.tunable_columns, STATUS]
+    for selection in chosen:
+        for column in selection:
+            if column not in columns:
+                raise Misfit("", unknown("column", column, columns))
+        for value in selection.get(STATUS, []):
+            if value not in STATUSES:
+                raise Misfit(f".{STATUS}", unknown("status", str(value), STATUSES))
+        problem = {name: each for name, each in selection.items() if name in spec.problem}
+        tunables = {name: each for name, each in selection.items() if name in spec.tunable_columns}
+        _check_selection(spec, problem, "")
+        _check_configurations(spec, tunables, "")
 
 
 def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = True) -> None:

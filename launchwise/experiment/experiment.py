@@ -185,6 +185,8 @@ class Experiment:
             # The spec of a workload without a study is not read.
             if workload in self.specs or workload in self.settings.sweeps:
                 self._check_problems(workload, sweep.problems, f"sweeps.{workload}.problems", True)
+                with checking.raising(self._below(f"sweeps.{workload}.anew")):
+                    checking.check_rows(self._load(workload), sweep.anew)
         for name, gpu in self.settings.gpus.items():
             for workload in gpu.problems:
                 key = f"gpus.{name}.problems"
@@ -217,7 +219,7 @@ class Experiment:
         return self.settings.gpus[gpu].source != "described"
 
     def recorded_in(self, gpu: str) -> str:
-        """Folder of a recorded GPU, relative to where the pipeline runs."""
+        """Folder of a recorded or extended GPU, relative to where the pipeline runs."""
         return self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"
 
     def has_rows(self, gpu: str, workload: str) -> bool:

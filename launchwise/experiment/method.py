@@ -17,6 +17,18 @@ Selection = Annotated[
     ),
 ]
 
+RowSelection = Annotated[
+    dict[str, Annotated[list[Value], Field(min_length=1)]],
+    Field(
+        title="selection of rows",
+        min_length=1,
+        description=(
+            "problem parameters, tunables (`variant` is one) or `status` to lists of values: the "
+            "rows that have one of them in each"
+        ),
+    ),
+]
+
 
 def _with_block_keys(schema: dict[str, Any]) -> None:
     """Complete the JSON schema of a problem block with the two keys that are no parameters."""
@@ -168,4 +180,8 @@ class Sweep(Method, title="sweep.yaml"):
     problems: list[ProblemBlock] = Field(
         min_length=1,
         description="problems to measure, in this order",
+    )
+    anew: list[RowSelection] = Field(
+        [],
+        description="rows that an extended GPU (`extend`) has and measures again",
     )

@@ -63,7 +63,17 @@ class Gpu(Strict, title="GPU"):
         description="described GPU: its row in `data/cards.csv`; the GPU's name when left out",
     )
     path: str | None = Field(
-        None, description="recorded GPU: its folder; `data/recorded/<name>` when left out"
+        None,
+        description=(
+            "recorded or extended GPU: the folder of its rows; `data/recorded/<name>` when left out"
+        ),
+    )
+    extend: bool = Field(
+        False,
+        description=(
+            "live GPU: its recorded rows and profile stay; what the sweeps ask for beyond them is "
+            "measured and joined"
+        ),
     )
     arch: str | None = Field(
         None,
@@ -93,6 +103,10 @@ class Gpu(Strict, title="GPU"):
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> Gpu:
+        if self.extend and self.source != "live":
+            raise ValueError(f"extend: needs source live, not {self.source}")
+        if self.path is not None and self.source == "live" and not self.extend:
+            raise ValueError("path: a live GPU has recorded rows only with extend: true")
         if self.source != "described":
             if self.card is not None:
                 raise ValueError(f"card: needs source described, not {self.source}")

@@ -13,8 +13,12 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
 from launchwise.measuring.timing import repeat_columns
-from launchwise.tables.schemas import TIMED, UNKNOWN, measurement_schema
+from launchwise.tables.schemas import UNKNOWN, measurement_schema
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import TIMED
+
+ONE_WAY = ("driver", "toolkit", "backend")
+"""Columns that are the same in all rows of a sweep."""
 
 NEUTRAL: dict[str, Any] = {
     "time_ms": None,
@@ -52,7 +56,7 @@ def check_one_way(table: pd.DataFrame, where: str | Path) -> None:
     UserError
         Naming the column and what it holds.
     """
-    for name in ("driver", "toolkit", "backend"):
+    for name in ONE_WAY:
         values = sorted(set(table[name]))
         if len(values) > 1:
             message = (

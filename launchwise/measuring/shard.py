@@ -10,6 +10,7 @@ from typing import Any
 from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
+from launchwise.measuring.extension import Extension
 from launchwise.measuring.kernel_bundles import Parts
 from launchwise.measuring.problem_locks import Claims
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
@@ -46,6 +47,8 @@ class Shard:
         everything of those that it does not name.
     guesses
         What an explorer shall try first for a problem, best first; nothing when left out.
+    extension
+        Rows of an earlier sweep that stay: only what they lack is measured.
     """
 
     spec: Spec
@@ -62,6 +65,7 @@ class Shard:
     parts_of: Mapping[tuple[Any, ...], Narrowing] = field(default_factory=dict)
     guesses: Callable[[Problem], list[Configuration]] | None = None
     claims: Claims | None = None
+    extension: Extension | None = None
     _sizes: dict[tuple[Any, ...], int] = field(default_factory=dict, repr=False, compare=False)
 
     def sharing(self, claims: Claims, rows: list[dict[str, Any]]) -> Shard:
@@ -71,6 +75,12 @@ class Shard:
             if tuple(problem.values()) in there:
                 claims.claim(problem)
         return replace(self, problems=claims.mine(), claims=claims)
+
+    def with_something_to_measure(self) -> Shard:
+        """This shard without the problems of which its extension has every row."""
+        if self.extension is None or self.method.strategy.kind != "exhaustive":
+            return self
+        return replace(self, problems=[each for each in self.problems if self._size_of(each)])
 
     def take(self) -> Problem | None:
         """One more problem, from now on this shard's; None when none is left."""
@@ -106,13 +116,15 @@ class Shard:
     def configurations(self, problem: Problem) -> list[Configuration]:
         """Configurations that an exhaustive sweep measures for a problem, the baseline first."""
         narrowing = self.parts_of.get(tuple(problem.values()))
-        return configurations(self.spec, problem, self.gpu_facts, narrowing)
+        listed = configurations(self.spec, problem, self.gpu_facts, narrowing)
+        return self.extension.missing(problem, listed) if self.extension else listed
 
     def fingerprint(self, profile: GpuProfile, kernels: str) -> str:
         """Hash of everything that must be the same for rows to stand in one sweep.
 
         Excludes the problems and the strategy: more problems must not discard rows. Includes driver
-        and backend: another version shifts times by 2 to 3 %, unnoticed.
+        and backend: another version shifts times by 2 to 3 %, unnoticed. An extension's includes
+        which recorded rows are measured anew.
 
         Parameters
         ----------
@@ -121,5 +133,7 @@ class Shard:
         """
         how = self.method.model_dump(mode="json", exclude={"strategy"})
         made_with = [self.labels["driver"], self.labels["backend"]]
-        made_by = [TIMING_RULES_VERSION, kernels, how, made_with]
+        made_by: list[Any] = [TIMING_RULES_VERSION, kernels, how, made_with]
+        if self.extension is not None:
+            made_by.append([dict(each) for each in self.extension.anew])
         return digest([profile.name, profile.device_name, profile.sms, *made_by])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
@@ -11,6 +14,7 @@ from launchwise.base.imports import ROOT, library_files
 from launchwise.base.storage import digest, digest_files
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.sources import included_files
+from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import host_file
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
@@ -27,6 +31,50 @@ def fingerprint(folder: Path, release: str) -> str:
     return digest([digest_files(deciding_files(folder)), FLAGS, release])
 
 
+@dataclass(frozen=True)
+class SourceState:
+    """Digests of the files that decide what the rows of a workload's folder mean.
+
+    Parameters
+    ----------
+    sources
+        Of all of them.
+    host
+        Of the Python code that prepares inputs, launches kernels and checks outputs.
+    kernels
+        Variant to the digest of its CUDA source, with what it includes and nvcc's options.
+    """
+
+    sources: str
+    host: str
+    kernels: Mapping[str, str]
+
+    def as_facts(self) -> dict[str, Any]:
+        """As the metadata of a table hold it."""
+        return asdict(self)
+
+    def agrees(self, other: SourceState, variant: str) -> bool:
+        """Whether rows of a variant mean the same in both states."""
+        if self.sources == other.sources:
+            return True
+        same = self.kernels.get(variant) == other.kernels.get(variant) is not None
+        return same and self.host == other.host
+
+
+def source_state(folder: Path, spec: Spec) -> SourceState:
+    """State of a workload's folder as it is now."""
+    files = deciding_files(folder)
+    return SourceState(
+        sources=digest_files(files),
+        host=digest_files([path for path in files if path.suffix == ".py"]),
+        kernels={
+            name: digest([digest_files(included_files(folder, sources)), FLAGS])
+            for name, variant in spec.variants.items()
+            if (sources := [variant.source, *spec.headers])
+        },
+    )
+
+
 PREDECESSORS_FILE = "predecessors.yaml"
 """File beside ``spec.yaml``: earlier states of the folder whose rows remain valid."""
 
@@ -34,13 +82,26 @@ PREDECESSORS_FILE = "predecessors.yaml"
 class Predecessor(Strict):
     """An earlier state of a workload's folder that measured the same."""
 
-    sources: str = Field(pattern=r"^[0-9a-f]{16}$", description="digest of its deciding files")
-    commit: str = Field(description="a commit that had it")
+    sources: str | None = Field(
+        None,
+        pattern=r"^[0-9a-f]{16}$",
+        description="digest of its deciding files; without it, its journals are not continued",
+    )
+    commit: str = Field(pattern=r"^[0-9a-f]{7,40}$", description="a commit that had it")
+    variants: list[str] | None = Field(
+        None, min_length=1, description="variants whose rows remain valid; all when left out"
+    )
     why: str = Field(description="what has changed since, and why times mean the same")
 
+    def vouches(self, commit: str, state: SourceState | None, variant: str) -> bool:
+        """Whether rows of a variant, measured at ``commit`` and in ``state``, remain valid."""
+        known = state is not None and state.sources == self.sources
+        named = self.variants is None or variant in self.variants
+        return named and (known or commit.removesuffix("+changes").startswith(self.commit))
 
-def earlier_fingerprints(folder: Path, release: str) -> list[str]:
-    """:func:`fingerprint` of the states that ``predecessors.yaml`` lists; none without one.
+
+def predecessors(folder: Path) -> list[Predecessor]:
+    """Entries of ``predecessors.yaml``; none without the file.
 
     Raises
     ------
@@ -53,8 +114,52 @@ def earlier_fingerprints(folder: Path, release: str) -> list[str]:
     listed = read_yaml(path)
     if not isinstance(listed, list):
         raise UserError(path, "", "must be a list")
-    states = [validated(Predecessor, each, path) for each in listed]
-    return [digest([each.sources, FLAGS, release]) for each in states]
+    return [validated(Predecessor, each, path) for each in listed]
+
+
+def earlier_fingerprints(folder: Path, release: str) -> list[str]:
+    """:func:`fingerprint` of the states whose journals are continued.
+
+    Those that ``predecessors.yaml`` lists with a digest and for all variants.
+
+    Raises
+    ------
+    UserError
+        When the file is not a list of predecessors.
+    """
+    whole = [each for each in predecessors(folder) if each.sources and each.variants is None]
+    return [digest([each.sources, FLAGS, release]) for each in whole]
+
+
+def strangers(
+    made: Collection[tuple[str, str]],
+    states: Mapping[str, SourceState],
+    now: SourceState,
+    earlier: Collection[Predecessor],
+) -> list[tuple[str, str]]:
+    """Which rows of an earlier sweep do not mean what they would mean today.
+
+    Parameters
+    ----------
+    made
+        Commit and variant of rows.
+    states
+        Commit to the state in which its rows were measured, where the sweep holds it.
+    now
+        State of the folder.
+    earlier
+        States that somebody vouches for.
+
+    Returns
+    -------
+    Those of ``made`` whose kernel or host code has changed.
+    """
+    return [
+        (commit, variant)
+        for commit, variant in made
+        if not (commit in states and states[commit].agrees(now, variant))
+        and not any(each.vouches(commit, states.get(commit), variant) for each in earlier)
+    ]
 
 
 def deciding_files(folder: Path) -> list[Path]:

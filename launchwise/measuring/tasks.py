@@ -62,10 +62,14 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
             [{name: row[name] for name in spec.tunable_columns}, row["time_ms"]]
             for row in rows.get(key, [])
         ]
+        guesses = shard.guesses(problem) if shard.guesses else []
+        if shard.extension:
+            known = [*map(list, shard.extension.told(problem)), *known]
+            guesses = [*shard.extension.anchors(problem), *guesses]
         explore = {
             "kind": strategy.kind,
             "budget": strategy.budget,
-            "guesses": shard.guesses(problem) if shard.guesses else [],
+            "guesses": guesses,
             "known": known,
             "gpu_facts": dict(shard.gpu_facts),
         }

@@ -51,7 +51,38 @@ def blocks(
             for task, words in TASKS.items()
         ]
         found.append(table(f"Where the time of {workload} went", names, spent))
+    if rows := [row for gpu in sweeps for row in _joined(gpu, facts.get(gpu, {}))]:
+        found.append(table(f"Rows of {workload} that were joined later", JOINED, rows))
     return [Fold(f"How far the times of {workload} can be trusted", found)]
+
+
+JOINED = [
+    Column("GPU", number=False),
+    Column("card", number=False),
+    Column("measured", number=False),
+    Column("rows"),
+    Column("measured again"),
+    Column("their time, now / then"),
+    Column("lowest"),
+    Column("highest"),
+]
+"""Columns of the table of extensions."""
+
+
+def _joined(gpu: str, facts: Mapping[str, Any]) -> list[list[str]]:
+    """A row per card that measured an extension of a sweep."""
+    return [
+        [
+            gpu,
+            card[:8],
+            entry["first_measured_at"][:10],
+            str(entry["rows"]),
+            str(found["anchors"]),
+            *(f"{found[f'{name}_ratio']:.3f}" for name in ("median", "lowest", "highest")),
+        ]
+        for entry in facts.get("joined", [])
+        for card, found in entry["cards"].items()
+    ]
 
 
 def spent_s(facts: Mapping[str, Any]) -> dict[str, float]:

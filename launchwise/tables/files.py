@@ -205,6 +205,18 @@ def read_facts(path: str | Path) -> dict[str, Any]:
     return dict(_note(path)["facts"])
 
 
+def columns_of(path: str | Path) -> list[str]:
+    """Columns of a table.
+
+    Raises
+    ------
+    UserError
+        When the file is missing, truncated or not ours.
+    """
+    _note(path)
+    return list(pyarrow.parquet.read_schema(path).names)
+
+
 def _note(path: str | Path) -> dict[str, Any]:
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}

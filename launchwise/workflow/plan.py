@@ -59,6 +59,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         experiment = load_experiment(config, files, ROOT)
         _check_models(experiment)
         _check_recorded(experiment)
+        _check_extended(experiment)
         _check_described(experiment)
         _check_guesses(experiment)
     except UserError as error:
@@ -100,6 +101,17 @@ def _check_recorded(experiment: Experiment) -> None:
         for file in ("profile.json", *sorted(f"{workload}.parquet" for workload in workloads)):
             if not Path(folder, file).is_file():
                 raise experiment.error(f"gpus.{name}", f"no file {file!r} in {folder!r}")
+
+
+def _check_extended(experiment: Experiment) -> None:
+    """Check that extended GPUs have a recorded profile and some recorded sweep."""
+    for name, folder in extended_folders(experiment).items():
+        if not Path(folder, "profile.json").is_file():
+            raise experiment.error(f"gpus.{name}.extend", f"no file 'profile.json' in {folder!r}")
+        asked = experiment.workloads_of(name)
+        if not any(Path(folder, f"{workload}.parquet").is_file() for workload in asked):
+            message = f"no sweep of {', '.join(asked) or 'any workload'} in {folder!r}"
+            raise experiment.error(f"gpus.{name}.extend", message)
 
 
 def _check_described(experiment: Experiment) -> None:
@@ -167,6 +179,15 @@ def recorded_folders(experiment: Experiment) -> dict[str, str]:
         name: experiment.recorded_in(name)
         for name, gpu in experiment.settings.gpus.items()
         if gpu.source == "recorded"
+    }
+
+
+def extended_folders(experiment: Experiment) -> dict[str, str]:
+    """Where the recorded sweeps lie that live GPUs extend."""
+    return {
+        name: experiment.recorded_in(name)
+        for name, gpu in experiment.settings.gpus.items()
+        if gpu.extend
     }
 
 

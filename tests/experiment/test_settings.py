@@ -413,10 +413,11 @@ def test_a_sweep_measures_everything_unless_it_has_another_strategy(home: Path) 
     assert sweep.strategy.budget == 40
     assert sweep.strategy.guesses == Guesses(model="results/models/a/knn", count=5)
     # What a job is given, which is also what a journal's fingerprint is made of.
-    given = sweep.model_dump(mode="json", exclude={"problems"})
+    asked = {"problems", "anew"}
+    given = sweep.model_dump(mode="json", exclude=asked)
     assert Method.model_validate(given).strategy == sweep.strategy
     plain = experiment().sweeps["acoustic"]
-    assert given != plain.model_dump(mode="json", exclude={"problems"})
+    assert given != plain.model_dump(mode="json", exclude=asked)
 
 
 def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
@@ -788,3 +789,26 @@ def test_a_live_gpu_without_an_architecture_needs_a_card_here(
     assert workflow.architectures(named) == {"local": "sm_90"}
     given = experiment({"gpus": {"local": {"source": "live", "arch": "sm_75"}}})
     assert workflow.architectures(given) == {"local": "sm_75"}
+
+
+def test_rows_to_measure_anew_are_named_by_known_columns(home: Path) -> None:
+    key = "sweeps/acoustic/anew"
+    said = [{"variant": ["block3d"], "n": [512], "status": ["slow"]}]
+    assert experiment(nested(key, said)).sweeps["acoustic"].anew == said
+    for wrong, words in [
+        ({"tiles": [8]}, "sweeps.acoustic.anew: unknown column 'tiles'"),
+        ({"status": ["lost"]}, "sweeps.acoustic.anew.status: unknown status 'lost'"),
+        ({"variant": ["block4d"]}, "sweeps.acoustic.anew.variant: unknown value 'block4d'"),
+        ({"n": ["many"]}, "sweeps.acoustic.anew.n: must be of type integer"),
+        ({"n": []}, "sweeps.acoustic.anew.0.n: "),
+    ]:
+        assert words in line_of(said=nested(key, [wrong]))
+
+
+def test_only_a_live_gpu_is_extended(home: Path) -> None:
+    said = nested("gpus/test", {"source": "recorded", "extend": True})
+    assert "gpus.test: extend: needs source live, not recorded" in line_of(said=said)
+    said = nested("gpus/test", {"source": "live", "path": "data/recorded/test"})
+    assert "gpus.test: path: a live GPU has recorded rows only with extend: true" in line_of(
+        said=said
+    )

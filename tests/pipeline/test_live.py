@@ -64,6 +64,43 @@ def test_what_was_measured_is_not_measured_again(live: ClusterProject) -> None:
         assert "Nothing to be done" in run.said()
 
 
+def test_a_recorded_sweep_is_extended(live: ClusterProject) -> None:
+    recorded = live.project.folder / "data" / "recorded" / "h200.sm4"
+    before = pd.read_parquet(recorded / "acoustic.parquet")
+    profile = (recorded / "profile.json").read_bytes()
+    asked = live.project.config()
+    config = live.project.config()
+    config["gpus"]["h200.sm4"]["extend"] = True
+    sweep = config["sweeps"]["acoustic"]
+    sweep["problems"][0]["n"] = [*sweep["problems"][0]["n"], 32]
+    sweep["anew"] = [{"n": [20], "bx": [128]}]
+    live.project.configure(config)
+    try:
+        with live.start("--cores", "2", "record_h200.sm4") as run:
+            assert run.wait(120) == 0, run.said()[-3000:]
+        config["gpus"]["a100"]["extend"] = True
+        live.project.configure(config)
+        with live.start("--cores", "2", "sweep_a100") as run:
+            assert run.wait(60) != 0
+            wanted = "gpus.a100.extend: no file 'profile.json' in 'data/recorded/a100'"
+            assert wanted in run.said()
+    finally:
+        live.project.configure(asked)
+    after = pd.read_parquet(recorded / "acoustic.parquet")
+    columns = ["n", "variant", "bx", "by", "bz"]
+    assert len(after) == ROWS_PER_SWEEP + ROWS_PER_SWEEP // 4
+    both = before.merge(after, on=columns, suffixes=("_before", "_after"))
+    again = both[both["measured_at_before"] != both["measured_at_after"]]
+    # Rows to be measured anew, and the baseline and the best of that size, which go with them.
+    assert set(again["n"]) == {20}
+    wide = (before["n"] == 20) & (before["bx"] == 128)
+    assert wide.sum() <= len(again) <= wide.sum() + 2
+    (entry,) = json.loads((recorded / "acoustic.provenance.json").read_text())["joined"]
+    assert entry["rows"] == len(after) - len(before) + len(again)
+    assert entry["anew"] == sweep["anew"]
+    assert (recorded / "profile.json").read_bytes() == profile
+
+
 def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
     live: ClusterProject,
 ) -> None:

@@ -1,0 +1,266 @@
+"""Extensions: a recorded sweep whose rows stay, while what it lacks is measured and joined.
+
+Rows stay that mean today what they meant when they were measured (see
+:mod:`launchwise.measuring.source_states`), except those that shall be measured anew. Every problem
+with something to measure has its baseline and its best row measured again, as anchors: what is new
+is compared with them on the same card, and what they tell of the card is in the provenance.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.method import RowSelection
+from launchwise.measuring.rows import ONE_WAY
+from launchwise.measuring.source_states import (
+    SourceState,
+    predecessors,
+    source_state,
+    strangers,
+)
+from launchwise.tables.files import columns_of, read_facts, read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.space import Configuration, Problem, baseline
+from launchwise.workloads.spec import Spec
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Rows of an earlier sweep that stay.
+
+    Parameters
+    ----------
+    recorded
+        All rows, as :func:`launchwise.tables.schemas.measurement_schema` declares them.
+    facts
+        What the recorded table says of itself.
+    anew
+        Rows that are measured again (see :func:`read_extension`).
+    """
+
+    spec: Spec
+    recorded: pd.DataFrame
+    facts: Mapping[str, Any]
+    anew: Collection[RowSelection] = ()
+
+    @cached_property
+    def kept(self) -> pd.DataFrame:
+        """Rows that stay."""
+        return self.recorded[~named(self.recorded, self.anew)].reset_index(drop=True)
+
+    @cached_property
+    def _times(self) -> dict[Key, dict[Key, float | None]]:
+        """Values of a problem to its configurations' values to their time, ms.
+
+        None where a configuration has no time of several launches.
+        """
+        found: dict[Key, dict[Key, float | None]] = defaultdict(dict)
+        count = len(self.spec.problem_columns)
+        columns = [*self.spec.problem_columns, *self.spec.tunable_columns, "status", "time_ms"]
+        for *names, status, time_ms in self.kept[columns].itertuples(index=False, name=None):
+            known = time_ms if status == "ok" else None
+            found[tuple(names[:count])][tuple(names[count:])] = known
+        return found
+
+    def missing(self, problem: Problem, listed: Iterable[Configuration]) -> list[Configuration]:
+        """What is measured of ``listed``, anchors first; nothing where every row is there."""
+        known = self._times.get(tuple(problem.values()), {})
+        new = [each for each in listed if tuple(each.values()) not in known]
+        return [*self.anchors(problem), *new] if new else []
+
+    def anchors(self, problem: Problem) -> list[Configuration]:
+        """Baseline and best row of a problem, as far as they are among those that stay."""
+        known = self._times.get(tuple(problem.values()), {})
+        timed = {key: time_ms for key, time_ms in known.items() if time_ms is not None}
+        first = tuple(baseline(self.spec).values())
+        found = [first] if first in known else []
+        if timed and (best := min(timed, key=timed.__getitem__)) != first:
+            found.append(best)
+        return [dict(zip(self.spec.tunable_columns, key, strict=True)) for key in found]
+
+    def told(self, problem: Problem) -> list[tuple[Configuration, float | None]]:
+        """Configurations and times that an explorer knows before it begins, anchors left out."""
+        again = [tuple(each.values()) for each in self.anchors(problem)]
+        columns = self.spec.tunable_columns
+        return [
+            (dict(zip(columns, key, strict=True)), time_ms)
+            for key, time_ms in self._times.get(tuple(problem.values()), {}).items()
+            if key not in again
+        ]
+
+    def check_labels(self, labels: Mapping[str, str], where: str | Path) -> None:
+        """Reject another GPU, driver, toolkit or back-end before anything is measured.
+
+        Another version shifts times by 2 to 3 %.
+
+        Raises
+        ------
+        UserError
+            Naming the column, what the rows have and what this machine has.
+        """
+        for name in ("gpu", *ONE_WAY):
+            if strange := sorted(set(self.kept[name]) - {labels[name]}):
+                message = (
+                    f"recorded rows have {', '.join(strange)}, this machine {labels[name]}: "
+                    "rows of both cannot be compared; measure all of them here"
+                )
+                raise UserError(where, name, message)
+
+
+def read_extension(
+    path: Path, folder: Path, spec: Spec, anew: Collection[RowSelection]
+) -> Extension:
+    """Rows of a recorded sweep that an extension keeps.
+
+    Parameters
+    ----------
+    path
+        The recorded table.
+    folder
+        The workload's, as it is now.
+    anew
+        Rows that are measured again: those with one of the given values in every given column of
+        one of these (:func:`launchwise.experiment.checking.check_rows` says what is allowed).
+
+    Raises
+    ------
+    UserError
+        When the kernels or the host code of rows that shall stay have changed: says how many rows
+        of which variants.
+    """
+    (table, _), facts = read_recorded(path, spec), read_facts(path)
+    extension = Extension(spec, table, facts, anew)
+    pairs = extension.kept.groupby(["commit", "variant"], observed=True).size()
+    states = {commit: SourceState(**each) for commit, each in facts.get("states", {}).items()}
+    now = source_state(folder, spec)
+    if odd := strangers([*pairs.index], states, now, predecessors(folder)):
+        variants = sorted({variant for _, variant in odd})
+        commits = sorted({commit[:7] for commit, _ in odd})
+        message = (
+            f"{pairs[odd].sum()} rows of {', '.join(variants)} (commits {', '.join(commits)}) "
+            f"would not fit: their kernels or host code have changed; measure them anew "
+            f"(sweeps.{spec.workload}.anew), or vouch for them in {folder}/predecessors.yaml"
+        )
+        raise UserError(path, "variant", message)
+    return extension
+
+
+def read_recorded(path: Path, spec: Spec) -> tuple[pd.DataFrame, bool]:
+    """A recorded sweep, and whether it has every column as stored.
+
+    A tunable that is newer than the rows has its neutral value in them.
+
+    Raises
+    ------
+    UserError
+        When the file is no sweep, or a variant among its rows has such a tunable.
+    """
+    newer = [name for name in spec.tunables if name not in columns_of(path)]
+    older = {name: one for name, one in spec.tunables.items() if name not in newer}
+    schema = measurement_schema(spec.model_copy(update={"tunables": older}))
+    table = read_table(path, schema)
+    for variant in sorted(set(table["variant"])) if newer else []:
+        if own := [name for name in newer if name in spec.variants[variant].tunables]:
+            message = f"is missing, but {variant} has this tunable: its rows must be measured anew"
+            raise UserError(path, own[0], message)
+    table = table.assign(**{name: spec.tunables[name].neutral for name in newer})
+    return table[[name for name in measurement_schema(spec).columns if name in table]], not newer
+
+
+def named(table: pd.DataFrame, anew: Collection[RowSelection]) -> pd.Series:
+    """Which rows of a sweep one of the selections names: True or False for each."""
+    found = pd.Series(False, index=table.index)
+    for selection in anew:
+        rows = pd.Series(True, index=table.index)
+        for column, values in selection.items():
+            rows &= table[column].isin(values)
+        found |= rows
+    return found
+
+
+def extended(
+    extension: Extension,
+    new: pd.DataFrame,
+    facts: Mapping[str, Any],
+    method: Mapping[str, Any],
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Rows that stay and ``new`` ones (of two with the same key, the new one), with their facts.
+
+    Parameters
+    ----------
+    facts
+        Of the new rows: ``shards`` and ``states``.
+    method
+        How the new rows were measured (:class:`launchwise.experiment.method.Method`).
+
+    Returns
+    -------
+    Table
+        Sorted by key.
+    Facts
+        Those of both, and one more entry of ``joined``: when, how many rows and problems, how, and
+        what the anchors tell of each card (:func:`anchor_facts`). Where ``new`` was recorded
+        before, table and facts are as recorded.
+    """
+    spec, old = extension.spec, extension.facts
+    marks = [*spec.key_columns, "measured_at"]
+    if new.empty or len(new[marks].merge(extension.recorded[marks])) == len(new):
+        return extension.recorded, dict(old)
+    both = pd.concat([extension.kept, new], ignore_index=True)
+    both = both.drop_duplicates(spec.key_columns, keep="last")
+    entry = {
+        "first_measured_at": min(new["measured_at"]),
+        "last_measured_at": max(new["measured_at"]),
+        "rows": len(new),
+        "rows_replaced": len(extension.kept) + len(new) - len(both),
+        "problems": len(new[spec.problem_columns].drop_duplicates()),
+        "method": dict(method),
+        "anew": [dict(each) for each in extension.anew],
+        "cards": anchor_facts(extension, new, float(method["drift"])),
+    }
+    merged = {
+        "shards": [*old.get("shards", []), *facts["shards"]],
+        "states": {**old.get("states", {}), **facts["states"]},
+        "joined": [*old.get("joined", []), entry],
+    }
+    return both.sort_values(spec.key_columns, ignore_index=True), merged
+
+
+def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[str, Any]:
+    """What the anchors tell of the cards that measured the new rows.
+
+    Parameters
+    ----------
+    drift
+        Relative difference that counts as one (see :class:`launchwise.experiment.method.Method`).
+
+    Returns
+    -------
+    Card to number of anchors with a time then and now, the lowest, median and highest ratio (time
+    now / then), and the number of those beyond ``drift``.
+    """
+    keys = extension.spec.key_columns
+    then = extension.kept.loc[extension.kept["status"] == "ok", [*keys, "time_ms"]]
+    now = new.loc[new["status"] == "ok", [*keys, "time_ms", "card"]]
+    both = then.merge(now, on=keys, suffixes=("_then", "_now"))
+    both = both.assign(ratio=both["time_ms_now"] / both["time_ms_then"])
+    return {
+        str(card): {
+            "anchors": len(rows),
+            "lowest_ratio": float(rows["ratio"].min()),
+            "median_ratio": float(rows["ratio"].median()),
+            "highest_ratio": float(rows["ratio"].max()),
+            "beyond_drift": int(((rows["ratio"] - 1).abs() > drift).sum()),
+        }
+        for card, rows in both.groupby("card")
+    }

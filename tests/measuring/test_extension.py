@@ -1,0 +1,216 @@
+"""Extensions: recorded rows stay, what is missing is measured, and what does not fit is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.method import Method
+from launchwise.gpus.profile import GpuProfile
+from launchwise.measuring.extension import Extension, extended, read_extension, read_recorded
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.source_states import SourceState, source_state
+from launchwise.measuring.sweep import measure_shard
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.space import Part, baseline
+
+OLD = {"n": 20, "dtype": "float32", "order": 2}
+NEW = {"n": 21, "dtype": "float32", "order": 2}
+NARROW = Part({"variant": ["linear", "block3d"], "bx": [64], "row_padding": [0]})
+WIDE = Part({"variant": ["linear", "block3d"], "bx": [8, 64], "row_padding": [0]})
+
+
+def measured(shard: Shard, path: Path) -> pd.DataFrame:
+    """Table of a shard that is measured with a journal."""
+    with Journal(path, "print", shard.spec.key_columns) as journal:
+        measure_shard(shard, journal)
+        return rows_to_table(shard.own(journal.rows), list(journal.notes), shard.spec)
+
+
+def keys(table: pd.DataFrame, shard: Shard) -> set[tuple[Any, ...]]:
+    """Keys of rows."""
+    return set(table[shard.spec.key_columns].itertuples(index=False, name=None))
+
+
+class Recording:
+    """A recorded sweep of one problem, and shards that extend it."""
+
+    def __init__(self, make: Callable[..., Shard], folder: Path) -> None:
+        self.make, self.folder = make, folder
+        self.path = folder / "recorded.parquet"
+        shard = self.shard([OLD], NARROW)
+        self.spec, self.kernels = shard.spec, shard.folder
+        self.rows = measured(shard, folder / "first.jsonl")
+        self.write(self.rows)
+
+    def write(self, rows: pd.DataFrame) -> None:
+        """Record rows as measured with the folder's present state."""
+        state = source_state(self.kernels, self.spec).as_facts()
+        write_table(self.path, rows, measurement_schema(self.spec), {"states": {"test": state}})
+
+    def shard(self, problems: list[dict[str, Any]], part: Part, **more: Any) -> Shard:
+        """A shard that measures a part of the space."""
+        made = self.make(problems, **more)
+        parts = {tuple(problem.values()): [part] for problem in problems}
+        return replace(made, parts_of=parts)
+
+    def read(self, anew: tuple[dict[str, list[Any]], ...] = ()) -> Extension:
+        """Rows that stay."""
+        return read_extension(self.path, self.kernels, self.spec, anew)
+
+    def extend(self, extension: Extension, name: str, part: Part = WIDE) -> pd.DataFrame:
+        """Rows that an extension measures."""
+        shard = replace(self.shard([OLD, NEW], part), extension=extension)
+        return measured(shard.with_something_to_measure(), self.folder / name)
+
+
+@pytest.fixture
+def recording(make_shard: Callable[..., Shard], tmp_path: Path) -> Recording:
+    return Recording(make_shard, tmp_path)
+
+
+def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording: Recording) -> None:
+    extension = recording.read()
+    new = recording.extend(extension, "second.jsonl")
+    shard = recording.shard([OLD, NEW], WIDE)
+    wanted = {
+        tuple({"gpu": "cpu", **problem, **each}[name] for name in shard.spec.key_columns)
+        for problem in shard.problems
+        for each in shard.configurations(problem)
+    }
+    again = keys(new, shard) & keys(recording.rows, shard)
+    anchors = extension.anchors(OLD)
+    assert anchors[0] == baseline(shard.spec)
+    assert len(again) == len(anchors) <= 2
+    best = recording.rows.loc[recording.rows["time_ms"].idxmin(), shard.spec.tunable_columns]
+    assert anchors[-1] == best.to_dict()
+    facts = {"shards": [{"seconds": {}}], "states": {"test": {}}}
+    table, said = extended(extension, new, facts, Method().model_dump())
+    assert keys(table, shard) == wanted
+    assert len(table) == len(wanted)
+    write_table(recording.path, table, measurement_schema(shard.spec), said)
+    assert read_table(recording.path, measurement_schema(shard.spec)).equals(table)
+    (entry,) = said["joined"]
+    assert (entry["rows"], entry["rows_replaced"], entry["problems"]) == (len(new), len(again), 2)
+    assert entry["cards"]["none"]["anchors"] == len(again)
+    before = recording.rows.set_index(shard.spec.key_columns)["time_ms"]
+    after = new.set_index(shard.spec.key_columns)["time_ms"]
+    ratios = (after / before).dropna()
+    assert entry["cards"]["none"]["median_ratio"] == pytest.approx(ratios.median())
+    # Of two rows with one key the new one stands in the table.
+    joint = table.set_index(shard.spec.key_columns)["time_ms"]
+    assert (joint[after.index] == after).all()
+
+
+def test_nothing_is_measured_where_every_row_is_there(recording: Recording) -> None:
+    extension = recording.read()
+    shard = recording.shard([OLD], NARROW, script=recording.folder / "missing.py")
+    shard = replace(shard, extension=extension).with_something_to_measure()
+    assert shard.problems == []
+    # A measuring process would fail at once, if one were started.
+    new = measured(shard, recording.folder / "second.jsonl")
+    table, said = extended(extension, new, {}, Method().model_dump())
+    assert table.equals(extension.recorded)
+    assert "joined" not in said
+
+
+def test_rows_are_measured_anew_by_what_names_them(recording: Recording) -> None:
+    extension = recording.read(({"variant": ["block3d"], "n": [20], "by": [8]},))
+    gone = keys(recording.rows, recording.shard([OLD], WIDE)) - keys(
+        extension.kept, recording.shard([OLD], WIDE)
+    )
+    new = recording.extend(extension, "second.jsonl", NARROW)
+    assert gone
+    assert gone <= keys(new, recording.shard([OLD], WIDE))
+    slow = recording.rows.assign(status=["slow", *["ok"] * (len(recording.rows) - 1)])
+    recording.write(slow)
+    assert len(recording.read(({"status": ["slow"]},)).kept) == len(slow) - 1
+
+
+def test_rows_that_are_recorded_already_are_not_joined_twice(recording: Recording) -> None:
+    anew = ({"variant": ["block3d"]},)
+    extension = recording.read(anew)
+    new = recording.extend(extension, "second.jsonl", NARROW)
+    facts = {"shards": [], "states": extension.facts["states"]}
+    table, said = extended(extension, new, facts, Method().model_dump())
+    write_table(recording.path, table, measurement_schema(recording.spec), said)
+    again = recording.read(anew)
+    assert extended(again, new, facts, Method().model_dump())[1] == said
+    # Its journal is not that of a sweep that measures other rows anew.
+    shard = recording.shard([OLD], NARROW)
+    profile = GpuProfile.model_construct(name="cpu", device_name="CPU", sms=1)
+    marks = {
+        replace(shard, extension=each).fingerprint(profile, "kernels")
+        for each in (None, extension, again, recording.read())
+    }
+    assert len(marks) == 3
+
+
+def test_rows_of_changed_kernels_are_refused_by_variant(recording: Recording) -> None:
+    with open(recording.kernels / "block3d.cu", "a") as file:
+        file.write("// another kernel\n")
+    count = (recording.rows["variant"] == "block3d").sum()
+    with pytest.raises(UserError, match=rf"variant: {count} rows of block3d .* would not fit"):
+        recording.read()
+    # Those that shall be measured anew need not fit, and somebody may vouch for the others.
+    assert set(recording.read(({"variant": ["block3d"]},)).kept["variant"]) == {"linear"}
+    before = (recording.kernels / "predecessors.yaml").read_text()
+    vouch = "- {{commit: 7e57abc, variants: [{}], why: a comment}}\n"
+    recording.write(recording.rows.assign(commit="7e57abcdef"))
+    (recording.kernels / "predecessors.yaml").write_text(before + vouch.format("linear"))
+    with pytest.raises(UserError, match=r"rows of block3d .commits 7e57abc. would not fit"):
+        recording.read()
+    (recording.kernels / "predecessors.yaml").write_text(before + vouch.format("linear, block3d"))
+    assert len(recording.read().kept) == len(recording.rows)
+
+
+def test_changed_host_code_is_refused_for_every_variant(recording: Recording) -> None:
+    with open(recording.kernels / "host" / "workload.py", "a") as file:
+        file.write("# another launch\n")
+    with pytest.raises(UserError, match="rows of block3d, linear"):
+        recording.read()
+
+
+def test_another_value_of_a_tunable_changes_no_kernel(recording: Recording) -> None:
+    path = recording.kernels / "spec.yaml"
+    path.write_text(path.read_text().replace("values: [8, 64]", "values: [8, 16, 64]", 1))
+    assert len(recording.read().kept) == len(recording.rows)
+
+
+def test_an_older_state_agrees_by_variant() -> None:
+    now = SourceState("new", "host", {"a": "1", "b": "2"})
+    then = SourceState("old", "host", {"a": "1", "b": "3"})
+    assert then.agrees(now, "a")
+    assert not then.agrees(now, "b")
+    assert not then.agrees(now, "c")
+    assert not SourceState("old", "other", then.kernels).agrees(now, "a")
+
+
+def test_another_driver_is_refused_before_anything_is_measured(recording: Recording) -> None:
+    labels = {"gpu": "cpu", "driver": "580.1", "toolkit": "none", "backend": "g++"}
+    with pytest.raises(UserError, match=r"driver: recorded rows have none, this machine 580.1"):
+        recording.read().check_labels(labels, recording.path)
+
+
+def test_a_newer_tunable_is_neutral_in_older_rows(recording: Recording) -> None:
+    spec = recording.spec
+    tunables = {**spec.tunables, "stages": spec.tunables["bx"].model_copy(update={"neutral": 0})}
+    newer = spec.model_copy(update={"tunables": tunables})
+    table, as_stored = read_recorded(recording.path, newer)
+    assert not as_stored
+    assert set(table["stages"]) == {0}
+    # A variant that has it now was measured without it.
+    block3d = spec.variants["block3d"]
+    having = block3d.model_copy(update={"tunables": [*block3d.tunables, "stages"]})
+    changed = newer.model_copy(update={"variants": {**spec.variants, "block3d": having}})
+    with pytest.raises(UserError, match="stages: is missing, but block3d has this tunable"):
+        read_recorded(recording.path, changed)
