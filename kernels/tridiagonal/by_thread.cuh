@@ -1,24 +1,11 @@
 // Both stages with one thread a sub-system, straight from global memory. `place` says where row k of
 // a sub-system lies; included by the layouts, each in its own namespace.
+#include "reduce_by_thread.cuh"
 
 // Words of shared memory: m a thread, in the order of the threads, then the rows left over.
 __device__ __forceinline__ int kept_at(int k, int m) {
     return k < m ? k * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)
                  : m * static_cast<int>(blockDim.x) + k - m;
-}
-
-extern "C" __global__ void KERNEL(reduce)(
-    const REAL *a, const REAL *b, const REAL *c, const REAL *d,
-    REAL *up_a, REAL *up_b, REAL *up_c, REAL *up_d,
-    long long rows, int m, long long subsystems) {
-    const long long number = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
-    if (number >= subsystems) return;
-    const System<REAL> system{a, b, c, d};
-    const Share share(number, subsystems, rows, m);
-    Row<REAL> up, down;
-    reduce<REAL>([&](int k) { return system.row(place(number, subsystems, m, k)); },
-                 share.count, up, down);
-    put_interface(up_a, up_b, up_c, up_d, number, up, down);
 }
 
 extern "C" __global__ void KERNEL(substitute)(

@@ -174,7 +174,7 @@ class HostSolution(HostRun):
             into = [self._part(each, chunk.interface_rows) for each in inner.each]
             return self._solution.stage(stage, own, (*rows, *into))
         found = self._part(inner.d, chunk.interface_rows), self._part(self._x, chunk.own_rows)
-        return self._solution.stage(stage, own, (*rows, *found))
+        return self._solution.stage(stage, own, (*rows, *found), first_row=chunk.first_row)
 
     def _part(self, buffer: Buffer, rows: slice) -> Buffer:
         size = self._itemsize

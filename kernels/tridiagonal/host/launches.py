@@ -20,7 +20,10 @@ from .plan import (
     remaining_rows,
 )
 
-LAYOUTS = ("strided", "interleaved", "staged", "blockwise")
+LAYOUTS = ("strided", "strided_scratch", "interleaved", "staged", "blockwise")
+
+SCRATCH_LAYOUTS = ("strided_scratch",)
+"""Layouts whose stage 3 keeps one word per row in global memory instead of shared memory."""
 
 MOST_FINISHING = 1024
 """Threads of the block that solves the innermost system."""
@@ -64,7 +67,8 @@ def shared_bytes(layout: str, stage: str, m: int, threads: int, itemsize: int) -
             # The two rows of each sub-system, and those that the block ends with.
             words += 2 * SEPARATING * threads + 2 * ARRAYS
         return words * itemsize
-    return (threads + 1) * m * itemsize if stage == "substitute" else 0
+    in_shared = stage == "substitute" and layout not in SCRATCH_LAYOUTS
+    return (threads + 1) * m * itemsize if in_shared else 0
 
 
 def finish_threads(rows: int, m: int) -> int:
@@ -120,7 +124,7 @@ class DeviceSolution:
     Raises
     ------
     OutOfMemory
-        When the interface systems cannot be had.
+        When the interface systems or the scratch array cannot be had.
     """
 
     def __init__(
@@ -142,11 +146,14 @@ class DeviceSolution:
         self.last_m = last_m
         self._memory = Allocations(device)
         self._interfaces: list[Arrays] = []
+        words = self._scratch_words
         with closed_on_error(self):
             for level in self.cuts:
                 nbytes = level.interface_rows * dtype.itemsize
                 each = [self._memory.take(nbytes) for _ in range(ARRAYS)]
                 self._interfaces.append(Arrays(*each))
+            # Levels run stage 3 one after the other: they share one scratch array.
+            self._scratch = self._memory.take(words * dtype.itemsize) if words else None
 
     @classmethod
     def chosen(
@@ -159,7 +166,12 @@ class DeviceSolution:
     @property
     def extra_bytes(self) -> int:
         """Device memory beside the system and its solution."""
-        return extra_words(self.cuts) * self.dtype.itemsize
+        return (extra_words(self.cuts) + self._scratch_words) * self.dtype.itemsize
+
+    @property
+    def _scratch_words(self) -> int:
+        """Words of the scratch array: one per row of the outermost level, the largest."""
+        return self.rows if self.cuts and self.layout in SCRATCH_LAYOUTS else 0
 
     def close(self) -> None:
         """Give the memory back."""
@@ -215,7 +227,12 @@ class DeviceSolution:
         return Launch(kernels, "finish", (1, 1, 1), (block, 1, 1), arguments, shared)
 
     def stage(
-        self, stage: str, level: Level, buffers: tuple[Buffer, ...], inner: bool = False
+        self,
+        stage: str,
+        level: Level,
+        buffers: tuple[Buffer, ...],
+        inner: bool = False,
+        first_row: int = 0,
     ) -> Launch:
         """Stage 1 (``reduce``) or stage 3 (``substitute``) of a level.
 
@@ -225,8 +242,15 @@ class DeviceSolution:
             The level's a, b, c, d, then the interface's, or the interface's solution and x.
         inner
             Not the outermost level.
+        first_row
+            Row of the system where the level begins: levels with rows of their own use their own
+            part of the scratch array, so that they can run at the same time.
         """
         layout = inner_layout(self.layout) if inner else self.layout
+        if self._scratch is not None and stage == "substitute":
+            size = self.dtype.itemsize
+            own = self.device.part(self._scratch, first_row * size, level.rows * size)
+            buffers = (*buffers, own)
         blocks = -(-level.subsystems // self.threads)
         shared = shared_bytes(layout, stage, level.m, self.threads, self.dtype.itemsize)
         arguments = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 import time
@@ -21,15 +22,17 @@ from kernels.tridiagonal.host.launches import (
     Arrays,
     DeviceSolution,
     interleaved,
+    most_shared_bytes,
     natural,
 )
 from kernels.tridiagonal.host.plan import Choice
 from launchwise.experiment.method import Method, Repeats
+from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import load_workload
-from tests.support.host_device import HostDevice, measured_rows
+from launchwise.workloads.workload import Launch, load_workload
+from tests.support.host_device import HostDevice, measured_rows, memory_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "kernels" / "tridiagonal"
 FACTS = {
@@ -175,7 +178,7 @@ def test_the_edges_of_a_cut(device: HostDevice, layout: str, rows: int, sizes: l
     assert error(on_device(device, arrays, sizes, layout, 64), arrays) < 1e-14
 
 
-@pytest.mark.parametrize("layout", ["strided", "blockwise"])
+@pytest.mark.parametrize("layout", ["strided", "strided_scratch", "blockwise"])
 @pytest.mark.parametrize("finish_on_host", [True, False])
 @pytest.mark.parametrize("streams", [1, 3, 32])
 @pytest.mark.parametrize("sizes", [[10], [10, 4], [7, 5, 3]])
@@ -201,6 +204,93 @@ def test_the_host_takes_part(
     assert (stages["t2_h"] > 0) == finish_on_host
     assert (stages["t2_d"] > 0) == (not finish_on_host or len(solution.cuts) > 1)
     assert all(stages[name] > 0 for name in ("t1_h2d", "t1_comp", "t3_comp", "t3_d2h"))
+
+
+@pytest.mark.parametrize("threads", [32, 256, 1024])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("m", [4, 35, 100, 129, 512, 1024])
+def test_a_scratch_array_has_room_for_any_m(
+    device: HostDevice, m: int, dtype: str, threads: int
+) -> None:
+    rows = 5 * 1024 + 77
+    arrays = system(rows, dtype, m)
+    choice = Choice("strided_scratch", (m,), threads=threads, finish_on_host=True)
+    assert most_shared_bytes(rows, choice, arrays[0].itemsize) == 0
+    assert (
+        error(on_device(device, arrays, [m], "strided_scratch", threads), arrays)
+        < (TOLERANCE[dtype])
+    )
+
+
+def test_streams_and_levels_keep_to_their_own_scratch(device: HostDevice) -> None:
+    rows = 40_009
+    choice = Choice("strided_scratch", (16, 8), threads=32)
+    solution = DeviceSolution.chosen(device, np.dtype("float64"), rows, choice)
+    buffers = [device.allocate(8 * rows) for _ in range(5)]
+    system_arrays = Arrays(*buffers[:4])
+    work = HostSolution(solution, system_arrays, buffers[4], None, 5, True)
+
+    def place(buffer: Any) -> tuple[int, int]:
+        begin = memory_of(buffer, buffer.nbytes).ctypes.data
+        return begin, begin + buffer.nbytes
+
+    # What a launch of stage 3 gets last before its sizes.
+    parts = sorted(place(launch.arguments[-4]) for launch in work._substitute)
+    assert [end - begin for begin, end in parts] == [8 * part.rows for part in work._chunks]
+    assert all(one[1] == following[0] for one, following in itertools.pairwise(parts))
+    (inner,) = solution.outwards()
+    begin, end = place(inner.arguments[-4])
+    assert parts[0][0] <= begin < end <= parts[-1][1]
+    solution.close()
+
+
+OFFSETS = """
+#include "strided_scratch.cu"
+
+extern "C" __global__ void KERNEL(offsets)(
+    const long long *number, const int *k, long long *found, long long rows, int m,
+    long long count) {
+    const long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
+    if (i >= count) return;
+    found[2 * i] = place(number[i], rows / m, m, k[i]);
+    found[2 * i + 1] = scratch_at(number[i], rows / m, m, k[i]);
+}
+"""
+
+
+@pytest.mark.parametrize("m", [4, 35, 1024])
+@pytest.mark.parametrize("rows", [5000, 10**9 - 1, 10**9])
+def test_offsets_of_large_systems(
+    tmp_path: Path, cache: Path, spec: Spec, rows: int, m: int
+) -> None:
+    folder = tmp_path / "tridiagonal"
+    shutil.copytree(FOLDER, folder)
+    (folder / "offsets.cu").write_text(OFFSETS)
+    device = HostDevice(folder, spec.headers, cache=cache)
+    subsystems, rest = divmod(rows, m)
+    dice = np.random.default_rng(rows + m)
+    number = np.concatenate([dice.integers(0, subsystems, 500), np.full(500, subsystems - 1)])
+    k = np.concatenate([dice.integers(0, m, 500), dice.integers(0, m + rest, 500)])
+    number[-1], k[-1] = subsystems - 1, m + rest - 1
+    buffers = [device.allocate(size * len(k)) for size in (8, 4, 16)]
+    device.upload(buffers[0], number.astype(np.int64))
+    device.upload(buffers[1], k.astype(np.int32))
+    sizes = (np.int64(rows), np.int32(m), np.int64(len(k)))
+    kernels = Build.of("offsets.cu", real_macro("float64"))
+    arguments = (*buffers, *sizes)
+    device.launch(Launch(kernels, "offsets", (len(k) // 250, 1, 1), (250, 1, 1), arguments))
+    found = np.empty((len(k), 2), np.int64)
+    device.download(buffers[2], found)
+    assert np.array_equal(found[:, 0], number * m + k)
+    # Row k of all sub-systems together, then the rows beyond m of the last one: as for the
+    # interleaved layout, each row has a word of its own.
+    assert np.array_equal(
+        found[:, 1], np.where(k < m, k * subsystems + number, subsystems * m + k - m)
+    )
+    assert found.min() >= 0
+    assert found.max() == rows - 1
+    rows_seen = np.unique(found[:, 0], return_index=True)[1]
+    assert len(np.unique(found[rows_seen, 1])) == len(rows_seen)
 
 
 def rows_of(
