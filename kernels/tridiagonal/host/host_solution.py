@@ -7,17 +7,18 @@ part is copied while another is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from launchwise.workloads.workload import Buffer, Device, HostRun, Launch
+from launchwise.workloads.workload import Buffer, HostRun, Launch
 
 from .launches import Arrays, DeviceSolution
 from .plan import Level
+from .stage_times import EventClock, NoClock, StageClock, median_times
 
 STAGES = ("t1_h2d", "t1_comp", "t1_d2h", "t2_d", "t2_h", "t3_h2d", "t3_comp", "t3_d2h")
 """Copies to the device, computing and copies back of stages 1 and 3; the interface system on the
@@ -101,25 +102,6 @@ def chunks(level: Level, streams: list[Any]) -> list[Chunk]:
     return found
 
 
-@dataclass
-class Clock:
-    """Marks between stages: ms of each since the last."""
-
-    device: Device
-    spent: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-
-    def __post_init__(self) -> None:
-        self.device.synchronize()
-        self._last = self.device.event()
-
-    def mark(self, stage: str) -> None:
-        """Everything since the last mark belongs to ``stage``."""
-        self.device.synchronize()
-        now = self.device.event()
-        self.spent[stage] += self.device.elapsed_ms(self._last, now)
-        self._last = now
-
-
 class HostSolution(HostRun):
     """One system solved with the host's help, everything allocated once.
 
@@ -185,29 +167,34 @@ class HostSolution(HostRun):
         for chunk, launch in zip(self._chunks, self._reduce, strict=True):
             self._copy_in(chunk)
             self._device.launch(launch, chunk.stream)
-        self._solve_interface(lambda stage: None)
+        self._solve_interface(NoClock())
         for chunk, launch in zip(self._chunks, self._substitute, strict=True):
             self._device.launch(launch, chunk.stream)
             self._copy_out(chunk)
         self._device.synchronize()
 
     def staged(self) -> dict[str, float]:
-        """Milliseconds of each stage, one after the other, nothing overlapped."""
-        clock = Clock(self._device)
+        """Milliseconds of each stage, medians of several runs; nothing is overlapped."""
+        return median_times(self._staged_once)
+
+    def _staged_once(self) -> dict[str, float]:
+        """As :meth:`run`, but a stage begins when all streams have done the one before."""
+        clock = EventClock(self._device)
         for chunk in self._chunks:
             self._copy_in(chunk)
         clock.mark("t1_h2d")
         for chunk, launch in zip(self._chunks, self._reduce, strict=True):
             self._device.launch(launch, chunk.stream)
         clock.mark("t1_comp")
-        self._solve_interface(clock.mark)
+        self._solve_interface(clock)
         for chunk, launch in zip(self._chunks, self._substitute, strict=True):
             self._device.launch(launch, chunk.stream)
         clock.mark("t3_comp")
         for chunk in self._chunks:
             self._copy_out(chunk)
         clock.mark("t3_d2h")
-        return clock.spent
+        self._device.synchronize()
+        return clock.spent(STAGES)
 
     def _copy_in(self, chunk: Chunk) -> None:
         if self._host is not None:
@@ -221,7 +208,7 @@ class HostSolution(HostRun):
             found = self._part(self._x, chunk.own_rows)
             self._device.download(found, self._host.x[chunk.own_rows], chunk.stream)
 
-    def _solve_interface(self, mark: Callable[[str], None]) -> None:
+    def _solve_interface(self, clock: StageClock) -> None:
         """Stage 2: levels below the outermost on the device, the rest on the host or in a block."""
         inwards, outwards = self._solution.inwards(), self._solution.outwards()
         if not self._finish_on_host:
@@ -231,19 +218,20 @@ class HostSolution(HostRun):
             self._device.synchronize()
             for launch in inwards:
                 self._device.launch(launch)
-            mark("t2_d")
+            clock.mark("t2_d")
         if self._finish_on_host:
             self._fetch_interface()
-            mark("t1_d2h")
-            self._interface[3][:] = solve_on_host(*self._interface)
-            mark("t2_h")
+            clock.mark("t1_d2h")
+            self._device.synchronize()
+            with clock.host("t2_h"):
+                self._interface[3][:] = solve_on_host(*self._interface)
             self._return_interface()
-            mark("t3_h2d")
+            clock.mark("t3_h2d")
         for launch in outwards:
             self._device.launch(launch)
         if inwards:
             self._device.synchronize()
-            mark("t2_d")
+            clock.mark("t2_d")
 
     def _parts(self) -> Iterator[tuple[Any, slice]]:
         """What of the innermost interface system goes over which stream; None is the default."""
@@ -258,7 +246,6 @@ class HostSolution(HostRun):
         for stream, rows in self._parts():
             for array, buffer in zip(self._interface, innermost.each, strict=True):
                 self._device.download(self._part(buffer, rows), array[rows], stream)
-        self._device.synchronize()
 
     def _return_interface(self) -> None:
         x, buffer = self._interface[3], self._solution.interface(-1).d

@@ -14,6 +14,7 @@ from launchwise.workloads.workload import (
     Device,
     Finding,
     HostRun,
+    Launch,
     LaunchSequence,
     Runnable,
     Session,
@@ -25,6 +26,7 @@ from .accuracy import allowed_error, backward_error
 from .host_solution import HostArrays, HostSolution
 from .launches import Arrays, DeviceSolution, build
 from .plan import INNER_LAYOUTS, Choice
+from .stage_times import EventClock, median_times
 
 
 def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
@@ -157,23 +159,30 @@ class TridiagonalSession(Session):
             self._solution = None
 
     def stages(self, work: Runnable) -> dict[str, float]:
-        """See :meth:`launchwise.workloads.workload.Session.stages`."""
+        """See :meth:`launchwise.workloads.workload.Session.stages`: medians of several runs."""
         if isinstance(work, HostSolution):
             return work.staged()
         assert not isinstance(work, HostRun)
-        marks = [self.device.event()]
-        for launch in work.launches:
+        launches = work.launches
+        return median_times(lambda: self._staged_once(launches))
+
+    def _staged_once(self, launches: tuple[Launch, ...]) -> dict[str, float]:
+        """Time of each stage of a run on the device alone, ms."""
+        clock = EventClock(self.device)
+        *before, last = launches
+        for launch in before:
             self.device.launch(launch)
-            marks.append(self.device.event())
-        last = len(marks) - 1
-        if last == 1:
-            # One block did it all.
-            return {"t2_d": self.device.elapsed_ms(*marks)}
-        ends = {"t1_comp": (0, 1), "t2_d": (1, last - 1), "t3_comp": (last - 1, last)}
-        return {
-            name: self.device.elapsed_ms(marks[begin], marks[end])
-            for name, (begin, end) in ends.items()
-        }
+            if launch is before[0]:
+                clock.mark("t1_comp")
+        if not before:
+            # One block does it all.
+            self.device.launch(last)
+            clock.mark("t2_d")
+            return clock.spent(("t2_d",))
+        clock.mark("t2_d")
+        self.device.launch(last)
+        clock.mark("t3_comp")
+        return clock.spent(("t1_comp", "t2_d", "t3_comp"))
 
     def poison(self) -> None:
         """Every bit set: a NaN."""

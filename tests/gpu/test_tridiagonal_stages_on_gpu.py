@@ -1,0 +1,81 @@
+"""Stages and scratch arrays of the tridiagonal workload on a real GPU."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution
+from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
+from kernels.tridiagonal.host.plan import Choice
+from launchwise.workloads.workload import Allocations
+from tests.kernels.tridiagonal.test_tridiagonal import error, system
+
+pytestmark = pytest.mark.gpu
+
+
+@contextmanager
+def opened(rows: int, choice: Choice) -> Iterator[HostSolution]:
+    """A system in page-locked memory."""
+    from kernels.tridiagonal.host.opening import open_solver
+
+    device = open_solver().device
+    arrays = [np.nan_to_num(each) for each in system(rows, "float64", 1)]
+    host = [device.page_locked(8 * rows).view(np.float64) for _ in range(5)]
+    for place, values in zip(host, arrays, strict=False):
+        place[:] = values
+    solution = DeviceSolution.chosen(device, np.dtype(np.float64), rows, choice)
+    with Allocations(device) as memory:
+        each = [memory.take(8 * rows) for _ in range(5)]
+        how = (choice.streams, choice.finish_on_host)
+        yield HostSolution(solution, Arrays(*each[:4]), each[4], HostArrays(*host), *how)
+        device.synchronize()
+    solution.close()
+
+
+@pytest.mark.parametrize("rows", [1000, 100_000, 4_000_000])
+def test_stages_of_one_stream_add_up_to_the_run(rows: int) -> None:
+    with opened(rows, Choice("strided", (10,), threads=256, finish_on_host=True)) as work:
+        times = []
+        for _ in range(30):
+            begin = time.perf_counter()
+            work.run()
+            times.append(1e3 * (time.perf_counter() - begin))
+        share = sum(work.staged().values()) / statistics.median(times)
+    print(f"{rows} rows: stages add up to {share:.3f} of {statistics.median(times):.4f} ms")
+    # In small systems the latency of the waits belongs to no stage.
+    assert (0.6 if rows < 10**5 else 0.85) < share < 1.15
+
+
+def test_stages_of_many_streams_do_not_overlap() -> None:
+    found = []
+    for streams in (1, 8):
+        how = Choice("strided", (10,), threads=256, finish_on_host=True, streams=streams)
+        with opened(4_000_000, how) as work:
+            work.run()
+            found.append(work.staged())
+    one, eight = found
+    print(one, eight)
+    # The same bytes over the same link: a stage that began before all copies had ended would
+    # count a part of them as its own.
+    for name in ("t1_h2d", "t3_d2h"):
+        assert eight[name] == pytest.approx(one[name], rel=0.25)
+    assert eight["t1_comp"] < 0.5 * eight["t1_h2d"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [32, 1024])
+@pytest.mark.parametrize("sizes", [(4,), (35,), (1024,), (1024, 16), (8, 100, 8)])
+def test_large_subsystems_and_blocks(sizes: tuple[int, ...], threads: int, dtype: str) -> None:
+    from kernels.tridiagonal.host import solve
+
+    arrays = system(1_000_003, dtype, 1)
+    how = {"layout": "strided_scratch", "sizes": sizes, "threads": threads, "last_m": 0}
+    for streams in (1, 7):
+        found = solve(*arrays, check=True, finish_on_host=True, streams=streams, **how)
+        assert error(found, arrays) < {"float64": 1e-13, "float32": 1e-4}[dtype]
