@@ -23,7 +23,7 @@ FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]
 MEASURING = ROOT / "launchwise" / "cuda" / "child.py"
 """Modules that every measuring process runs."""
 
-SOURCES = ("*.cu", "*.cuh", "*.h", "spec.yaml")
+SOURCES = ("*.cu", "*.cuh", "*.h", "host/*.c", "spec.yaml")
 
 
 def fingerprint(folder: Path, release: str) -> str:
@@ -40,7 +40,7 @@ class SourceState:
     sources
         Of all of them.
     host
-        Of the Python code that prepares inputs, launches kernels and checks outputs.
+        Of the Python and C code that prepares inputs, launches kernels and checks outputs.
     kernels
         Variant to the digest of its CUDA source, with what it includes and nvcc's options.
     """
@@ -66,7 +66,7 @@ def source_state(folder: Path, spec: Spec) -> SourceState:
     files = deciding_files(folder)
     return SourceState(
         sources=digest_files(files),
-        host=digest_files([path for path in files if path.suffix == ".py"]),
+        host=digest_files([path for path in files if path.suffix in (".py", ".c")]),
         kernels={
             name: digest([digest_files(included_files(folder, sources)), FLAGS])
             for name, variant in spec.variants.items()
@@ -165,8 +165,8 @@ def strangers(
 def deciding_files(folder: Path) -> list[Path]:
     """Files that decide what a workload's kernels compute and how they are run.
 
-    CUDA sources, headers that they include from elsewhere (``kernels/common/``), ``spec.yaml``,
-    ``host/workload.py``, and the files of its package and of the library that it imports at module
+    CUDA sources, headers that they include from elsewhere (``kernels/common/``), C sources of the
+    host, ``spec.yaml``, ``host/workload.py``, and the files of its package and of the library that it imports at module
     level, except those that every sweep depends on.
     """
     own = [path for pattern in SOURCES for path in folder.glob(pattern)]

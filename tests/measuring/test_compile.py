@@ -158,10 +158,12 @@ def test_host_code_that_the_workload_imports_decides_as_well() -> None:
 
     host = "kernels/tridiagonal/host"
     # How streams are driven is half of what is measured; calling the solver from Python is not.
-    wanted = ("plan", "launches", "host_solution", "stage_times", "accuracy", "workload")
+    wanted = ("plan", "launches", "host_solution", "stage_times", "thomas", "accuracy", "workload")
     inputs = "launchwise/workloads/inputs.py"
     own = {f"{host}/{name}.py" for name in (*wanted, "__init__")}
     assert python_of("tridiagonal") == {*own, inputs}
+    # The compiled part of the host's code decides, too.
+    assert ROOT / host / "thomas.c" in deciding_files(ROOT / "kernels" / "tridiagonal")
     assert python_of("acoustic") == {"kernels/acoustic/host/workload.py", inputs}
     assert python_of("granger") == {"kernels/granger/host/workload.py"}
 

@@ -7,7 +7,7 @@ part is copied while another is computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from launchwise.workloads.workload import Buffer, HostRun, Launch
 from .launches import Arrays, DeviceSolution
 from .plan import Level
 from .stage_times import EventClock, NoClock, StageClock, median_times
+from .thomas import library, thomas
 
 STAGES = ("t1_h2d", "t1_comp", "t1_d2h", "t2_d", "t2_h", "t3_h2d", "t3_comp", "t3_d2h")
 """Copies to the device, computing and copies back of stages 1 and 3; the interface system on the
@@ -55,6 +56,28 @@ def solve_on_host(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) ->
     if info:
         raise SingularSystem(f"row {info} of {len(b)} of the interface system has a zero pivot")
     return np.asarray(x).reshape(-1)
+
+
+def solve_by_thomas(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Solve a row-dominant tridiagonal system by the Thomas algorithm (no pivoting).
+
+    As :func:`solve_on_host`; d takes the solution.
+
+    Raises
+    ------
+    SingularSystem
+        When a pivot is zero.
+    """
+    if row := thomas(a, b, c, d):
+        raise SingularSystem(f"row {row} of {len(b)} of the interface system has a zero pivot")
+    return d
+
+
+HOST_SOLVERS: dict[str, Callable[..., np.ndarray]] = {
+    "lapack": solve_on_host,
+    "thomas": solve_by_thomas,
+}
+"""Solvers of the innermost interface system by their names: a, b, c and d to the solution."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +141,13 @@ class HostSolution(HostRun):
         Number of streams; those beyond the number of sub-systems (or joined groups) idle.
     finish_on_host
         Whether the host solves the innermost interface system; else one block does.
+    host_solver
+        By which of :data:`HOST_SOLVERS` the host solves it.
+
+    Raises
+    ------
+    NoCompiler
+        When ``thomas`` is asked for and cannot be compiled.
     """
 
     def __init__(
@@ -128,7 +158,12 @@ class HostSolution(HostRun):
         host: HostArrays | None,
         streams: int,
         finish_on_host: bool,
+        host_solver: str = "lapack",
     ) -> None:
+        self._solve = HOST_SOLVERS[host_solver]
+        if finish_on_host and host_solver == "thomas":
+            # Compiled before anything is timed.
+            library()
         self._solution = solution
         self._device = solution.device
         self._system = system
@@ -224,7 +259,9 @@ class HostSolution(HostRun):
             clock.mark("t1_d2h")
             self._device.synchronize()
             with clock.host("t2_h"):
-                self._interface[3][:] = solve_on_host(*self._interface)
+                solution = self._solve(*self._interface)
+                if solution is not self._interface[3]:
+                    self._interface[3][:] = solution
             self._return_interface()
             clock.mark("t3_h2d")
         for launch in outwards:

@@ -68,7 +68,8 @@ class Level:
 class Choice:
     """How a system is solved; what each means stands in ``kernels/tridiagonal/spec.yaml``.
 
-    ``sizes`` are m, m1, m2... of the levels.
+    ``sizes`` are m, m1, m2... of the levels; ``host_solver`` (``lapack`` or ``thomas``) solves the
+    innermost interface system where ``finish_on_host``.
     """
 
     layout: str = "staged"
@@ -77,6 +78,7 @@ class Choice:
     threads: int = 64
     streams: int = 1
     finish_on_host: bool = False
+    host_solver: str = "lapack"
 
     def levels(self, rows: int) -> list[Level]:
         """How a system of so many rows is cut (see :func:`levels`)."""
@@ -96,7 +98,8 @@ class Choice:
             last_m=int(configuration["last_m"]),
             threads=int(configuration["threads"]),
             streams=int(configuration["streams"]),
-            finish_on_host=configuration["stage2"] == "host",
+            finish_on_host=configuration["stage2"] != "device",
+            host_solver="thomas" if configuration["stage2"] == "thomas" else "lapack",
         )
 
 

@@ -22,7 +22,7 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Allocations, Device
 
 from .accuracy import InaccurateSolution, allowed_error, backward_error
-from .host_solution import HostArrays, HostSolution
+from .host_solution import HOST_SOLVERS, HostArrays, HostSolution
 from .launches import (
     LAYOUTS,
     MOST_FINISHING,
@@ -185,6 +185,9 @@ class Solver:
         choice = replace(self._choose(problem), **how)
         if choice.layout not in LAYOUTS:
             raise ValueError(f"unknown layout {choice.layout!r} (allowed: {', '.join(LAYOUTS)})")
+        if choice.host_solver not in HOST_SOLVERS:
+            known = ", ".join(HOST_SOLVERS)
+            raise ValueError(f"unknown host_solver {choice.host_solver!r} (allowed: {known})")
         if choice.layout == "interleaved" and problem["memory"] != "device":
             raise ValueError("interleaved systems are solved where they lie, on the device")
         if choice.threads < 1 or choice.streams < 1:
@@ -238,7 +241,8 @@ class Solver:
             if solution.cuts:
                 host = HostArrays(flat[0], flat[1], flat[2], flat[3], x)
                 streams, on_host = choice.streams, choice.finish_on_host
-                HostSolution(solution, system, place, host, streams, on_host).run()
+                work = (solution, system, place, host, streams, on_host, choice.host_solver)
+                HostSolution(*work).run()
                 return
             for buffer, each in zip(system.each, flat, strict=True):
                 device.upload(buffer, each)
@@ -264,7 +268,7 @@ class Solver:
         solution = self.solution(problem, choice)
         system, place = Arrays(*each[:4]), each[4]
         if choice.finish_on_host and solution.cuts:
-            HostSolution(solution, system, place, None, 1, True).run()
+            HostSolution(solution, system, place, None, 1, True, choice.host_solver).run()
         else:
             for launch in solution.launches(system, place):
                 self.device.launch(launch)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.measuring.measure import LaunchFailed
 from launchwise.workloads.builds import Build
 from launchwise.workloads.inputs import uniform
 from launchwise.workloads.workload import (
@@ -27,6 +28,7 @@ from .host_solution import HostArrays, HostSolution
 from .launches import Arrays, DeviceSolution, build
 from .plan import INNER_LAYOUTS, Choice
 from .stage_times import EventClock, median_times
+from .thomas import NoCompiler
 
 
 def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
@@ -148,8 +150,12 @@ class TridiagonalSession(Session):
         self._solution = solution
         if self._host is None and not choice.finish_on_host:
             return LaunchSequence(tuple(solution.launches(self.system, self.x)))
-        shared = (self._host, choice.streams, choice.finish_on_host)
-        return HostSolution(solution, self.system, self.x, *shared)
+        how = (choice.streams, choice.finish_on_host, choice.host_solver)
+        try:
+            return HostSolution(solution, self.system, self.x, self._host, *how)
+        except NoCompiler as error:
+            # Other configurations need none.
+            raise LaunchFailed(str(error), fatal=False) from error
 
     def _forget(self) -> None:
         """Give back what the last configuration needed, once nothing uses it any more."""

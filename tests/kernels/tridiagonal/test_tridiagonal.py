@@ -179,12 +179,14 @@ def test_the_edges_of_a_cut(device: HostDevice, layout: str, rows: int, sizes: l
 
 
 @pytest.mark.parametrize("layout", ["strided", "strided_scratch", "blockwise"])
-@pytest.mark.parametrize("finish_on_host", [True, False])
+@pytest.mark.parametrize("stage2", ["host", "thomas", "device"])
 @pytest.mark.parametrize("streams", [1, 3, 32])
 @pytest.mark.parametrize("sizes", [[10], [10, 4], [7, 5, 3]])
 def test_the_host_takes_part(
-    device: HostDevice, sizes: list[int], streams: int, finish_on_host: bool, layout: str
+    device: HostDevice, sizes: list[int], streams: int, stage2: str, layout: str
 ) -> None:
+    finish_on_host = stage2 != "device"
+    host_solver = "thomas" if stage2 == "thomas" else "lapack"
     arrays = system(1003, "float64", 5)
     dtype, rows = arrays[0].dtype, len(arrays[0])
     choice = Choice(layout, tuple(sizes), threads=32)
@@ -193,7 +195,8 @@ def test_the_host_takes_part(
     x = np.full(rows, np.nan)
     host = HostArrays(*arrays, x)
     place = device.allocate(x.nbytes)
-    work = HostSolution(solution, Arrays(*buffers), place, host, streams, finish_on_host)
+    how = (streams, finish_on_host, host_solver)
+    work = HostSolution(solution, Arrays(*buffers), place, host, *how)
     for _ in range(2):
         work.run()
         assert error(x, arrays) < 1e-14

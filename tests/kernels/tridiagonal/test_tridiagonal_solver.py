@@ -47,6 +47,8 @@ def test_one_system_from_host_memory(solver: Solver, rows: int, dtype: str) -> N
         {"sizes": (10,), "finish_on_host": True},
         {"sizes": (10, 4), "finish_on_host": True, "streams": 5, "layout": "strided"},
         {"sizes": (33, 5), "streams": 8, "threads": 128},
+        {"sizes": (10, 4), "finish_on_host": True, "host_solver": "thomas", "streams": 2},
+        {"sizes": (200,), "layout": "strided_scratch", "finish_on_host": True},
     ],
 )
 def test_whatever_is_named_is_not_chosen(solver: Solver, how: dict[str, Any]) -> None:
@@ -116,6 +118,7 @@ def test_a_system_that_needs_pivots_is_refused_when_checked(solver: Solver) -> N
         (dict.fromkeys(range(4), np.ones((2, 2, 2))), {}, r"\(n,\) or \(batch, n\)"),
         ({}, {"layout": "stagged"}, "unknown layout 'stagged'"),
         ({}, {"layout": "interleaved"}, "on the device"),
+        ({}, {"host_solver": "thmoas"}, "unknown host_solver 'thmoas'"),
         ({}, {"sizes": (2,)}, "m = 2 is below 3"),
         ({}, {"streams": 0}, "must be positive"),
     ],

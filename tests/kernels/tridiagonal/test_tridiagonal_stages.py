@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.tridiagonal.host import host_solution, stage_times
-from kernels.tridiagonal.host.host_solution import STAGES, HostArrays, HostSolution
+from kernels.tridiagonal.host import stage_times
+from kernels.tridiagonal.host.host_solution import (
+    STAGES,
+    HostArrays,
+    HostSolution,
+    solve_on_host,
+)
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
 from kernels.tridiagonal.host.plan import Choice
 from kernels.tridiagonal.host.stage_times import BUDGET_MS, MOST_RUNS, EventClock, median_times
@@ -67,7 +72,7 @@ def opened(device: HostDevice, choice: Choice) -> Iterator[tuple[HostSolution, H
     solution = DeviceSolution.chosen(device, arrays[0].dtype, len(arrays[0]), choice)
     each = [device.allocate(array.nbytes) for array in (*arrays, arrays[0])]
     host = HostArrays(*arrays, np.full(len(arrays[0]), np.nan))
-    how = (choice.streams, choice.finish_on_host)
+    how = (choice.streams, choice.finish_on_host, choice.host_solver)
     yield HostSolution(solution, Arrays(*each[:4]), each[4], host, *how), host
     solution.close()
 
@@ -77,6 +82,7 @@ CHOICES = [
     Choice("strided", (10,), threads=32, finish_on_host=True, streams=4),
     Choice("strided_scratch", (16, 8, 4), threads=32, finish_on_host=True, streams=2),
     Choice("strided", (20, 8), threads=32),
+    Choice("strided", (10,), threads=32, finish_on_host=True, host_solver="thomas"),
 ]
 
 
@@ -134,16 +140,14 @@ def test_the_stages_of_a_run_add_up_to_it(recorder: Recorder, choice: Choice) ->
 def test_host_work_belongs_to_its_own_stage(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    solve = host_solution.solve_on_host
-
     def slow(*arrays: np.ndarray) -> np.ndarray:
         time.sleep(0.2)
-        return solve(*arrays)
+        return solve_on_host(*arrays)
 
     with opened(recorder, CHOICES[0]) as (work, _):
         work.run()
         usual = work._staged_once()
-        monkeypatch.setattr(host_solution, "solve_on_host", slow)
+        monkeypatch.setattr(work, "_solve", slow)
         delayed = work._staged_once()
     assert delayed["t2_h"] - usual["t2_h"] > 150
     assert all(delayed[name] < 150 for name in STAGES if name != "t2_h")

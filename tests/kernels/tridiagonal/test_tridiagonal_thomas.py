@@ -1,0 +1,125 @@
+"""The compiled Thomas algorithm against LAPACK."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.tridiagonal.host import thomas as thomas_module
+from kernels.tridiagonal.host.accuracy import ALLOWED_EPS, backward_error
+from kernels.tridiagonal.host.host_solution import SingularSystem, solve_by_thomas, solve_on_host
+from kernels.tridiagonal.host.thomas import NoCompiler, library, thomas
+from kernels.tridiagonal.host.workload import inputs
+from launchwise.workloads.space import Problem, baseline
+from launchwise.workloads.spec import load_spec
+from tests.kernels.tridiagonal.test_tridiagonal import (
+    FOLDER,
+    METHOD,
+    SMALL,
+    TOLERANCE,
+    error,
+    system,
+)
+from tests.support.host_device import HostDevice, measured_rows
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.integers(1, 3000),
+    dtype=st.sampled_from(["float32", "float64"]),
+    empty=st.sampled_from([0.0, 0.3, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_it_solves_what_lapack_solves(rows: int, dtype: str, empty: float, seed: int) -> None:
+    # a[0] and c[-1] are NaN: nobody may look at them.
+    arrays = system(rows, dtype, seed, empty)
+    found = solve_by_thomas(*(each.copy() for each in arrays))
+    with_pivots = solve_on_host(*(each.copy() for each in arrays))
+    size = np.max(np.abs(with_pivots))
+    assert np.max(np.abs(found - with_pivots)) <= 2 * TOLERANCE[dtype] * size
+    assert error(found, arrays) < TOLERANCE[dtype]
+    assert backward_error(arrays, found) <= ALLOWED_EPS * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_batch_has_nothing_between_its_systems(dtype: str) -> None:
+    n, batch = 57, 40
+    whole = inputs(n, batch, dtype, 3)
+    together = solve_by_thomas(*(each.copy() for each in whole))
+    for number in range(batch):
+        own = slice(number * n, (number + 1) * n)
+        alone = solve_by_thomas(*(each[own].copy() for each in whole))
+        assert np.array_equal(together[own], alone)
+
+
+def test_it_works_in_place_and_leaves_a_and_b() -> None:
+    arrays = system(100, "float64", 1)
+    a, b, c, d = (each.copy() for each in arrays)
+    assert solve_by_thomas(a, b, c, d) is d
+    assert np.array_equal(a, arrays[0], equal_nan=True)
+    assert np.array_equal(b, arrays[1])
+
+
+@pytest.mark.parametrize("row", [1, 2, 7])
+def test_a_zero_pivot_is_said(row: int) -> None:
+    a, b, c, d = (np.zeros(7), np.ones(7), np.zeros(7), np.ones(7))
+    b[row - 1] = 0
+    with pytest.raises(SingularSystem, match=f"row {row} of 7 .* zero pivot"):
+        solve_by_thomas(a, b, c, d)
+
+
+def test_arrays_that_it_cannot_take_are_refused() -> None:
+    ones = np.ones(8)
+    with pytest.raises(ValueError, match="one type"):
+        thomas(ones, ones, ones, ones.astype("float32"))
+    with pytest.raises(ValueError, match="one shape"):
+        thomas(ones, ones, ones[:4], ones)
+    with pytest.raises(ValueError, match="contiguous"):
+        thomas(*(np.ones(8)[::2] for _ in range(4)))
+    with pytest.raises(ValueError, match="one row at least"):
+        thomas(*(np.ones(0) for _ in range(4)))
+
+
+@pytest.fixture
+def not_loaded() -> object:
+    """Nothing is compiled before or after."""
+    library.cache_clear()
+    yield
+    library.cache_clear()
+
+
+def test_a_missing_compiler_fails_its_own_rows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, not_loaded: object
+) -> None:
+    spec = load_spec(FOLDER)
+    device = HostDevice(FOLDER, spec.headers, cache=tmp_path)
+    monkeypatch.setattr(thomas_module, "COMPILERS", ("no-such-compiler",))
+    monkeypatch.delenv("CC", raising=False)
+    problem: Problem = {**SMALL, "memory": "pinned"}
+    tried = [{**baseline(spec), "stage2": "thomas"}, baseline(spec)]
+    rows = measured_rows(device, FOLDER, spec, problem, tried, METHOD)
+    found = {row["stage2"]: row for row in rows}
+    assert found["host"]["status"] == "ok"
+    assert found["thomas"]["status"] == "failed"
+    assert "needs a C compiler: install one of no-such-compiler" in found["thomas"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("false", "cannot compile thomas.c"), ("/no/such/cc", "No such file")]
+)
+def test_a_compiler_that_fails_is_named(
+    monkeypatch: pytest.MonkeyPatch, not_loaded: object, text: str, said: str
+) -> None:
+    monkeypatch.setenv("CC", text)
+    with pytest.raises(NoCompiler, match=said):
+        library()
+
+
+def test_cc_may_have_options(monkeypatch: pytest.MonkeyPatch, not_loaded: object) -> None:
+    monkeypatch.setenv("CC", "cc -DNOTHING")
+    arrays = system(50, "float64", 2)
+    assert error(solve_by_thomas(*(each.copy() for each in arrays)), arrays) < 1e-14
