@@ -453,7 +453,7 @@ def test_two_workloads_of_one_name_are_refused(home: Path) -> None:
 
 def test_a_broken_spec_is_blamed_on_itself(home: Path) -> None:
     path = home / "kernels" / "acoustic" / "spec.yaml"
-    path.write_text(path.read_text().replace("walked <= 16", "walkd <= 16"))
+    path.write_text(path.read_text().replace("walked >= 2", "walkd >= 2"))
     assert line_of().startswith(
         f"{path}: variants.omp_tile.constraints: unknown name 'walkd', did you mean 'walked'?"
     )
