@@ -18,6 +18,7 @@ rule clean:
     params:
         code=code("scripts/clean.py"),
         fences=lambda wildcards: STUDIES[wildcards.study]["fences"],
+        candidates=lambda wildcards: learnt_from(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
     script:

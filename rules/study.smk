@@ -41,8 +41,20 @@ def profiles_of(study):
 
 
 def question_of(study):
-    """Candidates of the study, and when one counts as near the best."""
-    return {key: STUDIES[study][key] for key in ("candidates", "constraints", "near_best_percent")}
+    """Candidates of the study, when one counts as near the best, and features if not all."""
+    keys = ("candidates", "constraints", "near_best_percent")
+    features = STUDIES[study]["features"]
+    return {
+        **{key: STUDIES[study][key] for key in keys},
+        **({} if features is None else {"only_features": features}),
+    }
+
+
+def learnt_from(study):
+    """Candidates and constraints of the study if models learn from candidates alone, else None."""
+    if STUDIES[study]["train_on"] == "all":
+        return None
+    return {key: STUDIES[study][key] for key in ("candidates", "constraints")}
 
 
 MANY_FOLDS = 6

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 def main(
     fences: dict[str, Any],
+    candidates: dict[str, Any] | None,
     folder: str,
     sweeps: dict[str, str],
     splits: str,
@@ -22,11 +23,14 @@ def main(
 
     Parameters
     ----------
+    candidates
+        ``candidates`` and ``constraints`` of the study, if models learn from candidates alone.
     sweeps
         GPU to its file.
     """
     from launchwise.experiment.study import Fences
     from launchwise.learning.clean import clean
+    from launchwise.learning.features import Domain
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table, write_table
     from launchwise.tables.schemas import measurement_schema, removed_schema, training_schema
@@ -36,6 +40,9 @@ def main(
     folds = read_folds(splits)
     schema = measurement_schema(spec)
     tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
+    if candidates is not None:
+        domain = Domain(spec, {}, **candidates)
+        tables = {gpu: rows[domain.is_candidate(rows)] for gpu, rows in tables.items()}
     cleaned = clean(tables, folds, spec, Fences.model_validate(fences))
     facts = {"counts": cleaned.counts, "fences": fences}
     cases = [
@@ -62,6 +69,7 @@ if __name__ == "__main__":
         snakemake,
         "tables",
         fences=snakemake.params.fences,
+        candidates=snakemake.params.candidates,
         folder=snakemake.params.folder,
         sweeps=dict(zip(snakemake.params.gpus, snakemake.input.sweeps, strict=True)),
         splits=snakemake.input.splits,

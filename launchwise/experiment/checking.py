@@ -10,6 +10,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import names_in
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Study, TransferSplit
+from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import (
     CONSTRAINTS,
@@ -48,7 +49,7 @@ def raising(error: Callable[[str, str], UserError]) -> Iterator[None]:
 
 
 def check_study(study: Study, spec: Spec) -> None:
-    """Check the candidates, constraints, counters and splits of a study against the workload.
+    """Check what a study names of the workload: candidates, constraints, features, splits.
 
     Raises
     ------
@@ -61,6 +62,11 @@ def check_study(study: Study, spec: Spec) -> None:
             message = f"{variant!r} is not verified: it cannot be recommended"
             raise Misfit("candidates.variant", message)
     _check_expressions(spec, study.constraints, "constraints")
+    if spec.features:
+        known = [*spec.features, *FEATURES_OF_GPU]
+        for name in study.features or []:
+            if name not in known:
+                raise Misfit("features", unknown("feature", name, known))
     for name in study.counters:
         if name not in spec.tunable_columns:
             raise Misfit("counters", unknown("tunable", name, spec.tunable_columns))

@@ -130,6 +130,14 @@ class Search(Strict, title="search"):
     )
     folds: int = Field(3, ge=2, le=20, description="cross-validation folds per trial")
     max_rows: int = Field(3000, ge=100, description="most training rows per trial")
+    objective: Literal["regret", "time_error"] = Field(
+        "regret",
+        description=(
+            "minimised on held-out problems. regret: of the recommendations, and the defaults stay "
+            "unless a trial is clearly better; time_error: mean absolute percentage error of "
+            "predicted times, and the best trial wins"
+        ),
+    )
 
 
 class Settings(Strict, title="config.yaml"):

@@ -100,6 +100,14 @@ class StudyFile(Strict, title="study.yaml"):
     constraints: list[Expression] = Field(
         [], description="conditions on problem and configuration that candidates satisfy"
     )
+    features: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="features that models use, by name; all when left out",
+    )
+    train_on: Literal["all", "candidates"] = Field(
+        "all", description="measured rows that models learn from"
+    )
     fences: Fences = Field(Fences(), description="Tukey filter of training rows")
     near_best_percent: float = Field(
         2.0,

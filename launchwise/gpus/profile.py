@@ -26,6 +26,9 @@ The paper's five (SMs, cores, bandwidth, shared memory, L2), the clock, and the 
 bandwidth, which is no attribute but a ceiling.
 """
 
+FEATURES_OF_GPU = (*GPU_FEATURES, "gpu_copy_bandwidth_gbs")
+"""Names of all features of a GPU (see :meth:`GpuProfile.features`)."""
+
 CORES_PER_SM = {
     (3, 5): 192,
     (3, 7): 192,

@@ -40,6 +40,8 @@ class Domain:
         own: where a sweep did not measure every combination, only what it may have measured.
     near_best_percent
         Configurations this near the best of a case count as good as it.
+    only_features
+        Names of the features that models use; all when None.
     """
 
     spec: Spec
@@ -47,6 +49,10 @@ class Domain:
     candidates: Selection = field(default_factory=dict)
     constraints: Sequence[str] = ()
     near_best_percent: float = 2.0
+    only_features: Sequence[str] | None = None
+
+    def _is_used(self, feature: str) -> bool:
+        return self.only_features is None or feature in self.only_features
 
     @cached_property
     def problem_features(self) -> list[str]:
@@ -61,13 +67,14 @@ class Domain:
     @cached_property
     def gpu_features(self) -> list[str]:
         """Names of the features of a GPU."""
-        return list(next(iter(self.profiles.values())).features())
+        every = next(iter(self.profiles.values())).features()
+        return [name for name in every if self._is_used(name)]
 
     @cached_property
     def _expressions(self) -> dict[str, str]:
         """The workload's features; every numeric column where it declares none."""
         if self.spec.features:
-            return dict(self.spec.features)
+            return {name: text for name, text in self.spec.features.items() if self._is_used(name)}
         found: dict[str, str] = {}
         values = {name: one.values or [] for name, one in self.spec.problem.items()}
         values |= {name: one.values for name, one in self.spec.tunables.items()}
@@ -100,7 +107,7 @@ class Domain:
         of_gpu = of_gpus(rows, {gpu: one.features() for gpu, one in self.profiles.items()})
         columns = Columns(self.spec.derived, {**arrays(rows, self.spec), **of_gpu})
         found = {name: columns.value(text) for name, text in self._expressions.items()}
-        found |= of_gpu
+        found |= {name: of_gpu[name] for name in self.gpu_features}
         table = pd.DataFrame(found, index=rows.index, dtype=float)
         bad = ~np.isfinite(table.to_numpy()).all(axis=0)
         if bad.any():

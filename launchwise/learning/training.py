@@ -166,6 +166,7 @@ def _fit_fold(
         seed=seed,
         journal=journal,
         name=name,
+        objective=options.objective,
     )
     parameters = {"seed": seed, **found.parameters, **entry.parameters}
     started = time.perf_counter()

@@ -29,6 +29,21 @@ def test_predictions_are_timed(tmp_path: Path) -> None:
     assert all(row["ms"] > 0 for row in result["times"])
 
 
+def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
+    result = result_of("paper_recipe", tmp_path)
+    (run,) = result["runs"].values()
+    assert run["fences"] == {"scope": "global", "factor": 1.5}
+    counts = run["training"]
+    assert counts["training"] == counts["measured"] - counts["removed"]["global"]["rows"]
+    assert run["models"]["knn_printed"]["parameters"]["k"] == 2
+    assert run["models"]["knn_printed"]["parameters"]["target"] == "time"
+    # Every training row is an example of J48, and no tile beats the oracle.
+    assert run["models"]["c45"]["examples"] == counts["training"]
+    for figures in run["gpus"].values():
+        best = figures["oracle"]["improvement_coefficient"]
+        assert all(0 < each["improvement_coefficient"] <= best for each in figures.values())
+
+
 @pytest.mark.parametrize("name", ON_GPU)
 def test_without_a_gpu_it_says_so_in_one_line(name: str, tmp_path: Path) -> None:
     done = start(name, tmp_path / "result.json", CUDA_VISIBLE_DEVICES="")

@@ -302,6 +302,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.candidates: unknown tunable 'bw'",
         "variant",
     ),
+    "unknown feature": (
+        nested(f"{S}/features", ["n", "tile"]),
+        f"{STUDY}.features: unknown feature 'tile'",
+        "planes_over_l2",
+    ),
     "value that no tunable has": (
         nested(f"{S}/candidates", {"bx": [8, 7]}),
         f"{STUDY}.candidates.bx: unknown value '7'",

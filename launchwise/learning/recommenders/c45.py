@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import UserError, unknown
 from launchwise.learning.c45 import C45Tree
-from launchwise.learning.features import configuration_codes, labels, regrets
+from launchwise.learning.features import Domain, configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.splits import case_numbers
 
+EXAMPLES = ("near_best", "all")
 RARE_BELOW = 3
 """Classes with fewer examples than this are named in the report."""
 
@@ -20,13 +21,21 @@ RARE_BELOW = 3
 class C45Recommender(Recommender):
     """Predicts the configuration from problem and GPU alone.
 
-    Every configuration within ``domain.near_best_percent`` of the best of its case is an example;
-    the examples of one case weigh 1 together. Candidates are taken by their share in the leaf, then
-    by their share in all of the training data, the baseline before whatever was never near the
-    best: a class that is not feasible falls to the next.
+    With ``examples: near_best`` every configuration within ``domain.near_best_percent`` of the best
+    of its case is an example, and the examples of one case weigh 1 together. With ``all`` every
+    training row is an example of weight 1, good or bad, as da Silva, Gomi and Senger count.
+
+    Candidates are taken by their share in the leaf, then by their share in all of the training
+    data, the baseline before whatever was never near the best: a class that is not feasible falls
+    to the next.
     """
 
-    defaults: ClassVar[dict[str, Any]] = {"minimum": 2.0, "confidence": 0.25, "seed": 0}
+    defaults: ClassVar[dict[str, Any]] = {
+        "examples": "near_best",
+        "minimum": 2.0,
+        "confidence": 0.25,
+        "seed": 0,
+    }
     cross_validated = True
 
     @classmethod
@@ -36,6 +45,12 @@ class C45Recommender(Recommender):
             "minimum": trial.suggest_float("minimum", 1.0, 5.0),
             "confidence": trial.suggest_float("confidence", 0.05, 0.5),
         }
+
+    def __init__(self, domain: Domain, **parameters: Any) -> None:
+        super().__init__(domain, **parameters)
+        if self.parameters["examples"] not in EXAMPLES:
+            message = unknown("value", str(self.parameters["examples"]), EXAMPLES)
+            raise UserError("config.yaml", "models.parameters.examples", message)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn from measurements (see :meth:`Recommender.fit`).
@@ -48,19 +63,22 @@ class C45Recommender(Recommender):
         if measurements.empty:
             raise UserError("training rows", "", "there are none")
         spec = self.domain.spec
-        near = np.log1p(self.domain.near_best_percent / 100)
-        regret = regrets(measurements, spec)
-        good = measurements[regret <= near + 1e-12].reset_index(drop=True)
-        cases = case_numbers(good, spec)
-        weights = 1 / np.bincount(cases)[cases]
-        features = self.domain.features(good)[self.domain.problem_features]
+        if self.parameters["examples"] == "all":
+            chosen, weights = measurements.reset_index(drop=True), np.ones(len(measurements))
+        else:
+            near = np.log1p(self.domain.near_best_percent / 100)
+            regret = regrets(measurements, spec)
+            chosen = measurements[regret <= near + 1e-12].reset_index(drop=True)
+            cases = case_numbers(chosen, spec)
+            weights = 1 / np.bincount(cases)[cases]
+        features = self.domain.features(chosen)[self.domain.problem_features]
         varies = features.nunique() > 1
         self.columns = list(features.columns[varies])
         self.constant = sorted(features.columns[~varies])
-        codes = configuration_codes(good, spec.tunable_columns, spec)
+        codes = configuration_codes(chosen, spec.tunable_columns, spec)
         self.classes, numbers = np.unique(codes, return_inverse=True)
         first = np.unique(codes, return_index=True)[1]
-        self._configurations = good[spec.tunable_columns].iloc[first].reset_index(drop=True)
+        self._configurations = chosen[spec.tunable_columns].iloc[first].reset_index(drop=True)
         self._examples = np.bincount(numbers)
         self._shares = np.bincount(numbers, weights=weights) / weights.sum()
         self._tree = C45Tree(self.parameters["minimum"], self.parameters["confidence"])

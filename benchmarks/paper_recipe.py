@@ -1,0 +1,125 @@
+"""The published recipe of the acoustic study (config/paper.yaml), with either Tukey filter.
+
+Three runs of the pipeline on the recorded sweeps, each on a copy of the project: the overlay as it
+is; the overlay with one filter per problem; and the default models on the paper's tiles and test
+problems alone. The study's section of the report shows the result.
+
+    python benchmarks/paper_recipe.py kernels/acoustic/studies/acoustic_tile/recorded/recipe.json
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from harness.command_line import arguments, provenance
+from harness.projects import ROOT, copy_project, read_settings, snakemake
+
+from launchwise.base.storage import read_json, write_json
+from launchwise.tables.files import read_facts
+
+STUDY = "acoustic_tile"
+SPLIT = "paper"
+OVERLAY = ROOT / "config" / "paper.yaml"
+DEFAULT_MODELS = ("c45", "knn", "tree", "forest", "xgboost", "lightgbm")
+"""The paper's six, with the settings of ``config.yaml``."""
+QUICK = {"search": {"trials": 1}, "studies": {STUDY: {"models": ["c45", "knn_printed"]}}}
+"""Settings of ``--smallest``."""
+
+OF_MODEL = (
+    *("title", "kind", "trials", "parameters", "objective", "seconds_search", "seconds_fit"),
+    *("rows", "leaves", "classes", "examples", "cross_validation"),
+)
+FIGURES = (
+    *("problems", "percent_improved", "percent_runs_improved", "improvement_coefficient"),
+    *("fraction_geometric_mean", "mape_percent"),
+)
+
+
+def runs(overlay: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Name of each run to the settings laid over ``config.yaml``, the strongest last."""
+    studies = overlay["studies"]
+    theirs = {key: studies[STUDY][key] for key in ("candidates", "train_on", "splits")}
+    own = {**studies, STUDY: {**theirs, "models": list(DEFAULT_MODELS)}}
+    filtered = {"studies": {STUDY: {"fences": {"scope": "problem"}}}}
+    return {
+        "recipe": [dict(overlay)],
+        "recipe_filter_per_problem": [dict(overlay), filtered],
+        "default_models": [{"studies": own}],
+    }
+
+
+def measured(folder: Path, overlays: list[dict[str, Any]]) -> dict[str, Any]:
+    """Run the study with ``overlays`` on the copy in ``folder`` and collect its figures.
+
+    Raises
+    ------
+    SystemExit
+        When the pipeline fails.
+    """
+    files = [folder / f"overlay{number}.yaml" for number in range(len(overlays))]
+    for path, overlay in zip(files, overlays, strict=True):
+        path.write_text(yaml.safe_dump(overlay))
+    given = ["-q", "--configfile", "config.yaml", *map(str, files)]
+    command, environment = snakemake(
+        folder, "--cores", "1", "-q", *given, "--", f"evaluate_{STUDY}"
+    )
+    started = time.perf_counter()
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr[-2000:])
+    return {"wall_s": round(time.perf_counter() - started, 1), **collected(folder / "results")}
+
+
+def collected(results: Path) -> dict[str, Any]:
+    """Training rows, models and figures per GPU from the tables of a run."""
+    facts = read_facts(results / "clean" / f"{STUDY}.parquet")
+    summary = read_json(results / "evaluation" / f"{STUDY}.summary.json")["splits"][SPLIT]
+    models = {}
+    for path in sorted((results / "models" / STUDY).glob("*/summary.json")):
+        trained = read_json(path)
+        (fold,) = trained["folds"]
+        known = {**trained, **fold}
+        models[path.parent.name] = {key: known[key] for key in OF_MODEL if key in known}
+    shown = [*models, "oracle"]
+    return {
+        "fences": facts["fences"],
+        "training": facts["counts"][0],
+        "models": models,
+        "gpus": {
+            gpu: {
+                name: {key: found[key] for key in FIGURES}
+                for name in shown
+                if (found := part["models"].get(name))
+            }
+            for gpu, part in summary.items()
+            if gpu != "all"
+        },
+    }
+
+
+def main() -> None:
+    """Run the recipe with either filter, and the default models beside it."""
+    given = arguments(__doc__).parse_args()
+    overlay = yaml.safe_load(OVERLAY.read_text())
+    chosen = runs(overlay)
+    if given.smallest:
+        chosen = {"recipe": [*chosen["recipe"], QUICK]}
+    found: dict[str, Any] = {}
+    for name, overlays in chosen.items():
+        with tempfile.TemporaryDirectory(prefix="launchwise-recipe-") as scratch:
+            folder = Path(scratch) / "project"
+            copy_project(folder)
+            found[name] = measured(folder, overlays)
+        print(f"{name:26} {found[name]['wall_s']:7.1f} s")
+    settings = {"seed": read_settings(ROOT)["seed"], "overlay": overlay}
+    write_json(given.output, {**provenance(), **settings, "runs": found})
+
+
+if __name__ == "__main__":
+    main()
