@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT, copy_project, read_settings, snakemake
@@ -80,6 +81,7 @@ def collected(results: Path) -> dict[str, Any]:
     """Training rows, models and figures per GPU from the tables of a run."""
     facts = read_facts(results / "clean" / f"{STUDY}.parquet")
     summary = read_json(results / "evaluation" / f"{STUDY}.summary.json")["splits"][SPLIT]
+    rows = pd.read_parquet(results / "evaluation" / f"{STUDY}.parquet")
     models = {}
     for path in sorted((results / "models" / STUDY).glob("*/summary.json")):
         trained = read_json(path)
@@ -93,13 +95,25 @@ def collected(results: Path) -> dict[str, Any]:
         "models": models,
         "gpus": {
             gpu: {
-                name: {key: found[key] for key in FIGURES}
+                name: {
+                    **{key: found[key] for key in FIGURES},
+                    **losses(rows[(rows["gpu"] == gpu) & (rows["model"] == name)]),
+                }
                 for name in shown
                 if (found := part["models"].get(name))
             }
             for gpu, part in summary.items()
             if gpu != "all"
         },
+    }
+
+
+def losses(rows: pd.DataFrame) -> dict[str, float]:
+    """Share of recommendations slower than untiled, %, and the worst speed-up over untiled."""
+    speed_ups = rows["improvement"]
+    return {
+        "percent_slower": float(100 * (speed_ups < 1).mean()),
+        "worst_speed_up": float(speed_ups.min()),
     }
 
 

@@ -42,6 +42,9 @@ def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
     for figures in run["gpus"].values():
         best = figures["oracle"]["improvement_coefficient"]
         assert all(0 < each["improvement_coefficient"] <= best for each in figures.values())
+        for each in figures.values():
+            assert each["worst_speed_up"] <= each["improvement_coefficient"]
+            assert each["percent_slower"] + each["percent_improved"] <= 100 + 1e-9
 
 
 @pytest.mark.parametrize("name", ON_GPU)
