@@ -33,6 +33,12 @@ WORD = 4
 LOGITS_BYTES = CLASSES * WORD
 """Bytes of one case's answer."""
 
+NAIVE = ("naive", "separate")
+"""Variants whose threads have one element each and read all from global memory."""
+TILED = ("tiled", "separate_tiled")
+"""Variants with square tiles in shared memory."""
+SEPARATE = ("separate", "separate_tiled")
+"""Variants with a launch per step of the layers on whole cases, as published."""
 BLOCKED = ("register_blocked", "fused_bias_relu", "fused_pool")
 """Variants whose blocks share slices of both factors."""
 TENSOR = ("tensor_tf32", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16")
@@ -142,7 +148,7 @@ def intermediate_bytes(choice: Choice, rows: int, tokens: int) -> int:
 def build(choice: Choice, given: str) -> Build:
     """Build of a variant's kernels for ``tokens`` or ``embeddings``."""
     defines: dict[str, str | int] = {"INPUT": "Tokens" if given == "tokens" else "Embedded"}
-    if choice.variant == "tiled":
+    if choice.variant in TILED:
         defines |= {"TILE": choice.tile}
     if choice.variant in BLOCKED:
         defines |= {
@@ -233,6 +239,8 @@ class Pipeline:
             else:
                 self._h2 = self._memory.take(rows * SECOND * WORD)
                 self._pooled = self._memory.take(cases * SECOND * WORD)
+            if choice.variant in SEPARATE:
+                self._third = self._memory.take(cases * THIRD * WORD)
             if choice.variant in BY_WARPS:
                 self._arranged = self._memory.take(ARRANGED_BYTES[choice.variant])
                 self._arrivals = self._memory.take(cases * WORD)
@@ -269,11 +277,11 @@ class Pipeline:
     def _of_rows(self, kernel: str, rows: int, columns: int, *arguments: Any) -> Launch:
         """A layer on tokens, the product alone or with what is fused to it."""
         choice = self._choice
-        if choice.variant == "naive":
+        if choice.variant in NAIVE:
             return self._launch(
                 kernel, (-(-rows * columns // choice.threads), 1), choice.threads, *arguments
             )
-        if choice.variant == "tiled":
+        if choice.variant in TILED:
             blocks = -(-rows // choice.tile), -(-columns // choice.tile)
             words = choice.tile * (2 * choice.tile + 1)
             return self._launch(kernel, blocks, choice.tile**2, *arguments, words=words)
@@ -334,8 +342,28 @@ class Pipeline:
         blocks = -(-batch.cases * SECOND // ELEMENTWISE), 1
         pooling = self._h2, batch.lengths, self._pooled, *sizes
         pool = self._launch("pool", blocks, ELEMENTWISE, *pooling)
+        if self._choice.variant in SEPARATE:
+            return [pool, *self._separate_head(batch)]
         arguments = self._pooled, *self._of_cases(), batch.logits, np.int32(batch.cases)
         return [pool, self._head(batch, THIRD, arguments)]
+
+    def _separate_head(self, batch: Batch) -> list[Launch]:
+        """The layers on whole cases step by step: two products, bias and ReLU, bias."""
+        count = batch.cases * CLASSES
+        blocks = -(-count // ELEMENTWISE), 1
+        last = batch.logits, self._weights["b4"], np.int64(count), np.int32(CLASSES)
+        return [
+            self._vector(batch.cases, self._pooled, "w3", self._third),
+            self._bias_relu(self._third, "b3", batch.cases, THIRD),
+            self._vector(batch.cases, self._third, "w4", batch.logits),
+            self._launch("add_bias", blocks, ELEMENTWISE, *last),
+        ]
+
+    def _vector(self, cases: int, given: Buffer, weights: str, out: Buffer) -> Launch:
+        depth, columns = SHAPES[weights]
+        arguments = given, self._weights[weights], out, np.int32(depth), np.int32(columns)
+        words = depth if self._choice.variant == "separate_tiled" else 0
+        return self._launch("vector", (cases, 1), SECOND, *arguments, words=words)
 
     def _pooled_head(self, batch: Batch) -> Launch:
         sizes = np.int32(batch.cases), np.int32(batch.tokens)
