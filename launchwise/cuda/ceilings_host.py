@@ -1,4 +1,4 @@
-"""Ceilings of the host: launches, synchronisation, copies, and LAPACK's solver."""
+"""Ceilings of the host: launches, synchronisation, streams, copies, and LAPACK's solver."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ GRAPH_KERNELS = 2000
 COPY_BYTES = 1 << 28
 PAGEABLE_COPIES = 7
 SMALL_COPIES = 1000
+STREAMS = 32
+"""Streams that are created in a row: one for each hardware queue of a card."""
+STREAM_ROUNDS = 9
+"""Rounds of :data:`STREAMS` streams; the first is a warm-up."""
 SOLVED_ROWS = 1_000_000
 HOST_SOLVES = 7
 """Systems that the host solves; the first is a warm-up."""
@@ -44,6 +48,7 @@ def benchmarks(device: CudaDevice, kernels: Kernels) -> dict[str, Benchmark]:
         "pageable_to_device_gbs": partial(pageable_gbs, device, device.upload),
         "pageable_to_host_gbs": partial(pageable_gbs, device, device.download),
         "copy_overhead_us": partial(copy_overhead_us, device),
+        "stream_creation_us": partial(stream_creation_us, device),
         "host_solve_ns": host_solve_ns,
     }
 
@@ -147,6 +152,20 @@ def copy_overhead_us(device: CudaDevice) -> float:
     word[:] = 1
     with lent(device, 4) as buffer:
         return _in_a_long_row_us(device, lambda: device.upload(buffer, word, stream), SMALL_COPIES)
+
+
+def stream_creation_us(device: CudaDevice) -> float:
+    """Host time for the driver to create one stream (cuStreamCreate), us; the device is idle.
+
+    No stream is destroyed before the last one exists, so none is a destroyed one used again.
+    """
+    device.synchronize()
+    kept: list[Any] = []
+
+    def create() -> None:
+        kept.extend([device.stream() for _ in range(STREAMS)])
+
+    return _median_s(create, STREAM_ROUNDS, 1) / STREAMS * 1e6
 
 
 def host_solve_ns() -> float:

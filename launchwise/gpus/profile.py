@@ -53,8 +53,8 @@ class Ceilings(Strict):
     """Ceilings of a GPU, measured by the ``describe`` stage.
 
     Of a described card they are estimates (see :mod:`launchwise.gpus.datasheets`).
-    Profiles of versions before 3 have the first four only; whoever needs another one estimates it
-    (see :mod:`launchwise.gpus.machine`).
+    Profiles of versions before 3 have the first four only, older ones lack the creation of a
+    stream; whoever needs a missing one estimates it (see :mod:`launchwise.gpus.machine`).
     """
 
     copy_bandwidth_gbs: float = Field(gt=0, description="bytes read + written, 1e9 B/s")
@@ -83,6 +83,9 @@ class Ceilings(Strict):
     pageable_to_device_gbs: float | None = Field(None, gt=0, description="from pageable memory")
     pageable_to_host_gbs: float | None = Field(None, gt=0, description="to pageable memory")
     copy_overhead_us: float | None = Field(None, gt=0, description="a copy of 4 bytes, in a row")
+    stream_creation_us: float | None = Field(
+        None, gt=0, description="one stream, created by the driver"
+    )
     host_solve_ns: float | None = Field(
         None, gt=0, description="one row of a float64 system that LAPACK's gtsv solves on the host"
     )

@@ -39,6 +39,7 @@ from launchwise.measuring.measure import LaunchFailed, OutOfMemory
 LAUNCH_US = 3.0
 PER_GRAPH_NODE_US = 1.25
 COPY_US = 2.0
+STREAM_US = 6.0
 TO_DEVICE_GBS, TO_HOST_GBS, PAGEABLE_SHARE = 50.0, 40.0, 0.25
 SOLVE_NS = 15.0
 RATES_MS = 1.0
@@ -147,7 +148,8 @@ class MadeUpDevice:
         return np.empty(nbytes, np.uint8)
 
     def stream(self) -> str:
-        """As a device's."""
+        """As a device's; creation takes time."""
+        self.spend_us(STREAM_US)
         return "a stream"
 
     def event(self, stream: Any = None) -> float:
@@ -260,6 +262,7 @@ def test_benchmarks_find_what_a_device_is_made_with(device: MadeUpDevice) -> Non
         "to_host_gbs": TO_HOST_GBS,
         "pageable_to_device_gbs": TO_DEVICE_GBS * PAGEABLE_SHARE,
         "pageable_to_host_gbs": TO_HOST_GBS * PAGEABLE_SHARE,
+        "stream_creation_us": STREAM_US,
         "host_solve_ns": SOLVE_NS,
     }
     assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)
@@ -390,6 +393,36 @@ def test_a_value_that_cannot_be_is_left_out(
 
     assert attempted("l1", run, device, REFUSALS) is None  # type: ignore[arg-type]
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_streams_stay_until_all_of_them_are_created() -> None:
+    alive, most = 0, 0
+
+    class Stream:
+        def __init__(self) -> None:
+            nonlocal alive, most
+            alive += 1
+            most = max(most, alive)
+
+        def __del__(self) -> None:
+            nonlocal alive
+            alive -= 1
+
+    device: Any = SimpleNamespace(stream=Stream, synchronize=lambda: None)
+    assert ceilings_host.stream_creation_us(device) > 0
+    assert (most, alive) == (ceilings_host.STREAMS * ceilings_host.STREAM_ROUNDS, 0)
+
+
+def test_profiles_that_lack_the_creation_of_a_stream_are_read(tmp_path: Path) -> None:
+    recorded = sorted((ROOT / "data" / "recorded").glob("*/profile.json"))
+    assert recorded
+    for path in recorded:
+        older = json.loads(path.read_text())
+        older["ceilings"].pop("stream_creation_us", None)
+        (tmp_path / path.parent.name).write_text(json.dumps(older))
+        found = read_profile(tmp_path / path.parent.name, path.parent.name)
+        assert found.ceilings.stream_creation_us is None
+        assert found.ceilings.host_solve_ns == older["ceilings"]["host_solve_ns"]
 
 
 def test_the_host_really_solves() -> None:

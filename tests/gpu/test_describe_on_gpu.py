@@ -82,6 +82,7 @@ def test_the_host_costs_what_it_may(ceilings: dict[str, float]) -> None:
     assert 0.3 < ceilings["graph_launch_us"] < ceilings["host_synchronize_us"] < 200
     assert ceilings["graph_launch_us"] < 1.1 * ceilings["launch_overhead_us"]
     assert 0.3 < ceilings["copy_overhead_us"] < 100
+    assert 0.3 < ceilings["stream_creation_us"] < 1000
     assert 1 < ceilings["host_solve_ns"] < 500
 
 
