@@ -31,7 +31,7 @@ SHARES = dict(zip(OVERLAPPED, (0.3, 0.4, 0.1, 0.2), strict=True))
 def row(spec: Spec, gpu: str, problem: dict[str, Any], **values: Any) -> dict[str, Any]:
     """A training row: the baseline's configuration but for what ``values`` say."""
     stages = dict.fromkeys(spec.stage_columns, float("nan"))
-    build = {"registers": 32, "spill_bytes": 0}
+    build = {"status": "ok", "registers": 32, "spill_bytes": 0}
     return {"gpu": gpu, **PROBLEM, **problem, **space.baseline(spec), **build, **stages, **values}
 
 

@@ -112,6 +112,20 @@ def test_it_fits_what_the_method_fits(domain: Domain, rows: pd.DataFrame, law: s
         assert (np.diff(gains) <= 0).all()
 
 
+def test_no_law_is_fitted_to_single_launches(domain: Domain, rows: pd.DataFrame) -> None:
+    once = ((rows["streams"] == 32) & (rows["n"] >= SIZES[6])).to_numpy()
+    lucky = rows.assign(
+        status=np.where(once, "slow", "ok"),
+        time_ms=np.where(once, rows["time_ms"] / 10, rows["time_ms"]),
+    )
+    taken = [StreamLaw(domain).fit(lucky.assign(status="ok")), StreamLaw(domain).fit(lucky)]
+    found = [one.summary()["laws"][0]["overhead"] for one in taken]
+    assert found[1] == StreamLaw(domain).fit(rows[~once]).summary()["laws"][0]["overhead"]
+    assert found[1] != found[0]
+    expected = [predicted_streams(n, SUM, OVERHEAD) for n in UNSEEN]
+    assert first(taken[1], "large", UNSEEN)["streams"].tolist() == expected
+
+
 def test_what_goes_with_the_streams_is_the_fastest_row_of_the_nearest_size(
     domain: Domain, rows: pd.DataFrame
 ) -> None:

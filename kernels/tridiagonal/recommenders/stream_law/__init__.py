@@ -36,6 +36,7 @@ from .choice import (
     TUNABLE,
     choose_law,
     overhead_rows,
+    repeated,
     runs_that_differ_in_streams,
     timed_alone,
 )
@@ -95,8 +96,9 @@ class StreamLawRecommender(Recommender):
 
     ``law`` is ``published`` (the published forms) or ``chosen`` (those of
     :data:`~laws.SUM_LAWS` and ``OVERHEAD_LAWS`` that predict held-out
-    training sizes best); ``size`` is an integer parameter of the problem, the spec's first where
-    it is None; N of the laws is the problem's work items, those of a batch together. Laws are
+    training sizes best). No law is fitted to rows of a single launch (``slow``, see
+    :func:`~choice.repeated`). ``size`` is an integer parameter of the problem, the spec's first
+    where it is None; N of the laws is the problem's work items, those of a batch together. Laws are
     fitted to each series on its own, with all other tunables held at the combination that has most
     rows with several streams. What is recommended beside the streams is the fastest row of the
     nearest training size. Where that is not feasible with the predicted streams, the streams that
@@ -151,7 +153,7 @@ class StreamLawRecommender(Recommender):
 
     def _fit_series(self, series: Series, rows: pd.DataFrame) -> None:
         """Add the laws of a series, or the reason why it has none."""
-        used = runs_that_differ_in_streams(rows, self._size, self.domain.spec)
+        used = runs_that_differ_in_streams(repeated(rows), self._size, self.domain.spec)
         if used.empty:
             return
         unknowns = {

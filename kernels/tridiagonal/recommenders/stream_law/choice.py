@@ -40,6 +40,15 @@ def streamed_ms(stages: pd.DataFrame, streams: ArrayLike, overhead_ms: ArrayLike
     return np.asarray(serial + overlapped_ms(stages) / np.asarray(streams) + overhead_ms)
 
 
+def repeated(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose time is the median of repeats: status ``ok``, not ``slow`` (a single launch).
+
+    The host solves stage 2, and its time varies more from launch to launch than streams can save:
+    of single launches the luckiest looks like a gain.
+    """
+    return rows[rows["status"] == "ok"]
+
+
 def runs_that_differ_in_streams(rows: pd.DataFrame, size: str, spec: Spec) -> pd.DataFrame:
     """Rows of one series for one fit: they differ in size and streams and in nothing else.
 
@@ -130,13 +139,23 @@ def _dealt(names: np.ndarray, groups: int, seed: int) -> np.ndarray:
 
 
 def goodness_of_fit(law: Law, rows: pd.DataFrame) -> dict[str, float]:
-    """``r2`` (NaN where nothing varies), ``mse`` (ms^2), ``rmse`` (ms) of a law over rows."""
+    """How well a law predicts rows.
+
+    Returns
+    -------
+    dict
+        ``r2`` (NaN where nothing varies), ``mse`` (ms^2), ``rmse`` (ms), and ``relative``, the root
+        mean square of error / sum, as :func:`cross_validated_error` has it. All NaN without rows.
+    """
     used = law.observations(rows)
-    measured = used[law.target].to_numpy(dtype=float)
-    mse = float((_errors(law, used) ** 2).mean())
-    variance = float(measured.var())
+    if used.empty:
+        return dict.fromkeys(("r2", "mse", "rmse", "relative"), float("nan"))
+    errors = _errors(law, used)
+    mse = float((errors**2).mean())
+    variance = float(used[law.target].to_numpy(dtype=float).var())
     r2 = 1 - mse / variance if variance > 0 else float("nan")
-    return {"r2": r2, "mse": mse, "rmse": float(np.sqrt(mse))}
+    relative = float(np.sqrt(((errors / used["sum_ms"].to_numpy(dtype=float)) ** 2).mean()))
+    return {"r2": r2, "mse": mse, "rmse": float(np.sqrt(mse)), "relative": relative}
 
 
 def _errors(law: Law, rows: pd.DataFrame) -> np.ndarray:
@@ -203,6 +222,31 @@ def cross_validated_error(
         squares.append((_errors(fitted, held) / held["sum_ms"].to_numpy(dtype=float)) ** 2)
     score = float(np.sqrt(np.concatenate(squares).mean()))
     return score if np.isfinite(score) else float("inf")
+
+
+def held_out_scores(
+    train: pd.DataFrame, test: pd.DataFrame, candidates: Sequence[type[Law]], seed: int = 0
+) -> pd.DataFrame:
+    """Every candidate on rows that it was not fitted to.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each candidate, in order: ``law`` (its class's name); ``cross_validated`` on
+        the training rows, the score that chooses; ``r2``, ``mse``, ``rmse`` and ``relative`` of
+        the law fitted to all training rows, on the test rows (see :func:`goodness_of_fit`).
+        Infinite or NaN where it cannot be fitted.
+    """
+    table = []
+    for candidate in candidates:
+        row: dict[str, object] = {"law": candidate.__name__}
+        row["cross_validated"] = cross_validated_error(candidate, train, seed=seed)
+        try:
+            row |= goodness_of_fit(candidate.fit(train), test)
+        except UserError:
+            row |= dict.fromkeys(("r2", "mse", "rmse", "relative"), float("nan"))
+        table.append(row)
+    return pd.DataFrame(table)
 
 
 def compare_optima(
