@@ -26,6 +26,8 @@ STAGES = [f"{name}_ms" for name in OVERLAPPED]
 """Columns of a sweep with the times of :data:`OVERLAPPED`."""
 TUNABLE = "streams"
 """The tunable that the laws speak of."""
+REPEATED = "ok"
+"""Status of rows whose time is the median of repeats."""
 WHERE = "stream measurements"
 
 
@@ -41,12 +43,12 @@ def streamed_ms(stages: pd.DataFrame, streams: ArrayLike, overhead_ms: ArrayLike
 
 
 def repeated(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows whose time is the median of repeats: status ``ok``, not ``slow`` (a single launch).
+    """Rows whose time is the median of repeats, not that of a single launch (``slow``).
 
     The host solves stage 2, and its time varies more from launch to launch than streams can save:
     of single launches the luckiest looks like a gain.
     """
-    return rows[rows["status"] == "ok"]
+    return rows[rows["status"] == REPEATED]
 
 
 def runs_that_differ_in_streams(rows: pd.DataFrame, size: str, spec: Spec) -> pd.DataFrame:
@@ -225,22 +227,27 @@ def cross_validated_error(
 
 
 def held_out_scores(
-    train: pd.DataFrame, test: pd.DataFrame, candidates: Sequence[type[Law]], seed: int = 0
+    choice: Choice, candidates: Sequence[type[Law]], train: pd.DataFrame, test: pd.DataFrame
 ) -> pd.DataFrame:
-    """Every candidate on rows that it was not fitted to.
+    """Every candidate of a choice on rows that it was not fitted to.
+
+    Parameters
+    ----------
+    choice, candidates
+        From :func:`choose_law` on ``train``, and what it chose from.
 
     Returns
     -------
     pandas.DataFrame
         One row for each candidate, in order: ``law`` (its class's name); ``cross_validated`` on
-        the training rows, the score that chooses; ``r2``, ``mse``, ``rmse`` and ``relative`` of
-        the law fitted to all training rows, on the test rows (see :func:`goodness_of_fit`).
-        Infinite or NaN where it cannot be fitted.
+        the training rows, the score that chose; ``r2``, ``mse``, ``rmse`` and ``relative`` of the
+        law fitted to all training rows, on the test rows (see :func:`goodness_of_fit`). Infinite
+        or NaN where it cannot be fitted.
     """
     table = []
     for candidate in candidates:
-        row: dict[str, object] = {"law": candidate.__name__}
-        row["cross_validated"] = cross_validated_error(candidate, train, seed=seed)
+        name = candidate.__name__
+        row: dict[str, object] = {"law": name, "cross_validated": choice.scores[name]}
         try:
             row |= goodness_of_fit(candidate.fit(train), test)
         except UserError:

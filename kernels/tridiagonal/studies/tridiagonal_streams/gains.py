@@ -1,0 +1,254 @@
+"""Speed-up of streams over one stream, held against the most that overlap can give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from launchwise.report import theme, wording
+from launchwise.report.blocks import Block, Column, Figure, Fold, Key, Panel, table
+from launchwise.report.numbers import records
+from launchwise.report.study import StudyData
+
+from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
+
+SIZE, CHOICE = "n", "streams"
+STANDARD_ERRORS = 2.0
+"""Standard errors by which a gain must exceed its bound before it is flagged."""
+BOUND_DRAWN = 1.5
+"""Largest bound that is drawn: at small sizes it lies far above every gain."""
+NOT_WELL = "not measured well enough"
+"""Said of a size whose time with one stream, or whose shortest time, is that of a single launch."""
+
+
+GAIN_COLUMNS = (
+    *("alone_ms", "sum_ms", "best_streams", "best_ms"),
+    *("saved_ms", "gain", "gain_error", "bound"),
+)
+"""Columns of :func:`gain_table` that a system has only if it is measured well enough."""
+
+ABOVE = "above its bound"
+"""Said of a speed-up that overlap cannot explain."""
+
+
+def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
+    """Best number of streams of every size and its speed-up over one stream.
+
+    Rows of a single launch (``slow``) give no gain: they only say whether a size was measured well
+    enough. Overlap can hide the ``sum`` of the stages that streams can overlap and nothing else, so
+    no number of streams gains more than T / (T - sum), T the time with one stream.
+
+    Parameters
+    ----------
+    runs
+        ``streams``, ``status``, ``time_ms``, ``relative_error`` (standard error of the time), the
+        times of the stages (:data:`~choice.STAGES`, ms) of runs with one stream, and the columns
+        ``by``; one row for each of them and each number of streams.
+    by
+        Columns that name a system.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each system with several numbers of streams, in order of ``by``: ``rows`` and
+        ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one stream) and ``sum_ms``;
+        ``best_streams``, ``best_ms``, ``gain`` and ``gain_error`` (relative standard error); these
+        eight are NaN where the system is not well measured. ``bound`` is NaN where the stages,
+        timed one after the other, take no less than a run; ``above_bound``: by more than
+        :data:`STANDARD_ERRORS` errors.
+    """
+    found = []
+    columns = [*by, CHOICE, "status", "time_ms", "relative_error", *STAGES]
+    for values, rows in runs[columns].groupby(list(by), sort=True):
+        if rows[CHOICE].nunique() < 2:
+            continue
+        names = values if isinstance(values, tuple) else (values,)
+        found.append({**dict(zip(by, names, strict=True)), **_gain(rows)})
+    made = ["rows", "single_launches", "well_measured", *GAIN_COLUMNS, "above_bound"]
+    return pd.DataFrame(found, columns=[*by, *made])
+
+
+def _gain(rows: pd.DataFrame) -> dict[str, object]:
+    ordered = records(rows.sort_values(CHOICE))
+    timed = [row for row in ordered if row["status"] == REPEATED]
+    alone = next((row for row in timed if row[CHOICE] == 1), None)
+    shortest = min(ordered, key=lambda row: float(row["time_ms"]))
+    counts = {"rows": len(ordered), "single_launches": len(ordered) - len(timed)}
+    if alone is None or shortest["status"] != REPEATED:
+        unknown = dict.fromkeys(GAIN_COLUMNS, float("nan"))
+        return {**counts, "well_measured": False, **unknown, "above_bound": False}
+    alone_ms, best_ms = alone["time_ms"], shortest["time_ms"]
+    sum_ms = sum(alone[name] for name in STAGES)
+    gain = alone_ms / best_ms
+    errors = [0.0, 0.0]
+    if shortest is not alone:
+        errors = [row["relative_error"] for row in (alone, shortest)]
+    gain_error = float(np.hypot(*np.nan_to_num(errors)))
+    bound = alone_ms / (alone_ms - sum_ms) if sum_ms < alone_ms else float("nan")
+    return {
+        **counts,
+        "well_measured": True,
+        "alone_ms": alone_ms,
+        "sum_ms": sum_ms,
+        "best_streams": shortest[CHOICE],
+        "best_ms": best_ms,
+        "saved_ms": alone_ms - best_ms,
+        "gain": gain,
+        "gain_error": gain_error,
+        "bound": bound,
+        "above_bound": gain * (1 - STANDARD_ERRORS * gain_error) > bound,
+    }
+
+
+def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
+    """The row of :func:`gain_table` with the largest gain that is no larger than its bound.
+
+    None where no size is measured well enough.
+    """
+    explained = gains[gains["well_measured"] & ~(gains["gain"] > gains["bound"])]
+    return None if explained.empty else explained.iloc[int(explained["gain"].argmax())]
+
+
+def sentence(gains: pd.DataFrame) -> str:
+    """What streams gain, how many sizes and rows say so, and which gains are no overlap."""
+    well = gains[gains["well_measured"]]
+    largest = largest_gain(gains)
+    if largest is None:
+        said = ["no size is measured well enough for a speed-up"]
+    elif largest["gain"] <= 1:
+        said = ["no number of streams is faster than one stream by what overlap can give"]
+    else:
+        said = [
+            f"speed-up of up to {wording.fixed(largest['gain'], 2)}x (± "
+            f"{wording.percent(largest['gain_error'])} %) over one stream, at {SIZE} = "
+            f"{wording.count(largest[SIZE])}{_limit(largest['bound'])}"
+        ]
+    explained = well[~(well["gain"] > well["bound"])]
+    faster = explained["gain"] * (1 - STANDARD_ERRORS * explained["gain_error"]) > 1
+    said.append(
+        f"faster than one stream by more than {STANDARD_ERRORS:g} standard errors, and within the "
+        f"bound, at {int(faster.sum())} of {wording.plural(len(well), 'size')}"
+    )
+    if unknown := len(gains) - len(well):
+        said.append(f"{wording.plural(unknown, 'size is', 'sizes are')} {NOT_WELL}")
+    if single := int(gains["single_launches"].sum()):
+        said.append(f"{wording.plural(single, 'row')} of a single launch left out")
+    above = well[well["gain"] > well["bound"]]
+    if len(above):
+        most = above.iloc[int(above["gain"].argmax())]
+        said.append(
+            f"{wording.plural(len(above), 'speed-up')} above the bound of overlap not counted, "
+            f"{int(above['above_bound'].sum())} of them by more than {STANDARD_ERRORS:g} standard "
+            f"errors (largest: {wording.fixed(most['gain'], 2)}x against "
+            f"{wording.fixed(most['bound'], 2)}x)"
+        )
+    return "; ".join(said) + "."
+
+
+def _limit(bound: float) -> str:
+    if np.isnan(bound):
+        return ""
+    return f" (overlap can give at most {wording.fixed(bound, 2)}x there)"
+
+
+def gain_figure(
+    study: StudyData, series: Sequence[tuple[str, pd.DataFrame, pd.DataFrame]]
+) -> Figure:
+    """Speed-up of each number of streams and its bound.
+
+    Parameters
+    ----------
+    series
+        Title, runs and :func:`gain_table` of each GPU and kind of problem.
+    """
+    counts = sorted({int(count) for _, runs, _ in series for count in runs[CHOICE] if count > 1})
+    panels = []
+    for title, runs, gains in series:
+        well = gains[gains["well_measured"]].set_index(SIZE)
+        timed = repeated(runs)
+        timed = timed[timed[SIZE].isin(well.index)]
+        traces = []
+        for place, count in enumerate(counts):
+            own = timed[timed[CHOICE] == count].set_index(SIZE)["time_ms"].sort_index()
+            gain = (well["alone_ms"] / own).dropna()
+            traces.append(
+                theme.line(
+                    gain.index,
+                    gain,
+                    name=f"{count} streams",
+                    place=place,
+                    template=f"{SIZE}=%{{x}}: %{{y:.3f}} times as fast as one stream",
+                )
+            )
+        bound = well["bound"].where(well["bound"] <= BOUND_DRAWN)
+        traces.append(
+            theme.line(
+                bound.index,
+                bound,
+                name="bound T / (T - sum)",
+                place=len(counts),
+                markers=False,
+                colour_=theme.INK,
+                dash_="dot",
+                template=f"{SIZE}=%{{x}}: at most %{{y:.3f}} times as fast",
+            )
+        )
+        x = theme.log_axis(f"{SIZE} (rows)", runs[SIZE])
+        panels.append(Panel(title, traces, theme.layout(x, theme.axis("speed-up over one stream"))))
+    keys = theme.keys(f"{count} streams" for count in counts)
+    return Figure(
+        id=f"{study.name}-gain-figure",
+        caption=(
+            "Speed-up over one stream: below 1, streams cost more than they hide. The black dotted "
+            f"line is the most that overlap can give, where that is below {BOUND_DRAWN}. Rows of a "
+            f"single launch and sizes that are {NOT_WELL} are not drawn."
+        ),
+        alt=f"Lines: speed-up over one stream against {SIZE}, one line per number of streams.",
+        panels=panels,
+        keys=[*keys, Key("bound", theme.INK, "dot")],
+    )
+
+
+def remark(record: Mapping[str, object]) -> str:
+    """What to know of a row of :func:`gain_table`; empty where nothing is amiss."""
+    if not record["well_measured"]:
+        return NOT_WELL
+    return ABOVE if record["above_bound"] else ""
+
+
+def gain_block(title: str, gains: pd.DataFrame) -> Block:
+    """Every size with its gain and bound, closed."""
+    columns = [
+        Column(SIZE, "rows"),
+        Column("one stream", "ms"),
+        Column("can overlap", "ms"),
+        Column("streams", group="shortest time"),
+        Column("time", "ms", group="shortest time"),
+        Column("saved", "ms", group="shortest time"),
+        Column("speed-up", group="shortest time"),
+        Column("± error", "%", group="shortest time"),
+        Column("bound T / (T - sum)"),
+        Column("remark", number=False),
+    ]
+    rows = []
+    for record in records(gains):
+        rows.append(
+            [
+                wording.count(record[SIZE]),
+                wording.number(record["alone_ms"], 4),
+                wording.number(record["sum_ms"]),
+                wording.count(record["best_streams"]),
+                wording.number(record["best_ms"], 4),
+                wording.number(record["saved_ms"]),
+                wording.fixed(record["gain"], 3),
+                wording.percent(record["gain_error"]),
+                wording.fixed(record["bound"], 3),
+                remark(record),
+            ]
+        )
+    return Fold(
+        f"{title}: speed-up and bound of every size",
+        [table(f"Speed-up and bound, {title}", columns, rows)],
+    )

@@ -1,0 +1,150 @@
+"""Runs of one GPU and one kind of problem that differ in streams, and the laws fitted to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.report.figures import KindOnGpu, kinds_of
+from launchwise.report.study import StudyData
+from launchwise.workloads.spec import Spec
+
+from ...recommenders.stream_law.choice import (
+    OVERLAPPED,
+    SERIAL,
+    Choice,
+    choose_law,
+    overhead_rows,
+    repeated,
+    runs_that_differ_in_streams,
+    split_rows,
+)
+from ...recommenders.stream_law.laws import (
+    OVERHEAD_LAWS,
+    SUM_LAWS,
+    CreationLaw,
+    OverheadLaw,
+    SumLaw,
+)
+from .gains import CHOICE, SIZE, gain_table
+
+FEWEST = 8
+"""Sizes with several numbers of streams below which no law can be split into training and test."""
+
+
+@dataclass(frozen=True)
+class FittedLaws:
+    """Laws fitted to three quarters of the sizes of a series.
+
+    ``sum`` and ``overhead`` are those that cross-validation chose on ``train``; ``published`` are
+    the published forms, None where the rows do not determine their coefficients.
+    """
+
+    train: pd.DataFrame
+    test: pd.DataFrame
+    sum: Choice
+    overhead: Choice
+    creation: CreationLaw
+    published: tuple[SumLaw, OverheadLaw] | None
+
+    @property
+    def held_out(self) -> set[int]:
+        """Sizes that no law was fitted to."""
+        return set(self.test[SIZE])
+
+
+@dataclass(frozen=True)
+class StreamSeries(KindOnGpu):
+    """Runs of one GPU and one kind of problem that differ in size and streams alone.
+
+    Parameters
+    ----------
+    runs
+        All measured rows, those of a single launch too.
+    gains
+        As :func:`~gains.gain_table` gives them.
+    stages
+        ``n`` and the times of the stages with one stream, ms: repeated rows only.
+    rows
+        Those of ``overhead_rows``: repeated rows only.
+    laws
+        None where there is too little to fit.
+    creation_ms
+        Time to create one stream, as the GPU's profile has it; None where it lacks it.
+    """
+
+    runs: pd.DataFrame
+    gains: pd.DataFrame
+    stages: pd.DataFrame
+    rows: pd.DataFrame
+    laws: FittedLaws | None
+    creation_ms: float | None
+
+
+def series_of(study: StudyData) -> list[StreamSeries]:
+    """The series that were measured with several numbers of streams, pageable memory last.
+
+    Copies from pageable memory wait for each other, whatever their stream.
+    """
+    found = []
+    for gpu, measured in study.measured.groupby("gpu", sort=True):
+        for kind, rows in kinds_of(study, measured):
+            made = _series(study, str(gpu), kind, rows)
+            if made is not None:
+                found.append(made)
+    return sorted(found, key=lambda one: (study.gpus.index(one.gpu), "pageable" in one.kind))
+
+
+def runs_of_one_design(measured: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Measured rows, also of single launches, that differ in size and streams and in nothing else.
+
+    The other tunables are those of ``runs_that_differ_in_streams`` for the repeated rows; empty
+    where these have a single number of streams.
+    """
+    usable = runs_that_differ_in_streams(repeated(measured), SIZE, spec)
+    if usable.empty:
+        return measured.iloc[:0]
+    others = [name for name in spec.tunable_columns if name != CHOICE]
+    held = (measured[others] == usable[others].iloc[0]).all(axis=1)
+    return measured[held].reset_index(drop=True)
+
+
+def _series(study: StudyData, gpu: str, kind: str, measured: pd.DataFrame) -> StreamSeries | None:
+    runs = runs_of_one_design(measured, study.spec)
+    if runs.empty:
+        return None
+    usable = runs_that_differ_in_streams(repeated(runs), SIZE, study.spec)
+    stages = usable.loc[
+        usable[CHOICE] == 1, [SIZE, *(f"{name}_ms" for name in (*OVERLAPPED, *SERIAL))]
+    ]
+    stages = stages.rename(columns=lambda name: name.removesuffix("_ms")).sort_values(SIZE)
+    rows = overhead_rows(stages, usable)
+    creation_us = study.profiles[gpu].ceilings.stream_creation_us
+    return StreamSeries(
+        gpu,
+        kind,
+        runs=runs,
+        gains=gain_table(runs),
+        stages=stages.reset_index(drop=True),
+        rows=rows,
+        laws=_laws(rows),
+        creation_ms=None if creation_us is None else creation_us / 1e3,
+    )
+
+
+def _laws(rows: pd.DataFrame) -> FittedLaws | None:
+    if (rows.groupby(SIZE)[CHOICE].nunique() > 1).sum() < FEWEST:
+        return None
+    train, test = split_rows(rows)
+    try:
+        chosen = choose_law(train, SUM_LAWS), choose_law(train, OVERHEAD_LAWS)
+        creation = CreationLaw.fit(train)
+    except UserError:
+        return None
+    try:
+        published = SumLaw.fit(train), OverheadLaw.fit(train)
+    except UserError:
+        published = None
+    return FittedLaws(train, test, *chosen, creation, published)

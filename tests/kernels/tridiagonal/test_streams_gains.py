@@ -1,0 +1,121 @@
+"""Speed-up of streams and its bound, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from kernels.tridiagonal.recommenders.stream_law.choice import STAGES
+from kernels.tridiagonal.studies.tridiagonal_streams.gains import (
+    GAIN_COLUMNS,
+    gain_table,
+    largest_gain,
+    remark,
+    sentence,
+)
+
+Line = tuple[int, int, float, str, float]
+"""n, streams, time (ms), status, relative error."""
+
+
+def runs(*lines: Line, stage_ms: float = 0.5) -> pd.DataFrame:
+    """Rows of a sweep; each of the four overlapped stages takes ``stage_ms`` with one stream."""
+    columns = ["n", "streams", "time_ms", "status", "relative_error"]
+    table = pd.DataFrame(list(lines), columns=columns)
+    for name in STAGES:
+        table[name] = stage_ms
+        table.loc[table["streams"] > 1, name] = math.nan
+    return table
+
+
+def only(table: pd.DataFrame) -> pd.Series:
+    (place,) = table.index
+    return table.loc[place]
+
+
+def test_gain_and_bound_by_hand() -> None:
+    found = only(gain_table(runs((10, 1, 10.0, "ok", 0.003), (10, 4, 9.0, "ok", 0.004))))
+    assert (found["rows"], found["single_launches"], found["well_measured"]) == (2, 0, True)
+    assert (found["best_streams"], found["best_ms"], found["saved_ms"]) == (4, 9.0, 1.0)
+    assert found["gain"] == pytest.approx(10 / 9)
+    # Four stages of .5 ms: T - sum is 8 ms.
+    assert (found["sum_ms"], found["bound"]) == (2.0, 1.25)
+    assert found["gain_error"] == pytest.approx(0.005)
+    assert not found["above_bound"]
+
+
+def test_the_fastest_of_several_counts_and_the_first_of_equals() -> None:
+    lines: list[Line] = [(10, s, t, "ok", 0.01) for s, t in ((8, 9.0), (1, 10.0), (4, 9.0))]
+    assert only(gain_table(runs(*lines)))["best_streams"] == 4
+    slower = only(gain_table(runs((10, 1, 9.0, "ok", 0.1), (10, 2, 10.0, "ok", 0.1))))
+    assert (slower["gain"], slower["best_streams"], slower["gain_error"]) == (1.0, 1, 0.0)
+
+
+def test_a_single_launch_is_no_gain() -> None:
+    lucky: list[Line] = [(10, 1, 10.0, "ok", 0.0), (10, 2, 9.9, "ok", 0.0)]
+    found = only(gain_table(runs(*lucky, (10, 16, 5.0, "slow", math.nan))))
+    assert not found["well_measured"]
+    assert found[list(GAIN_COLUMNS)].isna().all()
+    assert found["single_launches"] == 1
+    assert remark(dict(found)) == "not measured well enough"
+    # A single launch that is slower than the best says nothing against the size.
+    found = only(gain_table(runs(*lucky, (10, 16, 9.95, "slow", math.nan))))
+    assert (found["well_measured"], found["best_streams"]) == (True, 2)
+
+
+def test_without_a_repeated_time_of_one_stream_there_is_no_gain() -> None:
+    once = gain_table(runs((10, 1, 10.0, "slow", math.nan), (10, 2, 5.0, "ok", 0.0)))
+    never = gain_table(runs((10, 2, 10.0, "ok", 0.0), (10, 4, 5.0, "ok", 0.0)))
+    assert not once["well_measured"].any()
+    assert not never["well_measured"].any()
+    assert gain_table(runs((10, 1, 10.0, "ok", 0.0))).empty
+
+
+@pytest.mark.parametrize(("error", "flagged"), [(0.02, True), (0.03, False)])
+def test_a_gain_above_its_bound_is_flagged_beyond_two_errors(error: float, flagged: bool) -> None:
+    # 10 / 7.58 is 1.319, 5.3 % above the bound of 1.25: beyond 2 * 2 %, within 2 * 3 %.
+    table = gain_table(runs((10, 1, 10.0, "ok", 0.0), (10, 4, 7.58, "ok", error)))
+    found = only(table)
+    assert (bool(found["above_bound"]), remark(dict(found)) != "") == (flagged, flagged)
+    # Neither is the largest gain that overlap can explain.
+    assert largest_gain(table) is None
+
+
+def test_stages_that_take_longer_than_a_run_give_no_bound() -> None:
+    found = only(gain_table(runs((10, 1, 2.0, "ok", 0.0), (10, 2, 1.9, "ok", 0.0), stage_ms=0.5)))
+    assert math.isnan(found["bound"])
+    assert not found["above_bound"]
+
+
+def test_a_stage_without_a_time_gives_no_bound() -> None:
+    rows = runs((10, 1, 10.0, "ok", 0.0), (10, 2, 9.0, "ok", 0.0))
+    rows[STAGES[2]] = math.nan
+    found = only(gain_table(rows))
+    assert math.isnan(found["bound"])
+    assert found["gain"] == pytest.approx(10 / 9)
+
+
+def test_sizes_are_sorted_and_named_by_several_columns() -> None:
+    first = runs((20, 1, 10.0, "ok", 0.0), (20, 2, 9.0, "ok", 0.0)).assign(batch=3)
+    second = runs((10, 1, 10.0, "ok", 0.0), (10, 2, 8.0, "ok", 0.0)).assign(batch=3)
+    found = gain_table(pd.concat([first, second], ignore_index=True), ("batch", "n"))
+    assert found[["batch", "n"]].to_numpy().tolist() == [[3, 10], [3, 20]]
+    assert gain_table(first.iloc[:0], ("batch", "n")).empty
+
+
+def test_the_sentence_counts_what_it_leaves_out() -> None:
+    honest: list[Line] = [(10, 1, 10.0, "ok", 0.001), (10, 2, 9.0, "ok", 0.001)]
+    lucky: list[Line] = [(20, 1, 20.0, "ok", 0.001), (20, 2, 10.0, "slow", math.nan)]
+    noisy: list[Line] = [(30, 1, 30.0, "ok", 0.001), (30, 2, 20.0, "ok", 0.001)]
+    assert sentence(gain_table(runs(*honest, *lucky, *noisy))) == (
+        "speed-up of up to 1.11x (± 0.1 %) over one stream, at n = 10 (overlap can give at most "
+        "1.25x there); faster than one stream by more than 2 standard errors, and within the "
+        "bound, at 1 of 2 sizes; 1 size is not measured well enough; 1 row of a single launch left "
+        "out; 1 speed-up above the bound of overlap not counted, 1 of them by more than 2 standard "
+        "errors (largest: 1.50x against 1.07x)."
+    )
+    assert sentence(gain_table(runs(*lucky))).startswith("no size is measured well enough")
+    worse = runs((10, 1, 9.0, "ok", 0.0), (10, 2, 10.0, "ok", 0.0))
+    assert sentence(gain_table(worse)).startswith("no number of streams is faster")
