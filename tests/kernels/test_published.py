@@ -96,6 +96,12 @@ def test_no_fact_is_given_twice(study: str) -> None:
     assert rows["value"].notna().all()
 
 
+def assert_restored_sizes_say_so(rows: pd.DataFrame) -> None:
+    """A size that the text lost and that follows from other columns is marked in its source."""
+    restored = rows["source"].str.contains("n restored")
+    assert (restored == rows["n"].notna()).all()
+
+
 # Sub-system size
 
 
@@ -106,8 +112,7 @@ def test_double_precision_has_37_sizes_of_which_22_lie_before_200_000(
     assert list(float64["row"]) == list(range(1, 38))
     assert float64["n"].isna().to_numpy().nonzero()[0].tolist() == list(range(22))
     assert list(float64["n"].dropna()) == list(KNOWN_SIZES)
-    restored = float64["source"].str.contains("n restored")
-    assert (restored == float64["n"].notna()).all()
+    assert_restored_sizes_say_so(float64)
 
 
 def test_rows_of_known_size_have_their_figures(float64: pd.DataFrame) -> None:
@@ -155,7 +160,9 @@ def test_cards_are_compared_on_the_same_rows(float64: pd.DataFrame, cards: pd.Da
     assert list(cards["row"]) == list(float64["row"])
     assert cards["m_rtx2080ti"].equals(float64["m_observed"])
     assert cards["m_heuristic"].equals(float64["m_corrected"])
-    assert cards["n"].isna().all()
+    # The same sizes, lost in the same rows.
+    assert cards["n"].equals(float64["n"])
+    assert_restored_sizes_say_so(cards)
     # A misprint in one of the tables, kept as it is.
     other = cards["streams"] != float64["streams"]
     assert list(float64.loc[other, "n"]) == [400_000]
@@ -195,7 +202,6 @@ def test_single_precision_repeats_the_optima_of_double_precision_but_for_one_row
     float64: pd.DataFrame, float32: pd.DataFrame
 ) -> None:
     assert list(float32["row"]) == list(range(1, 41))
-    assert float32["n"].isna().all()
     new = float32["m_observed_float64"] == "not measured"
     shared = float32[~new]
     assert new.sum() == 4
@@ -206,6 +212,24 @@ def test_single_precision_repeats_the_optima_of_double_precision_but_for_one_row
     # Row 20 (m = 40) has no partner; a size said to be new stands in its place.
     assert list(implied) == observed[:19] + observed[20:]
     assert new[19]
+
+
+def test_sizes_of_single_precision_follow_from_streams_and_the_optima_of_double_precision(
+    float64: pd.DataFrame, float32: pd.DataFrame
+) -> None:
+    assert_restored_sizes_say_so(float32)
+    known = float32.dropna(subset="n")
+    assert list(known["row"]) == [23, 24, 25, *range(29, 41)]
+    assert list(known["n"]) == list(KNOWN_SIZES)
+    # Streams depend on the size alone, and the printed optimum of double precision is table I's.
+    double = float64.set_index("n").loc[known["n"]]
+    assert list(known["streams"]) == list(double["streams"])
+    printed = known["m_observed_float64"].fillna(known["m_observed"]).astype(int)
+    assert list(printed) == list(double["m_observed"])
+    # Rows 26 to 28 are sizes that table I does not have; nothing says which.
+    between = float32[float32["row"].between(26, 28)]
+    assert set(between["m_observed_float64"]) == {"not measured"}
+    assert between["n"].isna().all()
 
 
 def test_corrected_optima_of_single_precision_never_fall(float32: pd.DataFrame) -> None:
@@ -230,6 +254,8 @@ def test_corrected_optima_of_single_precision_never_fall(float32: pd.DataFrame) 
         ("sub_system_sizes_tested_least", 11),
         ("sub_system_sizes_tested_most", 18),
         ("threads_per_block", 256),
+        ("theoretical_occupancy_percent", 100),
+        ("aligned_m_float64", 32),
     ],
 )
 def test_facts_of_the_sub_system_size(fact: str, value: float) -> None:
@@ -248,6 +274,14 @@ def test_facts_of_the_sub_system_size(fact: str, value: float) -> None:
 )
 def test_facts_of_recursion(fact: str, value: float) -> None:
     assert float(facts("tridiagonal_recursion")[fact]) == value
+
+
+def test_best_numbers_of_recursions_are_0_to_3() -> None:
+    depths = table("tridiagonal_recursion", "depths")
+    assert list(depths["recursions"]) == list(range(5))
+    most = int(facts("tridiagonal_recursion")["recursions_that_pay_most"])
+    assert list(depths["best_somewhere"] == "yes") == [depth <= most for depth in range(5)]
+    assert depths[["n_from", "n_to"]].isna().all(axis=None)
 
 
 # Streams
