@@ -182,9 +182,9 @@ def _rules(every: list[RecursionSeries], facts: Mapping[str, str]) -> Iterator[B
     for case in every:
         for name, optima_of in (("observed", observed_optima), ("corrected", corrected_optima)):
             optima = optima_of(case.best, SIZE, CHOICE)
-            entries.append(Learnt(case.title, name, optima, case.best, paper))
+            entries.append(Learnt(case.title, name, optima, case.best, paper, SIZE, CHOICE))
     caption = "Number of recursions by the nearest sizes, three quarters of them to learn from"
-    yield neighbours_table(caption, entries, SIZE, CHOICE)
+    yield neighbours_table(caption, entries)
     yield from _fixed_sizes(every, facts)
 
 

@@ -1,0 +1,100 @@
+"""Rows of the paper's design (system in host memory, one thread per sub-system), and ties of times.
+
+A row with status ``slow`` has the time of one launch, stopped early. It bounds how good a
+configuration can be, but it is no loss, no gain and no optimum: what is compared are rows with
+repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning.features import arrays
+from launchwise.learning.splits import asked_about
+from launchwise.learning.vectors import Columns
+from launchwise.report.numbers import DEFAULT_ERROR
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows
+from launchwise.tables.schemas import MEASURED
+from launchwise.workloads.spec import Spec
+
+VARIANTS = ("strided", "strided_scratch")
+"""Variants with one thread per sub-system, from host memory in natural order."""
+
+LEVELS = ("m", "m1", "m2", "m3", "m4")
+"""Tunables that hold the m of each level, the outermost first; 0 where the level is not there."""
+
+ERRORS_OF_A_TIE = 2.0
+"""Standard errors of the ratio of two medians within which they tie."""
+
+
+def host_runs(study: StudyData, *, every_size: bool = False) -> pd.DataFrame:
+    """Rows with a time that follow the paper: stage 2 on the host, as many streams as published.
+
+    Whatever the study's candidates are: rows with any m per level, any number of threads.
+
+    Parameters
+    ----------
+    every_size
+        Sizes that no split of the study names, too; of the other problem parameters only the
+        combinations that the study asks about.
+    """
+    parts = []
+    for table in study.sweeps.values():
+        rows = table[table["status"].isin(MEASURED) & table["variant"].isin(VARIANTS)]
+        rows = rows[(rows["stage2"] == "host") & (rows["last_m"] == 0)]
+        streams = Columns(study.spec.derived, arrays(rows, study.spec)).value("published_streams")
+        rows = rows[(rows["streams"] == streams) & (rows["m"] > 0)]
+        asked = asked_about(study.settings, rows)
+        parts.append(_of_same_kinds(study, rows, asked) if every_size else rows[asked])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _of_same_kinds(study: StudyData, rows: pd.DataFrame, asked: np.ndarray) -> pd.DataFrame:
+    """Rows that share all problem parameters but the size with a row asked about."""
+    kinds = pd.MultiIndex.from_frame(rows[study.kinds])
+    return rows[kinds.isin(kinds[asked])]
+
+
+def repeated(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose time is a median of repeats."""
+    return rows[rows["status"] == "ok"]
+
+
+def one_launch(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the time of one launch, stopped early."""
+    return rows[rows["status"] == "slow"]
+
+
+def fastest(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.DataFrame:
+    """The fastest repeated row of each combination of ``columns``, sorted by them."""
+    return fastest_rows(repeated(rows), columns, spec).sort_values(list(columns), ignore_index=True)
+
+
+def ties(best: pd.DataFrame, size: str, choice: str) -> dict[int, list[int]]:
+    """Choices per size that are as fast as the fastest, within the errors of both.
+
+    Parameters
+    ----------
+    best
+        One row per size and choice, with ``time_ms`` and ``relative_error`` (of the median; where
+        it is not known, the error of a median measured once only is taken).
+
+    Returns
+    -------
+    dict
+        Size -> ascending choices, the fastest among them. Two times tie where they differ by at
+        most :data:`ERRORS_OF_A_TIE` standard errors of their ratio.
+    """
+    found = {}
+    for value, rows in best.groupby(size, sort=True):
+        times, choices = rows["time_ms"].to_numpy(), rows[choice].to_numpy()
+        errors = rows["relative_error"].fillna(DEFAULT_ERROR).to_numpy()
+        first = int(times.argmin())
+        limit = ERRORS_OF_A_TIE * np.hypot(errors, errors[first])
+        near = times / times[first] - 1 <= limit
+        found[int(str(value))] = sorted(int(one) for one in choices[near])
+    return found
