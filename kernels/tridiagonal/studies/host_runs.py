@@ -31,13 +31,17 @@ ERRORS_OF_A_TIE = 2.0
 """Standard errors of the ratio of two medians within which they tie."""
 
 
-def host_runs(study: StudyData, *, every_size: bool = False) -> pd.DataFrame:
+def host_runs(
+    study: StudyData, *, threads: int | None = None, every_size: bool = False
+) -> pd.DataFrame:
     """Rows with a time that follow the paper: stage 2 on the host, as many streams as published.
 
-    Whatever the study's candidates are: rows with any m per level, any number of threads.
+    Whatever the study's candidates are: rows with any m per level.
 
     Parameters
     ----------
+    threads
+        Threads per block; any number if None.
     every_size
         Sizes that no split of the study names, too; of the other problem parameters only the
         combinations that the study asks about.
@@ -48,6 +52,8 @@ def host_runs(study: StudyData, *, every_size: bool = False) -> pd.DataFrame:
         rows = rows[(rows["stage2"] == "host") & (rows["last_m"] == 0)]
         streams = Columns(study.spec.derived, arrays(rows, study.spec)).value("published_streams")
         rows = rows[(rows["streams"] == streams) & (rows["m"] > 0)]
+        if threads is not None:
+            rows = rows[rows["threads"] == threads]
         asked = asked_about(study.settings, rows)
         parts.append(_of_same_kinds(study, rows, asked) if every_size else rows[asked])
     return pd.concat(parts, ignore_index=True)

@@ -2,79 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-
-import pandas as pd
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from launchwise.learning.optima import corrected_optima, observed_optima
-from launchwise.learning.series import choices_in
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
+    MISSING,
     Block,
     Bullets,
+    Cell,
     Column,
     Figure,
     Fold,
     Panel,
     Section,
-    Text,
+    Table,
     table,
 )
-from launchwise.report.figures import KindOnGpu, kinds_of
-from launchwise.report.numbers import fixed_losses, records
+from launchwise.report.numbers import records
 from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import fastest_rows
 
-from ..neighbours import Learnt, neighbours_table
+from ..host_runs import LEVELS
+from ..neighbours import Learnt, neighbours_figure, neighbours_table
+from .conclusions import conclusions
+from .rule import by_rule, said_levels
+from .series import CHOICE, SIZE, RecursionSeries, cases, fixed_size_losses, spread_percent
+from .stages import stages
 
-SIZE, CHOICE = "n", "depth"
-FEWEST = 4
-"""Sizes below which there is no trend to speak of."""
+__all__ = ["cases", "fixed_size_losses", "sections"]
 
 GAIN = 1.01
-"""Speed-up that is more than the noise of measuring."""
+"""Speed-up that is worth a recursion, beside exceeding the errors of the times."""
 
-EVERY_M = ("m", "m1", "m2", "m3", "m4")
-LEVELS = {"m": "outermost level", "m1": "first recursion", "m2": "second recursion"}
-"""Sizes of sub-systems whose fixed values are tried."""
+FIXED_M = 10
+"""m of the first recursion in the paper's rule, where its table does not say."""
 
-
-@dataclass(frozen=True)
-class RecursionSeries(KindOnGpu):
-    """Everything measured of one GPU and one kind of problem, with a column ``depth``.
-
-    ``best`` has the fastest row of every size and depth.
-    """
-
-    rows: pd.DataFrame
-    best: pd.DataFrame
-
-    def times(self) -> pd.DataFrame:
-        """Least time (ms) of each size (index) at each depth (columns)."""
-        return self.best.pivot(index=SIZE, columns=CHOICE, values="time_ms")
-
-    def speed_up(self) -> pd.DataFrame:
-        """Time without recursion by the least time at each depth: sizes by depths."""
-        times = self.times()
-        return times.rdiv(times[0], axis=0)
-
-
-def cases(study: StudyData) -> list[RecursionSeries]:
-    """The cases that were measured with and without recursion for enough sizes."""
-    found = []
-    for gpu, measured in study.measured.groupby("gpu", sort=True):
-        for kind, part in kinds_of(study, measured):
-            rows = part.assign(**{CHOICE: choices_in(part, CHOICE, study.spec)})
-            depths = rows.groupby(SIZE)[CHOICE]
-            both = (depths.min() == 0) & (depths.max() > 0)
-            if both.sum() < FEWEST:
-                continue
-            rows = rows[rows[SIZE].isin(both.index[both])]
-            best = fastest_rows(rows, [SIZE, CHOICE], study.spec)
-            found.append(RecursionSeries(str(gpu), kind, rows, best))
-    return found
+VARIED = {"m": "outermost level", "m1": "first recursion", "m2": "second recursion"}
+"""Levels whose fixed values are tried."""
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
@@ -83,39 +48,65 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
     if not every:
         return []
     facts = facts_of(published)
+    entries = learnt(every, facts)
+    fixed = int(facts.get("second_level_m_fixed", FIXED_M))
     return [
         Section(
             f"{study.name}-worth",
             "Speed-up of recursion",
-            [_lead(every, facts), _figure(study, every), *_tables(study, every)],
+            [
+                _lead(every, facts),
+                _figure(study, every),
+                *_intervals(every, published),
+                *_tables(every),
+            ],
         ),
-        Section(f"{study.name}-rules", "Rules from it", list(_rules(every, facts))),
+        *stages(study, every),
+        Section(f"{study.name}-rules", "Rules from it", list(_rules(study, every, entries, facts))),
+        *by_rule(study, every, fixed),
+        Section(
+            f"{study.name}-conclusions",
+            "The paper's conclusions, tested",
+            [conclusions(every, entries, facts, fixed)],
+        ),
     ]
 
 
-def _lead(every: list[RecursionSeries], facts: Mapping[str, str]) -> Bullets:
-    found = []
+def _lead(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> Bullets:
+    items = []
+    most_published = int(facts.get("recursions_that_pay_most", 0))
     for case in every:
         gain = case.speed_up()
         most = gain.max(axis=1)
-        pays = [wording.count(size) for size in most.index[most > GAIN]]
+        pays = [size for size in most.index if most[size] > GAIN and 0 not in case.ties[int(size)]]
         idle = [wording.count(depth) for depth in gain.columns[(gain <= GAIN).all()] if depth]
-        where = f"at {SIZE} = {wording.listed(pays)}" if pays else "nowhere"
-        text = f"recursion gains more than 1 % {where}"
-        text += f"; the best speed-up is {wording.fixed(most.max(), 2)} times"
+        where = f"at {SIZE} = {wording.listed(map(wording.count, pays))}" if pays else "nowhere"
+        text = f"recursion gains more than 1 % beyond error {where}"
+        text += f"; the best speed-up is {wording.fixed(most.max(), 2)}x"
         if idle:
             text += f"; {wording.listed(idle)} recursions never gain as much"
-        found.append((f"{case.title}:", f"{text}."))
+        items.append((f"{case.title}:", f"{text}. {_deepest(case, most_published)}".strip()))
     if "speed_up_recursion" in facts:
-        text = (
-            f"{facts['speed_up_recursion']} times at most, with up to "
-            f"{facts.get('recursions_that_pay_most', '–')} recursions."
-        )
-        found.append(("Published:", text))
-    return Bullets(found)
+        text = f"{facts['speed_up_recursion']}x at most, with up to {most_published} recursions."
+        items.append(("Paper:", text))
+    return Bullets(items)
 
 
-def _figure(study: StudyData, every: list[RecursionSeries]) -> Figure:
+def _deepest(case: RecursionSeries, most: int) -> str:
+    """Where more recursions than ever paid in the paper are the fastest, and whether alone."""
+    depths = case.overall.set_index(SIZE)[CHOICE]
+    deep = [int(size) for size in depths.index[depths > most]] if most else []
+    if not deep:
+        return ""
+    tied = [size for size in deep if min(case.ties[size]) <= most]
+    return (
+        f"More than {most} recursions are the fastest at {len(deep)} of "
+        f"{wording.plural(len(depths), 'size')}; at {len(tied)} of these they tie with fewer "
+        "within the error of the times."
+    )
+
+
+def _figure(study: StudyData, every: Sequence[RecursionSeries]) -> Figure:
     panels = []
     for case in every:
         gain = case.speed_up()
@@ -136,8 +127,8 @@ def _figure(study: StudyData, every: list[RecursionSeries]) -> Figure:
     return Figure(
         id=f"{study.name}-speed-up",
         caption=(
-            "Time without recursion / least time with it: above 1 recursion pays. Each "
-            "point has the fastest sizes of sub-systems that were measured."
+            "Time without recursion / least time with it (figure 4 of the paper): above 1, "
+            "recursion pays. Each point has the fastest m per level that was measured."
         ),
         alt=f"Lines: speed-up against {SIZE}, one line per number of recursions.",
         panels=panels,
@@ -149,60 +140,111 @@ def _named(depth: int | str) -> str:
     return wording.plural(int(depth), "recursion", "recursions")
 
 
-def _tables(study: StudyData, every: list[RecursionSeries]) -> Iterator[Block]:
+def _intervals(
+    every: Sequence[RecursionSeries], published: Mapping[str, Records]
+) -> Iterator[Table]:
+    """Table II: sizes by their best number of recursions; the fewest of those that tie."""
+    theirs = {int(row["recursions"]): row for row in published.get("depths", [])}
+    columns = [
+        Column("recursions"),
+        Column("fastest at n", "rows", number=False, group="ours"),
+        Column("fewest that tie with the fastest, at n", "rows", number=False, group="ours"),
+        Column("best at n", "rows", number=False, group="paper, table II"),
+    ]
+    for case in every:
+        depths = case.overall.set_index(SIZE)[CHOICE]
+        fewest = {size: min(tied) for size, tied in case.ties.items()}
+        rows = []
+        for depth in sorted({*map(int, case.times().columns), *theirs}):
+            alone = [int(size) for size in depths.index[depths == depth]]
+            tied = [size for size, least in fewest.items() if least == depth]
+            cells = [Cell(wording.count(depth)), Cell(_sizes(alone)), Cell(_sizes(tied))]
+            rows.append([*cells, Cell(_their_interval(theirs.get(depth, {})), role="theirs")])
+        yield table(f"Best number of recursions, {case.title}", columns, rows)
+
+
+def _sizes(sizes: Iterable[int]) -> str:
+    return ", ".join(map(wording.count, sizes)) or "nowhere"
+
+
+def _their_interval(record: Mapping[str, str]) -> str:
+    """An interval of table II, as far as the text still has it."""
+    if not record:
+        return MISSING
+    if record["best_somewhere"] == "no":
+        return "nowhere"
+    limits = [record["n_from"], record["n_to"]]
+    return f"{limits[0]} to {limits[1]}" if all(limits) else "somewhere (sizes lost in the text)"
+
+
+def _tables(every: Sequence[RecursionSeries]) -> Iterator[Block]:
     columns = [
         Column(SIZE, "rows"),
         Column("no recursion", "ms"),
         Column("recursions", group="best"),
+        Column("tie with", "recursions", number=False, group="best"),
         Column("m of each level", "rows", number=False, group="best"),
         Column("time", "ms", group="best"),
         Column("speed-up", "times", group="best"),
     ]
     for case in every:
         alone = case.times()[0]
-        fastest = fastest_rows(case.best, [SIZE], study.spec).sort_values(SIZE)
         rows = [
             [
                 wording.count(record[SIZE]),
                 wording.number(alone[record[SIZE]], 4),
                 wording.count(record[CHOICE]),
-                ", ".join(str(record[name]) for name in EVERY_M if record[name]),
+                _others(case.ties[record[SIZE]], record[CHOICE]),
+                said_levels([record[name] for name in LEVELS]),
                 wording.number(record["time_ms"], 4),
                 wording.fixed(alone[record[SIZE]] / record["time_ms"], 3),
             ]
-            for record in records(fastest)
+            for record in records(case.overall)
         ]
         yield Fold(case.title, [table(f"Best depth of {case.title}", columns, rows)])
 
 
-def _rules(every: list[RecursionSeries], facts: Mapping[str, str]) -> Iterator[Block]:
+def _others(tied: Sequence[int], best: int) -> str:
+    return ", ".join(wording.count(depth) for depth in tied if depth != best) or MISSING
+
+
+def learnt(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> list[Learnt]:
+    """Numbers of recursions to learn from: corrected and observed ones of every case."""
     names = ("accuracy_recursions_a5000", "null_accuracy_recursions_a5000")
-    paper = (facts.get(names[0], "–"), facts.get(names[1], "–"))
-    entries = []
-    for case in every:
-        for name, optima_of in (("observed", observed_optima), ("corrected", corrected_optima)):
-            optima = optima_of(case.best, SIZE, CHOICE)
-            entries.append(Learnt(case.title, name, optima, case.best, paper, SIZE, CHOICE))
+    paper = (facts.get(names[0], MISSING), facts.get(names[1], MISSING))
+    return [
+        Learnt(case.title, name, optima_of(case.best, SIZE, CHOICE), case.best, paper, SIZE, CHOICE)
+        for case in every
+        for name, optima_of in (("corrected", corrected_optima), ("observed", observed_optima))
+    ]
+
+
+def _rules(
+    study: StudyData,
+    every: Sequence[RecursionSeries],
+    entries: Sequence[Learnt],
+    facts: Mapping[str, str],
+) -> Iterator[Block]:
     caption = "Number of recursions by the nearest sizes, three quarters of them to learn from"
     yield neighbours_table(caption, entries)
+    sizes = [size for case in every for size in case.best[SIZE]]
+    yield neighbours_figure(
+        f"{study.name}-neighbours",
+        "Best number of recursions of every size and what the nearest neighbours predict for the "
+        "test sizes (figure 5 of the paper).",
+        entries,
+        theme.log_axis(f"{SIZE} (rows)", sizes),
+        theme.axis("recursions", dtick=1),
+    )
     yield from _fixed_sizes(every, facts)
 
 
-def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
-    """What one m of a level at every size costs, against the fastest recursive one with that level.
-
-    See :func:`launchwise.report.numbers.fixed_losses`: the value is m, problems are sizes.
-    """
-    recursive = case.rows[case.rows[CHOICE] > 0]
-    times = recursive[recursive[level] > 0].groupby([SIZE, level])["time_ms"].min()
-    return fixed_losses(times.groupby(level=SIZE).transform("min") / times)
-
-
-def _fixed_sizes(every: list[RecursionSeries], facts: Mapping[str, str]) -> Iterator[Block]:
+def _fixed_sizes(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> Iterator[Block]:
     columns = [
         Column("level", number=False),
         Column("m", "rows"),
         Column("sizes"),
+        Column("best or tied", "sizes"),
         Column("time lost", "% (mean)"),
         Column("time lost", "% (worst)"),
     ]
@@ -212,17 +254,38 @@ def _fixed_sizes(every: list[RecursionSeries], facts: Mapping[str, str]) -> Iter
                 title,
                 wording.count(record["value"]),
                 wording.count(record["problems"]),
+                wording.count(record["best_at"]),
                 wording.fixed(record["loss_percent"], 2),
                 wording.fixed(record["worst_loss_percent"], 2),
             ]
-            for level, title in LEVELS.items()
+            for level, title in VARIED.items()
             for record in records(fixed_size_losses(case, level))
         ]
         yield table(f"One m for a level at every size, with recursion, {case.title}", columns, rows)
     if "second_level_m_fixed" in facts:
-        agree = facts.get("second_level_cases_that_agree", "–")
-        yield Text(
-            f"The paper fixes m = {facts['second_level_m_fixed']} for the first recursion, the "
-            f"best in {agree} of {facts.get('second_level_cases', '–')} cases.",
-            "note",
-        )
+        yield from _fixed_m1(every, facts)
+
+
+def _fixed_m1(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> Iterator[Block]:
+    """The paper's remark on a fixed m of the first recursion, and the spread of those it tried."""
+    tried = [int(m) for m in facts.get("second_level_m_tried", "").split()]
+    items = []
+    for case in every:
+        spread = spread_percent(case, "m1", tried)
+        used = sorted(set(case.rows["m1"]) & set(tried))
+        if len(spread):
+            text = (
+                f"among m = {wording.listed(map(wording.count, used))} of the first recursion, the "
+                f"worst takes up to {wording.fixed(spread.max(), 2)} % longer than the best, "
+                f"{wording.fixed(spread.median(), 2)} % in the median of "
+                f"{wording.plural(len(spread), 'size')}."
+            )
+            items.append((f"{case.title}:", text))
+    agree = facts.get("second_level_cases_that_agree", MISSING)
+    text = (
+        f"m = {facts['second_level_m_fixed']} is fixed for the first recursion, the best in "
+        f"{agree} of {facts.get('second_level_cases', MISSING)} cases; among "
+        f"{wording.listed(map(str, tried))} the difference is called negligible (its percentage is "
+        "lost in the text)."
+    )
+    yield Bullets([*items, ("Paper:", text)])

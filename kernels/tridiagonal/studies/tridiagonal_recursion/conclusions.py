@@ -1,0 +1,154 @@
+"""The paper's conclusions on recursion, each with the figures here that speak for or against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from launchwise.report import wording
+from launchwise.report.blocks import MISSING, Cell, Column, Table, table
+from launchwise.report.numbers import records
+
+from ..neighbours import Learnt
+from .rule import SizeRule, looked_up
+from .series import CHOICE, SIZE, RecursionSeries, fixed_size_losses
+from .stages import ADDED, SAVED, stage_changes
+
+COLUMNS = [
+    Column("conclusion", number=False),
+    Column("paper", number=False),
+    Column("here", number=False),
+    Column("holds", number=False),
+]
+
+SMALL_PERCENT = 2.5
+"""Loss (%) that the paper calls significant when it is exceeded."""
+
+Row = tuple[str, str, str, bool | None]
+"""Conclusion, paper, here, and whether it holds (None: not tested)."""
+
+
+def conclusions(
+    every: Sequence[RecursionSeries],
+    entries: Sequence[Learnt],
+    facts: Mapping[str, str],
+    fixed: int,
+) -> Table:
+    """One row per conclusion and case."""
+    rows = []
+    for case in every:
+        own = [entry for entry in entries if entry.title == case.title]
+        for claim, paper, here, holds in _of_case(case, own, facts, fixed):
+            said = MISSING if holds is None else ("yes" if holds else "no")
+            rows.append([Cell(claim), Cell(paper, role="theirs"), Cell(here), Cell(said)])
+    caption = "Conclusions of the paper and what is measured here"
+    titles = wording.listed(case.title for case in every)
+    return table(f"{caption}: {titles}", COLUMNS, rows)
+
+
+def _of_case(
+    case: RecursionSeries, entries: Sequence[Learnt], facts: Mapping[str, str], fixed: int
+) -> Iterator[Row]:
+    gain = case.speed_up()
+    most = gain.max(axis=1)
+    size = int(str(most.idxmax()))
+    paper = facts.get("speed_up_recursion", MISSING)
+    yield (
+        "Recursion pays at large sizes",
+        f"up to {paper}x (size lost in the text)",
+        f"up to {wording.fixed(most.max(), 2)}x, at {SIZE} = {wording.count(size)}",
+        0 not in case.ties[size],
+    )
+    yield _four(case, facts)
+    for entry in entries:
+        classes = entry.classification
+        if entry.optima == "corrected" and classes is not None:
+            tested = len(classes.predictions)
+            yield (
+                "The nearest size predicts the number of recursions",
+                f"accuracy {entry.paper[0]}, most frequent {entry.paper[1]}",
+                f"accuracy {wording.fixed(classes.accuracy, 2)} of {tested} test sizes, most "
+                f"frequent {wording.fixed(classes.null_accuracy, 2)}",
+                classes.accuracy > classes.null_accuracy,
+            )
+    yield from _fixed(case, facts, fixed)
+    yield from _rule(case, fixed)
+    yield from _stages(case)
+
+
+def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
+    """More recursions than ever paid in the paper: fastest beyond error or not."""
+    limit = int(facts.get("recursions_that_pay_most", 3))
+    depths = case.overall.set_index(SIZE)[CHOICE]
+    deep = [int(size) for size in depths.index[depths > limit]]
+    alone = [size for size in deep if min(case.ties[size]) > limit]
+    return (
+        f"More than {limit} recursions are never the fastest",
+        "at no size",
+        f"fastest at {len(deep)} of {wording.plural(len(depths), 'size')}, beyond error at "
+        f"{len(alone)}",
+        not alone,
+    )
+
+
+def _fixed(case: RecursionSeries, facts: Mapping[str, str], fixed: int) -> Iterator[Row]:
+    losses = fixed_size_losses(case, "m1")
+    own = next((row for row in records(losses) if row["value"] == fixed), None)
+    if own is None:
+        return
+    agree = facts.get("second_level_cases_that_agree", MISSING)
+    yield (
+        f"m = {fixed} may be fixed for the first recursion",
+        f"best in {agree} of {facts.get('second_level_cases', MISSING)} cases",
+        f"best or tied at {wording.count(own['best_at'])} of "
+        f"{wording.plural(own['problems'], 'size')}; loses "
+        f"{wording.fixed(own['loss_percent'], 2)} % in the mean, at most "
+        f"{wording.fixed(own['worst_loss_percent'], 2)} %",
+        bool(own["worst_loss_percent"] <= SMALL_PERCENT),
+    )
+
+
+def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
+    """The rule of section 3.2 at the best number of recursions; judged where half have a time."""
+    rule = SizeRule.of(case.flat)
+    if rule is None:
+        return
+    depths = case.overall.set_index(SIZE)[CHOICE]
+    found = looked_up(case, rule, fixed)
+    best = found[found[CHOICE].to_numpy() == depths.reindex(found[SIZE]).to_numpy()]
+    timed = best[best["state"] == ""]
+    text = f"{len(timed)} of {len(depths)} choices at the best number of recursions were measured"
+    if len(timed):
+        text += f"; they lose at most {wording.fixed(timed['loss_percent'].max(), 2)} %"
+    yield (
+        f"m per level follows from the rule by size, with m1 = {fixed}",
+        "formulated, without losses",
+        text,
+        bool(timed["loss_percent"].max() <= SMALL_PERCENT)
+        if len(timed) >= len(depths) / 2
+        else None,
+    )
+
+
+def _stages(case: RecursionSeries) -> Iterator[Row]:
+    """What another recursion saves where systems are large, and what it adds where they are small.
+
+    At the largest size copies and the interface system take most, at the smallest the launches.
+    """
+    found = stage_changes(case)
+    for title, names, size, grows in (
+        ("Each recursion saves copies and stage 2 on the host", SAVED, found[SIZE].max(), False),
+        ("Each recursion adds an overhead on the device", ADDED, found[SIZE].min(), True),
+    ):
+        own = found[found[SIZE] == size].set_index(CHOICE)
+        times = own[[f"{name}_ms" for name in names]].sum(axis=1)
+        if len(times) < 2:
+            continue
+        steps = times.diff().dropna()
+        listed = ", ".join(wording.number(value, 3) for value in times)
+        yield (
+            title,
+            "supposed, without figures",
+            f"at {SIZE} = {wording.count(size)}, {wording.listed(names.values())} take {listed} ms "
+            f"with {times.index.min()} to {times.index.max()} recursions",
+            bool((steps > 0).all() if grows else (steps < 0).all()),
+        )

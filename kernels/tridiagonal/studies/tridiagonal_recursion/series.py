@@ -1,0 +1,107 @@
+"""Times of recursive partition methods on one GPU, by number of recursions.
+
+Times, speed-ups and losses stand on rows with repeats; a row of one launch is none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from launchwise.learning.series import choices_in
+from launchwise.report.figures import KindOnGpu, kinds_of
+from launchwise.report.numbers import fixed_losses
+from launchwise.report.study import StudyData
+from launchwise.workloads.spec import Spec
+
+from ..host_runs import fastest, host_runs, repeated, ties
+
+SIZE, CHOICE = "n", "depth"
+FEWEST = 4
+"""Sizes below which there is no trend to speak of."""
+
+THREADS = 256
+"""Threads per block, as in the paper."""
+
+
+@dataclass(frozen=True)
+class RecursionSeries(KindOnGpu):
+    """Everything measured of one GPU and one kind of problem, with a column ``depth``.
+
+    ``rows`` are those with repeats, ``timed`` those of one launch besides. ``flat`` are rows with
+    repeats and without recursion at every size that the sweep has, for rules by size.
+    """
+
+    spec: Spec
+    rows: pd.DataFrame
+    timed: pd.DataFrame
+    flat: pd.DataFrame
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """The fastest row of each size and depth."""
+        return fastest(self.rows, [SIZE, CHOICE], self.spec)
+
+    @cached_property
+    def overall(self) -> pd.DataFrame:
+        """The fastest row of each size."""
+        return fastest(self.rows, [SIZE], self.spec)
+
+    @cached_property
+    def ties(self) -> dict[int, list[int]]:
+        """Depths per size that are as fast as the fastest within the errors of their times."""
+        return ties(self.best, SIZE, CHOICE)
+
+    def times(self) -> pd.DataFrame:
+        """Least time (ms) of each size (index) at each depth (columns)."""
+        return self.best.pivot(index=SIZE, columns=CHOICE, values="time_ms")
+
+    def speed_up(self) -> pd.DataFrame:
+        """Time without recursion / least time at each depth: sizes by depths."""
+        times = self.times()
+        return times.rdiv(times[0], axis=0)
+
+
+def cases(study: StudyData) -> list[RecursionSeries]:
+    """The cases that were measured with and without recursion for enough sizes."""
+    found = []
+    everything = host_runs(study, threads=THREADS, every_size=True)
+    measured = host_runs(study, threads=THREADS)
+    for gpu in study.gpus:
+        flat = repeated(everything[(everything["gpu"] == gpu) & (everything["m1"] == 0)])
+        by_kind = dict(kinds_of(study, flat))
+        for kind, part in kinds_of(study, measured[measured["gpu"] == gpu]):
+            timed = part.assign(**{CHOICE: choices_in(part, CHOICE, study.spec)})
+            rows = repeated(timed)
+            depths = rows.groupby(SIZE)[CHOICE]
+            both = (depths.min() == 0) & (depths.max() > 0)
+            if both.sum() < FEWEST:
+                continue
+            sizes = both.index[both]
+            rows, timed = rows[rows[SIZE].isin(sizes)], timed[timed[SIZE].isin(sizes)]
+            found.append(RecursionSeries(gpu, kind, study.spec, rows, timed, by_kind[kind]))
+    return found
+
+
+def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
+    """What one m of a level at every size costs, against the fastest recursive one with that level.
+
+    See :func:`launchwise.report.numbers.fixed_losses`: the value is m, problems are sizes. A column
+    ``best_at`` counts sizes where that m is the fastest, or ties with the fastest.
+    """
+    with_level = case.rows[(case.rows[CHOICE] > 0) & (case.rows[level] > 0)]
+    best = fastest(with_level, [SIZE, level], case.spec)
+    times = best.set_index([SIZE, level])["time_ms"]
+    losses = fixed_losses(times.groupby(level=SIZE).transform("min") / times)
+    near = [m for choices in ties(best, SIZE, level).values() for m in choices]
+    return losses.assign(best_at=[near.count(int(value)) for value in losses["value"]])
+
+
+def spread_percent(case: RecursionSeries, level: str, values: list[int]) -> pd.Series:
+    """Worst time over best among some m of a level, in percent, per size that has two of them."""
+    rows = case.rows[(case.rows[CHOICE] > 0) & case.rows[level].isin(values)]
+    times = rows.groupby([SIZE, level])["time_ms"].min().unstack()
+    times = times[times.notna().sum(axis=1) > 1]
+    return 100 * (times.max(axis=1) / times.min(axis=1) - 1)
