@@ -107,10 +107,10 @@ def neighbours_figure(
         alt="Dots: real and predicted choice against size; wrong predictions are black crosses.",
         panels=panels,
         keys=[
-            Key(TRAINING, theme.GREY, "dot"),
-            Key(HIT, theme.BLUE, "dot"),
+            Key(TRAINING, theme.GREY, "circle"),
+            Key(HIT, theme.BLUE, "circle"),
             Key(MISSED, theme.INK, "cross"),
-            Key(REAL, theme.ORANGE, "dot"),
+            Key(REAL, theme.ORANGE, "circle"),
         ],
     )
 
@@ -131,7 +131,14 @@ def _traces(entry: Learnt, classes: Classification) -> list[dict[str, Any]]:
     template = f"{size}=%{{x}}: {choice}=%{{y}}"
     return [
         theme.dots(
-            sizes, choices, name=name, colour_=colour, shape=shape, size=7, template=template
+            sizes,
+            choices,
+            name=name,
+            colour_=colour,
+            shape=shape,
+            size=7,
+            opacity=0.9,
+            template=template,
         )
         for name, sizes, choices, colour, shape in drawn
         if len(sizes)

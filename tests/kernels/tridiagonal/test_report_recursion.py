@@ -106,6 +106,18 @@ def test_recursion_is_held_against_none(made: StudyData) -> None:
     assert np.allclose(gain.loc[10**5], [1, 0.9, 0.81])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"stage2": "device"}, {"threads": 64}, {"streams": 2}, {"variant": "staged"}, {"last_m": 8}],
+    ids=lambda change: next(iter(change)),
+)
+def test_rows_of_other_designs_stay_out(made: StudyData, change: dict[str, Any]) -> None:
+    # Ten times as fast as the best at 1e5 rows, where one stream is published.
+    quick = row(10**5, (32, 10), 0.01) | change
+    (case,) = cases(with_rows(made, [quick]))
+    assert case.speed_up().loc[10**5].max() == 1.0
+
+
 def test_a_fixed_size_costs_what_it_loses_where_another_is_better(made: StudyData) -> None:
     (case,) = cases(made)
     losses = fixed_size_losses(case, "m1").set_index("value")
