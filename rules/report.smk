@@ -27,6 +27,7 @@ REPORTED = {
         "times": f"results/recommendations/{study}.times.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
         # Only if the settings have datasheet-only GPUs.
+        "described": {gpu: f"results/gpus/{gpu}.json" for gpu in CARDS},
         "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,
         # Only if they were read: not every machine has Nsight Compute.
         "counters": {

@@ -48,6 +48,20 @@ CORES_PER_SM = {
 }
 """FP32 lanes of one SM by compute capability (CUDA C++ Programming Guide, throughput table)."""
 
+GENERATIONS = (
+    ((10, 0), "Blackwell"),
+    ((9, 0), "Hopper"),
+    ((8, 9), "Ada"),
+    ((8, 0), "Ampere"),
+    ((7, 5), "Turing"),
+    ((7, 0), "Volta"),
+    ((6, 0), "Pascal"),
+    ((5, 0), "Maxwell"),
+    ((3, 0), "Kepler"),
+)
+"""First compute capability of each generation, the newest first, and its name (NVIDIA, list of GPUs
+by compute capability)."""
+
 
 class Ceilings(Strict):
     """Ceilings of a GPU, measured by the ``describe`` stage.
@@ -162,6 +176,14 @@ class GpuProfile(Strict):
         say whether a GPU was seen.
         """
         return self.device_name
+
+    @property
+    def generation(self) -> str:
+        """Name of the card's generation; its compute capability where that is older than all."""
+        for first, name in GENERATIONS:
+            if self.compute_capability >= first:
+                return name
+        return "{}.{}".format(*self.compute_capability)
 
     @property
     def is_slice(self) -> bool:

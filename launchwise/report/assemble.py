@@ -19,6 +19,7 @@ from launchwise.report import (
     wording,
 )
 from launchwise.report.blocks import Section
+from launchwise.report.described import described
 from launchwise.report.elements import elements
 from launchwise.report.numbers import single_best, winners
 from launchwise.report.own_sections import own_sections
@@ -33,15 +34,16 @@ def report(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) 
     """
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
     made = [Section("answers", "Answers", [], [overview.answer(study) for study in studies])]
-    made.append(gpus.section(profiles))
+    cards = {gpu: profile for study in studies for gpu, profile in study.described.items()}
+    made.append(gpus.section(profiles, cards))
     if (times := predictions.overall(studies)) is not None:
         made.append(times)
     made += in_parallel(_study, studies, processes)
     made.append(overview.provenance(run, studies))
-    cards = len({profile.card_model for profile in profiles.values()})
+    models_of_card = len({profile.card_model for profile in profiles.values()})
     lead = (
         f"{wording.plural(len(studies), 'study', 'studies')} on {wording.listed(profiles)} "
-        f"({wording.plural(cards, 'model of card', 'models of card')}). "
+        f"({wording.plural(models_of_card, 'model of card', 'models of card')}). "
         f"Written {wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
@@ -59,7 +61,7 @@ def _study(study: StudyData) -> Section:
         sections.compared(study, best),
         sections.landscape(study, best),
         predictions.predictions(study),
-        predictions.unmeasured(study),
+        described(study),
         sections.removed(study),
         sections.transferred(study),
     ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
+from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table
 
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
 """How the name of a ceiling ends -> unit in which it is shown, and how many of its own that is."""
@@ -32,8 +32,10 @@ ATTRIBUTES = (
 )
 
 
-def section(profiles: Mapping[str, GpuProfile]) -> Section:
-    """What the GPUs are and what they were measured to reach."""
+def section(
+    profiles: Mapping[str, GpuProfile], described: Mapping[str, GpuProfile] | None = None
+) -> Section:
+    """Attributes and measured ceilings of the GPUs; datasheet-only GPUs in a fold."""
     columns = [Column("attribute", number=False), *(Column(name) for name in profiles)]
     rows = [
         [f"{title} ({unit})" if unit else title, *(read(profile) for profile in profiles.values())]
@@ -51,7 +53,61 @@ def section(profiles: Mapping[str, GpuProfile]) -> Section:
                     f"{wording.listed(names)} are one model of card, used whole or in part.", "note"
                 )
             )
+    if described:
+        found.append(Fold("Datasheet-only GPUs", [_datasheets(described)]))
     return Section("gpus", "GPUs", found)
+
+
+def _datasheets(described: Mapping[str, GpuProfile]) -> Table:
+    """One row per card, the newest generation first."""
+    columns = [
+        Column("generation", number=False),
+        Column("GPU", number=False),
+        Column("compute capability"),
+        Column("SMs"),
+        Column("CUDA cores"),
+        Column("SM clock", "MHz"),
+        Column("memory", "GB"),
+        Column("bandwidth", "GB/s"),
+        Column("L2 cache", "MB"),
+        Column("copies", "GB/s", group="ceilings, estimated"),
+        Column("FP32", "TFLOP/s", group="ceilings, estimated"),
+        Column("FP64", "TFLOP/s", group="ceilings, estimated"),
+    ]
+    rows = []
+    for name, gpus in by_generation(described, described).items():
+        for number, gpu in enumerate(gpus):
+            one = described[gpu]
+            reached = one.ceilings
+            rows.append(
+                [
+                    "" if number else name,
+                    gpu,
+                    ".".join(map(str, one.compute_capability)),
+                    wording.count(one.sms),
+                    wording.count(one.cores),
+                    wording.number(one.clock_mhz, 4),
+                    wording.number(one.memory_bytes / 1e9),
+                    wording.number(one.memory_bandwidth_gbs, 4),
+                    wording.number(one.l2_bytes / 2**20),
+                    wording.number(reached.copy_bandwidth_gbs, 4),
+                    *(
+                        wording.number(None if rate is None else rate / 1e3)
+                        for rate in (reached.float32_gflops, reached.float64_gflops)
+                    ),
+                ]
+            )
+    caption = "Datasheet-only GPUs: figures of data/cards.csv, and what they are taken to reach"
+    return table(caption, columns, rows)
+
+
+def by_generation(profiles: Mapping[str, GpuProfile], gpus: Iterable[str]) -> dict[str, list[str]]:
+    """Generation to its GPUs: the newest first, GPUs of a generation in the order given."""
+    known = sorted(gpus, key=lambda gpu: profiles[gpu].compute_capability, reverse=True)
+    found: dict[str, list[str]] = {}
+    for gpu in known:
+        found.setdefault(profiles[gpu].generation, []).append(gpu)
+    return found
 
 
 def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:

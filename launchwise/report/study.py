@@ -51,7 +51,9 @@ class StudyData:
     folder
         Where ``study.yaml`` is, with the study's own section and published tables if it has any.
     unmeasured
-        Predictions for GPUs that are only described, if the settings have any.
+        Predictions for datasheet-only GPUs, if the settings have any.
+    described
+        Datasheet-only GPU -> its profile.
     """
 
     name: str
@@ -70,6 +72,7 @@ class StudyData:
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     folder: Path | None = None
     unmeasured: pd.DataFrame | None = None
+    described: Mapping[str, GpuProfile] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -188,6 +191,7 @@ class StudyFiles:
     times: Path
     models: Mapping[str, Path]
     counters: Mapping[str, Path]
+    described: Mapping[str, Path]
     unmeasured: Path | None = None
 
     @classmethod
@@ -234,6 +238,7 @@ def read_study(
             gpu: tables.read_table(path, schemas.counters_schema(spec))
             for gpu, path in files.counters.items()
         },
+        described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
         unmeasured=None
         if files.unmeasured is None
         else tables.read_table(files.unmeasured, schemas.unmeasured_schema(spec)),

@@ -53,12 +53,12 @@ FLOAT64_PER_SM = {
 TENSOR_FLOP_PER_CYCLE = {(7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024}
 """Dense float16 of an SM, two a multiply-add, where float32 sums cost nothing (whitepapers)."""
 
-HALVED = ("rtx2080ti", "rtx2080super", "rtx4070", "rtx4090")
+HALVED = ("rtx2080ti", "rtx2080super", "rtx4070", "rtx4080", "rtx4090")
 """GeForce cards: half of it with float32 sums."""
 
 
 def test_the_cards_that_users_ask_for_are_there() -> None:
-    wanted = "titan_black titan_x titan_v rtx2080ti rtx2080super rtx4070 a5000 v100 t4 a100"
+    wanted = "titan_black titan_x titan_v rtx2080ti rtx2080super rtx4070 rtx4080 a5000 v100 t4 a100"
     wanted += " a100_80gb l4 l40s rtx4090 h100 h200 b200"
     assert set(wanted.split()) <= set(COMPLETE)
 

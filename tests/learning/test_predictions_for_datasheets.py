@@ -1,10 +1,11 @@
-"""Predictions for GPUs that nobody measured: the table, the command, the report's section."""
+"""Predictions for datasheet-only GPUs: the table, the command, the report's section."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -22,8 +23,8 @@ from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.splits import Case
-from launchwise.report.blocks import Table
-from launchwise.report.predictions import unmeasured
+from launchwise.report.blocks import Fold, Section, Table
+from launchwise.report.described import described
 from launchwise.tables.schemas import unmeasured_schema
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
@@ -159,21 +160,52 @@ def test_bad_questions_are_one_line(
 # The report
 
 
-def test_the_report_shows_the_trees_choice_beside_the_cost_model(table: pd.DataFrame) -> None:
-    made = dataclasses.replace(study(), unmeasured=table)
-    section = unmeasured(made)
+def tables(section: Section) -> list[Table]:
+    """Tables of a section, those of its folds too."""
+    inside = [block.blocks if isinstance(block, Fold) else [block] for block in section.blocks]
+    return [block for blocks in inside for block in blocks if isinstance(block, Table)]
+
+
+def test_the_report_groups_gpus_by_generation(table: pd.DataFrame, domain: Domain) -> None:
+    cards = {gpu: domain.profiles[gpu] for gpu in ("t4", "a100")}
+    section = described(dataclasses.replace(study(), unmeasured=table, described=cards))
     assert section is not None
-    shown = next(block for block in section.blocks if isinstance(block, Table))
-    # The larger of two sizes is the middle one; both GPUs, the faster first.
-    assert [row.cells[1].text for row in shown.rows] == ["a100", "t4"]
-    assert all("n=202" in row.cells[0].text for row in shown.rows)
-    own = table.query("predictor == 'learnt' and gpu == 'a100' and n == 202 and rank == 1")
-    assert float(shown.rows[0].cells[3].text) == pytest.approx(
-        own["predicted_ms"].iloc[0], rel=0.01
-    )
+    overview, *by_generation = tables(section)
+    # The newest generation first, whatever the order of the settings.
+    assert [[cell.text for cell in row.cells[:2]] for row in overview.rows] == [
+        ["Ampere", "a100"],
+        ["Turing", "t4"],
+    ]
+    assert [one.caption for one in by_generation] == [
+        "Predicted choices on Ampere: a100",
+        "Predicted choices on Turing: t4",
+    ]
+    own = table.query("predictor == 'learnt' and gpu == 'a100' and rank == 1")
+    cost = table.query("predictor == 'analytical' and gpu == 'a100' and rank == 1")
+    rows = by_generation[0].rows
+    assert [row.cells[1].text for row in rows] == ["a100", "a100"]
+    for row, n in zip(rows, (102, 202), strict=True):
+        assert f"n={n}" in row.cells[0].text
+        for cell, of in ((row.cells[3], own), (row.cells[4], cost)):
+            (time,) = of.loc[of["n"] == n, "predicted_ms"]
+            assert float(cell.text) == pytest.approx(time, rel=0.01)
+
+
+def test_times_stand_beside_the_best_of_the_first_whole_gpu(
+    table: pd.DataFrame, domain: Domain
+) -> None:
+    made = dataclasses.replace(study(), unmeasured=table, described={"t4": domain.profiles["t4"]})
+    made = dataclasses.replace(made, unmeasured=table[table["gpu"] == "t4"])
+    section = described(made)
+    assert section is not None
+    (row,) = tables(section)[0].rows
+    own = table.query("predictor == 'learnt' and gpu == 't4' and rank == 1").set_index("n")
+    # The best measured times of ``big``.
+    ratios = own["predicted_ms"] / pd.Series({102: 1.0, 202: 4.0})
+    assert float(row.cells[2].text) == pytest.approx(np.sqrt(ratios.prod()), rel=0.01)
 
 
 def test_without_described_gpus_there_is_no_section() -> None:
     made = study()
-    assert unmeasured(made) is None
-    assert unmeasured(dataclasses.replace(made, unmeasured=pd.DataFrame())) is None
+    assert described(made) is None
+    assert described(dataclasses.replace(made, unmeasured=pd.DataFrame())) is None

@@ -1,0 +1,150 @@
+"""Datasheet-only GPUs: predicted choices and run times of a study, by generation of the cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from launchwise.learning.metrics import geometric_mean
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table
+from launchwise.report.gpus import by_generation
+from launchwise.report.numbers import records
+from launchwise.report.predictions import percent, whole_split
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import fastest_rows
+
+LEARNT, COST_MODEL = "learnt", "analytical"
+"""Predictors of the table of predictions: the trees, and the cost model that they correct."""
+
+
+def described(study: StudyData) -> Section | None:
+    """Predicted choices and times on datasheet-only GPUs; None where there are none."""
+    every = study.unmeasured
+    if every is None or every.empty:
+        return None
+    sizes = sorted(every[study.size].unique())
+    shown = list(dict.fromkeys([sizes[0], sizes[len(sizes) // 2], sizes[-1]]))
+    chosen = _first_choices(study, every)
+    groups = by_generation(study.described, chosen["gpu"].unique())
+    text = (
+        "These GPUs have no measured rows. Their times follow from datasheets, from the cost model "
+        "of the kernels, and from what the trees learn on the measured GPUs. "
+        f"{_transfer_error(study)}"
+    )
+    blocks: list[Block] = [Text(text), _overview(study, chosen, groups)]
+    for name, gpus in groups.items():
+        part = chosen[chosen["gpu"].isin(gpus) & chosen[study.size].isin(shown)]
+        title = f"{name}: {wording.listed(gpus)}"
+        blocks.append(Fold(title, [_choices(study, part, f"Predicted choices on {title}")]))
+    if len(sizes) > len(shown):
+        problems = len(chosen[study.problem_columns].drop_duplicates())
+        note = (
+            "The tables by generation hold the smallest, the middle and the largest of "
+            f"{len(sizes)} values of {study.size}. All {wording.plural(problems, 'problem')} are "
+            f"in results/predictions/{study.name}.parquet."
+        )
+        blocks.append(Text(note, "note"))
+    return Section(f"{study.name}-unmeasured", "Datasheet-only GPUs", blocks)
+
+
+def _first_choices(study: StudyData, every: pd.DataFrame) -> pd.DataFrame:
+    """The trees' first choice of each problem; ``cost_ms`` is that of the cost model's own."""
+    key = ["gpu", *study.problem_columns]
+    first = every[every["rank"] == 1]
+    cost = first.loc[first["predictor"] == COST_MODEL, [*key, "predicted_ms"]]
+    cost = cost.rename(columns={"predicted_ms": "cost_ms"})
+    return first[first["predictor"] == LEARNT].merge(cost, on=key, how="left")
+
+
+def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[str]]) -> Table:
+    """One row per GPU over all predicted problems."""
+    reference = study.whole[0]
+    best = fastest_rows(study.measured, ["gpu", *study.problem_columns], study.spec)
+    best = best.loc[best["gpu"] == reference, [*study.problem_columns, "time_ms"]]
+    beside = chosen.merge(best, on=study.problem_columns, how="left")
+    beside["choice"] = [wording.configuration(row, study.spec) for row in records(beside)]
+    problems = len(beside[study.problem_columns].drop_duplicates())
+    columns = [
+        Column("generation", number=False),
+        Column("GPU", number=False),
+        Column("with trees", f"× best of {reference}", group="predicted time"),
+        Column("cost model", f"× best of {reference}", group="predicted time"),
+        Column("predicted gain", "× baseline"),
+        Column("most frequent choice", number=False),
+        Column("problems", f"of {problems}"),
+        Column("bound by, mostly", number=False),
+    ]
+    rows = []
+    for name, gpus in groups.items():
+        for number, gpu in enumerate(gpus):
+            own = beside[beside["gpu"] == gpu]
+            measured = own[own["time_ms"].notna()]
+            choices = own["choice"].value_counts()
+            rows.append(
+                [
+                    "" if number else name,
+                    gpu,
+                    *(
+                        wording.number(_mean_ratio(measured, time, "time_ms"))
+                        for time in ("predicted_ms", "cost_ms")
+                    ),
+                    wording.fixed(_mean_ratio(own, "baseline_ms", "predicted_ms"), 2),
+                    str(choices.index[0]),
+                    wording.count(choices.iloc[0]),
+                    str(own["bound_by"].mode().iloc[0]),
+                ]
+            )
+    caption = (
+        f"Datasheet-only GPUs over {wording.plural(problems, 'test problem')} of the first split: "
+        f"predicted time of the predicted best divided by the best measured time on {reference} "
+        "(geometric mean)"
+    )
+    return table(caption, columns, rows)
+
+
+def _mean_ratio(rows: pd.DataFrame, over: str, under: str) -> float:
+    """Geometric mean of one column divided by another."""
+    return geometric_mean((rows[over] / rows[under]).to_numpy())
+
+
+def _transfer_error(study: StudyData) -> str:
+    """Error of the trees on GPUs that were held out of training."""
+    kinds = {name: entry.kind for name, entry in study.entries.items()}
+    for split, asked in study.settings.splits.items():
+        learnt = [one for one in whole_split(study, split) if kinds.get(one["model"]) == LEARNT]
+        if asked.kind == "leave_one_gpu_out" and learnt:
+            error = percent(learnt[0]["mape_percent"])
+            text = f"On held-out GPUs the trees have a mean error of {error} %"
+            return f"{text}; these are slices of one card." if study.cards == 1 else f"{text}."
+    return "This study has no split that holds out a GPU, so the error on another GPU is unknown."
+
+
+def _choices(study: StudyData, chosen: pd.DataFrame, caption: str) -> Table:
+    """The trees' choice of each problem beside the times of cost model and roofline."""
+    ordered = chosen.sort_values([*study.problem_columns, "predicted_ms"], kind="stable")
+    columns = [
+        Column("problem", number=False),
+        Column("GPU", number=False),
+        Column("configuration", number=False),
+        Column("with trees", "ms", group="predicted best"),
+        Column("cost model", "ms", group="predicted best"),
+        Column("roofline", "ms"),
+        Column("gain", "× baseline"),
+        Column("bound by", number=False),
+    ]
+    cells = [
+        [
+            wording.problem(row, study.problem_columns),
+            row["gpu"],
+            wording.configuration(row, study.spec),
+            wording.number(row["predicted_ms"]),
+            wording.number(row["cost_ms"]),
+            wording.number(row["roofline_ms"]),
+            wording.fixed(row["baseline_ms"] / row["predicted_ms"], 2),
+            str(row["bound_by"]),
+        ]
+        for row in records(ordered)
+    ]
+    return table(caption, columns, cells)
