@@ -166,8 +166,8 @@ def deciding_files(folder: Path) -> list[Path]:
     """Files that decide what a workload's kernels compute and how they are run.
 
     CUDA sources, headers that they include from elsewhere (``kernels/common/``), C sources of the
-    host, ``spec.yaml``, ``host/workload.py``, and the files of its package and of the library that it imports at module
-    level, except those that every sweep depends on.
+    host, ``spec.yaml``, ``host/workload.py``, and the files of its package and of the library that
+    it imports at module level, except those that every sweep depends on.
     """
     own = [path for pattern in SOURCES for path in folder.glob(pattern)]
     known = {path.resolve() for path in own}
