@@ -331,8 +331,7 @@ def section_sources(folder: str) -> list[str]:
 
 
 def published_tables(folder: str) -> list[str]:
-    """Published tables of a study, and the elements of its paper, for the report."""
-    found = (
-        path for kind in ("csv", "yaml") for path in (ROOT / folder).glob(f"published/*.{kind}")
-    )
+    """Tables that a study's section reads: published ones, elements of the paper, recorded runs."""
+    patterns = ("published/*.csv", "published/*.yaml", "recorded/*.json")
+    found = (path for pattern in patterns for path in (ROOT / folder).glob(pattern))
     return sorted(str(_inside(path)) for path in found)

@@ -1,0 +1,249 @@
+"""The paper's conclusions, judged by our figures, and what does not add up in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from launchwise.report import models, wording
+from launchwise.report.numbers import scores_on
+from launchwise.report.published import Records, facts_of
+from launchwise.report.study import StudyData
+
+from . import paper_tables
+from .recipe import GLOBAL, ORACLE, PRINTED, Recipe
+
+Statement = tuple[str, str]
+RARELY_PERCENT = 5.0
+"""Share of problems made slower up to which a model hardly ever loses, %."""
+
+LEAST_EXCESS = 0.05
+"""Coefficients this near the share of improved runs hardly add up."""
+
+
+def judged(
+    study: StudyData, published: Mapping[str, Records], recipe: Recipe | None
+) -> list[Statement]:
+    """What section 6 concludes, and whether it holds here."""
+    facts = facts_of(published)
+    found = []
+    if recipe is not None:
+        gpus = recipe["runs"][GLOBAL]["gpus"]
+        found = [
+            _best_model(recipe, gpus),
+            _share(gpus, facts),
+            _losses(gpus, published["results"]),
+        ]
+    return [*found, *_speed_up(study, published), *_few_trials(study)]
+
+
+def _models(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The searched models of a GPU."""
+    return {
+        name: one for name, one in figures.items() if name != ORACLE and not name.endswith(PRINTED)
+    }
+
+
+def _best_model(recipe: Recipe, gpus: Mapping[str, Any]) -> Statement:
+    titles = {name: one["title"] for name, one in recipe["runs"][GLOBAL]["models"].items()}
+    places, wins = [], 0
+    for gpu, figures in gpus.items():
+        by_speed = sorted(
+            _models(figures).items(), key=lambda pair: -pair[1]["improvement_coefficient"]
+        )
+        names = [name for name, _ in by_speed]
+        first, tree = by_speed[0], names.index("tree") + 1
+        wins += tree == 1
+        places.append(
+            f"{gpu}: place {tree} of {len(names)}, {_speed(figures['tree'])} (first: "
+            f"{titles[first[0]]}, {_speed(first[1])})"
+        )
+    verdict = "holds" if wins == len(gpus) else "does not hold" if not wins else "holds in part"
+    return (
+        f"“The regression tree is the best model on both GPUs” {verdict} with the paper's recipe "
+        "on our sweeps.",
+        f"By mean speed-up, {'; '.join(places)}.",
+    )
+
+
+def _speed(figures: Mapping[str, float]) -> str:
+    return f"{figures['improvement_coefficient']:.3f}×"
+
+
+def _share(gpus: Mapping[str, Any], facts: Mapping[str, str]) -> Statement:
+    least = float(facts.get("improved_percent_claimed", "nan"))
+    shares = {gpu: one["tree"]["percent_runs_improved"] for gpu, one in gpus.items()}
+    verdict = "holds" if all(share > least for share in shares.values()) else "does not hold"
+    listed = "; ".join(
+        f"{gpu}: {share:.1f} % of runs (best tile: "
+        f"{gpus[gpu][ORACLE]['percent_runs_improved']:.1f} %)"
+        for gpu, share in shares.items()
+    )
+    return (
+        f"“The tree improves more than {least:g} % on both” {verdict} here.",
+        f"{listed}. Where even the best walked tile loses to untiled, no model can improve.",
+    )
+
+
+def _losses(gpus: Mapping[str, Any], results: Records) -> Statement:
+    trees = {gpu: one["tree"] for gpu, one in gpus.items()}
+    listed = "; ".join(
+        f"{gpu}: slower than untiled on {tree['percent_slower']:.1f} % of problems, at worst "
+        f"{tree['worst_speed_up']:.2f}×"
+        for gpu, tree in trees.items()
+    )
+    rest = wording.listed(
+        f"{100 - float(record['improved_percent']):.2f} % ({record['title']})"
+        for record in results
+        if record["model"] == "tree"
+    )
+    rare = all(tree["percent_slower"] < RARELY_PERCENT for tree in trees.values())
+    return (
+        f"“The tree hardly ever loses” {'holds' if rare else 'does not hold'} here.",
+        f"{listed}. The paper prints no loss; of its runs {rest} were not faster than untiled.",
+    )
+
+
+def _speed_up(study: StudyData, published: Mapping[str, Records]) -> list[Statement]:
+    split = models.first_split(study)
+    theirs = wording.listed(
+        f"{float(record['improvement_coefficient']):.2f} ({record['title']})"
+        for record in published["results"]
+        if record["model"] == "tree"
+    )
+    parts = []
+    for gpu in study.gpus:
+        limit = paper_tables.walked_limit(study, split, gpu)
+        scores = paper_tables.scores_by_model(scores_on(study, split, gpu))
+        if limit and ORACLE in scores:
+            parts.append(
+                f"{gpu}: {limit['forced']:.3f} if it must tile, {limit['coefficient']:.3f} if "
+                f"untiled may be recommended, {scores[ORACLE]['coefficient']:.3f} with thread "
+                "blocks"
+            )
+    if not parts:
+        return []
+    return [
+        (
+            f"Mean speed-ups of {theirs}:",
+            f"the best tile of each test problem reaches {'; '.join(parts)}. What our models reach "
+            "beyond the second figure comes from thread blocks, not from a better choice of the "
+            "paper's tiles.",
+        )
+    ]
+
+
+def _few_trials(study: StudyData) -> list[Statement]:
+    split = models.first_split(study)
+    parts = []
+    for gpu in study.whole:
+        scores = paper_tables.scores_by_model(scores_on(study, split, gpu))
+        draws = {
+            int(name.removeprefix("random_")): one["fraction"]
+            for name, one in scores.items()
+            if name.startswith("random_")
+        }
+        if "tree" in scores and draws:
+            tried = ", ".join(
+                f"{100 * draws[count]:.1f} % after {count}" for count in sorted(draws)
+            )
+            parts.append(
+                f"on {gpu} the tree of our default settings reaches "
+                f"{100 * scores['tree']['fraction']:.1f} "
+                f"% of best without a trial; random trials reach {tried}"
+            )
+    if not parts:
+        return []
+    return [("“Good tiles for unseen sizes without many trials”:", f"{'; '.join(parts)}.")]
+
+
+def contradictions(
+    published: Mapping[str, Records], facts: Mapping[str, str], title: Callable[[str], str]
+) -> list[str]:
+    """What does not add up in the paper, checked against its own figures."""
+    results = published["results"]
+    total, gone = int(facts["training_runs"]), int(facts["runs_removed"])
+    found = []
+    for record in results:
+        share = float(record["improved_percent"]) / 100
+        printed = float(record["improvement_coefficient"])
+        # Each improved run counts more than 1, so the coefficient must exceed their share well.
+        if printed - share < LEAST_EXCESS:
+            rest = (printed - share) / (1 - share)
+            found.append(
+                f"The paper's cell of {title(record['model'])} on the {record['title']} "
+                f"hardly adds up: coefficient {printed:.2f} with {100 * share:.1f} % improved. "
+                f"The improved runs alone give at least {share:.3f}, so the rest would have run at "
+                f"{rest:.2f} times the baseline's speed or less. It is no target."
+            )
+    found.append(
+        "The paper's row of LightGBM hyper-parameters repeats XGBoost's numbers under other names "
+        f"({facts['lightgbm_as_printed']}), so it cannot be repeated."
+    )
+    found.append(
+        f"{wording.count(total)} - {wording.count(gone)} = {wording.count(total - gone)} runs "
+        f"left, not the {wording.count(int(facts['runs_left_as_printed']))} that the paper prints."
+    )
+    return found + _of_text(results, facts, title)
+
+
+def _of_text(results: Records, facts: Mapping[str, str], title: Callable[[str], str]) -> list[str]:
+    """Contradictions between sentences, figures and tables."""
+    found = []
+    if "combinations_that_fit" in facts:
+        total, fit = int(facts["training_runs"]), int(facts["combinations_that_fit"])
+        if total % fit:
+            found.append(
+                f"{wording.count(total)} runs over {fit} combinations are {total / fit:.2f} tiles "
+                "each, no whole number: not every combination has the same tiles, and the paper "
+                "lists none of them."
+            )
+    if "drawn_points" in facts:
+        points, order = int(facts["drawn_points"]), int(facts["drawn_order"])
+        radius = (points - 1) // 6
+        if 2 * radius != order:
+            found.append(
+                f"Figure 1 draws {points} points and calls them order {order}. {points} points are "
+                f"radius {radius}, which is order {2 * radius}; order {order} has "
+                f"{3 * order + 1} points."
+            )
+    if "figure_cited" in facts:
+        found.append(
+            f"Section 5 shows the filter in figure {facts['figure_cited']}; the paper has figure "
+            f"{facts['figure_printed']} only."
+        )
+    for gpu in dict.fromkeys(record["title"] for record in results):
+        of_gpu = [record for record in results if record["title"] == gpu]
+        most = max(of_gpu, key=lambda record: float(record["improved_percent"]))
+        tree = next(record for record in of_gpu if record["model"] == "tree")
+        if most["model"] != "tree":
+            found.append(
+                f"The conclusion names the tree best on both GPUs; on the {gpu} "
+                f"{title(most['model'])} improves more runs, {most['improved_percent']} against "
+                f"{tree['improved_percent']} %."
+            )
+    found.append(
+        "The listing gives a tile to one thread (tile sizes below a collapsed loop); section 5.1 "
+        "calls tiles three-dimensional blocks of threads. We measure both."
+    )
+    found.append(
+        "The printed flags end with -Xopenmp-target, which needs a value: the architecture "
+        "that was "
+        "compiled for is not known."
+    )
+    return found
+
+
+def differences(study: StudyData, published: Mapping[str, Records]) -> list[str]:
+    """What ours measures otherwise than the paper."""
+    times = published["best_tiles"]
+    slowest = max(times, key=lambda record: float(record["time_s"]))
+    return [
+        "The source f of equation 1 is left out. The listings of the paper show none either.",
+        "One time step is measured, in milliseconds. The paper times whole simulations, up to "
+        f"{slowest['time_s']} s, and does not print the number of steps, so times do not compare.",
+        "The kernels are CUDA, compiled for a known radius and without fast mathematics; "
+        "theirs are "
+        "an OpenMP offload with -ffast-math (table below).",
+        f"Our GPUs are {wording.listed(study.gpus)}; none of theirs was measured here.",
+    ]

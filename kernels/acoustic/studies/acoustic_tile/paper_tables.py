@@ -1,0 +1,210 @@
+"""The paper's tables 1, 2 and 3, its compiler and libraries, each beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from launchwise.measuring.compile import FLAGS
+from launchwise.report import models, wording
+from launchwise.report.blocks import MISSING, Cell, Column, Row, Table, table
+from launchwise.report.numbers import records
+from launchwise.report.published import Records
+from launchwise.report.study import StudyData
+
+POINTS, THREADS = ("tx", "ty", "tz"), ("bx", "by", "bz")
+"""Tunables of a tile, read as points of one thread and as threads of one block."""
+
+WALKED, BLOCK = "omp_tile", "block3d"
+PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
+"""Columns of a printed tile in the order x, y, z."""
+
+
+def title_of(published: Mapping[str, Records], gpu: str) -> str:
+    """Name of a GPU of the paper for people."""
+    known = {record["gpu"]: record["title"] for record in published["results"]}
+    return known.get(gpu, gpu.upper())
+
+
+def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> Table:
+    """Table 1; for the same problems our best tiles on ``gpu``, and what the printed ones reach."""
+    rows = []
+    measured = study.measured
+    measured = measured[measured["gpu"] == gpu]
+    for record in published["best_tiles"]:
+        n, order = int(record["n"]), int(record["order"])
+        same = (measured["n"] == n) & (measured["order"] == order)
+        of_problem = measured[same & (measured["dtype"] == record["dtype"])]
+        tile = [int(record[name]) for name in PRINTED_TILE]
+        rows.append(
+            Row(
+                [
+                    Cell(title_of(published, record["gpu"])),
+                    Cell(record["n"]),
+                    Cell(record["dtype"]),
+                    Cell(record["order"]),
+                    Cell("×".join(map(str, reversed(tile))), role="theirs"),
+                    Cell(record["time_s"], role="theirs"),
+                    *_best(of_problem, WALKED, POINTS),
+                    _speed_up(of_problem, WALKED, POINTS, tile),
+                    *_best(of_problem, BLOCK, THREADS),
+                    _speed_up(of_problem, BLOCK, THREADS, tile),
+                ]
+            )
+        )
+    points, threads = "ours, points of a thread", "ours, threads of a block"
+    columns = [
+        Column("GPU", number=False, group="problem"),
+        Column("n", "points", group="problem"),
+        Column("dtype", number=False, group="problem"),
+        Column("order", group="problem"),
+        Column("best tile", "i × j × k", number=False, group="paper"),
+        Column("time", "s", group="paper"),
+        Column("best tile", "z × y × x", number=False, group=points),
+        Column("speed-up", "× untiled", group=points),
+        Column("their tile", "× untiled", group=points),
+        Column("best tile", "z × y × x", number=False, group=threads),
+        Column("speed-up", "× untiled", group=threads),
+        Column("their tile", "× untiled", group=threads),
+    ]
+    return Table(f"Best tiles of the paper (its table 1), and ours on {gpu}", columns, rows)
+
+
+def _untiled_ms(rows: pd.DataFrame) -> float:
+    found = rows.loc[rows["variant"] == "linear", "time_ms"]
+    return float(found.min()) if len(found) else float("nan")
+
+
+def _best(rows: pd.DataFrame, variant: str, names: tuple[str, ...]) -> list[Cell]:
+    """Tile and speed-up of the fastest configuration of a variant."""
+    found = rows[(rows["variant"] == variant) & (rows["status"] == "ok")]
+    if found.empty:
+        return [Cell(MISSING), Cell(MISSING)]
+    best = found.iloc[int(found["time_ms"].to_numpy().argmin())]
+    shape = "×".join(str(int(best[name])) for name in reversed(names))
+    return [Cell(shape), Cell(wording.fixed(_untiled_ms(rows) / best["time_ms"], 2))]
+
+
+def _speed_up(rows: pd.DataFrame, variant: str, names: tuple[str, ...], tile: list[int]) -> Cell:
+    """Speed-up of one tile; a single launch that was stopped early says so."""
+    found = rows[rows["variant"] == variant]
+    for name, value in zip(names, tile, strict=True):
+        found = found[found[name] == value]
+    if found.empty:
+        return Cell(MISSING)
+    best = found.iloc[int(found["time_ms"].to_numpy().argmin())]
+    once = "" if best["status"] == "ok" else "one launch"
+    return Cell(wording.fixed(_untiled_ms(rows) / best["time_ms"], 2), detail=once)
+
+
+def features(study: StudyData, published: Mapping[str, Records]) -> Table:
+    """Table 2: what the paper's models know, what ours call it, and whether it varies here."""
+    dropped = set(models.dropped_features(study, models.first_split(study)))
+    rows = [
+        [
+            record["feature"],
+            record["part"],
+            record["ours"],
+            "no" if record["ours"].removeprefix("gpu_") in dropped else "yes",
+        ]
+        for record in published.get("features", [])
+    ]
+    columns = [
+        Column("feature", number=False),
+        Column("of the", number=False),
+        Column("our name", number=False),
+        Column("varies in our training rows", number=False),
+    ]
+    more = len(study.spec.features or {})
+    return table(
+        f"Features of the paper (its table 2), all {len(rows)} among the {more} of the workload "
+        "and those of the GPU",
+        columns,
+        rows,
+    )
+
+
+def hardware(published: Mapping[str, Records]) -> Table:
+    """Table 3."""
+    rows = [
+        [
+            f"{record['attribute']} ({record['unit']})" if record["unit"] else record["attribute"],
+            record["rtx2080super"],
+            record["v100"],
+        ]
+        for record in published["gpus"]
+    ]
+    columns = [Column("attribute", number=False), Column("RTX 2080 Super"), Column("V100")]
+    return table("Hardware of the paper (its table 3)", columns, rows)
+
+
+def environment(study: StudyData, published: Mapping[str, Records]) -> Table:
+    """Compiler, flags and libraries of both sides."""
+    theirs = {record["item"]: record["value"] for record in published.get("environment", [])}
+    toolkits = sorted({str(value) for sweep in study.sweeps.values() for value in _toolkits(sweep)})
+    ours = _versions(study)
+    cuda = f"CUDA {wording.listed(toolkits)}"
+    rows = [
+        ["language", "C with OpenMP 5.1 offload", "CUDA C++"],
+        ["compiler", theirs.get("compiler", MISSING), f"nvcc of {cuda}"],
+        ["flags", theirs.get("flags", MISSING), " ".join(FLAGS)],
+        ["CUDA", theirs.get("cuda", MISSING), wording.listed(toolkits)],
+        ["scikit-learn", theirs.get("scikit-learn", MISSING), ours.get("scikit-learn", MISSING)],
+        ["XGBoost", theirs.get("xgboost", MISSING), ours.get("xgboost-cpu", MISSING)],
+        ["LightGBM", theirs.get("lightgbm", MISSING), ours.get("lightgbm", MISSING)],
+        ["J48", "Weka, version not printed", "C4.5 of this project"],
+        ["Optuna", "version not printed", ours.get("optuna", MISSING)],
+    ]
+    columns = [
+        Column("", number=False),
+        Column("paper", number=False),
+        Column("ours", number=False),
+    ]
+    return table("Compiler, flags and libraries", columns, rows)
+
+
+def _toolkits(sweep: pd.DataFrame) -> list[Any]:
+    return list(sweep["toolkit"].dropna().unique()) if "toolkit" in sweep else []
+
+
+def _versions(study: StudyData) -> Mapping[str, str]:
+    """Versions with which the study's models were trained."""
+    return next((one["versions"] for one in study.models.values() if "versions" in one), {})
+
+
+def recorded_gpu(study: StudyData) -> str:
+    """The whole card with most rows: where tables show one GPU of ours."""
+    counts = {gpu: len(study.sweeps[gpu]) for gpu in study.whole}
+    return max(counts, key=lambda gpu: counts[gpu])
+
+
+def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
+    """What the best walked tile of each test problem reaches, untiled where none is faster.
+
+    Returns
+    -------
+    dict
+        ``improved`` (share of problems), ``coefficient`` (mean speed-up over untiled) and
+        ``forced``, the mean without untiled among the candidates; empty without measurements.
+    """
+    rows = study.measured
+    rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, "linear"])]
+    chosen = getattr(study.settings.splits.get(split), "test", {})
+    for name, values in chosen.items():
+        rows = rows[rows[name].isin(values)]
+    by_variant = rows.groupby([*study.problem_columns, "variant"])["time_ms"].min().unstack()
+    if not {WALKED, "linear"} <= set(by_variant):
+        return {}
+    gains = (by_variant["linear"] / by_variant[WALKED]).dropna()
+    return {
+        "improved": float((gains > 1).mean()),
+        "coefficient": float(gains.clip(lower=1).mean()),
+        "forced": float(gains.mean()),
+    }
+
+
+def scores_by_model(scores: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Figures of the evaluation by model."""
+    return {record["model"]: record for record in records(scores)}

@@ -1,0 +1,184 @@
+"""What the paper's recipe reaches on our sweeps: tables of the recorded runs.
+
+``recorded/recipe.json`` is written by ``benchmarks/paper_recipe.py``; nothing here computes anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.storage import read_json
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Table, Text, table
+from launchwise.report.published import Records
+from launchwise.report.study import StudyData
+
+FILE = Path("recorded", "recipe.json")
+GLOBAL, PER_PROBLEM, DEFAULT = "recipe", "recipe_filter_per_problem", "default_models"
+"""Runs: the recipe as published, with one filter per problem, and our default models."""
+
+PRINTED = "_printed"
+"""End of the name of a model with the hyper-parameters that the paper prints."""
+
+ORACLE = "oracle"
+OURS = {"n_neighbors": "k"}
+"""Printed hyper-parameter to our name, where they differ."""
+
+Recipe = Mapping[str, Any]
+Figures = Mapping[str, float]
+
+
+def read_recipe(study: StudyData) -> Recipe | None:
+    """The recorded runs; None where the study's folder holds none."""
+    path = None if study.folder is None else study.folder / FILE
+    return read_json(path) if path is not None and path.is_file() else None
+
+
+def figures_of(recipe: Recipe, run: str, gpu: str, model: str) -> Figures:
+    """Figures of a model of a run on a GPU; empty where it has none."""
+    found: Figures = recipe["runs"].get(run, {}).get("gpus", {}).get(gpu, {}).get(model, {})
+    return found
+
+
+def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[Block]:
+    """The recipe's figures beside the paper's, with its search, and what they stand on."""
+    runs = recipe["runs"]
+    overlay = recipe["overlay"]
+    counts = runs[GLOBAL]["training"]
+    removed = counts["removed"]
+    versions = recipe["versions"]
+    trials = overlay["search"]["trials"]
+    return [
+        Text(
+            "The recipe of config/paper.yaml on our sweeps: the paper's tiles as "
+            f"{_variants(recipe)}, "
+            f"its eleven features, raw times, unscaled kNN, {trials} trials per model that "
+            "minimise "
+            "the error of predicted times, then the fastest predicted tile. Trained on the "
+            "sizes of "
+            "the paper, tested on its test sizes."
+        ),
+        _table(recipe, GLOBAL, results, "one Tukey filter over all times, as published"),
+        _table(recipe, PER_PROBLEM, results, "one Tukey filter per problem, on log times"),
+        _table(recipe, DEFAULT, results, "our default models on the paper's tiles alone"),
+        Text(
+            "Improved: share of runs faster than untiled. Speed-up: mean of untiled time over time "
+            "of the recommendation, the paper's improvement coefficient. “Best tile” knows every "
+            "measured time and may answer untiled: no model can reach more with these tiles. "
+            f"The filter over all times removes {wording.count(removed['global']['rows'])} of "
+            f"{wording.count(counts['measured'])} training rows "
+            f"({removed['global']['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "
+            f"and all rows of {wording.plural(removed['global']['problems_lost'], 'problem')}; the "
+            f"filter per problem removes {wording.count(removed['problem']['rows'])}.",
+            "note",
+        ),
+        Fold(
+            "Hyper-parameters that the searches found, beside the paper's",
+            [
+                _hyperparameters(recipe, facts),
+                Text(
+                    f"Seed {recipe['seed']}; searches by Optuna {versions.get('optuna', '–')}, one "
+                    "core. The paper does not name its measure of precision; ours is the mean "
+                    "absolute percentage error on held-out problems.",
+                    "note",
+                ),
+            ],
+        ),
+        Text(
+            f"Recorded {wording.moment(recipe['measured_at'])} at commit "
+            f"{wording.short(recipe['commit'])} by benchmarks/paper_recipe.py, "
+            f"{wording.seconds(sum(run['wall_s'] for run in runs.values()) / 60)} minutes for all "
+            f"three runs. scikit-learn {versions.get('scikit-learn', '–')}, XGBoost "
+            f"{versions.get('xgboost-cpu', '–')}, LightGBM {versions.get('lightgbm', '–')}.",
+            "note",
+        ),
+    ]
+
+
+def _variants(recipe: Recipe) -> str:
+    study = next(entry for entry in recipe["overlay"]["studies"].values() if entry)
+    return wording.listed(study["candidates"]["variant"])
+
+
+def _table(recipe: Recipe, run: str, results: Records, words: str) -> Table:
+    """Models of one run beside the paper's, the best tile last."""
+    theirs = {(record["title"], record["model"]): record for record in results}
+    papers = list(dict.fromkeys(record["title"] for record in results))
+    here = recipe["runs"][run]["gpus"]
+    models = recipe["runs"][run]["models"]
+    searched = [name for name in dict.fromkeys(one["model"] for one in results) if name in models]
+    printed = [name for name in models if name.endswith(PRINTED)]
+    columns = [Column("model", number=False)]
+    for group in [f"paper, {gpu}" for gpu in papers] + [f"ours, {gpu}" for gpu in here]:
+        columns += [
+            Column("improved", "% of runs", group=group),
+            Column("speed-up", "× untiled", group=group),
+        ]
+    tops = {
+        gpu: max(one["improvement_coefficient"] for name, one in found.items() if name != ORACLE)
+        for gpu, found in here.items()
+    }
+    rows = []
+    for name in [*searched, *printed, ORACLE]:
+        title = models[name]["title"] if name in models else "best tile of each problem"
+        cells = [Cell(title)]
+        for gpu in papers:
+            record = theirs.get((gpu, name), {})
+            cells += [
+                Cell(record.get("improved_percent", "–"), role="theirs"),
+                Cell(record.get("improvement_coefficient", "–"), role="theirs"),
+            ]
+        for gpu, found in here.items():
+            got = found.get(name, {})
+            value = got.get("improvement_coefficient")
+            cells += [
+                Cell(wording.fixed(got.get("percent_runs_improved"), 2)),
+                Cell(wording.fixed(value, 3), best=name != ORACLE and value == tops[gpu]),
+            ]
+        rows.append(Row(cells))
+    return Table(f"Tables 4 and 5 of the paper beside ours: {words}", columns, rows)
+
+
+def _hyperparameters(recipe: Recipe, facts: Mapping[str, str]) -> Table:
+    models = recipe["runs"][GLOBAL]["models"]
+    rows = []
+    for name, model in models.items():
+        if name.endswith(PRINTED):
+            continue
+        theirs = facts.get(name, facts.get(f"{name}_as_printed", ""))
+        names = [pair.partition("=")[0] for pair in theirs.split()]
+        known = model["parameters"]
+        found = {one: known[OURS.get(one, one)] for one in names if OURS.get(one, one) in known}
+        if not found and not theirs:
+            found = {one: known[one] for one in ("minimum", "confidence") if one in known}
+        rows.append(
+            [
+                model["title"],
+                theirs.replace(" ", ", ") or "–",
+                ", ".join(f"{one}={_rounded(value)}" for one, value in found.items()),
+                wording.count(model["trials"]),
+                wording.seconds(model["seconds_search"]),
+            ]
+        )
+    columns = [
+        Column("model", number=False),
+        Column("paper", number=False),
+        Column("ours", number=False),
+        Column("trials"),
+        Column("search", "s"),
+    ]
+    return table("Hyper-parameters, filter over all times", columns, rows)
+
+
+def _rounded(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def classifier(recipe: Recipe | None) -> Mapping[str, Any]:
+    """What training said of J48 with every run as an example and Weka's defaults, if recorded."""
+    if recipe is None:
+        return {}
+    found: Mapping[str, Any] = recipe["runs"][GLOBAL]["models"].get(f"c45{PRINTED}", {})
+    return found

@@ -1,0 +1,228 @@
+"""The acoustic study's own sections, on measurements and recorded runs that are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from kernels.acoustic.studies.acoustic_tile import claims, paper_tables, recipe
+from kernels.acoustic.studies.acoustic_tile.section import sections as own
+from launchwise.report.blocks import Bullets, Section, Table
+from launchwise.report.published import Records, facts_of, read_published
+from launchwise.report.study import StudyData
+from launchwise.workloads.space import baseline
+from tests.support.report_study import settings, study
+
+FOLDER = Path(__file__).resolve().parents[3] / "kernels/acoustic/studies/acoustic_tile"
+PROBLEM = {"n": 256, "dtype": "float64", "order": 2}
+
+
+@pytest.fixture
+def published() -> dict[str, Records]:
+    """The paper's tables."""
+    return read_published(FOLDER)
+
+
+def measured(*rows: dict[str, Any]) -> StudyData:
+    """A study whose GPU ``big`` has these rows of the first problem of table 1, and no other."""
+    plain = study(gpus=("big",), name="acoustic_tile", folder=FOLDER)
+    shape = plain.sweeps["big"].iloc[0].to_dict()
+    neutral = baseline(plain.spec)
+    given = [{**shape, **PROBLEM, **neutral, "status": "ok", **row} for row in rows]
+    parts = {"train": {"n": [512]}, "test": {"n": [256]}}
+    split = {"kind": "problems", "title": "x", **parts}
+    return dataclasses.replace(
+        plain, sweeps={"big": pd.DataFrame(given)}, settings=settings(splits={"sizes": split})
+    )
+
+
+LINEAR = {"variant": "linear", "time_ms": 2.0}
+
+
+def walked(time_ms: float, tx: int, ty: int, tz: int, **more: Any) -> dict[str, Any]:
+    """A row of a walked tile."""
+    return {"variant": "omp_tile", "tx": tx, "ty": ty, "tz": tz, "time_ms": time_ms, **more}
+
+
+def block(time_ms: float, bx: int, by: int, bz: int) -> dict[str, Any]:
+    """A row of a block of threads."""
+    return {"variant": "block3d", "bx": bx, "by": by, "bz": bz, "time_ms": time_ms}
+
+
+def first_row(table: Table) -> list[str]:
+    """Texts of the first row."""
+    return [cell.text for cell in table.rows[0].cells]
+
+
+def test_table_one_has_our_best_and_what_their_tile_reaches(published: dict[str, Records]) -> None:
+    # Printed 8 x 1 x 4: x is the last number.
+    data = measured(
+        LINEAR,
+        walked(1.6, 1, 2, 4),
+        walked(4.0, 4, 1, 8),
+        walked(1.0, 8, 1, 4),
+        block(0.5, 32, 2, 1),
+        block(8.0, 4, 1, 8),
+    )
+    table = paper_tables.best_tiles(data, published, "big")
+    assert first_row(table)[:6] == ["A100", "256", "float64", "2", "8×1×4", "0.1489"]
+    assert first_row(table)[6:] == ["4×1×8", "2.00", "0.50", "1×2×32", "4.00", "0.25"]
+    assert [cell.text for cell in table.rows[1].cells[6:]] == ["–"] * 6
+    assert len(table.rows) == 18
+
+
+def test_a_tile_that_was_launched_once_says_so_and_is_never_the_best(
+    published: dict[str, Records],
+) -> None:
+    data = measured(LINEAR, walked(1.6, 1, 2, 4), walked(1.0, 4, 1, 8, status="slow"))
+    cells = paper_tables.best_tiles(data, published, "big").rows[0].cells
+    assert [cell.text for cell in cells[6:9]] == ["4×2×1", "1.25", "2.00"]
+    assert cells[8].detail == "one launch"
+    assert not cells[7].detail
+
+
+def test_the_limit_of_walked_tiles_may_answer_untiled() -> None:
+    tiles = [walked(1.0, 1, 1, 8), walked(4.0, 1, 1, 8, order=8)]
+    data = measured(
+        LINEAR, {**LINEAR, "order": 8}, *tiles, walked(0.1, 1, 1, 8, n=512), block(0.1, 32, 2, 1)
+    )
+    limit = paper_tables.walked_limit(data, "sizes", "big")
+    # Speed-ups 2 and .5; 512 is a training size, and blocks are no tiles of a thread.
+    assert limit == {"improved": 0.5, "coefficient": 1.5, "forced": 1.25}
+    assert paper_tables.walked_limit(measured(LINEAR), "sizes", "big") == {}
+
+
+def figures(speed: float, improved: float = 50.0, slower: float = 20.0) -> dict[str, float]:
+    """Figures of a model on a GPU."""
+    return {
+        "improvement_coefficient": speed,
+        "percent_runs_improved": improved,
+        "percent_slower": slower,
+        "worst_speed_up": 0.5,
+    }
+
+
+def recorded(**gpus: dict[str, Any]) -> dict[str, Any]:
+    """A recorded run with figures per GPU."""
+    titles = {"tree": {"title": "regression tree"}, "knn": {"title": "kNN"}}
+    models = {**titles, "tree_printed": {"title": "tree, printed"}}
+    return {"runs": {recipe.GLOBAL: {"models": models, "gpus": gpus}}}
+
+
+@pytest.mark.parametrize(
+    ("tree", "knn", "verdict"),
+    [
+        ((1.2, 1.3), (1.1, 1.2), "holds with"),
+        ((1.2, 1.1), (1.1, 1.2), "holds in part"),
+        ((1.0, 1.1), (1.1, 1.2), "does not hold"),
+    ],
+)
+def test_the_best_model_is_judged_on_every_gpu(
+    published: dict[str, Records], tree: tuple[float, ...], knn: tuple[float, ...], verdict: str
+) -> None:
+    # The oracle and models with printed hyper-parameters take no part.
+    others = {"oracle": figures(9.0), "tree_printed": figures(8.0)}
+    gpus = {
+        name: {"tree": figures(tree[at]), "knn": figures(knn[at]), **others}
+        for at, name in enumerate(("one", "two"))
+    }
+    statement, reasons = claims.judged(measured(LINEAR), published, recorded(**gpus))[0]
+    assert verdict in statement
+    assert f"one: place {1 if tree[0] > knn[0] else 2} of 2" in reasons
+
+
+@pytest.mark.parametrize(
+    ("improved", "slower", "share", "loss"),
+    [
+        (80.0, 1.0, "more than 75 % on both” holds", "hardly ever loses” holds"),
+        (60.0, 9.0, "more than 75 % on both” does not hold", "hardly ever loses” does not hold"),
+    ],
+)
+def test_shares_and_losses_are_judged(
+    published: dict[str, Records], improved: float, slower: float, share: str, loss: str
+) -> None:
+    gpu = {"tree": figures(1.1, improved, slower), "oracle": figures(1.2, 90.0)}
+    _, shares, losses, *_ = claims.judged(measured(LINEAR), published, recorded(one=gpu))
+    assert share in shares[0]
+    assert f"{improved:.1f} % of runs (best tile: 90.0 %)" in shares[1]
+    assert loss in losses[0]
+    assert "13.33 % (RTX 2080 Super) and 10.23 % (V100)" in losses[1]
+
+
+def test_contradictions_follow_from_the_printed_figures(published: dict[str, Records]) -> None:
+    def found() -> str:
+        return "\n".join(claims.contradictions(published, facts_of(published), str.upper))
+
+    said = found()
+    assert "are 287.83 tiles each, no whole number" in said
+    assert "49 points are radius 8, which is order 16; order 8 has 25 points" in said
+    assert "on the RTX 2080 Super KNN improves more runs, 87.78 against 86.67 %" in said
+    assert "on the V100 KNN" not in said.replace("KNN on the V100", "")
+    # With figures that add up nothing is said of them.
+    for fact, value in (("combinations_that_fit", "44"), ("drawn_order", "16")):
+        (row,) = [row for row in published["facts"] if row["fact"] == fact]
+        row["value"] = value
+    assert "no whole number" not in found()
+    assert "Figure 1 draws" not in found()
+
+
+def test_every_feature_of_the_paper_is_one_of_ours(published: dict[str, Records]) -> None:
+    data = measured(LINEAR)
+    known = {*data.spec.features, *next(iter(data.profiles.values())).features()}
+    ours = [record["ours"] for record in published["features"]]
+    assert len(ours) == len(set(ours)) == 11
+    assert set(ours) <= known
+
+
+def test_the_environment_names_flags_and_versions_of_both(published: dict[str, Records]) -> None:
+    versions = {"versions": {"scikit-learn": "9.9", "xgboost-cpu": "8.8"}}
+    data = dataclasses.replace(measured(LINEAR), models={"tree": versions})
+    rows = {row.cells[0].text: row for row in paper_tables.environment(data, published).rows}
+    assert [cell.text for cell in rows["scikit-learn"].cells[1:]] == ["1.3.0", "9.9"]
+    assert [cell.text for cell in rows["XGBoost"].cells[1:]] == ["2.0.3", "8.8"]
+    assert "-ffast-math" in rows["flags"].cells[1].text
+    assert "fast" not in rows["flags"].cells[2].text
+    assert rows["CUDA"].cells[2].text == "13.0"
+
+
+def tables(section: Section) -> list[Table]:
+    """Tables of a section outside folds."""
+    return [one for one in section.blocks if isinstance(one, Table)]
+
+
+def test_the_recorded_recipe_stands_beside_the_paper(published: dict[str, Records]) -> None:
+    beside, found = own(measured(LINEAR), published)
+    assert [section.id for section in (beside, found)] == [
+        "acoustic_tile-paper",
+        "acoustic_tile-recipe",
+    ]
+    run = json.loads((FOLDER / recipe.FILE).read_text())["runs"][recipe.GLOBAL]
+    assert [table.rows[0].cells[0].text for table in tables(found)[:2]] == ["J48", "J48"]
+    for table in tables(found):
+        assert [group for group, _ in table.groups][1:3] == ["paper, RTX 2080 Super", "paper, V100"]
+        assert table.rows[-1].cells[0].text == "best tile of each problem"
+        # Six models of the paper, and no model beats the best tile.
+        assert len(table.rows) >= 7
+    tree = next(row for row in tables(found)[0].rows if row.cells[0].text == "regression tree")
+    assert [cell.text for cell in tree.cells[1:5]] == ["86.67", "1.17", "89.77", "1.11"]
+    first = next(iter(run["gpus"].values()))["tree"]
+    assert tree.cells[6].text == f"{first['improvement_coefficient']:.3f}"
+
+
+def test_without_a_recorded_recipe_there_is_less(
+    published: dict[str, Records], tmp_path: Path
+) -> None:
+    folder = tmp_path / "acoustic_tile"
+    shutil.copytree(FOLDER, folder)
+    (folder / recipe.FILE).unlink()
+    (beside,) = own(dataclasses.replace(measured(LINEAR), folder=folder), published)
+    assert beside.id == "acoustic_tile-paper"
+    judged = next(block for block in beside.blocks if isinstance(block, Bullets))
+    assert not any("best model" in str(item) for item in judged.items)
+    assert own(measured(LINEAR), {}) == []
