@@ -345,6 +345,24 @@ def test_pageable_memory_stands_beside_page_locked(published: Published) -> None
         assert float(row[-1]) == pytest.approx(ratio, abs=0.006)
 
 
+def test_the_papers_stage_2_has_a_series_of_its_own(published: Published) -> None:
+    thomas = sweep("one", serial=0.5).assign(stage2="thomas")
+    study = study_of(sweep("one"), thomas, sweep("one", memory="pageable"))
+    study.settings = study.settings.model_copy(update={"candidates": {"stage2": ["host"]}})
+    found = series_of(study)
+    assert [one.kind for one in found] == [
+        "float64, pinned, batch=1",
+        "float64, pinned, batch=1, stage 2 by Thomas",
+        "float64, pageable, batch=1",
+    ]
+    assert [set(one.runs["stage2"]) for one in found] == [{"host"}, {"thomas"}, {"host"}]
+    gains = [one.gains.set_index("n").loc[80_000_000, "gain"] for one in found]
+    # Less other work, so more of the time can overlap.
+    assert gains[1] > gains[0] == gains[2]
+    (table,) = tables(section(own(study, published), "conclusion").blocks)
+    assert [column.title for column in table.columns[2:]] == [one.title for one in found]
+
+
 def verdicts(study: StudyData, published: Published) -> list[str]:
     """What is said of each claim, in order."""
     conclusion = section(own(study, published), "conclusion")

@@ -14,7 +14,7 @@ from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.tables.schemas import MEASURED
 
-from .gains import ABOVE, CHOICE, NOT_WELL, SIZE, gain_table, remark
+from .gains import ABOVE, CHOICE, NOT_WELL, SIZE, gain_table, largest_gain, remark
 from .series import StreamSeries, runs_of_one_design
 
 HOST_STAGE = "t2_h_ms"
@@ -74,18 +74,17 @@ def batch_blocks(study: StudyData, every: Sequence[StreamSeries]) -> Iterator[Bl
 def _said(batches: pd.DataFrame) -> str:
     """The largest gain of batches and of single systems, and why."""
     largest = {}
-    counted = batches["well_measured"] & ~batches["above_bound"]
     several = batches["batch"] > 1
     for name, rows in (("batches", several), ("single systems", ~several)):
-        gains = batches.loc[rows & counted, "gain"]
-        largest[name] = wording.fixed(gains.max() if len(gains) else None, 2)
+        most = largest_gain(batches[rows])
+        largest[name] = wording.fixed(None if most is None else most["gain"], 2)
     share = batches.loc[several, "host_percent"]
     return (
         "A batch is solved as one system with no coupling between its parts, so stage 2 on the "
         f"host stays one step between stages 1 and 3: {wording.fixed(share.min(), 0)} to "
         f"{wording.fixed(share.max(), 0)} % of the time with one stream. Largest speed-up of "
-        f"streams: {largest['batches']}x for batches, {largest['single systems']}x for the single "
-        "systems beside them."
+        f"streams that overlap can explain: {largest['batches']}x for batches, "
+        f"{largest['single systems']}x for the single systems beside them."
     )
 
 

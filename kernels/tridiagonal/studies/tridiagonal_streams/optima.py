@@ -142,7 +142,7 @@ def _table(title: str, found: pd.DataFrame) -> Table:
         Column("predicted", "streams", group=paper),
         Column("lost", "ms", group=paper),
         Column("lost", "%", group=paper),
-        Column("laws", number=False),
+        Column("size", number=False),
         Column("measured", "streams", group="here"),
         Column("time", "ms", group="here"),
         Column("predicted", "streams", group=chosen),
@@ -162,11 +162,13 @@ def _table(title: str, found: pd.DataFrame) -> Table:
             wording.number(record["theirs_lost_ms"]),
             wording.fixed(record["theirs_lost_percent"], 2),
         ]
-        here = [Cell(wording.count(record["measured_streams"]))]
-        if record["part"] and not record["well_measured"]:
-            here = [Cell("–", detail=NOT_WELL)]
-        mark = ABOVE if record["above_bound"] else ""
-        here.append(Cell(wording.number(record["measured_ms"], 4), detail=mark))
+        remarks = {NOT_WELL: record["part"] and not record["well_measured"]}
+        remarks[ABOVE] = record["above_bound"]
+        part = Cell(record["part"], detail=", ".join(text for text in remarks if remarks[text]))
+        here = [
+            Cell(wording.count(record["measured_streams"])),
+            Cell(wording.number(record["measured_ms"], 4)),
+        ]
         for who in ("predicted", "form"):
             here += [
                 Cell(wording.count(record[f"{who}_streams"])),
@@ -178,6 +180,6 @@ def _table(title: str, found: pd.DataFrame) -> Table:
             Cell(wording.fixed(record["baseline_lost_percent"], 2)),
         ]
         beside = [Cell(text, role="theirs") for text in theirs]
-        rows.append(Row([Cell(wording.count(record[SIZE])), *beside, Cell(record["part"]), *here]))
+        rows.append(Row([Cell(wording.count(record[SIZE])), *beside, part, *here]))
     caption = f"Best and predicted number of streams of every size, {title}"
     return Table(caption, columns, rows)

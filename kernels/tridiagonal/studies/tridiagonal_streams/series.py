@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.experiment.method import Selection
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import asked_about
 from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.study import StudyData
+from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.spec import Spec
 
 from ...recommenders.stream_law.choice import (
@@ -83,18 +87,36 @@ class StreamSeries(KindOnGpu):
     creation_ms: float | None
 
 
+HOST_STAGE, THOMAS = "stage2", "thomas"
+"""Tunable of stage 2, and its value for the paper's algorithm on the host."""
+
+
 def series_of(study: StudyData) -> list[StreamSeries]:
     """The series that were measured with several numbers of streams, pageable memory last.
 
-    Copies from pageable memory wait for each other, whatever their stream.
+    Models choose among designs whose stage 2 is LAPACK's. Where the Thomas algorithm, the paper's
+    stage 2, was measured too, it has series of its own.
     """
     found = []
-    for gpu, measured in study.measured.groupby("gpu", sort=True):
-        for kind, rows in kinds_of(study, measured):
-            made = _series(study, str(gpu), kind, rows)
-            if made is not None:
-                found.append(made)
+    for rows, suffix in ((study.measured, ""), (_by_thomas(study), ", stage 2 by Thomas")):
+        for gpu, measured in rows.groupby("gpu", sort=True):
+            for kind, part in kinds_of(study, measured):
+                made = _series(study, str(gpu), f"{kind}{suffix}", part)
+                if made is not None:
+                    found.append(made)
     return sorted(found, key=lambda one: (study.gpus.index(one.gpu), "pageable" in one.kind))
+
+
+def _by_thomas(study: StudyData) -> pd.DataFrame:
+    """Measured rows of the study's problems and candidates, but with the Thomas algorithm."""
+    settings = study.settings
+    candidates: Selection = {**settings.candidates, HOST_STAGE: [THOMAS]}
+    domain = Domain(study.spec, study.profiles, candidates, settings.constraints)
+    rows = pd.concat(study.sweeps.values(), ignore_index=True)
+    # The baseline is always a candidate, whatever its stage 2.
+    rows = rows[rows["status"].isin(MEASURED) & (rows[HOST_STAGE] == THOMAS)]
+    rows = rows[asked_about(settings, rows)]
+    return rows[domain.is_candidate(rows)].reset_index(drop=True)
 
 
 def runs_of_one_design(measured: pd.DataFrame, spec: Spec) -> pd.DataFrame:
