@@ -3,10 +3,11 @@
 Both answer the same reviews with the same weights. Of launchwise most builds of every variant are
 tried, and each of their answers is held against float64 first. Times are medians: of CUDA events
 on the device, for one case of replayed graphs on both sides, and of the host's clock from host
-memory. Beside them: the same on this host's CPU, once, and what a program that answers one batch
-and ends spends on its own beginning (the paper's total).
+memory. Beside them: the same on this host's CPU, by NumPy and PyTorch on all cores, and what a
+program that answers one batch and ends spends on its own beginning (the paper's total).
 
-    python benchmarks/against_pytorch.py benchmarks/results/pytorch.json
+    python benchmarks/against_pytorch.py benchmarks/results/pytorch.json \\
+        --table kernels/sentiment/studies/sentiment_inference/published/peers.csv
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 from harness.command_line import arguments, provenance
 from harness.needs import gpu_and_packages
+from harness.peers import numpy_answer, write_peers
 from harness.projects import ROOT
 
 from kernels.sentiment.host.launches import Batch, Choice, Pipeline, Weights
@@ -56,6 +58,10 @@ REPEATS = 9
 CORES = os.cpu_count() or 1
 PART = 1000
 """Cases that a CPU answers at a time."""
+PASSES = 5
+"""Repeats of what takes seconds: all cases on the CPU, or one by one."""
+ONE_CASE_REPEATS = 200
+"""Repeats of one case on the CPU."""
 HOST_VARIANTS = ("fused_case", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16")
 """Variants that also answer from host memory."""
 
@@ -164,35 +170,63 @@ def theirs(peer: Peer, words: Any, lengths: Any, table: torch.Tensor) -> dict[st
         def from_host() -> None:
             peer(host.cuda(non_blocking=True), count, mask).cpu()
 
+        def one_from_host(case: int = 0) -> None:
+            own = slice(case, case + 1)
+            peer(host[own].cuda(non_blocking=True), count[own], mask[own]).cpu()
+
+        def one_by_one() -> None:
+            for case in range(len(host)):
+                one_from_host(case)
+
         found["from_host_float32_ms"] = 1e3 * wall_s(from_host)
+        found["one_case_from_host_float32_ms"] = 1e3 * wall_s(one_from_host)
+        found["one_by_one_float32_s"] = wall_s(one_by_one, PASSES)
+        found["one_by_one_repeats"] = PASSES
     return found
 
 
 def on_cpu(network: Network, words: Any, lengths: Any) -> dict[str, Any]:
-    """Seconds for all cases and ms for one, in float32 on the host: NumPy, then PyTorch."""
-    found: dict[str, Any] = {"cores": os.cpu_count(), "torch_threads": torch.get_num_threads()}
+    """Seconds for all cases and ms for one, in float32 on the host: NumPy, then PyTorch.
+
+    Embeddings lie in memory, as the paper's do; cases are answered in parts of :data:`PART`.
+    """
+    found: dict[str, Any] = {
+        **{"cores": os.cpu_count(), "torch_threads": torch.get_num_threads()},
+        **{"given": "nothing: embeddings in memory", "passes": PASSES},
+        "one_case_repeats": ONE_CASE_REPEATS,
+    }
+    weights = {name: getattr(network, name) for name in SHAPES}
     peer = Peer(network).cpu()
-    table = torch.from_numpy(network.embeddings)
-    count = torch.from_numpy(lengths).float()
+    x = network.embeddings.astype(np.float32)[words]
+    count = lengths.astype(np.float32)
+    mask = (np.arange(x.shape[1])[None, :] < count[:, None])[..., None].astype(np.float32)
+    inputs = [torch.from_numpy(array) for array in (x, count, mask)]
 
     def by_torch(many: slice) -> None:
-        x = table[torch.from_numpy(words[many].astype("int64"))].float()
-        mask = torch.arange(x.shape[1])[None, :] < count[many, None]
-        peer(x, count[many], mask[..., None].float())
+        peer(*(array[many] for array in inputs))
 
     def by_numpy(many: slice) -> None:
-        logits(network, words[many], lengths[many], np.float32)
+        numpy_answer(weights, x[many], count[many], mask[many])
 
     with torch.inference_mode():
         for name, run in (("numpy", by_numpy), ("torch", by_torch)):
-            run(slice(0, 1))
-            begin = time.perf_counter()
-            for first in range(0, len(words), PART):
-                run(slice(first, first + PART))
-            found[f"{name}_s"] = time.perf_counter() - begin
-            one = [_seconds(lambda run=run: run(slice(0, 1))) for _ in range(50)]  # type: ignore[misc]
-            found[f"{name}_one_case_ms"] = 1e3 * statistics.median(one)
+
+            def whole(run: Callable[[slice], None] = run) -> None:
+                for first in range(0, len(words), PART):
+                    run(slice(first, first + PART))
+
+            def single(run: Callable[[slice], None] = run) -> None:
+                run(slice(0, 1))
+
+            passes, ones = _each_s(whole, PASSES), _each_s(single, ONE_CASE_REPEATS)
+            found |= {f"{name}_s": statistics.median(passes), f"{name}_each_s": passes}
+            found[f"{name}_one_case_ms"] = 1e3 * statistics.median(ones)
     return found
+
+
+def _each_s(run: Callable[[], Any], repeats: int) -> list[float]:
+    """Seconds of each run by the host's clock, a first one left out."""
+    return [_seconds(run) for _ in range(repeats + 1)][1:]
 
 
 def _seconds(run: Callable[[], Any]) -> float:
@@ -201,10 +235,10 @@ def _seconds(run: Callable[[], Any]) -> float:
     return time.perf_counter() - begin
 
 
-def wall_s(run: Callable[[], Any]) -> float:
+def wall_s(run: Callable[[], Any], repeats: int = REPEATS) -> float:
     """Median seconds by the host's clock, the first run left out."""
     times = []
-    for _ in range(REPEATS + 1):
+    for _ in range(repeats + 1):
         torch.cuda.synchronize()
         begin = time.perf_counter()
         run()
@@ -293,6 +327,7 @@ def main() -> None:
     """Run both and write the result."""
     parser = arguments(__doc__)
     parser.add_argument("--profile", type=Path, default=ROOT / "data/recorded/h200/profile.json")
+    parser.add_argument("--table", type=Path, help="CSV file for the peers' times, for the report")
     given = parser.parse_args()
     size = SMALLEST if given.smallest else Size()
     card = cards()[0]
@@ -351,7 +386,10 @@ def main() -> None:
         **{"pytorch": peer, "launchwise": results, "held_out": reviews, "cpu": cpu},
         "beginning_ms": [float(each.stdout) for each in beginnings],
     }
-    write_json(given.output, {**provenance(torch=torch.__version__), **result})
+    result = {**provenance(torch=torch.__version__), **result}
+    write_json(given.output, result)
+    if given.table:
+        write_peers(given.table, result, given.profile.parent.name)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import pytest
 from kernels.sentiment.host.launches import (
     BLOCKED,
     BY_WARPS,
+    SEPARATE,
     Batch,
     Choice,
     Pipeline,
@@ -120,6 +121,7 @@ def test_batches_from_host_memory_are_right(
         made(spec, name, chunk=chunk, streams=streams, graph=graph, last_answers=last)
         for name, last in (
             ("naive", 0),
+            ("separate_tiled", 0),
             ("fused_bias_relu", 0),
             ("fused_case", 0),
             ("fused_case", 1),
@@ -154,6 +156,9 @@ MUTANTS = {
     "k < THIRD; ++k": ("sentiment.cuh", "k < THIRD - 1; ++k", ["naive", "fused_pool"]),
     "token < lengths[number]": ("elementwise.cuh", "token < tokens", ["naive", "tiled"]),
     "begin + y < depth && ": ("tiled.cu", "begin + y < depth - 1 && ", ["tiled"]),
+    "k < depth; ++k": ("separate_head.cuh", "k < depth - 1; ++k", list(SEPARATE)),
+    "+= bias[i % columns]": ("separate_head.cuh", "+= bias[0]", list(SEPARATE)),
+    "own[k] = x[": ("separate_tiled.cu", "own[k] = k ? x[0] : x[", ["separate_tiled"]),
     "b[j / 4].v[j % 4]": (
         "tile_product.cuh",
         "b[j / 4].v[3 - j % 4]",

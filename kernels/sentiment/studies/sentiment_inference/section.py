@@ -1,26 +1,25 @@
-"""What only the study of sentiment inference has: the ladder of variants, four times, accuracy."""
+"""What only the study of sentiment inference has: the ladder, the paper's times, accuracy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
+from launchwise.base.storage import read_json
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Text, table
-from launchwise.report.numbers import records
+from launchwise.report.blocks import Block, Bullets, Cell, Column, Section, Table, table
 from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import fastest_rows
-from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
 from ...host.launches import TENSOR, Choice, intermediate_bytes
+from .beside_paper import beside_paper
+from .contradictions import contradictions
+from .from_host import from_host
+from .measured import TOKENS, Measured, Row, measured, repeats_of, time_of
 
-TOKENS = 256
-"""Tokens of the published cases."""
+TRAINED = Path(__file__).resolve().parents[2] / "network.json"
+"""Figures of the training."""
 
 WORDS = {
     "naive": "every element of a product reads its whole row and column from global memory",
@@ -37,58 +36,22 @@ WORDS = {
 """What each variant changed, in the order of the ladder."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Everything that one GPU's sweep has, of every variant: the study's candidates or not.
-
-    Parameters
-    ----------
-    rows
-        Rows with a time.
-    every
-        All rows.
-    """
-
-    gpu: str
-    spec: Spec
-    rows: pd.DataFrame
-    every: pd.DataFrame
-
-    def of(self, **named: object) -> pd.DataFrame:
-        """Rows with these values."""
-        wanted = np.ones(len(self.rows), dtype=bool)
-        for name, value in named.items():
-            wanted &= (self.rows[name] == value).to_numpy()
-        return self.rows[wanted]
-
-    def fastest(self, **named: object) -> dict[str, dict[str, object]]:
-        """Variant to its fastest row with these values."""
-        best = fastest_rows(self.of(**named), ["variant"], self.spec)
-        return {str(row["variant"]): row for row in records(best)}
-
-
-def measured(study: StudyData) -> list[Measured]:
-    """Whole GPUs with their sweeps."""
-    found = []
-    for gpu in study.whole:
-        rows = study.sweeps[gpu]
-        found.append(Measured(gpu, study.spec, rows[rows["status"].isin(MEASURED)], rows))
-    return found
-
-
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
     """Sections of the study, in order."""
     every = measured(study)
     ladders = [part for case in every for part in _ladder(study, case)]
-    times = [part for case in every for part in _four_times(case)]
+    times = [part for case in every for part in beside_paper(case, published)]
+    times += contradictions(published, study.spec)
+    times += [part for case in every for part in from_host(case)]
     found = []
     if ladders:
         found.append(Section(f"{study.name}-ladder", "From naive to best", ladders))
     if times:
-        blocks = [*_published(published), *times]
-        found.append(Section(f"{study.name}-times", "Four times, and the paper's", blocks))
-    accuracy = [_accuracy(study, case) for case in every]
-    found.append(Section(f"{study.name}-accuracy", "What rounding does to answers", accuracy))
+        found.append(Section(f"{study.name}-times", "Times from the host, and the paper's", times))
+    accuracy: list[Block] = [*_data(published), *(_accuracy(study, case) for case in every)]
+    found.append(
+        Section(f"{study.name}-accuracy", "Accuracy, and the effect of rounding", accuracy)
+    )
     return found
 
 
@@ -112,18 +75,20 @@ def _ladder(study: StudyData, case: Measured) -> Iterator[Block]:
         yield _ladder_table(study, case, f"{batch} cases as {given}", fastest, known)
 
 
-def _steps(case: Measured, fastest: Mapping[str, Mapping[str, object]], known: list[str]) -> Block:
+def _steps(case: Measured, fastest: Mapping[str, Row], known: list[str]) -> Block:
     """What each step of the ladder gained on the one before it."""
     found = []
     before: str | None = None
     for name in known:
-        time = float(str(fastest[name]["time_ms"]))
+        time = time_of(fastest[name])
         text = f"{wording.number(time, 3)} ms"
         # Variants by tensor cores stand beside each other: each is held against fused_case.
         reference = "fused_case" if name in TENSOR and "fused_case" in fastest else before
         if reference is not None:
-            gain = float(str(fastest[reference]["time_ms"])) / time
+            gain = time_of(fastest[reference]) / time
             text += f", {wording.fixed(gain, 2)} times as fast as {reference}"
+            if single := [one for one in (name, reference) if fastest[one]["status"] == "slow"]:
+                text += f" ({wording.listed(single)}: one launch, stopped early)"
         found.append((f"{name}:", f"{text}: {WORDS[name]}."))
         before = name
     return Bullets(found)
@@ -133,13 +98,14 @@ def _ladder_table(
     study: StudyData,
     case: Measured,
     title: str,
-    fastest: Mapping[str, Mapping[str, object]],
+    fastest: Mapping[str, Row],
     known: list[str],
 ) -> Table:
     columns = [
         Column("variant", number=False),
         Column("fastest configuration", number=False),
         Column("time", "ms"),
+        Column("repeats"),
         Column("speed-up", "× naive"),
         Column("rate", "TFLOP/s"),
         Column("between kernels", "GB"),
@@ -147,11 +113,11 @@ def _ladder_table(
         Column("occupancy", "%"),
         Column("logit error", "of the largest"),
     ]
-    slowest = float(str(fastest["naive"]["time_ms"]))
+    slowest = time_of(fastest["naive"])
     rows = []
     for name in known:
         row = fastest[name]
-        time = float(str(row["time_ms"]))
+        time = time_of(row)
         problem = {column: row[column] for column in study.problem_columns}
         tokens = int(str(row["tokens"]))
         moved = intermediate_bytes(Choice.of(row), int(str(row["batch"])) * tokens, tokens)
@@ -161,7 +127,8 @@ def _ladder_table(
                 name,
                 wording.configuration(row, study.spec).removeprefix(f"{name} "),
                 wording.number(time, 4),
-                wording.fixed(slowest / time, 1),
+                repeats_of(row),
+                wording.fixed(slowest / time, 1 if slowest > 2 * time else 2),
                 wording.number(flop / time / 1e9, 3),
                 wording.number(moved / 1e9, 3),
                 wording.count(row["registers"]),
@@ -176,127 +143,45 @@ def _scientific(value: object) -> str:
     return "–" if wording.is_missing(value) else f"{float(str(value)):.1e}"
 
 
-def _four_times(case: Measured) -> Iterator[Block]:
-    """Kernels, device to device, host to host, and the whole of a program, by variant."""
-    batch = _largest(case, given="tokens", memory="pinned")
-    if batch is None:
+def _data(published: Mapping[str, Records]) -> Iterator[Block]:
+    """The paper's data and accuracy beside ours."""
+    facts = facts_of(published)
+    if "accuracy_percent" not in facts:
         return
-    columns = [
-        Column("cases"),
-        Column("variant", number=False),
-        Column("kernels", "ms"),
-        Column("on the device", "ms"),
-        Column("host to host", "ms"),
-        Column("chunk, streams, graph", number=False),
-        Column("set-up", "ms"),
-        Column("set-up and host to host", "ms"),
+    ours = read_json(TRAINED)
+    words = wording.count(ours["words"] - 2)
+    rows: list[tuple[str, str, str]] = [
+        ("reviews", facts["reviews"], "rated snippets of film reviews (Hutto and Gilbert 2014)"),
+        (
+            "reviews trained",
+            f"{wording.count(facts['reviews_of_the_data_set'])}; "
+            f"{wording.count(facts['reviews_trained'])} (section 5.1.1)",
+            wording.count(ours["reviews_trained"]),
+        ),
+        (
+            "reviews tested",
+            f"{wording.count(facts['reviews_tested'])} (section 5.1.1); "
+            f"{wording.count(facts['cases'])} (section 6.1)",
+            f"{wording.count(ours['reviews_held_out'])}, held out",
+        ),
+        (
+            "words per review",
+            f"{facts['tokens']}, cut or padded",
+            f"at most {ours['longest']}; timed ones have {TOKENS}, drawn word by word",
+        ),
+        ("embeddings", facts["embeddings"], f"learnt with the network, {words} words"),
+        (
+            "classified correctly",
+            f"{facts['accuracy_percent']} %",
+            f"{wording.percent(ours['accuracy_held_out'])} % of the held-out reviews "
+            f"({wording.percent(ours['accuracy_trained'])} % of those trained)",
+        ),
     ]
-    rows = []
-    for cases in (batch, 1):
-        named = {"given": "tokens", "tokens": TOKENS, "batch": cases}
-        device = case.fastest(**named, memory="device")
-        for name, row in case.fastest(**named, memory="pinned").items():
-            if name not in device:
-                continue
-            host, setup = float(str(row["time_ms"])), float(str(row["setup_ms"]))
-            graph = "graph" if row["graph"] else "no graph"
-            rows.append(
-                [
-                    wording.count(cases),
-                    name,
-                    wording.number(row["kernels_ms"], 4),
-                    wording.number(device[name]["time_ms"], 4),
-                    wording.number(host, 4),
-                    f"{row['chunk'] or 'all'}, {row['streams']}, {graph}",
-                    wording.number(setup, 3),
-                    wording.number(setup + host, 4),
-                ]
-            )
-    yield table(f"{case.gpu}, numbers of words from page-locked memory", columns, rows)
-    yield from _one_by_one(case, batch)
-    yield Text(
-        "Kernels: one after the other, nothing overlapped, by the fastest way from the host. On "
-        "the device: the fastest configuration whose inputs lie there, without gaps where it is "
-        "short. Set-up: the network and buffers to the device, once for many batches; a program "
-        "that ends after one batch pays it, and the driver's own beginning.",
-        "note",
-    )
-
-
-def _one_by_one(case: Measured, batch: int) -> Iterator[Block]:
-    """The published way: one case a launch sequence, round-robin over streams."""
-    columns = [
-        Column("variant", number=False),
-        Column("streams"),
-        Column("host to host", "ms"),
-        Column("a case", "ms"),
+    columns = [Column(name, number=False) for name in ("", "paper", "ours")]
+    cells: list[list[str | Cell]] = [
+        [name, Cell(theirs, role="theirs"), own] for name, theirs, own in rows
     ]
-    rows = case.of(given="tokens", tokens=TOKENS, batch=batch, memory="pinned", chunk=1, graph=0)
-    best = fastest_rows(rows, ["variant", "streams"], case.spec)
-    found = [
-        [
-            row["variant"],
-            wording.count(row["streams"]),
-            wording.number(row["time_ms"], 4),
-            wording.number(float(row["time_ms"]) / batch, 3),
-        ]
-        for row in records(best.sort_values(["variant", "streams"]))
-    ]
-    if found:
-        yield table(f"{case.gpu}, {batch} cases one by one, as published", columns, found)
-
-
-def _published(published: Mapping[str, Records]) -> Iterator[Block]:
-    times, facts = published.get("times", []), facts_of(published)
-    if not times:
-        return
-    columns = [
-        Column("implementation", number=False),
-        Column("on", number=False),
-        Column("20 000 cases", "s"),
-        Column("speed-up", "× CPU"),
-        Column("one case", "ms"),
-    ]
-    rows = [
-        [
-            record["implementation"],
-            record["device"],
-            *(record[name] or "–" for name in ("total_s", "speed_up", "one_case_ms")),
-        ]
-        for record in times
-    ]
-    yield table("Published times (initialisation, transfers and inference)", columns, rows)
-    yield Bullets(list(_doubts(times, facts)))
-
-
-def _doubts(times: Records, facts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Where the published figures contradict each other: computed from them."""
-    cases = float(facts.get("cases", "nan"))
-    # FLOP of a case, as kernels/sentiment/spec.yaml counts them.
-    flop = float(facts.get("tokens", "nan")) * 109200 + 4224
-    for record in times:
-        name, one = record["implementation"], float(record["one_case_ms"])
-        if record["total_s"]:
-            mean = 1e3 * float(record["total_s"]) / cases
-            yield (
-                f"{name}:",
-                f"{wording.number(mean)} ms per case for {wording.count(cases)}, "
-                f"{wording.number(one, 4)} ms for a single one.",
-            )
-        else:
-            rate = wording.number(flop / (one * 1e-3) / 1e12)
-            yield f"{name}:", f"{wording.number(one)} ms per case would be {rate} TFLOP/s."
-    slowest = max(float(record["one_case_ms"]) for record in times)
-    gpu = [
-        float(record["one_case_ms"]) for record in times if record["implementation"][:4] == "CUDA"
-    ]
-    if gpu and "speed_up_claimed" in facts:
-        yield (
-            "Speed-up for one case:",
-            f"at least {facts['speed_up_claimed']} times in its section 2, "
-            f"{wording.fixed(slowest / max(gpu), 0)} to {wording.fixed(slowest / min(gpu), 0)} by "
-            "the table.",
-        )
+    yield table("Data and accuracy", columns, cells)
 
 
 def _accuracy(study: StudyData, case: Measured) -> Table:
@@ -312,7 +197,7 @@ def _accuracy(study: StudyData, case: Measured) -> Table:
     ]
     candidates = set(study.rows["variant"].unique())
     rows = []
-    for name in WORDS:
+    for name in study.spec.variants:
         own = case.every[(case.every["variant"] == name) & case.every["max_error"].notna()]
         if own.empty:
             continue

@@ -1,0 +1,313 @@
+"""The paper's times beside ours: the experiment as published, and what each step gains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from launchwise.report import wording
+from launchwise.report.blocks import MISSING, Block, Cell, Column, Table, Text, table
+from launchwise.report.published import Records, facts_of
+
+from .measured import (
+    TOKENS,
+    Measured,
+    Row,
+    bytes_per_review,
+    first_of,
+    repeats_of,
+    time_of,
+    transfer_of,
+)
+
+NAIVE = ("separate", "naive")
+SHARED = ("separate_tiled", "tiled")
+"""Variants of the published implementations; those with a kernel per step come first."""
+
+CPU = "pytorch_cpu"
+"""Row of ``peers.csv`` that our speed-ups over the CPU are relative to: its fastest."""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What stands on our side of the table: texts, and the time of all reviews.
+
+    Parameters
+    ----------
+    all_s
+        Seconds for all reviews; None without such a measurement.
+    one_ms
+        Milliseconds for one review, as text.
+    repeats
+        Repeats of all reviews, and of one.
+    """
+
+    name: str
+    what: str = MISSING
+    all_s: float | None = None
+    one_ms: str = MISSING
+    repeats: str = MISSING
+
+
+def beside_paper(case: Measured, published: Mapping[str, Records]) -> Iterator[Block]:
+    """The table of all implementations, then that of the steps between them."""
+    times = {record["implementation"]: record for record in published.get("times", [])}
+    if not times:
+        return
+    facts = facts_of(published)
+    cases = int(facts["cases"])
+    peers = {row["name"]: row for row in published.get("peers", []) if row["gpu"] == case.gpu}
+    published_ways = _published_ways(case, cases)
+    yield _comparison(case, times, peers, published_ways, cases)
+    yield Text(
+        "Theirs: initialisation, allocation, transfers and inference. Ours: from the first copy to "
+        f"the last answer, everything allocated before; medians. Speed-ups of {case.gpu} are over "
+        "PyTorch on its host's CPU. Variants separate and separate_tiled have a kernel per step, "
+        f"as published. A review has {_bytes('embeddings')} of embeddings or "
+        f"{_bytes('tokens')} of word numbers.",
+        "note",
+    )
+    yield _steps(case, times, facts, published_ways, cases)
+    yield Text(
+        f"Section 2 of the paper calls {facts['gain_shared_usage_percent']} % a use of shared "
+        f"memory and {facts['gain_coalescing_percent']} % memory coalescing; section 6 has both "
+        "for shared memory. A single review has no second one to overlap with, so streams cannot "
+        "speed it up.",
+        "note",
+    )
+
+
+def _bytes(given: str) -> str:
+    size = bytes_per_review({"tokens": TOKENS, "given": given})
+    return f"{wording.number(size / 1e3)} kB" if size >= 1e3 else f"{size:.0f} B"
+
+
+@dataclass(frozen=True)
+class Way:
+    """A published implementation, measured: all reviews from host memory, and one."""
+
+    many: Row | None
+    one: Row | None
+
+
+def _published_ways(case: Measured, cases: int) -> dict[str, Way]:
+    single = {"tokens": TOKENS, "batch": 1, "memory": "pinned", "graph": 0}
+    naive, shared = (
+        Way(_one_by_one(case, names, cases, False), _of_variants(case, names, **single))
+        for names in (NAIVE, SHARED)
+    )
+    streams = _one_by_one(case, SHARED, cases, True) or _one_by_one(case, NAIVE, cases, True)
+    return {
+        "CUDA naive": naive,
+        "CUDA shared memory": shared,
+        "CUDA streams": Way(streams, None),
+    }
+
+
+def _one_by_one(case: Measured, names: Sequence[str], cases: int, several: bool) -> Row | None:
+    """All reviews one by one over one stream, or over the best number of several."""
+    counts = case.spec.tunables["streams"].values
+    streams = tuple(count for count in counts if (int(str(count)) > 1) == several)
+    named = {"tokens": TOKENS, "batch": cases, "memory": "pinned", "chunk": 1, "graph": 0}
+    return _of_variants(case, names, **named, streams=streams)
+
+
+def _of_variants(case: Measured, names: Sequence[str], **named: object) -> Row | None:
+    """The first variant that was measured, embeddings before word numbers."""
+    found = []
+    for given in ("embeddings", "tokens"):
+        best = case.fastest(given=given, **named)
+        found += [best.get(name) for name in names]
+    return first_of(found)
+
+
+def _best(case: Measured, cases: int, given: str) -> Ours:
+    """The fastest variant that answers as float32 does, from page-locked memory."""
+    named = {"tokens": TOKENS, "given": given, "memory": "pinned", "variant": tuple(case.exact)}
+    many = first_of(case.fastest_by("given", batch=cases, **named).values())
+    one = first_of(case.fastest_by("given", batch=1, **named).values())
+    return _ours("fastest: ", Way(many, one))
+
+
+def _ours(title: str, way: Way) -> Ours:
+    rows = [row for row in (way.many, way.one) if row is not None]
+    if not rows:
+        return Ours(MISSING)
+    return Ours(
+        f"{title}{rows[0]['variant']}",
+        transfer_of(rows[0]),
+        None if way.many is None else time_of(way.many) / 1e3,
+        MISSING if way.one is None else wording.number(time_of(way.one), 3),
+        "; ".join(MISSING if row is None else repeats_of(row) for row in (way.many, way.one)),
+    )
+
+
+def _of_peer(row: Mapping[str, str] | None, name: str) -> Ours:
+    if row is None:
+        return Ours(name)
+    alone = row["one_case_transferred"]
+    one = "" if alone in ("", row["transferred"]) else f"; one review: {alone}"
+    return Ours(
+        f"{row['implementation']} ({row['device']})",
+        f"{row['transferred']}{one}",
+        float(row["total_s"]),
+        wording.number(float(row["one_case_ms"])) if row["one_case_ms"] else MISSING,
+        f"{row['total_repeats']}; {row['one_case_repeats'] or MISSING}",
+    )
+
+
+def _comparison(
+    case: Measured,
+    times: Mapping[str, Mapping[str, str]],
+    peers: Mapping[str, Mapping[str, str]],
+    ways: Mapping[str, Way],
+    cases: int,
+) -> Table:
+    named = f"{wording.count(cases)} reviews"
+    ours = f"ours, {case.gpu}"
+    columns = [
+        Column("implementation", number=False, group="paper"),
+        Column(named, "s", group="paper"),
+        Column("speed-up", "× CPU", group="paper"),
+        Column("one review", "ms", group="paper"),
+        Column("implementation", number=False, group=ours),
+        Column(named, "s", group=ours),
+        Column("speed-up", "× CPU", group=ours),
+        Column("one review", "ms", group=ours),
+        Column("transferred", number=False, group=ours),
+        Column("repeats", "all; one", number=False, group=ours),
+    ]
+    pairs: list[tuple[str, Ours]] = [
+        ("CPU (C++ with Eigen)", _of_peer(peers.get("numpy_cpu"), "NumPy on the CPU")),
+        ("PyTorch on a CPU", _of_peer(peers.get(CPU), "PyTorch on the CPU")),
+        *((name, _ours("", way)) for name, way in ways.items()),
+        ("PyTorch on MPS", _of_peer(peers.get("pytorch_gpu"), "PyTorch on the GPU")),
+    ]
+    if "pytorch_gpu_one_by_one" in peers:
+        pairs.append(("", _of_peer(peers["pytorch_gpu_one_by_one"], "")))
+    best = [_best(case, cases, given) for given in ("embeddings", "tokens")]
+    pairs += [("", one) for one in best if one.what != MISSING]
+    slowest = float(peers[CPU]["total_s"]) if CPU in peers else None
+    rows = [
+        [*_theirs(times.get(name)), *_cells(one, slowest, one.all_s == slowest)]
+        for name, one in pairs
+    ]
+    return table(f"The paper's implementations beside ours, {case.gpu}", columns, rows)
+
+
+def _theirs(record: Mapping[str, str] | None) -> list[Cell]:
+    if record is None:
+        return [Cell("", role="theirs")] * 4
+    name = f"{record['implementation']}, {record['device']}"
+    texts = [name, *(record[key] or MISSING for key in ("total_s", "speed_up", "one_case_ms"))]
+    return [Cell(text, role="theirs") for text in texts]
+
+
+def _cells(ours: Ours, cpu_s: float | None, is_cpu: bool) -> list[Cell]:
+    gain = MISSING
+    if ours.all_s is not None and cpu_s is not None:
+        gain = "1" if is_cpu else wording.number(cpu_s / ours.all_s)
+    time = MISSING if ours.all_s is None else wording.number(ours.all_s)
+    texts = [ours.name, time, gain, ours.one_ms, ours.what, ours.repeats]
+    return [Cell(text) for text in texts]
+
+
+def _steps(
+    case: Measured,
+    times: Mapping[str, Mapping[str, str]],
+    facts: Mapping[str, str],
+    ways: Mapping[str, Way],
+    cases: int,
+) -> Table:
+    """Time saved by each step: claimed, by the paper's own tables, and measured here."""
+    naive, shared, streams = ways.values()
+    device = {count: _device_pair(case, count) for count in (cases, 1)}
+    lines: list[tuple[str, str, str, Saved | None, Saved | None]] = [
+        (
+            "shared memory, all reviews",
+            f"{facts['gain_shared_all_percent']} %; {facts['gain_shared_conclusions_percent']} %",
+            _saved_in(times, "naive", "shared memory", "total_s"),
+            _saved(naive.many, shared.many),
+            _saved(*device[cases]),
+        ),
+        (
+            "shared memory, one review",
+            f"{facts['gain_shared_one_percent']} %",
+            _saved_in(times, "naive", "shared memory", "one_case_ms"),
+            _saved(naive.one, shared.one),
+            _saved(*device[1]),
+        ),
+        (
+            "streams, all reviews",
+            "slight",
+            _saved_in(times, "shared memory", "streams", "total_s"),
+            _saved(shared.many, streams.many),
+            None,
+        ),
+        (
+            "streams, one review",
+            MISSING,
+            _saved_in(times, "shared memory", "streams", "one_case_ms"),
+            None,
+            None,
+        ),
+    ]
+    rows = [
+        [*texts, *(str(one) if one else MISSING for one in (host, card)), _conflict(host, card)]
+        for *texts, host, card in lines
+    ]
+    columns = [
+        Column("step", number=False),
+        Column("claimed in the text", "time saved", group="paper"),
+        Column("by its tables", "time saved", group="paper"),
+        Column("from the host", "time saved", number=False, group=f"ours, {case.gpu}"),
+        Column("on the device", "time saved", number=False, group=f"ours, {case.gpu}"),
+        Column("conflict", number=False, group=f"ours, {case.gpu}"),
+    ]
+    return table(f"Gain by each step, {case.gpu}", columns, rows)
+
+
+def _device_pair(case: Measured, cases: int) -> tuple[Row | None, Row | None]:
+    """The naive kernels and those with tiles, inputs on the device."""
+    named = {"tokens": TOKENS, "batch": cases, "memory": "device"}
+    return _of_variants(case, ("naive",), **named), _of_variants(case, ("tiled",), **named)
+
+
+def _saved_in(times: Mapping[str, Mapping[str, str]], before: str, after: str, column: str) -> str:
+    first, second = (float(times[f"CUDA {name}"][column]) for name in (before, after))
+    return f"{wording.percent(1 - second / first)} %"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Share of the time that a step saves, and what is compared."""
+
+    share: float
+    what: str
+
+    def __str__(self) -> str:
+        return f"{wording.percent(self.share)} % ({self.what})"
+
+
+def _saved(before: Row | None, after: Row | None) -> Saved | None:
+    """None where one is missing, or where they have other inputs."""
+    if before is None or after is None or before["given"] != after["given"]:
+        return None
+    what = f"{before['variant']} to {after['variant']}"
+    if before["variant"] == after["variant"]:
+        what = f"{before['variant']}, {before['streams']} to {after['streams']} streams"
+    if "slow" in (before["status"], after["status"]):
+        what += ", one launch"
+    return Saved(1 - time_of(after) / time_of(before), what)
+
+
+def _conflict(host: Saved | None, device: Saved | None) -> str:
+    """Whether a step that the paper calls a gain costs time here."""
+    slower = [
+        name
+        for name, saved in (("from the host", host), ("on the device", device))
+        if saved is not None and saved.share < 0
+    ]
+    if slower:
+        return f"slower here {wording.listed(slower)}"
+    return "no: faster here, too" if host or device else MISSING
