@@ -221,6 +221,7 @@ def test_data_and_accuracy_stand_beside_the_papers(
 def test_what_rounds_is_marked(made: StudyData, published: dict[str, list[dict[str, str]]]) -> None:
     table = tables(own(made, published)[-1].blocks)[-1]
     assert cells(table, "naive")[-1] == "yes"
+    assert cells(table, "separate")[-1] == "no: not a candidate here"
     found = cells(table, "tensor_bf16")
     assert found[-1].startswith("no")
     assert found[5:7] == ["2", "20\u202f001"]

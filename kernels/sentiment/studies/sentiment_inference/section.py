@@ -13,6 +13,7 @@ from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import MEASURED
 
 from ...host.launches import TENSOR, Choice, intermediate_bytes
+from ...host.workload import LOOSER
 from .beside_paper import beside_paper
 from .contradictions import contradictions
 from .from_host import from_host
@@ -88,7 +89,7 @@ def _steps(case: Measured, fastest: Mapping[str, Row], known: list[str]) -> Bloc
             gain = time_of(fastest[reference]) / time
             text += f", {wording.fixed(gain, 2)} times as fast as {reference}"
             if single := [one for one in (name, reference) if fastest[one]["status"] == "slow"]:
-                text += f" ({wording.listed(single)}: one launch, stopped early)"
+                text += f" (one launch: {wording.listed(single)})"
         found.append((f"{name}:", f"{text}: {WORDS[name]}."))
         before = name
     return Bullets(found)
@@ -195,7 +196,7 @@ def _accuracy(study: StudyData, case: Measured) -> Table:
         Column("of", "cases"),
         Column("may be recommended", number=False),
     ]
-    candidates = set(study.rows["variant"].unique())
+    candidates = case.exact
     rows = []
     for name in study.spec.variants:
         own = case.every[(case.every["variant"] == name) & case.every["max_error"].notna()]
@@ -214,7 +215,13 @@ def _accuracy(study: StudyData, case: Measured) -> Table:
                 _scientific(own["tolerance"].max()),
                 wording.count(worst.sum()),
                 wording.count(cases),
-                "yes" if name in candidates else "no: not what float32 answers",
+                _advice(name, candidates),
             ]
         )
     return table(f"Against float64 on {case.gpu}", columns, rows)
+
+
+def _advice(name: str, candidates: frozenset[str]) -> str:
+    if name in candidates:
+        return "yes"
+    return f"no: {'not what float32 answers' if name in LOOSER else 'not a candidate here'}"
