@@ -15,6 +15,7 @@ from launchwise.workflow.plan import (
     published_tables,
     readable,
     recorded_folders,
+    run_time_tables,
     in_order,
     section_sources,
     sources,

@@ -1,10 +1,12 @@
 # Predicted run times on datasheet-only GPUs.
-#   in   sweeps of the study's GPUs, their profiles and those of datasheet-only GPUs, splits
-#   out  results/predictions/{study}.parquet  predicted best per (predictor, GPU, test problem)
+#   in   sweeps of the study's GPUs, their profiles and those of datasheet-only GPUs, splits,
+#        the study's published run times
+#   out  results/predictions/{study}.parquet            predicted best per (predictor, GPU, test problem)
+#        results/predictions/{study}.published.parquet  predictions beside published run times
 
 
 rule predict:
-    """Predict the fastest configurations, with run times, on datasheet-only GPUs."""
+    """Predict run times on datasheet-only GPUs: the fastest configurations, and published times."""
     input:
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
@@ -13,8 +15,11 @@ rule predict:
         profiles=lambda wildcards: profiles_of(wildcards.study)
         + expand("results/gpus/{gpu}.json", gpu=CARDS),
         splits="results/splits/{study}.json",
+        cards=CARDS_FILE,
+        published=lambda wildcards: run_time_tables(study_folder(wildcards.study)),
     output:
-        "results/predictions/{study}.parquet",
+        predictions="results/predictions/{study}.parquet",
+        published="results/predictions/{study}.published.parquet",
     log:
         "results/logs/predict/{study}.log",
     threads: 1
@@ -24,8 +29,9 @@ rule predict:
             *(model_source(kind, folder_of(wildcards.study)) for kind in BY_COST),
         ),
         question=lambda wildcards: question_of(wildcards.study),
-        described=list(CARDS),
+        described=CARDS,
         gpus=lambda wildcards: [*experiment.gpus_of(wildcards.study), *CARDS],
         folder=lambda wildcards: folder_of(wildcards.study),
+        study=lambda wildcards: study_folder(wildcards.study),
     script:
         "../scripts/predict.py"

@@ -29,6 +29,7 @@ REPORTED = {
         # Only if the settings have datasheet-only GPUs.
         "described": {gpu: f"results/gpus/{gpu}.json" for gpu in CARDS},
         "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,
+        "published": f"results/predictions/{study}.published.parquet" if CARDS else None,
         # Only if they were read: not every machine has Nsight Compute.
         "counters": {
             gpu: path

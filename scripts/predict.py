@@ -13,27 +13,41 @@ if TYPE_CHECKING:
 def main(
     folder: str,
     question: dict[str, Any],
-    described: list[str],
+    described: dict[str, str],
+    study: str,
     sweeps: list[str],
     profiles: dict[str, str],
     splits: str,
+    cards: str,
     output: str,
+    published: str,
 ) -> None:
-    """Predict the test problems of the first split, trained on all measurements.
+    """Predict the test problems of the first split, and published run times.
+
+    The predictors are trained on all measurements.
 
     Parameters
     ----------
     described
-        GPUs to predict for.
+        GPUs to predict for, to their cards.
+    study
+        Folder of the study, with its published run times if it has any.
     profiles
         Of those and of the GPUs that were measured.
     """
+    from launchwise.experiment.run_times import read_run_times
+    from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.features import Domain
     from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
+    from launchwise.learning.published_times import held_against
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table, write_table
-    from launchwise.tables.schemas import measurement_schema, unmeasured_schema
+    from launchwise.tables.schemas import (
+        measurement_schema,
+        published_times_schema,
+        unmeasured_schema,
+    )
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))
@@ -45,9 +59,14 @@ def main(
     folds = read_folds(splits)
     tested = [case.problem for fold in folds if fold.split == folds[0].split for case in fold.test]
     problems = list({str(problem): problem for problem in tested}.values())
-    table = predict_times(domain, described, problems, predictors)
+    table = predict_times(domain, list(described), problems, predictors)
     log.info("%d problems on %d GPUs", len(problems), len(described))
     write_table(output, table, unmeasured_schema(spec), {"learnt_from": len(rows)})
+    known_times = read_run_times(Path(study), spec, read_cards(cards))
+    held = held_against(domain, known_times.times, described, predictors)
+    log.info("%d published times", len(held.table.drop_duplicates(["series", "row", "gpu"])))
+    facts = {"skipped": known_times.skipped, "unfit": held.unfit}
+    write_table(published, held.table, published_times_schema(spec), facts)
 
 
 if __name__ == "__main__":
@@ -59,8 +78,11 @@ if __name__ == "__main__":
         folder=params.folder,
         question=params.question,
         described=params.described,
+        study=params.study,
         sweeps=list(given.sweeps),
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         splits=given.splits,
-        output=snakemake.output[0],
+        cards=given.cards,
+        output=snakemake.output.predictions,
+        published=snakemake.output.published,
     )

@@ -101,6 +101,14 @@ MODEL_PAGES = (
         "a table and warns of a file that does not exist or does not hold the text.",
     ),
     Page(
+        "run_times",
+        "run_times",
+        "The file lies in the folder of a study: `published/run_times.yaml`. It says which columns "
+        "of the published tables beside it (`published/*.csv`) hold run times. The stage `predict` "
+        "predicts them on datasheet-only GPUs of the same cards; the report shows both "
+        "([how to](../how-to/predict_times.md#published-run-times)).",
+    ),
+    Page(
         "spec",
         "spec",
         "The folder names the workload: `kernels/<workload>/spec.yaml`. Features may lie beside it "

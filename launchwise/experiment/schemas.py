@@ -12,6 +12,7 @@ from pydantic_core import core_schema
 from launchwise.base.typed import models_in
 from launchwise.experiment.elements import Elements
 from launchwise.experiment.method import Sweep
+from launchwise.experiment.run_times import RunTimes
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import StudyFile
 from launchwise.workloads.cost import Cost
@@ -22,6 +23,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "sweep": Sweep,
     "study": StudyFile,
     "elements": Elements,
+    "run_times": RunTimes,
     "spec": Spec,
     "cost": Cost,
 }

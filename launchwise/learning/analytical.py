@@ -60,10 +60,14 @@ class Estimate:
         float64, ms, shape (rows,).
     parts
         Name of :data:`PARTS` to ms, shape (rows,): what each would take alone, summed over phases.
+    phases
+        Phase of the cost to ms, shape (rows,), without what streams hide of it; phases of variants
+        that no row has are missing.
     """
 
     time_ms: np.ndarray
     parts: dict[str, np.ndarray]
+    phases: dict[str, np.ndarray]
 
     def bound_by(self) -> np.ndarray:
         """Name of the largest part of each row: objects, shape (rows,)."""
@@ -127,7 +131,7 @@ class CostModel:
                 f"takes {times[bad][0]:g} ms by {COST_FILE}, a part of it {least[bad][0]:g} ms"
             )
             raise UserError(self._spec.workload, told, message)
-        return Estimate(times, run.parts)
+        return Estimate(times, run.parts, run.phases)
 
     def _names(self, rows: pd.DataFrame) -> dict[str, np.ndarray]:
         """Names that expressions may read, each of shape (rows,)."""
@@ -166,19 +170,19 @@ class _Run:
         self._machine = machine
         self.parts = {name: np.zeros(len(variants)) for name in PARTS}
         self._host_driven = self._value(model.cost.host_driven) != 0
-        self._phases: dict[str, np.ndarray] = {}
+        self.phases: dict[str, np.ndarray] = {}
         for name, phase in model.cost.phases().items():
             if phase.variants is None or self._rows_of.keys() & set(phase.variants):
-                self._phases[name] = self._phase(phase)
+                self.phases[name] = self._phase(phase)
 
     def _value(self, text: str) -> np.ndarray:
         return self._columns.value(text).astype(float, copy=False)
 
     def total_ms(self, overlaps: list[Overlap]) -> np.ndarray:
         """Time of whole runs, ms, shape (rows,)."""
-        total = np.sum(list(self._phases.values()), axis=0)
+        total = np.sum(list(self.phases.values()), axis=0)
         for overlap in overlaps:
-            side_by_side = [self._phases[each] for each in overlap.phases if each in self._phases]
+            side_by_side = [self.phases[each] for each in overlap.phases if each in self.phases]
             if side_by_side:
                 hidden = np.sum(side_by_side, axis=0) - np.max(side_by_side, axis=0)
                 total = total - hidden * (1 - 1 / self._value(overlap.streams))

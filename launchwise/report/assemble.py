@@ -14,6 +14,7 @@ from launchwise.report import (
     occupancy,
     overview,
     predictions,
+    published_times,
     sections,
     tunables,
     wording,
@@ -36,7 +37,7 @@ def report(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) 
     made = [Section("answers", "Answers", [], [overview.answer(study) for study in studies])]
     cards = {gpu: profile for study in studies for gpu, profile in study.described.items()}
     made.append(gpus.section(profiles, cards))
-    if (times := predictions.overall(studies)) is not None:
+    if (times := predictions.overall(studies, published_times.overall(studies))) is not None:
         made.append(times)
     made += in_parallel(_study, studies, processes)
     made.append(overview.provenance(run, studies))
@@ -61,6 +62,7 @@ def _study(study: StudyData) -> Section:
         sections.compared(study, best),
         sections.landscape(study, best),
         predictions.predictions(study),
+        published_times.published_times(study),
         described(study),
         sections.removed(study),
         sections.transferred(study),

@@ -162,8 +162,14 @@ def _scatter(study: StudyData, whole: Errors) -> list[Block]:
     return [maps.predicted(study, joined, said)]
 
 
-def overall(studies: Sequence[StudyData]) -> Section | None:
-    """The predictors of every study side by side, every split on all its GPUs."""
+def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:
+    """The predictors of every study side by side, every split on all its GPUs.
+
+    Parameters
+    ----------
+    first
+        What leads the section: predictions against published run times.
+    """
     columns = [Column("study", number=False), Column("split", number=False)]
     columns += [Column("predictor", number=False), *COLUMNS]
     rows = []
@@ -175,13 +181,16 @@ def overall(studies: Sequence[StudyData]) -> Section | None:
                 if name in whole:
                     named = [Cell(study.name), Cell(split), Cell(study.title(name))]
                     rows.append(Row([*named, *_figures(whole[name])]))
-    if not rows:
+    if not rows and not first:
         return None
     text = (
-        "What a run would take, without running it. The roofline knows the problem's bytes and "
+        "On the GPUs that were measured: the roofline knows the problem's bytes and "
         "FLOP and the GPU's measured ceilings; the cost model also what each kernel does, read off "
         "its source, and micro-benchmarks of the GPU (estimates where its profile has none); trees "
         "then learn from sweeps what the cost model gets wrong. " + NOTE
     )
     caption = "Errors of predicted times on test problems, all GPUs of a study together"
-    return Section("predicted", "Times without a run", [Text(text), Table(caption, columns, rows)])
+    blocks = list(first)
+    if rows:
+        blocks += [Text(text), Table(caption, columns, rows)]
+    return Section("predicted", "Predicted run times", blocks)

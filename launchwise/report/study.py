@@ -52,6 +52,11 @@ class StudyData:
         Where ``study.yaml`` is, with the study's own section and published tables if it has any.
     unmeasured
         Predictions for datasheet-only GPUs, if the settings have any.
+    published_times
+        Predictions of published run times, for datasheet-only GPUs
+        (:func:`launchwise.tables.schemas.published_times_schema`).
+    published_facts
+        Published times without a prediction: ``skipped`` and ``unfit``, by series.
     described
         Datasheet-only GPU -> its profile.
     """
@@ -72,6 +77,8 @@ class StudyData:
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     folder: Path | None = None
     unmeasured: pd.DataFrame | None = None
+    published_times: pd.DataFrame | None = None
+    published_facts: Mapping[str, Any] = field(default_factory=dict)
     described: Mapping[str, GpuProfile] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -193,6 +200,7 @@ class StudyFiles:
     counters: Mapping[str, Path]
     described: Mapping[str, Path]
     unmeasured: Path | None = None
+    published: Path | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> StudyFiles:
@@ -238,6 +246,10 @@ def read_study(
             gpu: tables.read_table(path, schemas.counters_schema(spec))
             for gpu, path in files.counters.items()
         },
+        published_times=None
+        if files.published is None
+        else tables.read_table(files.published, schemas.published_times_schema(spec)),
+        published_facts={} if files.published is None else tables.read_facts(files.published),
         described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
         unmeasured=None
         if files.unmeasured is None

@@ -400,3 +400,33 @@ def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
         strict=True,
         name="unmeasured",
     )
+
+
+def published_times_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of predictions beside published run times: one row per (time, GPU, predictor).
+
+    ``series`` and ``row`` name the published time, ``phases`` what it covers (joined by ``+``;
+    empty for the whole run), ``runs`` how many runs (0 where the source does not say).
+    ``published_ms`` is the time of all its runs. ``predicted_ms`` is of as many runs, or of one
+    where their number is unknown, with the configuration of the row; ``bound_by`` is the largest
+    part of the cost model's estimate of it.
+    """
+    return pa.DataFrameSchema(
+        {
+            "series": _text(),
+            "row": _whole(2),
+            "phases": _text(),
+            "runs": _whole(),
+            "predictor": _text(),
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "published_ms": _real(_POSITIVE),
+            "predicted_ms": _real(_POSITIVE),
+            "bound_by": _text(),
+            "source": _text(),
+        },
+        unique=["series", "row", "predictor", "gpu"],
+        strict=True,
+        name="published times",
+    )

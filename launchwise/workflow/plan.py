@@ -14,9 +14,13 @@ from launchwise.base.imports import ROOT, library_files
 from launchwise.base.storage import digest, digest_files
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.published import read_tables
+from launchwise.experiment.run_times import FILE as RUN_TIMES
+from launchwise.experiment.run_times import read_run_times
 from launchwise.experiment.settings import Settings
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
+    Datasheet,
     described_profile,
     read_cards,
     reference_efficiency,
@@ -61,6 +65,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         _check_recorded(experiment)
         _check_extended(experiment)
         _check_described(experiment)
+        _check_published(experiment)
         _check_guesses(experiment)
     except UserError as error:
         stop(error)
@@ -127,6 +132,17 @@ def _check_described(experiment: Experiment) -> None:
             # Blame the entry of the card: incomplete rows of other cards are no error.
             told = error.message if card not in table else f"{card} in {CARDS_FILE} {error.message}"
             raise experiment.error(f"gpus.{name}", told) from error
+
+
+def _check_published(experiment: Experiment) -> None:
+    """Check the published tables of the studies, and what their run times mean."""
+    table: dict[str, Datasheet] = {}
+    for name, study in experiment.studies.items():
+        folder = experiment.study_folders[name]
+        read_tables(folder)
+        if (folder / RUN_TIMES).is_file():
+            table = table or read_cards(CARDS_FILE)
+            read_run_times(folder, experiment.specs[study.workload], table)
 
 
 TRAINED = re.compile(r"results/models/(?P<study>[^/]+)/(?P<model>[^/]+)(/.*)?")
@@ -335,3 +351,11 @@ def published_tables(folder: str) -> list[str]:
     patterns = ("published/*.csv", "published/*.yaml", "recorded/*.json")
     found = (path for pattern in patterns for path in (ROOT / folder).glob(pattern))
     return sorted(str(_inside(path)) for path in found)
+
+
+def run_time_tables(folder: str) -> list[str]:
+    """Files that a study's published run times are read from; none where it has no such times."""
+    if not (ROOT / folder / RUN_TIMES).is_file():
+        return []
+    unread = "elements.yaml"
+    return [path for path in published_tables(folder) if Path(path).name != unread]

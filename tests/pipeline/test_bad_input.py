@@ -240,3 +240,29 @@ def test_a_bare_snakemake_makes_the_report(project: Project) -> None:
     done = project.snakemake("-n", "--quiet", "host")
     assert "results/report/index.html" in done.stdout + done.stderr
     assert "Nothing to be done" not in done.stdout + done.stderr
+
+
+PUBLISHED = "kernels/acoustic/studies/acoustic_tile/published"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (
+            *("run_times.yaml", "unit: s", "unit: ms"),
+            "series.0.unit: time_s of best_tiles.csv is in s, not ms",
+        ),
+        ("best_tiles.csv", "0.1489", "0.1489 s", "row 2.time_s: must be a number in s, or empty"),
+        ("best_tiles.csv", "a100,256", "a100,", "row 2.n: is empty, and n needs it"),
+        ("best_tiles.csv", "a100,256", "a10,256", "row 2.gpu: unknown card 'a10', did you mean"),
+        ("results.csv", "86.67", "86.67 %", "row 2.improved_percent: must be a number in percent"),
+    ],
+)
+def test_published_tables_are_checked_before_anything_runs(
+    project: Project, file: str, old: str, new: str, said: str
+) -> None:
+    path = project.folder / PUBLISHED / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    assert f"{PUBLISHED}/{file}: {said}" in line_of(project, *TARGET)

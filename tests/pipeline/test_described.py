@@ -7,7 +7,7 @@ from samples import Project
 
 from launchwise.gpus.profile import read_profile
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import unmeasured_schema
+from launchwise.tables.schemas import published_times_schema, unmeasured_schema
 from launchwise.workloads.spec import load_spec
 
 OVERLAY = {"gpus": {"old": {"source": "described", "card": "titan_black"}}}
@@ -46,3 +46,6 @@ def test_times_are_predicted_for_it_from_what_others_measured(project: Project) 
     assert set(table["n"]) == {100}
     assert set(table["predictor"]) == {"analytical", "learnt"}
     assert (table["predicted_ms"] > table["bytes_ms"] / 2).all()
+    # The study's paper has times of other cards only.
+    published = path.with_name("acoustic_tile.published.parquet")
+    assert read_table(published, published_times_schema(spec)).empty

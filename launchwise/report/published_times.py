@@ -1,0 +1,330 @@
+"""Predictions held against published run times, on cards that no sweep has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.typed import read_yaml, validated
+from launchwise.experiment.run_times import FILE, RunTimes, Series
+from launchwise.gpus.machine import Machine
+from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.ranks import correlations, group_ranks
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Bullets, Column, Fold, Section, Table, Text, table
+from launchwise.report.numbers import records
+from launchwise.report.study import StudyData, remembered
+from launchwise.workloads.cost import Transfer
+
+PREDICTORS = {"learnt": "cost model + trees", "analytical": "cost model", "roofline": "roofline"}
+"""Kinds of the table, the most informed first, to their titles."""
+
+ASSUMED = {
+    "transfers": "the copy rate of the paper's host is assumed",
+    "host": "the speed of the paper's host is assumed",
+    "launches": "the launch overhead is that of the reference GPU's host",
+}
+"""Parts of the cost model that no datasheet of a card tells, to what stands in for them."""
+
+FEWEST_FOR_RHO = 4
+"""Fewest times whose rank correlation is shown."""
+
+TIME = ["series", "row", "gpu"]
+"""Columns that name a published time on a GPU."""
+
+WHOLE, PHASES = "whole runs", "phases of runs"
+
+FIGURES = (
+    Column("times", "published"),
+    Column("median error", "%"),
+    Column("predicted / published", "×, geometric mean"),
+    Column("rho", "rank correlation"),
+    Column("median", "%", group="error after a common factor"),
+    Column("least", "×", group="error after a common factor"),
+    Column("greatest", "×", group="error after a common factor"),
+)
+
+HOW = (
+    "The common factor of some times is the geometric mean of predicted / published. It absorbs "
+    "what a source does not say, such as the number of time steps, and what is wrong by the same "
+    "ratio everywhere. Least and greatest are the extreme ratios after it. A dash stands where the "
+    "source does not say how many runs a time covers, or where there are too few times for a rank "
+    "correlation."
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One predictor held against some published times.
+
+    Parameters
+    ----------
+    rows
+        Of :func:`launchwise.tables.schemas.published_times_schema`, one predictor's.
+    """
+
+    predictor: str
+    rows: pd.DataFrame
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """Predicted divided by published time: float64, shape (rows,)."""
+        return (self.rows["predicted_ms"] / self.rows["published_ms"]).to_numpy(dtype=float)
+
+    @property
+    def factor(self) -> float:
+        """Geometric mean of :attr:`ratio`."""
+        return geometric_mean(self.ratio)
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether the source says how many runs each time covers."""
+        return bool((self.rows["runs"] > 0).all())
+
+    @property
+    def median_percent(self) -> float:
+        """Median of |predicted / published - 1|, %; NaN where the number of runs is unknown."""
+        return 100 * float(np.median(abs(self.ratio - 1))) if self.is_absolute else float("nan")
+
+    @property
+    def rho(self) -> float:
+        """Spearman's rank correlation; NaN of fewer than :data:`FEWEST_FOR_RHO` times."""
+        if len(self.rows) < FEWEST_FOR_RHO:
+            return float("nan")
+        whole = np.zeros(len(self.rows), dtype=np.int64)
+        ranks = [
+            group_ranks(whole, self.rows[name].to_numpy(dtype=float))
+            for name in ("predicted_ms", "published_ms")
+        ]
+        return float(correlations(whole, *ranks)[0])
+
+    @property
+    def median_around_percent(self) -> float:
+        """Median of |ratio / factor - 1|, %."""
+        return 100 * float(np.median(abs(self.ratio / self.factor - 1)))
+
+    def cells(self) -> list[str]:
+        """Cells of :data:`FIGURES`."""
+        apart = self.ratio / self.factor
+        return [
+            wording.count(len(self.rows)),
+            wording.fixed(self.median_percent, 1),
+            wording.number(self.factor),
+            wording.fixed(self.rho, 3),
+            wording.fixed(self.median_around_percent, 1),
+            wording.fixed(float(apart.min()), 2),
+            wording.fixed(float(apart.max()), 2),
+        ]
+
+    @property
+    def worst(self) -> pd.Series:
+        """The row farthest from its published time, after the factor if runs are unknown."""
+        apart = self.ratio if self.is_absolute else self.ratio / self.factor
+        return self.rows.iloc[int(np.argmax(abs(np.log(apart))))]
+
+
+def judged(rows: pd.DataFrame) -> Iterator[Judged]:
+    """Each predictor that has rows."""
+    for name in PREDICTORS:
+        own = rows[rows["predictor"] == name]
+        if len(own):
+            yield Judged(name, own.reset_index(drop=True))
+
+
+@remembered
+def parts(study: StudyData) -> dict[str, pd.DataFrame]:
+    """What published times cover (:data:`WHOLE`, :data:`PHASES`) to their rows."""
+    every = study.published_times
+    if every is None or every.empty:
+        return {}
+    found = {
+        WHOLE: every[(every["phases"] == "") & (every["runs"] > 0)],
+        f"{WHOLE}, their number unknown": every[(every["phases"] == "") & (every["runs"] == 0)],
+        PHASES: every[every["phases"] != ""],
+    }
+    return {name: rows for name, rows in found.items() if len(rows)}
+
+
+def overall(studies: Sequence[StudyData]) -> list[Block]:
+    """Every study's predictors against published times; nothing where there are none."""
+    columns = [Column(name, number=False) for name in ("study", "times of", "GPUs", "predictor")]
+    rows, worst = [], []
+    for study in studies:
+        for name, times in parts(study).items():
+            gpus = wording.listed(dict.fromkeys(times["gpu"]))
+            for number, one in enumerate(judged(times)):
+                begin = ["", "", ""] if number else [study.name, name, gpus]
+                rows.append([*begin, PREDICTORS[one.predictor], *one.cells()])
+                if not number:
+                    worst.append((f"Worst of {study.name}, {name}:", _worst(study, one)))
+    if not rows:
+        return []
+    every = pd.concat([times for study in studies for times in parts(study).values()])
+    count = wording.plural(len(every.drop_duplicates([*TIME, "source"])), "published time")
+    cards = wording.plural(every["gpu"].nunique(), "card")
+    lead = (
+        f"{count} on {cards} judge the predictions on cards that no sweep here has measured. "
+        f"{' '.join(_said(studies))}"
+    )
+    caption = "Predictions against published run times, per study"
+    found = table(caption, [*columns, *FIGURES], rows)
+    return [Text(lead, "lead"), found, Text(HOW), Bullets(worst)]
+
+
+def _said(studies: Sequence[StudyData]) -> Iterator[str]:
+    """Median errors of whole runs by predictor, least to most of the studies."""
+    known: dict[str, list[float]] = {}
+    around: dict[str, list[float]] = {}
+    for study in studies:
+        for name, times in parts(study).items():
+            for one in judged(times) if name != PHASES else ():
+                title = PREDICTORS[one.predictor]
+                if one.is_absolute:
+                    known.setdefault(title, []).append(one.median_percent)
+                else:
+                    around.setdefault(title, []).append(one.median_around_percent)
+    for begin, medians in (
+        ("Median error of whole runs", known),
+        ("Where the number of runs is unknown, after one common factor", around),
+    ):
+        if medians:
+            told = [f"{title} {_span(values)} %" for title, values in medians.items()]
+            count = wording.plural(max(map(len, medians.values())), "study", "studies")
+            yield f"{begin}: {wording.listed(told)} ({count})."
+
+
+def _span(values: Sequence[float]) -> str:
+    ends = dict.fromkeys(wording.number(value) for value in (min(values), max(values)))
+    return " to ".join(ends)
+
+
+def _worst(study: StudyData, one: Judged) -> str:
+    """The worst case of a predictor, and what the cost model takes for its limit."""
+    row = dict(one.worst)
+    ratio = row["predicted_ms"] / row["published_ms"] / (1 if one.is_absolute else one.factor)
+    after = "" if one.is_absolute else " after the common factor"
+    said = (
+        f"{PREDICTORS[one.predictor]} {wording.number(ratio)} × the published "
+        f"{wording.number(row['published_ms'])} ms{after}: {row['series']}, {row['gpu']}, "
+        f"{wording.problem(row, study.problem_columns)}"
+    )
+    if row["phases"]:
+        return f"{said}."
+    bound = str(row["bound_by"])
+    reason = f"; {ASSUMED[bound]}" if bound in ASSUMED else ""
+    return f"{said}. The cost model takes {bound} for its limit{reason}."
+
+
+def published_times(study: StudyData) -> Section | None:
+    """Every published time of a study's paper beside its predictions; None without any."""
+    found = parts(study)
+    if not found or study.folder is None:
+        return None
+    every = pd.concat(found.values())
+    series = validated(RunTimes, read_yaml(study.folder / FILE), study.folder / FILE).series
+    columns = [Column("series", number=False), Column("predictor", number=False), *FIGURES]
+    rows = []
+    for title in dict.fromkeys(one.title for one in series):
+        for number, one in enumerate(judged(every[every["series"] == title])):
+            rows.append(["" if number else title, PREDICTORS[one.predictor], *one.cells()])
+    caption = "Predictions against published run times, per series"
+    blocks: list[Block] = [table(caption, columns, rows), Text(HOW)]
+    notes = [*_notes(series), *_left_out(study), *_most_runs(every), *_copy_rates(study, every)]
+    blocks += [Bullets(notes)] if notes else []
+    blocks.append(Fold("Every published time", [_times(study, every)]))
+    title = "Predictions against published run times"
+    return Section(f"{study.name}-against", title, blocks)
+
+
+def _notes(series: Sequence[Series]) -> Iterator[tuple[str, str]]:
+    """What each series means and assumes."""
+    for one in series:
+        if one.note:
+            yield f"{one.title}:", one.note
+
+
+def _left_out(study: StudyData) -> Iterator[tuple[str, str]]:
+    """Rows of the published tables without a prediction."""
+    for name, why in (
+        ("skipped", "of the published table left out: a cell is empty there"),
+        ("unfit", "without a prediction: no configuration fits the card"),
+    ):
+        for title, count in study.published_facts.get(name, {}).items():
+            if count:
+                yield f"{title}:", f"{wording.plural(count, 'row')} {why}."
+
+
+def _most_runs(every: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Most runs that times of an unknown number can cover: no run is faster than the roofline."""
+    unknown = every[(every["runs"] == 0) & (every["predictor"] == "roofline")]
+    for title in dict.fromkeys(unknown["series"]):
+        own = unknown[unknown["series"] == title]
+        most = own["published_ms"] / own["predicted_ms"]
+        row = dict(own.iloc[int(most.argmin())])
+        yield (
+            f"{title}:",
+            f"by the roofline a time covers at most {wording.count(most.min())} runs, if all cover "
+            f"as many (row {row['row']}, {row['gpu']}). With so many, the slowest of the others "
+            f"takes {wording.number(most.max() / most.min())} times its roofline.",
+        )
+
+
+def _copy_rates(study: StudyData, every: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Copy rates that published times of copies alone imply, beside the assumed ones."""
+    phases = study.spec.cost.phases() if study.spec.cost else {}
+    for title in dict.fromkeys(every.loc[every["phases"] != "", "series"]):
+        rows = every[every["series"] == title]
+        longest = dict(rows.iloc[int(rows["published_ms"].argmax())])
+        copy, gpu = phases.get(longest["phases"]), longest["gpu"]
+        if isinstance(copy, Transfer) and gpu in study.described:
+            rate = getattr(Machine.of(study.described[gpu]), f"to_{copy.to}_gbs")
+            implied = rate * longest["predicted_ms"] / longest["published_ms"]
+            time = wording.number(longest["published_ms"])
+            yield (
+                f"{title}:",
+                f"the longest of these copies ({time} ms) ran at {wording.number(implied)} GB/s; "
+                f"the cost model assumes {wording.number(rate)} GB/s.",
+            )
+
+
+def _times(study: StudyData, every: pd.DataFrame) -> Table:
+    """One row per published time and GPU."""
+    predicted = {
+        (*(row[name] for name in TIME), row["predictor"]): row["predicted_ms"]
+        for row in records(every)
+    }
+    known = [name for name in PREDICTORS if (every["predictor"] == name).any()]
+    columns = [
+        Column("series", number=False),
+        Column("GPU", number=False),
+        Column("problem", number=False),
+        Column("configuration", number=False),
+        Column("published", "ms"),
+        *(Column(PREDICTORS[name], "ms", group="predicted") for name in known),
+        *(Column(PREDICTORS[name], "×", group="predicted / published") for name in known),
+    ]
+    rows = []
+    chosen = every[every["predictor"] == "analytical"]
+    for row in records(chosen):
+        key = tuple(row[name] for name in TIME)
+        times = [predicted.get((*key, name)) for name in known]
+        ratios = [None if time is None else time / row["published_ms"] for time in times]
+        rows.append(
+            [
+                row["series"],
+                row["gpu"],
+                wording.problem(row, study.problem_columns),
+                wording.configuration(row, study.spec),
+                wording.number(row["published_ms"], 4),
+                *(wording.number(each) for each in (*times, *ratios)),
+            ]
+        )
+    caption = (
+        "Published times and predictions. Where the number of runs is unknown, a prediction is of "
+        "one run. Where the source leaves tunables open, each predictor takes its own fastest; the "
+        "table names the cost model's"
+    )
+    return table(caption, columns, rows)

@@ -1,0 +1,170 @@
+"""Published tables and what their run times mean: read, checked, one line per mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.published import read_tables
+from launchwise.experiment.run_times import FILE, RunTime, read_run_times
+from launchwise.gpus.datasheets import CARDS_FILE, read_cards
+from launchwise.workloads.spec import Spec, load_spec
+from tests.support.samples import ROOT
+
+CARDS = ("a100", "rtx2080super")
+STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{FILE}"))
+
+TABLE = """card,size,tile,time_s,source
+A100,256,4,0.5,"a paper, table 1"
+RTX 2080,512,8,1.25,"a paper, table 1"
+RTX 2080,,8,2,"a paper, table 1"
+"""
+GOOD: dict[str, Any] = {
+    "title": "best tiles",
+    "table": "times",
+    "time": "time_s",
+    "unit": "s",
+    "columns": {"gpu": "card", "n": "size"},
+    "names": {"gpu": {"A100": "a100", "RTX 2080": "rtx2080super"}},
+    "values": {"dtype": "float32", "order": 8},
+    "skip_without": ["size"],
+}
+
+
+def written(folder: Path, text: str = TABLE, **changes: Any) -> Path:
+    """A study with one series: :data:`GOOD`, but for ``changes``."""
+    (folder / "published").mkdir()
+    (folder / "published" / "times.csv").write_text(text)
+    series = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
+    (folder / FILE).write_text(yaml.safe_dump({"series": [series]}))
+    return folder
+
+
+def test_each_row_is_a_time_of_a_problem_on_a_card(tmp_path: Path, acoustic_spec: Spec) -> None:
+    found = read_run_times(written(tmp_path), acoustic_spec, CARDS)
+    assert found.times[0] == RunTime(
+        series="best tiles",
+        row=2,
+        card="a100",
+        problem={"n": 256, "dtype": "float32", "order": 8},
+        selection={},
+        phases=(),
+        runs=None,
+        time_ms=500.0,
+        source="a paper, table 1",
+    )
+    assert [(one.row, one.card, one.time_ms) for one in found.times[1:]] == [
+        (3, "rtx2080super", 1250.0)
+    ]
+    # The size of the last row is lost.
+    assert found.skipped == {"best tiles": 1}
+
+
+def test_a_variant_is_one_configuration_but_for_what_is_free(
+    tmp_path: Path, acoustic_spec: Spec
+) -> None:
+    named = {"dtype": "float32", "order": 8, "variant": "omp_tile", "ty": 2}
+    columns = {**GOOD["columns"], "tx": "tile"}
+    study = written(tmp_path, values=named, columns=columns, free=["tz"], runs=4)
+    first = read_run_times(study, acoustic_spec, CARDS).times[0]
+    every = acoustic_spec.tunables["tz"].values
+    assert first.selection == {"variant": ["omp_tile"], "ty": [2], "tx": [4], "tz": every}
+    assert first.runs == 4
+
+
+def test_rows_may_be_chosen_by_their_texts(tmp_path: Path, acoustic_spec: Spec) -> None:
+    found = read_run_times(written(tmp_path, only={"card": ["A100"]}), acoustic_spec, CARDS)
+    assert [one.card for one in found.times] == ["a100"]
+    assert found.skipped == {"best tiles": 0}
+
+
+def test_a_study_may_have_no_such_times(tmp_path: Path, acoustic_spec: Spec) -> None:
+    assert read_run_times(tmp_path, acoustic_spec, CARDS).times == []
+
+
+YAML = "run_times.yaml: series.0."
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"unit": "ms"}, f"{YAML}unit: time_s of times.csv is in s, not ms"),
+    ({"unit": "minutes"}, f"{YAML}unit: must be 's', 'ms' or 'us' (got 'minutes')"),
+    ({"time": "time_ms"}, f"{YAML}time: unknown column of times.csv 'time_ms', did you mean"),
+    ({"table": "tiles"}, f"{YAML}table: no file 'tiles.csv' beside"),
+    ({"columns": {"gpu": "card"}}, f"{YAML}columns: n is missing: give its column, or its value"),
+    ({"columns": {"gpu": "card", "N": "size"}}, f"{YAML}columns: unknown name 'N'"),
+    ({"values": {"dtype": "float16", "order": 8}}, f"{YAML}values: 'float16' is not among"),
+    ({"values": {**GOOD["values"], "n": 1}}, f"{YAML}values: 'n' is given by a column, too"),
+    ({"skip_without": None}, "times.csv: row 4.size: is empty, and n needs it"),
+    ({"names": {"gpu": {"A100": "a10"}}}, "row 2.card: unknown card 'a10', did you mean 'a100'?"),
+    ({"names": None}, "times.csv: row 2.card: unknown card 'A100'"),
+    ({"free": ["tile"]}, f"{YAML}free: unknown tunable without a value 'tile'"),
+    ({"phases": ["copy"]}, f"{YAML}phases: unknown phase of cost.yaml 'copy'"),
+    ({"runs": 0}, f"{YAML}runs: must be greater than or equal to 1"),
+    ({"times": "x"}, f"{YAML}times: unknown key 'times'"),
+    (
+        {"values": {**GOOD["values"], "variant": "block3d", "by": 1, "bz": 1}},
+        f"{YAML}columns: bx of block3d is missing (row 2)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), BAD, ids=[said for _, said in BAD])
+def test_a_mistake_is_one_line(
+    tmp_path: Path, acoustic_spec: Spec, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        read_run_times(written(tmp_path, **changes), acoustic_spec, CARDS)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("256", "many", "row 2.size: must be of type integer, not 'many'"),
+        ("256", "7", "row 2.size: 7 is below the minimum 20"),
+        (",0.5,", ",0.5 s,", "row 2.time_s: must be a number in s, or empty (got '0.5 s')"),
+        (",0.5,", ",,", "row 2.time_s: must be a positive number in s (got '')"),
+        (",0.5,", ",0,", "row 2.time_s: must be a positive number in s (got '0')"),
+        (",0.5,", ",nan,", "row 2.time_s: must be a number in s"),
+        (',0.5,"a paper, table 1"', ",0.5,", "row 2.source: is empty"),
+        (",0.5,", ",", "row 2: must have 5 fields"),
+    ],
+)
+def test_a_cell_that_does_not_fit_is_named(
+    tmp_path: Path, acoustic_spec: Spec, old: str, new: str, said: str
+) -> None:
+    study = written(tmp_path, TABLE.replace(old, new, 1))
+    with pytest.raises(UserError) as refused:
+        read_run_times(study, acoustic_spec, CARDS)
+    assert str(refused.value).startswith(str(study / "published" / "times.csv"))
+    assert said in str(refused.value)
+
+
+def test_tables_without_run_times_are_checked_too(tmp_path: Path) -> None:
+    study = written(tmp_path)
+    assert len(read_tables(study)["times"]) == 3
+    (study / "published" / "facts.csv").write_text("fact,loss_percent,source\nx,3 %,a paper\n")
+    with pytest.raises(UserError, match=r"facts.csv: row 2.loss_percent: must be a number in perc"):
+        read_tables(study)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.name)
+def test_the_times_of_the_papers_are_read(study: Path) -> None:
+    spec, cards = load_spec(study.parents[1]), read_cards(ROOT / CARDS_FILE)
+    found = read_run_times(study, spec, cards)
+    titles = {one.series for one in found.times}
+    assert titles == {one.title for one in found.series}
+    assert len({(one.series, one.row) for one in found.times}) == len(found.times)
+
+
+def test_sizes_that_the_text_lost_are_left_out_and_counted() -> None:
+    study = ROOT / "kernels/tridiagonal/studies/tridiagonal_subsystem"
+    found = read_run_times(study, load_spec(study.parents[1]), read_cards(ROOT / CARDS_FILE))
+    best, _ = found.series
+    times = [one for one in found.times if one.series == best.title]
+    # Of 37 sizes 15 are certain.
+    assert (len(times), found.skipped[best.title]) == (15, 22)
+    assert (times[-1].problem["n"], times[-1].time_ms) == (10**8, 643.11)

@@ -1,0 +1,138 @@
+"""Predictions against published run times, on the page."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.report import predictions
+from launchwise.report.blocks import Bullets, Fold, Table, Text
+from launchwise.report.published_times import Judged, overall, parts, published_times
+from launchwise.report.study import StudyData
+from launchwise.tables.schemas import published_times_schema
+from launchwise.workloads.space import baseline
+from tests.support.report_study import KERNEL, study
+
+FOLDER = KERNEL / "studies" / "acoustic_tile"
+SERIES = "best tile of each size (table 1)"
+SPEC = study().spec
+
+
+def rows(times: dict[str, list[float]], published: list[float], runs: int = 1) -> pd.DataFrame:
+    """Predictors to their times, of one size after the other on a V100."""
+    table = pd.DataFrame(
+        [
+            {
+                "series": SERIES, "row": 2 + place, "phases": "", "runs": runs,
+                "predictor": predictor, "gpu": "v100", "n": 100 + place, "dtype": "float32",
+                "order": 2, **baseline(SPEC), "published_ms": float(published[place]),
+                "predicted_ms": float(time), "bound_by": "transfers", "source": "a paper, table 1",
+            }
+            for predictor, predicted in times.items()
+            for place, time in enumerate(predicted)
+        ]
+    )  # fmt: skip
+    return published_times_schema(SPEC).validate(table)
+
+
+def made(table: pd.DataFrame, **facts: Any) -> StudyData:
+    return dataclasses.replace(study(), folder=FOLDER, published_times=table, published_facts=facts)
+
+
+def test_the_figures_of_a_predictor() -> None:
+    one = Judged("learnt", rows({"learnt": [1, 3, 8, 10]}, [2, 4, 4, 20]))
+    # Ratios 1/2, 3/4, 2 and 1/2.
+    assert one.factor == pytest.approx((0.5 * 0.75 * 2 * 0.5) ** 0.25)
+    assert one.median_percent == pytest.approx(50)
+    # Ranks 1 2 3 4 against 1 2.5 2.5 4.
+    assert one.rho == pytest.approx(np.corrcoef([1, 2, 3, 4], [1, 2.5, 2.5, 4])[0, 1])
+    # By ratio 2 is as far as 1/2, and comes after it.
+    assert one.worst["row"] == 2
+    assert one.cells()[0] == "4"
+
+
+def test_without_a_number_of_runs_only_order_and_spread_are_judged() -> None:
+    table = rows({"analytical": [0.01, 0.02, 0.08, 0.04]}, [10, 20, 40, 40], runs=0)
+    (name,) = parts(made(table))
+    assert name == "whole runs, their number unknown"
+    one = Judged("analytical", table)
+    assert one.cells()[1] == "–"
+    # One of four ratios is twice the others: the factor lies a quarter of the way to it.
+    factor = 0.001 * 2**0.25
+    assert one.factor == pytest.approx(factor)
+    assert one.worst["row"] == 4
+    assert one.cells()[5:] == [f"{0.001 / factor:.2f}", f"{0.002 / factor:.2f}"]
+
+
+def test_the_roofline_limits_an_unknown_number_of_runs() -> None:
+    times = {"analytical": [2.0, 2.0], "roofline": [0.1, 0.2]}
+    section = published_times(made(rows(times, [40, 30], runs=0)))
+    assert section is not None
+    (notes,) = [block for block in section.blocks if isinstance(block, Bullets)]
+    said = [item if isinstance(item, str) else item[1] for item in notes.items]
+    # 40 / 0.1 and 30 / 0.2.
+    (limit,) = [each for each in said if "roofline" in each]
+    assert "at most 150 runs, if all cover as many (row 3, v100)" in limit
+    assert "takes 2.67 times its roofline" in limit
+
+
+def test_few_times_have_no_rank_correlation() -> None:
+    one = Judged("learnt", rows({"learnt": [1, 2, 3]}, [2, 4, 6]))
+    assert np.isnan(one.rho)
+    assert one.cells()[3] == "–"
+
+
+def test_they_lead_the_section_on_predicted_times() -> None:
+    found = made(rows({"learnt": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]))
+    lead, table, how, worst = overall([found, study()])
+    assert isinstance(lead, Text)
+    assert lead.text.startswith("2 published times on 1 card judge the predictions")
+    assert "runs: cost model + trees 37.5 % and roofline 95.0 % (1 study)." in lead.text
+    assert isinstance(table, Table)
+    assert [row.cells[3].text for row in table.rows] == ["cost model + trees", "roofline"]
+    assert isinstance(how, Text)
+    assert isinstance(worst, Bullets)
+    (item,) = worst.items
+    assert isinstance(item, tuple)
+    begin, rest = item
+    assert begin.startswith("Worst of tiny")
+    assert "0.500 × the published 2.00 ms" in rest
+    assert rest.endswith("limit; the copy rate of the paper's host is assumed.")
+    section = predictions.overall([study()], [lead])
+    assert section is not None
+    assert section.blocks[0] is lead
+
+
+def test_the_study_has_every_time_what_it_means_and_what_is_left_out() -> None:
+    found = made(
+        rows({"analytical": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]),
+        skipped={SERIES: 3, "other": 0},
+        unfit={SERIES: 1},
+    )
+    section = published_times(found)
+    assert section is not None
+    assert section.id == "tiny-against"
+    (notes,) = [block for block in section.blocks if isinstance(block, Bullets)]
+    said = [item if isinstance(item, str) else item[1] for item in notes.items]
+    assert any("no number of time steps" in each for each in said)
+    assert "3 rows of the published table left out: a cell is empty there." in said
+    assert "1 row without a prediction: no configuration fits the card." in said
+    (fold,) = [block for block in section.blocks if isinstance(block, Fold)]
+    (table,) = fold.blocks
+    assert isinstance(table, Table)
+    cells = [[cell.text for cell in row.cells] for row in table.rows]
+    assert [row[4:] for row in cells] == [
+        ["2.000", "1.00", "0.100", "0.500", "0.0500"],
+        ["4.000", "3.00", "0.200", "0.750", "0.0500"],
+    ]
+
+
+def test_without_published_times_there_is_nothing() -> None:
+    assert overall([study()]) == []
+    assert published_times(study()) is None
+    empty = rows({"learnt": [1.0]}, [1]).iloc[:0]
+    assert published_times(made(empty)) is None
