@@ -46,16 +46,19 @@ class Extension:
         What the recorded table says of itself.
     anew
         Rows that are measured again (see :func:`read_extension`).
+    unfit
+        Commits and variants of rows that no longer mean what they meant.
     """
 
     spec: Spec
     recorded: pd.DataFrame
     facts: Mapping[str, Any]
     anew: Collection[RowSelection] = ()
+    unfit: Collection[tuple[str, str]] = ()
 
     @cached_property
     def kept(self) -> pd.DataFrame:
-        """Rows that stay."""
+        """Rows that are not measured again, except as anchors."""
         return self.recorded[~named(self.recorded, self.anew)].reset_index(drop=True)
 
     @cached_property
@@ -139,11 +142,12 @@ def read_extension(
         of which variants.
     """
     (table, _), facts = read_recorded(path, spec), read_facts(path)
-    extension = Extension(spec, table, facts, anew)
-    pairs = extension.kept.groupby(["commit", "variant"], observed=True).size()
     states = {commit: SourceState(**each) for commit, each in facts.get("states", {}).items()}
-    now = source_state(folder, spec)
-    if odd := strangers([*pairs.index], states, now, predecessors(folder)):
+    made = set(zip(table["commit"], table["variant"], strict=True))
+    unfit = strangers(made, states, source_state(folder, spec), predecessors(folder))
+    extension = Extension(spec, table, facts, anew, unfit)
+    pairs = extension.kept.groupby(["commit", "variant"], observed=True).size()
+    if odd := [pair for pair in unfit if pair in pairs.index]:
         variants = sorted({variant for _, variant in odd})
         commits = sorted({commit[:7] for commit, _ in odd})
         message = (
@@ -177,6 +181,12 @@ def read_recorded(path: Path, spec: Spec) -> tuple[pd.DataFrame, bool]:
     return table[[name for name in measurement_schema(spec).columns if name in table]], not newer
 
 
+def _made_by(table: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.Series:
+    """Which rows have one of these pairs of commit and variant: True or False for each."""
+    found = [pair in pairs for pair in zip(table["commit"], table["variant"], strict=True)]
+    return pd.Series(found, index=table.index, dtype=bool)
+
+
 def named(table: pd.DataFrame, anew: Collection[RowSelection]) -> pd.Series:
     """Which rows of a sweep one of the selections names: True or False for each."""
     found = pd.Series(False, index=table.index)
@@ -194,7 +204,9 @@ def extended(
     facts: Mapping[str, Any],
     method: Mapping[str, Any],
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Rows that stay and ``new`` ones (of two with the same key, the new one), with their facts.
+    """Recorded rows and ``new`` ones (of two with the same key, the new one), with their facts.
+
+    Recorded rows that no longer fit are left out, whether or not they were measured again.
 
     Parameters
     ----------
@@ -216,13 +228,15 @@ def extended(
     marks = [*spec.key_columns, "measured_at"]
     if new.empty or len(new[marks].merge(extension.recorded[marks])) == len(new):
         return extension.recorded, dict(old)
-    both = pd.concat([extension.kept, new], ignore_index=True)
+    stay = extension.recorded[~_made_by(extension.recorded, extension.unfit)]
+    both = pd.concat([stay, new], ignore_index=True)
     both = both.drop_duplicates(spec.key_columns, keep="last")
     entry = {
         "first_measured_at": min(new["measured_at"]),
         "last_measured_at": max(new["measured_at"]),
         "rows": len(new),
-        "rows_replaced": len(extension.kept) + len(new) - len(both),
+        "rows_replaced": len(stay) + len(new) - len(both),
+        "rows_left_out": len(extension.recorded) - len(stay),
         "problems": len(new[spec.problem_columns].drop_duplicates()),
         "method": dict(method),
         "anew": [dict(each) for each in extension.anew],
@@ -250,7 +264,7 @@ def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[
     now / then), and the number of those beyond ``drift``.
     """
     keys = extension.spec.key_columns
-    then = extension.kept.loc[extension.kept["status"] == "ok", [*keys, "time_ms"]]
+    then = extension.recorded.loc[extension.recorded["status"] == "ok", [*keys, "time_ms"]]
     now = new.loc[new["status"] == "ok", [*keys, "time_ms", "card"]]
     both = then.merge(now, on=keys, suffixes=("_then", "_now"))
     both = both.assign(ratio=both["time_ms_now"] / both["time_ms_then"])

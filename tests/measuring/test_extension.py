@@ -155,6 +155,25 @@ def test_rows_that_are_recorded_already_are_not_joined_twice(recording: Recordin
     assert len(marks) == 3
 
 
+def test_rows_named_but_not_measured_stay_unless_their_kernel_has_changed(
+    recording: Recording,
+) -> None:
+    anew = ({"variant": ["block3d"]},)
+    extension = recording.read(anew)
+    facts = {"shards": [], "states": extension.facts["states"]}
+    part = Part({"variant": ["linear"], "row_padding": [0]})
+    shard = replace(recording.shard([NEW], part), extension=extension)
+    new = measured(shard, recording.folder / "second.jsonl")
+    table, _ = extended(extension, new, facts, Method().model_dump())
+    assert len(table) == len(recording.rows) + len(new)
+    with open(recording.kernels / "block3d.cu", "a") as file:
+        file.write("// another kernel\n")
+    table, said = extended(recording.read(anew), new, facts, Method().model_dump())
+    assert set(table["variant"]) == {"linear"}
+    gone = int((recording.rows["variant"] == "block3d").sum())
+    assert said["joined"][0]["rows_left_out"] == gone
+
+
 def test_rows_of_changed_kernels_are_refused_by_variant(recording: Recording) -> None:
     with open(recording.kernels / "block3d.cu", "a") as file:
         file.write("// another kernel\n")
