@@ -226,9 +226,9 @@ def test_the_rule_takes_m_of_each_level_by_the_size_of_its_system() -> None:
     rule = SizeRule((1000, 10_000, 1_000_000), (4, 8, 25))
     # Interface systems have 2 floor(n / m) rows: 80 000, 20 000 and 5 000.
     assert chosen_levels(rule, 1_000_000, 3, spec) == (25, 8, 8, 8)
-    # The first recursion has no 25: the nearest in log is 20, of 20 and 32.
-    big = SizeRule((1000, 1_000_000), (4, 25))
-    assert chosen_levels(big, 10_000_000, 1, spec) == (25, 20)
+    # The first recursion has no 256: its largest, 128, is the nearest in log.
+    big = SizeRule((1000, 1_000_000), (4, 256))
+    assert chosen_levels(big, 10_000_000, 1, spec) == (256, 128)
     # With a fixed m1 = 10 the second interface system has 16 000 rows.
     assert chosen_levels(rule, 1_000_000, 2, spec, first=10) == (25, 10, 8)
     # 100 rows leave 50, 24, 12 and 6; four rows are not cut further.
