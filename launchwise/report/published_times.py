@@ -14,7 +14,17 @@ from launchwise.gpus.machine import Machine
 from launchwise.learning.metrics import geometric_mean
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Bullets, Column, Fold, Section, Table, Text, table
+from launchwise.report.blocks import (
+    MISSING,
+    Block,
+    Bullets,
+    Column,
+    Fold,
+    Section,
+    Table,
+    Text,
+    table,
+)
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData, remembered
 from launchwise.workloads.cost import Transfer
@@ -31,6 +41,9 @@ ASSUMED = {
 
 FEWEST_FOR_RHO = 4
 """Fewest times whose rank correlation is shown."""
+
+FEWEST_FOR_FACTOR = 3
+"""Fewest times whose errors after a common factor are shown: with one they are 0."""
 
 TIME = ["series", "row", "gpu"]
 """Columns that name a published time on a GPU."""
@@ -51,8 +64,7 @@ HOW = (
     "The common factor of some times is the geometric mean of predicted / published. It absorbs "
     "what a source does not say, such as the number of time steps, and what is wrong by the same "
     "ratio everywhere. Least and greatest are the extreme ratios after it. A dash stands where the "
-    "source does not say how many runs a time covers, or where there are too few times for a rank "
-    "correlation."
+    "source does not say how many runs a time covers, or where there are too few times."
 )
 
 
@@ -114,9 +126,15 @@ class Judged:
             wording.fixed(self.median_percent, 1),
             wording.number(self.factor),
             wording.fixed(self.rho, 3),
-            wording.fixed(self.median_around_percent, 1),
-            wording.fixed(float(apart.min()), 2),
-            wording.fixed(float(apart.max()), 2),
+            *(
+                [
+                    wording.fixed(self.median_around_percent, 1),
+                    wording.fixed(float(apart.min()), 2),
+                    wording.fixed(float(apart.max()), 2),
+                ]
+                if len(apart) >= FEWEST_FOR_FACTOR
+                else [MISSING] * 3
+            ),
         ]
 
     @property
@@ -241,9 +259,8 @@ def published_times(study: StudyData) -> Section | None:
 
 def _notes(series: Sequence[Series]) -> Iterator[tuple[str, str]]:
     """What each series means and assumes."""
-    for one in series:
-        if one.note:
-            yield f"{one.title}:", one.note
+    for title, note in dict.fromkeys((one.title, one.note) for one in series if one.note):
+        yield f"{title}:", note
 
 
 def _left_out(study: StudyData) -> Iterator[tuple[str, str]]:
