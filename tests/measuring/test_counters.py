@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,6 +98,29 @@ def test_only_the_launches_of_a_run_are_profiled(spec: Spec, device: Watched) ->
         **{"kernel": "reduce", "grid_blocks": 32, "block_threads": 64},
     }
     assert device.free_bytes == free
+
+
+def test_a_wrong_answer_is_refused_but_of_a_variant_that_is_not_verified(tmp_path: Path) -> None:
+    folder = tmp_path / "granger"
+    shutil.copytree(FOLDER.parent / "granger", folder)
+    # Regressions explain another series than the reference's.
+    path = folder / "matrices.cuh"
+    text = path.read_text()
+    assert text.count("return m == 1 ? 0 : 1") == 1
+    path.write_text(text.replace("return m == 1 ? 0 : 1", "return m == 1 ? 1 : 0"))
+    spec = load_spec(folder)
+    device = Watched(folder, spec.headers, cache=tmp_path)
+    device.switch, device.seen = Switch(), []
+    fits = {"county": 5, "countx": 2, "rows": 32, "cols": 4, "dtype": "float32"}
+
+    def counted(variant: str) -> list[list[dict[str, Any]]]:
+        one = {"problem": fits, "configuration": {"variant": variant, "threads": 128}}
+        return run({"folder": str(folder), "seed": 1, "runs": [one]}, device, device.switch)
+
+    ((launch,),) = counted("published")
+    assert (launch["grid_blocks"], launch["block_threads"]) == (25, 1024)
+    with pytest.raises(UserError, match=r"no_duplicates.*coefficients off by"):
+        counted("no_duplicates")
 
 
 def test_a_real_log_is_read(spec: Spec, device: Watched) -> None:

@@ -32,7 +32,12 @@ ROOT = Path(__file__).resolve().parents[3]
 SPEC = load_spec(ROOT / "kernels" / "granger")
 PROBLEM = {"county": 5, "countx": 5, "rows": 100, "cols": 10, "dtype": "float32"}
 CARDS = ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
-TITLES = ["The published prediction", "What it got wrong", "The prediction corrected"]
+TITLES = [
+    "The published prediction",
+    "What it got wrong",
+    "The prediction corrected",
+    "Which claims hold",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +61,8 @@ def change(published: dict[str, Records], fact: str, value: str) -> None:
 def row(variant: str, time_ms: float, **values: Any) -> dict[str, Any]:
     """A measurement of the published size, but for ``values``."""
     known = {**PROBLEM, **baseline(SPEC), "variant": variant, "time_ms": time_ms, "status": "ok"}
+    build = {"registers": 56, "spill_bytes": 0, "occupancy": 0.5}
+    known |= {"repeats": 5, "relative_error": 0.002, **build}
     return {**known, "max_error": 1e-6, "tolerance": 3e-5, "gpu": "one", "reason": "", **values}
 
 
@@ -206,7 +213,7 @@ def test_a_changed_fact_changes_the_table(published: dict[str, Records]) -> None
 
 
 def test_errors_of_the_source_are_computed(published: dict[str, Records]) -> None:
-    (table,) = tables(own(made(), published)[1])
+    table, _ = tables(own(made(), published)[1])
     found = cells(table)
     # TITAN V: (1.99e6 x 160 / 652.8 GB/s + 5) / 53.75 = 9.17; TITAN Black: 952.62 / 99.71 = 9.55.
     assert found["bytes per thread: the sum of its parts"] == [
@@ -228,7 +235,7 @@ def test_errors_of_the_source_are_computed(published: dict[str, Records]) -> Non
 
 
 def test_lanes_without_work_keep_a_card_from_its_peak(published: dict[str, Records]) -> None:
-    (table,) = tables(own(made(), published)[1])
+    table, _ = tables(own(made(), published)[1])
     found = cells(table)
     # 5 of 32 lanes on 5 of 80 SMs and on 5 of 15: a part of 1 / 102.4 and 1 / 19.2.
     assert found["lanes that work, of the whole GPU"][1:3] == [
@@ -254,7 +261,7 @@ def test_a_changed_fact_changes_its_error(
     published: dict[str, Records], fact: str, value: str, what: str, expected: str
 ) -> None:
     change(published, fact, value)
-    (table,) = tables(own(made(), published)[1])
+    table, _ = tables(own(made(), published)[1])
     assert cells(table)[what][2] == expected
 
 
@@ -404,7 +411,7 @@ def test_without_published_tables_there_is_less(published: dict[str, Records]) -
     assert own(made(), {}) == []
     assert own(made(), {"predictions": published["predictions"]}) == []
     (section,) = own(made(), {"facts": published["facts"]})
-    assert section.title == TITLES[-1]
+    assert section.title == TITLES[2]
     assert list(cells(tables(section)[0])) == ["one"]
 
 
@@ -439,3 +446,108 @@ def test_the_page_shows_all_of_it(published: dict[str, Records]) -> None:
     for title in TITLES:
         assert title in page
     assert ">nan<" not in page
+
+
+# Counts again, the launch by type, and the verdict
+
+
+def test_operations_and_bytes_are_counted_again(published: dict[str, Records]) -> None:
+    _, table = tables(own(made(), published)[1])
+    found = cells(table)
+    gap = "\u202f"
+    # 10 columns: 200 FLOP of a product, a root, a division, 100 multiplications.
+    assert found["FLOP: lengths of columns, and scaling by them"] == [
+        *(f"3{gap}100", f"3{gap}020", "2.65")
+    ]
+    # 45 pairs of 400 FLOP more; R takes 100 products of 200 FLOP.
+    assert found["FLOP: Gram-Schmidt with them"][1] == f"21{gap}020"
+    assert found["FLOP: R = Q^T X"] == [f"20{gap}000", f"20{gap}000", "0.00"]
+    # 10 products, 45 multiply-adds, 10 divisions.
+    assert found["FLOP: Q^T y and substitution"] == [f"2{gap}100", f"2{gap}100", "0.00"]
+    assert found["FLOP: all of a thread"] == [f"43{gap}200", f"43{gap}120", "0.19"]
+    assert found["bytes: all of a thread"] == [f"198{gap}400", f"199{gap}240", "-0.42"]
+
+
+def by_type(*more: dict[str, Any], repeats: int = 1) -> Section:
+    """The section of a sweep with the published launch in both types."""
+    rows = [
+        row("published", 0.9, status="unverified", repeats=repeats, relative_error=np.nan),
+        row("published", 0.6, status="unverified", dtype="float64"),
+        row("no_duplicates", 0.3),
+        row("no_duplicates", 0.4, dtype="float64"),
+        *more,
+    ]
+    source = read_published(ROOT / "kernels" / "granger" / "studies" / "granger_time")
+    (section,) = [one for one in own(made(*rows), source) if one.id == "granger_time-launch"]
+    return section
+
+
+def test_the_published_launch_by_type() -> None:
+    section = by_type()
+    (table,) = tables(section)
+    ((problem, *found),) = cells(table).values()
+    assert problem == "–"
+    assert "county=5, countx=5, rows=100, cols=10" in table.caption
+    # Launches, time, error, cost model of each type; the two ratios.
+    assert found[:3] == ["1", "0.900", "–"]
+    assert found[4:7] == ["5", "0.600", "0.2"]
+    assert found[-2:] == ["1.50", "0.75"]
+    text = said(section)
+    assert text["Rows of one launch:"].startswith("1 of 2.")
+    assert "No clock was read." in text["Rows of one launch:"]
+    assert (
+        "float32 is slower in 1 of 1 pair of rows, on 1 of 1 GPU"
+        in (text["float32 against float64:"])
+    )
+    assert text["Build:"].startswith("registers, spill_bytes and occupancy are the same")
+    assert text["Strided access and arithmetic:"].endswith("So it is not the cause.")
+    gap = "\u202f"
+    assert f"30 of 43{gap}120 operations" in text["NaN and denormal numbers:"]
+
+
+def test_repeated_rows_have_errors_and_builds_that_differ_are_named() -> None:
+    slower = row("no_duplicates", 0.5, county=10)
+    pair = row("no_duplicates", 0.2, county=10, dtype="float64")
+    other = row("published", 0.9, status="unverified", county=10, registers=64)
+    section = by_type(
+        slower, pair, other, row("published", 2.0, county=10, dtype="float64"), repeats=5
+    )
+    text = said(section)
+    assert "Rows of one launch:" not in text
+    assert "float32 is slower in 1 of 2 pairs" in text["float32 against float64:"]
+    assert (
+        text["Build:"] == "spill_bytes and occupancy are the same in both types; registers differ."
+    )
+    assert text["Strided access and arithmetic:"].endswith("So it may be a part of the cause.")
+
+
+def test_without_a_second_type_there_is_no_comparison(published: dict[str, Records]) -> None:
+    assert "granger_time-launch" not in [one.id for one in own(made(), published)]
+
+
+def test_claims_are_judged(published: dict[str, Records]) -> None:
+    (table,) = tables(own(made(), published)[-1])
+    found = cells(table)
+    holds = {claim: row[-1] for claim, row in found.items()}
+    assert holds["FLOP of a thread"] == "yes"
+    assert holds["bytes of a thread, its three parts"] == "yes"
+    assert holds["bytes of a thread, as summed"] == "no"
+    assert found["threads that work"] == ["160", "800", "no"]
+    assert holds["bytes from device memory"] == "no"
+    # 2 us of the profile; .9 ms of the sweep, and 36.74 us by the formula.
+    assert found["time of a launch"][:2] == ["5 µs", "2.00 µs on one, launched by the host"]
+    assert holds["time of a launch"] == "no"
+    assert found["a launch is small beside the rest"] == [
+        *("5.0 to 9.3 % of the predicted times", "0.22 % of the measured time on one", "yes")
+    ]
+    assert found["time on one by the formula"] == ["36.7 µs", "900 µs measured (5 launches)", "no"]
+    assert holds["times on the source's GPUs"] == "not by the cost model"
+
+
+def test_a_launch_that_takes_what_is_printed_holds(published: dict[str, Records]) -> None:
+    change(published, "launch_overhead_us", "2")
+    (table,) = tables(own(made(row("published", 0.0335)), published)[-1])
+    found = cells(table)
+    assert found["time of a launch"][-1] == "yes"
+    # 31.74 + 2 us by the formula.
+    assert found["time on one by the formula"][-1] == "yes"

@@ -22,14 +22,17 @@ from launchwise.learning.splits import Case
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Bullets, Column, Section, Table, Text, table
 from launchwise.report.numbers import records
-from launchwise.report.published import Records
+from launchwise.report.published import Records, facts_of
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.space import baseline
 from launchwise.workloads.statuses import TIMED
 
 from .formula import Printed, Rates, Source
+from .formula_counts import recounted
 from .formula_errors import errors, reasons, size, span
+from .launches import launches
+from .verdict import verdict
 
 PUBLISHED, ONCE, BEST = "published", "no_duplicates", "best"
 """What is shown of a GPU: two variants, and the fastest of the verified ones."""
@@ -130,11 +133,16 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
         blocks: list[Block] = [_lead(source), _predictions(known), *_notes(known)]
         found.append(Section(f"{study.name}-published", "The published prediction", blocks))
         words = [*reasons(source, known.gpus), *_observed(known)]
-        wrong: list[Block] = [errors(source, known.gpus), Bullets(words)]
+        again = recounted(source.facts, facts_of(published))
+        wrong: list[Block] = [errors(source, known.gpus), Bullets(words), again]
         found.append(Section(f"{study.name}-errors", "What it got wrong", wrong))
     better: list[Block] = [Bullets(list(_summary(known))), _corrected(known)]
     better += [*_figures(known), *_parts(known)]
     found.append(Section(f"{study.name}-corrected", "The prediction corrected", better))
+    if (types := launches(study, source.facts)) is not None:
+        found.append(types)
+    if source.printed:
+        found.append(verdict(known))
     return found
 
 
@@ -198,8 +206,15 @@ def _notes(known: Known) -> Iterator[Text]:
         names = wording.listed(known.added)
         text = f"{names}: not in the source; by measured ceilings, and its time of a launch."
         yield Text(text, "note")
-    if any(PUBLISHED in rows for rows in known.measured.values()):
-        yield Text(f"{PUBLISHED} is {wording.NEVER_CHOSEN}.", "note")
+    rows = [row for found in known.measured.values() for row in found.values()]
+    if any(row["variant"] == PUBLISHED for row in rows):
+        yield Text(f"{PUBLISHED} is {wording.NEVER_CHOSEN}.{_single(rows)}", "note")
+
+
+def _single(rows: list[Row]) -> str:
+    """Which of the shown rows rest on one launch."""
+    named = dict.fromkeys(row["variant"] for row in rows if row.get("repeats") == 1)
+    return f" Times of {wording.listed(named)} are those of one launch." if named else ""
 
 
 def _observed(known: Known) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,150 @@
+"""Which claims of the source hold: each beside what follows from its launch or was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from launchwise.learning.ranks import correlations, group_ranks
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Column, Section, Text, table
+
+from .formula_counts import flop_counted
+from .formula_errors import size, span
+
+if TYPE_CHECKING:
+    from .section import Known
+
+PUBLISHED = "published"
+
+NEAR = 1.1
+"""Ratio up to which a printed figure holds."""
+
+SMALL = 0.1
+"""Part of the whole up to which a term is small."""
+
+MEMORY = "dram"
+"""Part of the cost model that is device memory."""
+
+FEWEST_FOR_ORDER = 3
+
+
+def verdict(known: Known) -> Section:
+    """One row per claim."""
+    columns = [
+        Column("claim", number=False),
+        Column("printed", number=False),
+        Column("here", number=False),
+        Column("holds", number=False),
+    ]
+    rows = [*_counts(known), *_launch(known), *_bound(known), *_times(known), *_order(known)]
+    text = (
+        f"A figure holds if it is within {100 * (NEAR - 1):.0f} % of what is counted or measured; "
+        f"a term is small below {100 * SMALL:.0f} % of the whole."
+    )
+    caption = "Claims of the source and what became of them"
+    found: list[Block] = [table(caption, columns, rows), Text(text, "note")]
+    study = known.study
+    return Section(f"{study.name}-verdict", "Which claims hold", found)
+
+
+def _holds(said: float, follows: float) -> str:
+    return "yes" if max(said, follows) <= NEAR * min(said, follows) else "no"
+
+
+def _row(claim: str, said: float, follows: float, unit: str) -> list[str]:
+    shown = [size(each) if unit == "B" else wording.count(each) for each in (said, follows)]
+    return [claim, *shown, _holds(said, follows)]
+
+
+def _counts(known: Known) -> Iterator[list[str]]:
+    facts = known.source.facts
+    counted = flop_counted(facts)["flop_a_thread"]
+    yield _row("FLOP of a thread", facts.flop_a_thread, counted, "FLOP")
+    parts, again = sum(facts.parts), sum(facts.parts_counted)
+    yield _row("bytes of a thread, its three parts", parts, again, "B")
+    yield _row("bytes of a thread, as summed", facts.bytes_a_thread, again, "B")
+    yield _row("threads that work", facts.threads, facts.threads_at_work, "threads")
+    once = facts.arrays * facts.county
+    yield _row("bytes from device memory", facts.counts.bytes, once, "B")
+
+
+def _launch(known: Known) -> Iterator[list[str]]:
+    """The launch term: its size, and its part of the measured time."""
+    said = known.source.facts.launch_overhead_us
+    for gpu in known.study.whole:
+        reached = known.study.profiles[gpu].ceilings
+        told = f"{wording.number(reached.launch_overhead_us)} µs on {gpu}, launched by the host"
+        if reached.graph_launch_us is not None:
+            told += f"; {wording.number(reached.graph_launch_us)} µs in a CUDA graph"
+        yield ["time of a launch", f"{said:g} µs", told, _holds(said, reached.launch_overhead_us)]
+        row = known.measured.get(gpu, {}).get(PUBLISHED)
+        if row is not None:
+            part = reached.launch_overhead_us / row["time_us"]
+            printed = [said / one.times.total for one in known.source.printed]
+            shown = span([100 * each for each in printed], 1)
+            yield [
+                "a launch is small beside the rest",
+                f"{shown} % of the predicted times",
+                f"{wording.percent(part, 2)} % of the measured time on {gpu}",
+                "yes" if part < SMALL else "no",
+            ]
+
+
+def _bound(known: Known) -> Iterator[list[str]]:
+    """What limits the published launch by the cost model."""
+    bounds = [str(rows[PUBLISHED]["bound_by"]) for rows in known.estimated.values()]
+    by_memory = bounds.count(MEMORY)
+    others = wording.listed(dict.fromkeys(bound for bound in bounds if bound != MEMORY))
+    told = f"device memory on {by_memory} of {wording.plural(len(bounds), 'GPU')} by the cost model"
+    yield [
+        "bound by device memory",
+        "on all GPUs",
+        told + (f", else {others}" if others else ""),
+        "yes" if by_memory == len(bounds) else "no",
+    ]
+
+
+def _times(known: Known) -> Iterator[list[str]]:
+    """The prediction beside measured times, and beside the cost model where there are none."""
+    for gpu, rows in known.measured.items():
+        if PUBLISHED in rows and not known.study.profiles[gpu].is_slice:
+            row = rows[PUBLISHED]
+            launches = wording.plural(int(row["repeats"]), "launch", "launches")
+            said, time = known.formula_us(gpu), row["time_us"]
+            yield [
+                f"time on {gpu} by the formula",
+                f"{wording.number(said)} µs",
+                f"{wording.number(time)} µs measured ({launches})",
+                _holds(said, time),
+            ]
+    named = [one for one in known.source.printed if one.gpu in known.estimated]
+    if named:
+        ratios = [known.estimated[one.gpu][PUBLISHED]["time_us"] / one.times.total for one in named]
+        yield [
+            "times on the source's GPUs",
+            f"{span([one.times.total for one in named])} µs",
+            f"{span(ratios, 1)} times as much by the cost model; not measured",
+            "not by the cost model" if min(ratios) > NEAR else "yes, by the cost model",
+        ]
+
+
+def _order(known: Known) -> Iterator[list[str]]:
+    """Whether the source's GPUs come in the same order by the cost model."""
+    named = [one for one in known.source.printed if one.gpu in known.estimated]
+    if len(named) < FEWEST_FOR_ORDER:
+        return
+    printed = np.array([one.times.total for one in named])
+    ours = np.array([known.estimated[one.gpu][PUBLISHED]["time_us"] for one in named])
+    whole = np.zeros(len(named), dtype=np.int64)
+    ranks = [group_ranks(whole, values) for values in (printed, ours)]
+    rho = float(correlations(whole, *ranks)[0])
+    order = sorted(zip(ours, (one.gpu for one in named), strict=True))
+    yield [
+        "order of the source's GPUs",
+        ", ".join(gpu for _, gpu in sorted((one.times.total, one.gpu) for one in named)),
+        f"{', '.join(gpu for _, gpu in order)} by the cost model (rank correlation {rho:.2f})",
+        "yes" if rho == 1 else "in part" if rho > 0.5 else "no",
+    ]
