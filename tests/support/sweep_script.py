@@ -58,6 +58,7 @@ def sweep_script(shard: Shard, journal: Path, output: Path, shards: int = 1) -> 
                 slice_sms=None,
                 problems=shard.problems,
                 blocks=[],
+                extends=None,
                 method=shard.method.model_dump(mode="json"),
                 seed=shard.seed,
                 journal=str(journal),
