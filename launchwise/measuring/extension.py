@@ -204,9 +204,11 @@ def extended(
     facts: Mapping[str, Any],
     method: Mapping[str, Any],
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Recorded rows and ``new`` ones (of two with the same key, the new one), with their facts.
+    """Recorded rows and ``new`` ones, with their facts.
 
-    Recorded rows that no longer fit are left out, whether or not they were measured again.
+    Of two rows with the same key the new one counts, unless it stopped early or failed and the
+    recorded one did not. Recorded rows that no longer fit are left out, whether or not they were
+    measured again.
 
     Parameters
     ----------
@@ -230,7 +232,9 @@ def extended(
         return extension.recorded, dict(old)
     stay = extension.recorded[~_made_by(extension.recorded, extension.unfit)]
     both = pd.concat([stay, new], ignore_index=True)
-    both = both.drop_duplicates(spec.key_columns, keep="last")
+    # An anchor is timed often only if it is near the best: its one launch must not replace many.
+    both = both.assign(whole=both["status"] == "ok").sort_values("whole", kind="stable")
+    both = both.drop_duplicates(spec.key_columns, keep="last").drop(columns="whole")
     entry = {
         "first_measured_at": min(new["measured_at"]),
         "last_measured_at": max(new["measured_at"]),

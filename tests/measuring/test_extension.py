@@ -155,6 +155,28 @@ def test_rows_that_are_recorded_already_are_not_joined_twice(recording: Recordin
     assert len(marks) == 3
 
 
+def test_one_launch_does_not_replace_many(recording: Recording) -> None:
+    extension = recording.read()
+    new = recording.extend(extension, "second.jsonl")
+    anchor = new.set_index(recording.spec.key_columns).index.isin(
+        recording.rows.set_index(recording.spec.key_columns).index
+    )
+    assert anchor.any()
+    facts = {"shards": [], "states": extension.facts["states"]}
+    stopped = new.assign(status=new["status"].where(~anchor, "slow"))
+    table, _ = extended(extension, stopped, facts, Method().model_dump())
+    assert set(table["status"]) == {"ok"}
+    keys = recording.spec.key_columns
+    merged = table.merge(recording.rows, on=keys, suffixes=("", "_recorded"))
+    assert (merged["time_ms"] == merged["time_ms_recorded"]).all()
+    # One launch is better than one that no longer fits, and many replace one.
+    once = recording.rows.assign(status="slow")
+    recording.write(once)
+    table, _ = extended(recording.read(), new, facts, Method().model_dump())
+    again = table.set_index(keys).loc[new.set_index(keys).index]
+    assert set(again["status"]) == {"ok"}
+
+
 def test_rows_named_but_not_measured_stay_unless_their_kernel_has_changed(
     recording: Recording,
 ) -> None:
