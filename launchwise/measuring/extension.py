@@ -2,8 +2,9 @@
 
 Rows stay that mean today what they meant when they were measured (see
 :mod:`launchwise.measuring.source_states`), except those that shall be measured anew. Every problem
-with something to measure has its baseline and its best row measured again, as anchors: what is new
-is compared with them on the same card, and what they tell of the card is in the provenance.
+with something to measure has its baseline and its best row measured again, as anchors. Their rows
+stay as well, so that rows of one visit remain comparable; how the anchors' times compare with
+before, per card, is in the provenance: it says how well old and new rows compare.
 """
 
 from __future__ import annotations
@@ -206,9 +207,9 @@ def extended(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Recorded rows and ``new`` ones, with their facts.
 
-    Of two rows with the same key the new one counts, unless it stopped early or failed and the
-    recorded one did not. Recorded rows that no longer fit are left out, whether or not they were
-    measured again.
+    A recorded row is replaced only if it was to be measured anew, and not by one that stopped early
+    or failed unless it had itself. Recorded rows that no longer fit are left out, whether or not
+    they were measured again.
 
     Parameters
     ----------
@@ -227,19 +228,20 @@ def extended(
         before, table and facts are as recorded.
     """
     spec, old = extension.spec, extension.facts
-    marks = [*spec.key_columns, "measured_at"]
-    if new.empty or len(new[marks].merge(extension.recorded[marks])) == len(new):
+    if new.empty or _is_recorded(extension, new):
         return extension.recorded, dict(old)
     stay = extension.recorded[~_made_by(extension.recorded, extension.unfit)]
-    both = pd.concat([stay, new], ignore_index=True)
-    # An anchor is timed often only if it is near the best: its one launch must not replace many.
+    told = pd.MultiIndex.from_frame(stay.loc[~named(stay, extension.anew), spec.key_columns])
+    anchors = pd.MultiIndex.from_frame(new[spec.key_columns]).isin(told)
+    both = pd.concat([stay, new[~anchors]], ignore_index=True)
+    # One launch must not replace many.
     both = both.assign(whole=both["status"] == "ok").sort_values("whole", kind="stable")
     both = both.drop_duplicates(spec.key_columns, keep="last").drop(columns="whole")
     entry = {
         "first_measured_at": min(new["measured_at"]),
         "last_measured_at": max(new["measured_at"]),
-        "rows": len(new),
-        "rows_replaced": len(stay) + len(new) - len(both),
+        "rows": len(both) - len(stay),
+        "rows_anew": int((~anchors).sum()) - (len(both) - len(stay)),
         "rows_left_out": len(extension.recorded) - len(stay),
         "problems": len(new[spec.problem_columns].drop_duplicates()),
         "method": dict(method),
@@ -252,6 +254,15 @@ def extended(
         "joined": [*old.get("joined", []), entry],
     }
     return both.sort_values(spec.key_columns, ignore_index=True), merged
+
+
+def _is_recorded(extension: Extension, new: pd.DataFrame) -> bool:
+    """Whether an earlier run joined these rows: all but anchors are there as they are."""
+    keys = extension.spec.key_columns
+    told = pd.MultiIndex.from_frame(extension.kept[keys])
+    others = new[~pd.MultiIndex.from_frame(new[keys]).isin(told)]
+    marks = [*keys, "measured_at"]
+    return len(others[marks].merge(extension.recorded[marks])) == len(others)
 
 
 def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[str, Any]:

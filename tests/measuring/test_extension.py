@@ -100,15 +100,18 @@ def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording: Re
     write_table(recording.path, table, measurement_schema(shard.spec), said)
     assert read_table(recording.path, measurement_schema(shard.spec)).equals(table)
     (entry,) = said["joined"]
-    assert (entry["rows"], entry["rows_replaced"], entry["problems"]) == (len(new), len(again), 2)
+    fresh = len(new) - len(again)
+    assert (entry["rows"], entry["rows_anew"], entry["problems"]) == (fresh, 0, 2)
     assert entry["cards"]["none"]["anchors"] == len(again)
     before = recording.rows.set_index(shard.spec.key_columns)["time_ms"]
     after = new.set_index(shard.spec.key_columns)["time_ms"]
     ratios = (after / before).dropna()
     assert entry["cards"]["none"]["median_ratio"] == pytest.approx(ratios.median())
-    # Of two rows with one key the new one stands in the table.
+    # Recorded rows stay as they are, anchors too.
     joint = table.set_index(shard.spec.key_columns)["time_ms"]
-    assert (joint[after.index] == after).all()
+    assert (joint[before.index] == before).all()
+    others = after.index.difference(before.index)
+    assert (joint[others] == after[others]).all()
 
 
 def test_nothing_is_measured_where_every_row_is_there(recording: Recording) -> None:
@@ -156,25 +159,24 @@ def test_rows_that_are_recorded_already_are_not_joined_twice(recording: Recordin
 
 
 def test_one_launch_does_not_replace_many(recording: Recording) -> None:
-    extension = recording.read()
-    new = recording.extend(extension, "second.jsonl")
-    anchor = new.set_index(recording.spec.key_columns).index.isin(
-        recording.rows.set_index(recording.spec.key_columns).index
-    )
-    assert anchor.any()
+    anew = ({"variant": ["block3d"]},)
+    extension = recording.read(anew)
+    new = recording.extend(extension, "second.jsonl", NARROW)
     facts = {"shards": [], "states": extension.facts["states"]}
-    stopped = new.assign(status=new["status"].where(~anchor, "slow"))
-    table, _ = extended(extension, stopped, facts, Method().model_dump())
-    assert set(table["status"]) == {"ok"}
+    table, said = extended(extension, new, facts, Method().model_dump())
+    count = int((recording.rows["variant"] == "block3d").sum())
+    assert said["joined"][0]["rows_anew"] == count
     keys = recording.spec.key_columns
-    merged = table.merge(recording.rows, on=keys, suffixes=("", "_recorded"))
-    assert (merged["time_ms"] == merged["time_ms_recorded"]).all()
-    # One launch is better than one that no longer fits, and many replace one.
-    once = recording.rows.assign(status="slow")
-    recording.write(once)
-    table, _ = extended(recording.read(), new, facts, Method().model_dump())
-    again = table.set_index(keys).loc[new.set_index(keys).index]
-    assert set(again["status"]) == {"ok"}
+    times = table.set_index(keys)["time_ms"]
+    after = new[new["variant"] == "block3d"].set_index(keys)["time_ms"]
+    assert (times[after.index] == after).all()
+    table, _ = extended(extension, new.assign(status="slow"), facts, Method().model_dump())
+    before = recording.rows.set_index(keys)["time_ms"]
+    assert (table.set_index(keys)["time_ms"][before.index] == before).all()
+    # Many replace one.
+    recording.write(recording.rows.assign(status="slow"))
+    table, _ = extended(recording.read(anew), new, facts, Method().model_dump())
+    assert (table.set_index(keys)["time_ms"][after.index] == after).all()
 
 
 def test_rows_named_but_not_measured_stay_unless_their_kernel_has_changed(

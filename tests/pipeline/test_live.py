@@ -91,12 +91,15 @@ def test_a_recorded_sweep_is_extended(live: ClusterProject) -> None:
     assert len(after) == ROWS_PER_SWEEP + ROWS_PER_SWEEP // 4
     both = before.merge(after, on=columns, suffixes=("_before", "_after"))
     again = both[both["measured_at_before"] != both["measured_at_after"]]
-    # Rows to be measured anew, and the baseline and the best of that size, which go with them.
-    assert set(again["n"]) == {20}
     wide = (before["n"] == 20) & (before["bx"] == 128)
-    assert wide.sum() <= len(again) <= wide.sum() + 2
+    assert set(zip(again["n"], again["bx"], strict=True)) == {(20, 128)}
+    assert len(again) == wide.sum()
     (entry,) = json.loads((recorded / "acoustic.provenance.json").read_text())["joined"]
-    assert entry["rows"] == len(after) - len(before) + len(again)
+    assert entry["rows"] == len(after) - len(before)
+    assert entry["rows_anew"] == len(again)
+    # Baseline and best of that size were measured again beside them.
+    (card,) = entry["cards"].values()
+    assert len(again) <= card["anchors"] <= len(again) + 2
     assert entry["anew"] == sweep["anew"]
     assert (recorded / "profile.json").read_bytes() == profile
 
