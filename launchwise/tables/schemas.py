@@ -88,7 +88,7 @@ def problem_schema(spec: Spec) -> dict[str, pa.Column]:
 def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
     """Columns that name a configuration of ``spec``."""
     tunables = {
-        name: _value_column([tunable.neutral, *tunable.values])
+        name: _value_column(list(dict.fromkeys([tunable.neutral, *tunable.values])))
         for name, tunable in spec.tunables.items()
     }
     return {"variant": _value_column(list(spec.variants)), **tunables}

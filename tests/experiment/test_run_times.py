@@ -103,10 +103,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"phases": ["copy"]}, f"{YAML}phases: unknown phase of cost.yaml 'copy'"),
     ({"runs": 0}, f"{YAML}runs: must be greater than or equal to 1"),
     ({"times": "x"}, f"{YAML}times: unknown key 'times'"),
-    (
-        {"values": {**GOOD["values"], "variant": "block3d", "by": 1, "bz": 1}},
-        f"{YAML}columns: bx of block3d is missing (row 2)",
-    ),
 ]
 
 

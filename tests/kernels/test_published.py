@@ -227,7 +227,7 @@ def test_sizes_of_single_precision_follow_from_streams_and_the_optima_of_double_
     # Streams depend on the size alone, and the printed optimum of double precision is table I's.
     double = float64.set_index("n").loc[known["n"]]
     assert list(known["streams"]) == list(double["streams"])
-    printed = known["m_observed_float64"].fillna(known["m_observed"]).astype(int)
+    printed = known["m_observed_float64"].astype(object).fillna(known["m_observed"]).astype(int)
     assert list(printed) == list(double["m_observed"])
     # Rows 26 to 28 are sizes that table I does not have; nothing says which.
     between = float32[float32["row"].between(26, 28)]

@@ -118,7 +118,7 @@ def test_a_predecessor_has_the_fingerprint_that_its_folder_had(
     folder = tmp_path / "acoustic"
     shutil.copytree(acoustic_folder, folder)
     before, sources = fingerprint(folder, "13.0"), digest_files(deciding_files(folder))
-    state = f"- {{sources: {sources}, commit: abc, why: a comment}}\n"
+    state = f"- {{sources: {sources}, commit: abc1234, why: a comment}}\n"
     (folder / "predecessors.yaml").write_text(state)
     with open(folder / "linear.cu", "a") as file:
         file.write("// a comment\n")
@@ -127,8 +127,8 @@ def test_a_predecessor_has_the_fingerprint_that_its_folder_had(
     assert earlier_fingerprints(folder, "12.4") != [before]
     for text, said in [
         ("sources: x\n", "must be a list"),
-        ("- {sources: xyz, commit: abc, why: no}\n", "sources: must match pattern"),
-        ("- {sources: 0123456789abcdef, commit: abc}\n", "why: is missing"),
+        ("- {sources: xyz, commit: abc1234, why: no}\n", "sources: must match pattern"),
+        ("- {sources: 0123456789abcdef, commit: abc1234}\n", "why: is missing"),
     ]:
         (folder / "predecessors.yaml").write_text(text)
         with pytest.raises(UserError, match=said):
