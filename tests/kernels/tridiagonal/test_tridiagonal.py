@@ -211,7 +211,7 @@ def test_the_host_takes_part(
 
 @pytest.mark.parametrize("threads", [32, 256, 1024])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("m", [4, 35, 100, 129, 512, 1024])
+@pytest.mark.parametrize("m", [3, 4, 35, 100, 129, 512, 1024, 4096])
 def test_a_scratch_array_has_room_for_any_m(
     device: HostDevice, m: int, dtype: str, threads: int
 ) -> None:
@@ -261,7 +261,7 @@ extern "C" __global__ void KERNEL(offsets)(
 """
 
 
-@pytest.mark.parametrize("m", [4, 35, 1024])
+@pytest.mark.parametrize("m", [3, 4, 35, 4096])
 @pytest.mark.parametrize("rows", [5000, 10**9 - 1, 10**9])
 def test_offsets_of_large_systems(
     tmp_path: Path, cache: Path, spec: Spec, rows: int, m: int
