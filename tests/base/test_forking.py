@@ -20,7 +20,7 @@ from launchwise.base.forking import VARIABLE, Server
 SCRIPT = '''
 """A script as rules have them."""
 
-import json, os, sys, time
+import json, os, signal, sys, time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,6 +52,8 @@ def main(what, output):
 
 
 if __name__ == "__main__":
+    # Whoever starts the tests in the background of a shell has it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     what, output, group = sys.argv[1:]
     snakemake = SimpleNamespace(log=[output + ".log"])
     run(main, snakemake, group, what=what, output=output)
@@ -61,12 +63,13 @@ Ask = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Ask:
+def ask(tmp_path: Path) -> Iterator[Ask]:
     """Starts the script, as Snakemake does; its output is ``out`` in the same folder."""
     (tmp_path / "stage.py").write_text(SCRIPT)
+    scripts = []
 
     def start(what: str, group: str = "light", **environment: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        script = subprocess.Popen(
             [sys.executable, "stage.py", what, str(tmp_path / "out"), group],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
@@ -74,8 +77,12 @@ def ask(tmp_path: Path) -> Ask:
             stderr=subprocess.PIPE,
             text=True,
         )
+        scripts.append(script)
+        return script
 
-    return start
+    yield start
+    for script in scripts:
+        script.kill()
 
 
 @pytest.fixture
