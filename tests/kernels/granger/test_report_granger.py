@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kernels.granger.studies.granger_time.counted import counted, read_counted
 from kernels.granger.studies.granger_time.formula import Facts, Source
 from kernels.granger.studies.granger_time.section import sections as own
+from launchwise.base.errors import UserError
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
     REFERENCE_PROFILE,
@@ -106,8 +110,8 @@ def cells(table: Table) -> dict[str, list[str]]:
 
 def said(section: Section) -> dict[str, str]:
     """Statements of a section's list, by their beginning."""
-    (found,) = [block for block in section.blocks if isinstance(block, Bullets)]
-    return {str(begin): str(rest) for begin, rest in found.items}
+    lists = [block for block in section.blocks if isinstance(block, Bullets)]
+    return {str(begin): str(rest) for each in lists for begin, rest in each.items}
 
 
 def words(section: Section) -> str:
@@ -551,3 +555,58 @@ def test_a_launch_that_takes_what_is_printed_holds(published: dict[str, Records]
     assert found["time of a launch"][-1] == "yes"
     # 31.74 + 2 us by the formula.
     assert found["time on one by the formula"][-1] == "yes"
+
+
+# Counters
+
+STUDY = ROOT / "kernels" / "granger" / "studies" / "granger_time"
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A study's folder with the recorded counters, to change."""
+    shutil.copytree(STUDY / "recorded", tmp_path / "recorded")
+    return tmp_path
+
+
+def test_counters_of_the_published_launch(published: dict[str, Records]) -> None:
+    rows = [
+        row("published", 0.9, status="unverified"),
+        row("published", 0.6, status="unverified", dtype="float64"),
+    ]
+    known = dataclasses.replace(made(*rows), folder=STUDY)
+    (section,) = [one for one in own(known, published) if one.id == "granger_time-launch"]
+    rows_shown = [[cell.text for cell in each.cells] for each in tables(section)[-1].rows]
+    found = {tuple(each[:3]): each for each in rows_shown}
+    assert found["5", "published", "float32"][3:5] == ["5.40", "19.5"]
+    assert found["5", "published", "float64"][6:8] == ["1.82", "94.7"]
+    text = said(section)
+    # 2 838 304 of 1 816 167 missed sectors, 5.404 of 3.554 ms.
+    assert text["Misses in L1:"].startswith("1.56 and 1.43 times as many")
+    assert text["Misses in L1:"].endswith("time follows the misses.")
+    assert "99.4 to 99.7 %" in text["Without copies:"]
+
+
+def test_time_that_does_not_follow_the_misses_is_said(recorded: Path) -> None:
+    path = recorded / "recorded" / "counters.csv"
+    # The time of the float64 launch with 320 regressions.
+    path.write_text(path.read_text().replace("41,686,016", "99,000,000"))
+    known = dataclasses.replace(made(), folder=recorded)
+    bullets = counted(known, "published")[1]
+    assert isinstance(bullets, Bullets)
+    assert dict(bullets.items)["Misses in L1:"].endswith("time does not follow them.")
+
+
+def test_counters_that_do_not_fit_their_runs_are_refused(recorded: Path) -> None:
+    path = recorded / "recorded" / "counters.json"
+    job = json.loads(path.read_text())
+    path.write_text(json.dumps({**job, "runs": job["runs"][1:]}))
+    with pytest.raises(UserError, match=r"6 launches, counters\.json lists 5 runs"):
+        read_counted(recorded)
+
+
+def test_a_counter_that_is_missing_is_named(recorded: Path) -> None:
+    path = recorded / "recorded" / "counters.csv"
+    path.write_text(path.read_text().replace("lts__t_sectors.max", "lts__t_sectors.least"))
+    with pytest.raises(UserError, match=r"lacks lts__t_sectors\.max"):
+        read_counted(recorded)

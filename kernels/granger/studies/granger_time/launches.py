@@ -17,6 +17,7 @@ from launchwise.report.study import StudyData
 from launchwise.tables.schemas import TIMED
 from launchwise.workloads.space import baseline
 
+from .counted import counted
 from .formula import Facts
 from .formula_counts import SPECIAL_OPERATIONS, flop_counted
 
@@ -69,6 +70,7 @@ def launches(study: StudyData, facts: Facts) -> Section | None:
     )
     blocks: list[Block] = [Text(text), _table(study, pairs, once)]
     blocks.append(Bullets([*_rows(pairs), *_candidates(study, facts, pairs, once)]))
+    blocks += counted(study, PUBLISHED)
     return Section(f"{study.name}-launch", "The published launch in float32 and float64", blocks)
 
 
@@ -174,9 +176,8 @@ def _candidates(
     yield "Traffic in L1:", _traffic(rows)
     yield (
         "What is left:",
-        "copies on several SMs store to the same words. A line holds twice as many words in "
-        "float32, so more stores may wait for one line of L2. No row can show that. The counters "
-        f"of {PUBLISHED} and {ONCE} can: kernels/granger/README.md has the command.",
+        "copies store to the same words, and words of one sector belong together in a cache. "
+        "No row can show what that costs, but counters can (command: kernels/granger/README.md).",
     )
 
 
