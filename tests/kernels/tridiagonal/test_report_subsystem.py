@@ -214,6 +214,15 @@ def test_a_choice_stopped_beyond_the_optimum_is_no_edge(made: StudyData) -> None
     assert "3 of 7 optima (43 %, goal: at most 5 %) lie on the edge" in str(said)
 
 
+def test_the_smallest_m_of_the_method_is_no_edge(made: StudyData) -> None:
+    rows = sweep("one").query("m <= 64")
+    least = rows.query("m == 4 and n == 100").assign(m=3, time_ms=1e-6)
+    (one,) = cases(dataclasses.replace(made, sweeps={"one": pd.concat([rows, least])}, _known={}))
+    assert one.observed["m"].tolist()[0] == 3
+    # m = 4 at 1e5 still is one.
+    assert one.edges() == (1, 2)
+
+
 def test_optima_of_double_precision_are_tried_in_single(
     made: StudyData, published: Published
 ) -> None:

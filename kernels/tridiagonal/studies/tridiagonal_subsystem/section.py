@@ -18,7 +18,7 @@ from .borrowed import borrowed
 from .conclusions import conclusions
 from .paper_tables import optima_tables
 from .resources import resources
-from .series import CHOICE, EDGE_GOAL, SIZE, SubsystemSeries, cases
+from .series import CHOICE, EDGE_GOAL, LEAST, SIZE, SubsystemSeries, cases
 
 __all__ = ["cases", "sections"]
 
@@ -88,7 +88,8 @@ def _edges(case: SubsystemSeries) -> str:
     return (
         f"{smallest + largest} of {sizes} optima ({wording.percent(share, 0)} %, goal: at most "
         f"{wording.percent(EDGE_GOAL, 0)} %) lie on the edge of what was measured: {smallest} at "
-        f"the smallest {CHOICE}, {largest} at the largest. At {tied} sizes another {CHOICE} is as "
+        f"the smallest {CHOICE}, {largest} at the largest ({CHOICE} = {LEAST} is no edge: no "
+        f"smaller one reduces a system). At {tied} sizes another {CHOICE} is as "
         "fast within the error of the times."
     )
 

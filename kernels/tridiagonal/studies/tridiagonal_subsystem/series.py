@@ -25,6 +25,9 @@ FEWEST = 4
 EDGE_GOAL = 0.05
 """Share of optima that may lie on the edge of what was measured."""
 
+LEAST = 3
+"""The smallest m of the method: a sub-system leaves two equations."""
+
 ONE_LAUNCH, NOT_MEASURED = "one launch", "not measured"
 
 
@@ -70,10 +73,12 @@ class SubsystemSeries(KindOnGpu):
         """How many observed optima have the smallest, and the largest m measured at their size.
 
         An m that was stopped after one launch was measured: the optimum does not lie beyond it.
+        Nothing lies beyond :data:`LEAST`.
         """
         tried = pd.concat([self.rows, self.stopped]).groupby(SIZE)[CHOICE]
         optima = self.observed.set_index(SIZE)[CHOICE]
-        smallest = int((optima == tried.min().reindex(optima.index)).sum())
+        at_smallest = (optima == tried.min().reindex(optima.index)) & (optima > LEAST)
+        smallest = int(at_smallest.sum())
         return smallest, int((optima == tried.max().reindex(optima.index)).sum())
 
     def losses(self, rule: pd.DataFrame) -> pd.DataFrame:
