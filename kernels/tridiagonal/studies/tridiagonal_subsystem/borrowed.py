@@ -24,13 +24,8 @@ from launchwise.report.blocks import (
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 
+from .predicted import CARDS, SIGNIFICANT, predicted_transfer
 from .series import CHOICE, NOT_MEASURED, ONE_LAUNCH, SIZE, SubsystemSeries
-
-CARDS = {"a5000": "RTX A5000", "rtx4080": "RTX 4080"}
-"""Cards of table III that the rule of the RTX 2080 Ti was used on."""
-
-SIGNIFICANT = 2.5
-"""Loss (%) above which the paper calls it significant."""
 
 COLUMNS = [
     Column("optima of", number=False),
@@ -119,6 +114,7 @@ def borrowed(
     blocks: list[Block] = []
     if pairs:
         blocks += [_summary(pairs, published), *_details(every, published)]
+    blocks += predicted_transfer(study, published)
     if single:
         blocks += _precision(single, published)
     if not blocks:

@@ -1,0 +1,110 @@
+"""The paper's rule on cards that nobody here has: predicted losses beside the printed ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from kernels.tridiagonal.studies.tridiagonal_subsystem.predicted import (
+    CARDS,
+    predicted_losses,
+    predicted_transfer,
+)
+from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
+from launchwise.gpus.profile import GpuProfile
+from launchwise.report.blocks import Bullets, Fold, Table
+from launchwise.report.published import read_published
+from launchwise.report.study import StudyData
+from tests.support.report_study import tridiagonal_study
+
+ROOT = Path(__file__).resolve().parents[3]
+Published = dict[str, list[dict[str, str]]]
+
+
+@pytest.fixture(scope="module")
+def profiles() -> dict[str, GpuProfile]:
+    """Both cards from their datasheets."""
+    cards = read_cards(ROOT / "data" / "cards.csv")
+    efficiency = reference_efficiency(cards, ROOT / "data" / "recorded" / "h200" / "profile.json")
+    return {card: described_profile(card, cards, efficiency) for card in CARDS}
+
+
+@pytest.fixture(scope="module")
+def made(profiles: dict[str, GpuProfile]) -> StudyData:
+    """A study without any measurement that describes both cards."""
+    bare = tridiagonal_study("tridiagonal_subsystem", "Sizes", [100, 1000], {})
+    return dataclasses.replace(bare, described=profiles)
+
+
+@pytest.fixture
+def published() -> Published:
+    """The paper's tables; a test may change them."""
+    return read_published(ROOT / "kernels" / "tridiagonal" / "studies" / "tridiagonal_subsystem")
+
+
+def test_losses_are_near_the_printed_ones(made: StudyData, published: Published) -> None:
+    for one in predicted_losses(made, published["transfer"]):
+        rows = one.losses
+        assert len(rows) == 15
+        # From 2e7 rows on the rule is the best m of both.
+        large = rows[rows["n"] >= 2e7]
+        assert (large["loss_percent"] == 0).all()
+        assert (large["theirs_percent"] == 0).all()
+        lossy = rows[rows["n"] < 2e7].dropna()
+        away = (lossy["loss_percent"] - lossy["theirs_percent"]).abs()
+        assert away.median() < 2.5
+        assert 4 < rows["loss_percent"].max() < 15
+
+
+def test_only_the_printed_m_compete(made: StudyData, published: Published) -> None:
+    fewer = [
+        {name: "32" if name.startswith("m_") else value for name, value in record.items()}
+        for record in published["transfer"]
+    ]
+    for one in predicted_losses(made, fewer):
+        assert set(one.losses["best_m"]) == {32}
+        assert (one.losses["loss_percent"] == 0).all()
+
+
+def test_the_page_says_both(made: StudyData, published: Published) -> None:
+    said, fold = predicted_transfer(made, published)
+    assert isinstance(said, Bullets)
+    begin, rest = said.items[0]
+    assert begin == "RTX A5000, by the cost model:"
+    assert "(printed: 9.44 %)" in rest
+    assert "at 10 of 15 sizes (printed: 9)" in rest
+    # One size of the other card has a loss without a figure.
+    assert "at 9 of 14 sizes (printed: 8)" in said.items[1][1]
+    assert isinstance(fold, Fold)
+    (table,) = fold.blocks
+    assert isinstance(table, Table)
+    (row,) = [row for row in table.rows if row.cells[0].text == "400\u202f000"]
+    assert [cell.text for cell in row.cells[-2:]] == ["64", "–"]
+    assert row.cells[-1].role == "theirs"
+
+
+def test_a_card_that_is_not_described_has_no_prediction(
+    made: StudyData, published: Published, profiles: dict[str, GpuProfile]
+) -> None:
+    one = dataclasses.replace(made, described={"a5000": profiles["a5000"]})
+    assert [each.card for each in predicted_losses(one, published["transfer"])] == ["a5000"]
+    assert predicted_transfer(dataclasses.replace(made, described={}), published) == []
+    assert predicted_transfer(made, {}) == []
+
+
+def test_a_smaller_copy_rate_changes_the_prediction(
+    made: StudyData, published: Published, profiles: dict[str, GpuProfile]
+) -> None:
+    card = profiles["a5000"]
+    ceilings = card.ceilings.model_copy(update={"to_host_gbs": 1.0, "to_device_gbs": 1.0})
+    slower = card.model_copy(update={"ceilings": ceilings})
+    losses: list[pd.Series] = []
+    for profile in (card, slower):
+        study = dataclasses.replace(made, described={"a5000": profile})
+        (found,) = predicted_losses(study, published["transfer"])
+        losses.append(found.losses["loss_percent"])
+    # Copies that take longer hide what m changes.
+    assert losses[1].max() < losses[0].max()
