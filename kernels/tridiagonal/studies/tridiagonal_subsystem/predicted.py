@@ -18,7 +18,7 @@ from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Column, Fold
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 from launchwise.workloads.space import Part, configurations, gpu_facts
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, Value
 
 from .series import CHOICE, SIZE
 
@@ -29,7 +29,7 @@ SIGNIFICANT = 2.5
 """Loss (%) above which the paper calls it significant."""
 
 PROBLEM = {"dtype": "float64", "memory": "pinned", "batch": 1}
-DESIGN = {
+DESIGN: dict[str, list[Value]] = {
     "variant": ["strided", "strided_scratch"],
     **{name: [0] for name in ("m1", "m2", "m3", "m4", "last_m")},
     "threads": [256],
@@ -70,7 +70,7 @@ def _times(
 ) -> pd.DataFrame:
     """Predicted time (ms) of every size (rows) and printed m (columns), the faster variant."""
     names = [name for name in theirs[0] if name.startswith("m_")]
-    printed = sorted({int(record[name]) for record in theirs for name in names})
+    printed: list[Value] = sorted({int(record[name]) for record in theirs for name in names})
     part = Part({**DESIGN, CHOICE: printed}, ("streams == published_streams",))
     facts = gpu_facts(profile.model_dump())
     rows = [
@@ -95,7 +95,7 @@ def _losses(times: pd.DataFrame, card: str, known: Records) -> pd.DataFrame:
             {
                 SIZE: int(record["n"]),
                 "rule": rule,
-                "best_m": int(own.idxmin()),
+                "best_m": min(own.index, key=own.__getitem__),
                 "loss_percent": 100 * (own[rule] / own.min() - 1),
                 "their_m": int(record[f"m_{card}"]),
                 "theirs_percent": float(printed) if printed else none,
