@@ -9,6 +9,8 @@
 # make clean    remove .venv, site/ and caches; keep results/ and .snakemake/, which hold measurements
 PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+# Many tests wait for processes that they started.
+TEST_WORKERS ?= $(shell expr $(CORES) + 1)
 WHEELS ?= $(wildcard ../shared/wheels)
 UV_VERSION := 0.13.8
 PYCUDA_VERSION := 2026.1
@@ -34,7 +36,7 @@ all: $(VENV)/.stamp-run
 	$(ACTIVATE) snakemake --cores $(CORES)
 
 test: $(VENV)/.stamp-dev
-	$(ACTIVATE) pytest -n $(CORES) --dist loadfile $(PYTEST_ARGS)
+	$(ACTIVATE) pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-slurm: $(VENV)/.stamp-dev
 	$(ACTIVATE) pytest -m slurm tests/slurm $(PYTEST_ARGS)

@@ -19,6 +19,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 from samples import ROOT, Project, copy_project, measurements
 
 
+SLOWEST = ("sentiment/test_sentiment.py", "pipeline/", "measuring/", "benchmarks/", "kernels/")
+"""Where the slowest files are, slowest first: begun last, they would keep one worker busy alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow files first; all others keep their order."""
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.as_posix()
+        return next((n for n, part in enumerate(SLOWEST) if part in path), len(SLOWEST))
+
+    items.sort(key=place)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """Folder of the project."""

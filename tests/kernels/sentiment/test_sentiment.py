@@ -87,7 +87,8 @@ def every(spec: Spec) -> list[Configuration]:
 def test_every_variant_is_right(spec: Spec, cache: Path, given: str) -> None:
     # Blocks begin and end within reviews, and the last one is not full.
     tried = every(spec) if given == "tokens" else [made(spec, name) for name in spec.variants]
-    rows = rows_of(FOLDER, cache, {**SMALL, "given": given}, tried)
+    fewer = {} if given == "tokens" else {"batch": 3}
+    rows = rows_of(FOLDER, cache, {**SMALL, "given": given, **fewer}, tried)
     assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * len(tried)
     errors: dict[str, float] = {}
     for row in rows:
@@ -100,7 +101,7 @@ def test_every_variant_is_right(spec: Spec, cache: Path, given: str) -> None:
     assert all(row["kernels_ms"] > 0 for row in rows)
 
 
-@pytest.mark.parametrize(("batch", "tokens"), [(1, 1), (2, 150), (41, 2)])
+@pytest.mark.parametrize(("batch", "tokens"), [(1, 1), (1, 150), (41, 2)])
 def test_other_sizes_are_right(spec: Spec, cache: Path, batch: int, tokens: int) -> None:
     problem = {**SMALL, "batch": batch, "tokens": tokens}
     # Of variants that differ in what a word is, those with two elements a word.
