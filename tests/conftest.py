@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from samples import ROOT, Project, copy_project, measurements
 
-
 SLOWEST = ("sentiment/test_sentiment.py", "pipeline/", "measuring/", "benchmarks/", "kernels/")
 """Where the slowest files are, slowest first: begun last, they would keep one worker busy alone."""
 
