@@ -55,12 +55,15 @@ class Page:
         Where the file lies and what it is.
     types
         Types of the page that are no models.
+    modules
+        Modules with models of the page, beside that of the file's model.
     """
 
     name: str
     file: str
     about: str
     types: tuple[Any, ...] = ()
+    modules: tuple[str, ...] = ()
 
     @property
     def model(self) -> type[BaseModel]:
@@ -69,9 +72,10 @@ class Page:
 
     @property
     def models(self) -> list[type[BaseModel]]:
-        """Models that the page describes: those of its model's module."""
+        """Models that the page describes: those of its model's module and of its own ones."""
         every = nested_models(self.model)
-        return [each for each in every if each.__module__ == self.model.__module__]
+        modules = (self.model.__module__, *self.modules)
+        return [each for each in every if each.__module__ in modules]
 
 
 MODEL_PAGES = (
@@ -112,7 +116,9 @@ MODEL_PAGES = (
         "spec",
         "spec",
         "The folder names the workload: `kernels/<workload>/spec.yaml`. Features may lie beside it "
-        "in `features.yaml` ([example](expressions.md)), the cost in [cost.yaml](cost.md).",
+        "in `features.yaml` ([example](expressions.md)), the cost in [cost.yaml](cost.md). With "
+        "`arguments` and `reference` the file is all that a kernel needs.",
+        modules=("launchwise.workloads.arguments",),
     ),
     Page(
         "cost",
@@ -349,7 +355,7 @@ class _Writer:
                 for each in members
                 if not (without_null and each == {"type": "null"})
             ]
-            if "number" in kinds:
+            if "number" in kinds and "integer" in kinds:
                 kinds.remove("integer")
             return " or ".join(dict.fromkeys(kinds))
         if schema["type"] == "array":

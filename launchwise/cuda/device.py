@@ -22,6 +22,7 @@ from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
 from launchwise.measuring.timing import Repeated
+from launchwise.workloads.builds import Build
 from launchwise.workloads.workload import Buffer, Launch
 
 FLUSH_FACTOR = 2
@@ -32,6 +33,14 @@ class CudaPart:
 
     def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
         self.allocation = int(whole.allocation) + offset  # type: ignore[attr-defined]
+        self.nbytes = nbytes
+
+
+class CudaGlobal:
+    """A variable of a module, such as a ``__constant__`` array."""
+
+    def __init__(self, allocation: int, nbytes: int) -> None:
+        self.allocation = allocation
         self.nbytes = nbytes
 
 
@@ -172,17 +181,32 @@ class CudaDevice:
         except cuda.Error as error:
             raise self._failed(error) from error
 
+    def constant(self, build: Build, name: str) -> CudaGlobal:
+        """See :class:`launchwise.workloads.workload.Device`."""
+        for bundle in self._bundles:
+            if kernels := bundle.index["builds"].get(build.key):
+                cubin = next(iter(kernels.values()))["cubin"]
+                try:
+                    return CudaGlobal(*self._module(bundle, cubin).get_global(build.constant(name)))
+                except cuda.LogicError as error:
+                    message = f"holds no __constant__ array {name}: {error}"
+                    raise UserError(build.source, "", message) from error
+        raise UserError("CUDA", "", f"no bundle holds {build.source} with {dict(build.defines)}")
+
+    def _module(self, bundle: Bundle, cubin: str) -> Any:
+        place = (bundle.path, cubin)
+        if place not in self._modules:
+            try:
+                self._modules[place] = cuda.module_from_buffer(bundle.cubin(cubin))
+            except cuda.Error as error:
+                raise self._failed(error) from error
+        return self._modules[place]
+
     def _function(self, launch: Launch) -> Any:
         symbol = launch.build.symbol(launch.kernel)
         if symbol not in self._functions:
             bundle, kernel = self._kernel(launch)
-            place = (bundle.path, kernel.cubin)
-            if place not in self._modules:
-                try:
-                    self._modules[place] = cuda.module_from_buffer(bundle.cubin(kernel.cubin))
-                except cuda.Error as error:
-                    raise self._failed(error) from error
-            function = self._modules[place].get_function(symbol)
+            function = self._module(bundle, kernel.cubin).get_function(kernel.symbol)
             kinds = [
                 "P" if hasattr(argument, "allocation") else np.dtype(type(argument)).char
                 for argument in launch.arguments

@@ -11,7 +11,14 @@ from launchwise.base.merging import merged
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment import checking
 from launchwise.experiment.blame import Beneath, Sources
-from launchwise.experiment.discovery import STUDY_FILE, SWEEP_FILE, find_studies, find_workloads
+from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
+from launchwise.experiment.discovery import (
+    STUDIES,
+    STUDY_FILE,
+    SWEEP_FILE,
+    find_studies,
+    find_workloads,
+)
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
@@ -43,7 +50,10 @@ class Experiment:
     study_folders
         Folder of every study that was found.
     sweeps
-        What is measured of the workloads that have a ``sweep.yaml``, or settings for one.
+        What is measured of the workloads that have a ``sweep.yaml``, or settings for one, or a spec
+        that describes them whole.
+    alone
+        Workloads that their spec describes whole, measured without a study: too few sizes for one.
     specs
         Specs of the workloads that studies, sweeps or GPUs speak of.
 
@@ -66,6 +76,10 @@ class Experiment:
         self._listed: dict[str, list[Problem]] = {}
         self.studies = self._read_studies()
         self.sweeps = self._read_sweeps()
+        self.alone: list[str] = []
+        self._derive()
+        if not self.studies and not self.alone:
+            self._fail("studies", "every study is left out: keep at least one")
         self._check_gpus()
         self._check_studies()
         self._check_sweeps()
@@ -103,8 +117,9 @@ class Experiment:
         return merged(below or {}, changes or {})
 
     def _read_studies(self) -> dict[str, Study]:
+        whole = self._described_whole()
         for name in self.settings.studies:
-            if name not in self.study_folders:
+            if name not in self.study_folders and name not in whole:
                 self._fail(f"studies.{name}", unknown("study", name, self.study_folders))
         found: dict[str, Study] = {}
         for name, folder in self.study_folders.items():
@@ -118,8 +133,6 @@ class Experiment:
             workload = folder.parents[1].name
             found[name] = Study(workload=workload, **dict(own))
             self._load(workload)
-        if not found:
-            self._fail("studies", "every study is left out: keep at least one")
         return found
 
     def _read_sweeps(self) -> dict[str, Sweep]:
@@ -135,6 +148,49 @@ class Experiment:
                 except UserError as error:
                     raise self.error(f"sweeps.{workload}.{error.key}", error.message) from error
         return found
+
+    def _described_whole(self) -> list[str]:
+        """Workloads without studies whose spec has ``arguments``."""
+        with_studies = {folder.parents[1].name for folder in self.study_folders.values()}
+        found = []
+        for workload, folder in self.folders.items():
+            if workload not in with_studies:
+                raw = read_yaml(folder / SPEC_FILE)
+                if isinstance(raw, Mapping) and raw.get("arguments"):
+                    found.append(workload)
+        return found
+
+    def _derive(self) -> None:
+        """Sweep and study of workloads that their spec describes whole and some GPU measures."""
+        for workload in self._described_whole():
+            if self.settings.studies.get(workload, "") is None:
+                continue
+            if not any(self.has_rows(gpu, workload) for gpu in self.settings.gpus):
+                continue
+            spec = self._load(workload)
+            if workload not in self.sweeps:
+                try:
+                    self.sweeps[workload] = derived_sweep(spec)
+                except ValueError as error:
+                    raise UserError(self.folders[workload] / SPEC_FILE, "", str(error)) from error
+            asked = [
+                problem
+                for gpu in self.settings.gpus
+                if self.has_rows(gpu, workload)
+                for problem in problems_in(self.blocks_of(gpu, workload))
+            ]
+            study = derived_study(spec, asked)
+            if study is None:
+                self.alone.append(workload)
+                continue
+            changes = self.settings.studies.get(workload)
+            if changes:
+                given = merged(study.model_dump(exclude={"workload"}, exclude_unset=True), changes)
+                own = validated(StudyFile, given, SPEC_FILE)
+                study = Study(workload=workload, **dict(own))
+            self.studies[workload] = study
+            # Where its files would be, if it had any.
+            self.study_folders[workload] = self.folders[workload] / STUDIES / workload
 
     def _load(self, workload: str) -> Spec:
         if workload not in self.specs:
@@ -250,6 +306,7 @@ class Experiment:
         wanted = [
             study.workload for name, study in self.studies.items() if self._takes_part(gpu, name)
         ]
+        wanted += [workload for workload in self.alone if self.has_rows(gpu, workload)]
         return list(dict.fromkeys(wanted))
 
     def model_of(self, study: str, model: str) -> ModelEntry:

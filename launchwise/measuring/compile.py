@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import write_bundle
 from launchwise.measuring.source_states import FLAGS, fingerprint
 from launchwise.workloads.builds import Build, spread, translation_unit
-from launchwise.workloads.sources import include_folders, unit_headers
+from launchwise.workloads.sources import include_folders, system_headers, unit_headers
 from launchwise.workloads.spec import Spec
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<symbol>\w+)'")
@@ -78,12 +78,17 @@ class Compiler:
     def compile(self, group: list[Build]) -> bytes:
         """Cubin of a group of builds; UserError with what nvcc said."""
         sources = {build.source: None for build in group}
-        headers = unit_headers(self.folder, sources, self.spec.headers)
+        untouched = [build.source for build in group if build.kernels]
+        headers = [
+            *system_headers(self.folder, dict.fromkeys(untouched)),
+            *unit_headers(self.folder, sources, self.spec.headers),
+        ]
         return compile_unit(translation_unit(group, headers), self.folder, self.arch)
 
     def write(self, path: Path, groups: list[list[Build]], cubins: list[bytes]) -> None:
         """Write a bundle of ``groups`` and their ``cubins``."""
         resources = parse_resources("\n".join(str(warning.message) for warning in self._said))
+        taken = _by_build(resources)
         names = [f"{number}.cubin" for number in range(len(groups))]
         index = {
             "arch": self.arch,
@@ -92,7 +97,7 @@ class Compiler:
             "fingerprint": self.fingerprint,
             "cubins": names,
             "builds": {
-                build.key: _kernels(build, name, resources)
+                build.key: _kernels(build, name, taken.get(build.key, {}))
                 for group, name in zip(groups, names, strict=True)
                 for build in group
             },
@@ -171,12 +176,34 @@ def parse_resources(said: str) -> dict[str, dict[str, int]]:
     return found
 
 
+_KEY = re.compile(r"_(?P<key>[0-9a-f]{16})(?=\D|$)")
+
+
+def _by_build(
+    resources: Mapping[str, dict[str, int]],
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Resources of symbols by the key of the build that the symbols name."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for symbol, taken in resources.items():
+        if named := _KEY.search(symbol):
+            found.setdefault(named["key"], {})[symbol] = taken
+    return found
+
+
 def _kernels(
-    build: Build, cubin: str, resources: dict[str, dict[str, int]]
+    build: Build, cubin: str, resources: Mapping[str, dict[str, int]]
 ) -> dict[str, dict[str, Any]]:
-    suffix = f"_{build.key}"
-    return {
-        symbol.removesuffix(suffix): {"cubin": cubin, "symbol": symbol, **taken}
+    found = {
+        kernel: {"cubin": cubin, "symbol": symbol, **taken}
         for symbol, taken in resources.items()
-        if symbol.endswith(suffix)
+        if (kernel := build.kernel_of(symbol)) is not None
     }
+    missing = [kernel for kernel in build.kernels if kernel not in found]
+    if missing or not found:
+        what = f"no kernel {missing[0]}" if missing else "no kernel at all"
+        hint = "is it a __global__ function of that name, and no template?"
+        if not build.kernels:
+            hint = 'is each one written extern "C" __global__ void KERNEL(name)(...)?'
+        message = f"{build.source} compiles to {what} with {dict(build.defines)}: {hint}"
+        raise UserError("compile", "", message)
+    return found

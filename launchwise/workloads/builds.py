@@ -2,11 +2,13 @@
 
 A kernel file is included once for every set of macros, inside a namespace of its own and with
 ``KERNEL(name)`` expanding to a name that no other build has. So one run of nvcc compiles many
-builds, and a kernel file is plain CUDA C++.
+builds, and a kernel file is plain CUDA C++. Where a build names its kernels, their own names are
+replaced: such a file stays as it is, and its symbols are those of C or of C++.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -21,24 +23,62 @@ REALS = {"float32": "float", "float64": "double"}
 
 @dataclass(frozen=True)
 class Build:
-    """One source file with the macros that it is compiled with."""
+    """One source file with the macros that it is compiled with.
+
+    Parameters
+    ----------
+    kernels
+        Names of the kernels of a file that does not use ``KERNEL``; empty for one that does.
+    """
 
     source: str
     defines: tuple[tuple[str, str], ...]
+    kernels: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, source: str, defines: Mapping[str, str | int]) -> Build:
+    def of(
+        cls, source: str, defines: Mapping[str, str | int], kernels: Iterable[str] = ()
+    ) -> Build:
         """A build from a mapping; the order of its keys does not matter."""
-        return cls(source, tuple(sorted((name, str(value)) for name, value in defines.items())))
+        sorted_defines = tuple(sorted((name, str(value)) for name, value in defines.items()))
+        return cls(source, sorted_defines, tuple(kernels))
 
     @cached_property
     def key(self) -> str:
-        """Name of this build: the same for the same source name and macros."""
-        return digest([self.source, list(self.defines)])
+        """Name of this build: the same for the same source name, macros and kernels."""
+        named = [list(self.kernels)] if self.kernels else []
+        return digest([self.source, list(self.defines), *named])
 
     def symbol(self, kernel: str) -> str:
-        """Name of ``KERNEL(kernel)`` in the compiled module."""
+        """Name of a kernel in the compiled module, before C++ adds to it."""
         return f"{kernel}_{self.key}"
+
+    def kernel_of(self, symbol: str) -> str | None:
+        """Kernel that a symbol of the compiled module stands for; None if it is not of this build.
+
+        A C++ symbol holds the namespace's and the function's name, each after its length.
+        """
+        suffix = f"_{self.key}"
+        if symbol.endswith(suffix) and not symbol.startswith("_Z"):
+            return symbol.removesuffix(suffix)
+        for kernel in self.kernels:
+            if re.match(rf"_ZN?\w*?{_mangled(self.symbol(kernel))}(?=\D|$)", symbol):
+                return kernel
+        return None
+
+    def constant(self, name: str) -> str:
+        """Symbol of the ``__constant__`` array ``name``, which has C++ linkage in its namespace."""
+        return f"_ZN{_mangled(self.namespace)}{_mangled(name)}E"
+
+    @property
+    def namespace(self) -> str:
+        """Namespace around the file."""
+        return f"build_{self.key}"
+
+
+def _mangled(name: str) -> str:
+    """A name as C++ symbols hold it (Itanium C++ ABI, section 5.1.3)."""
+    return f"{len(name)}{name}"
 
 
 def real_macro(dtype: str) -> dict[str, str | int]:
@@ -61,14 +101,23 @@ def check_build(dtype: str | None) -> Build:
 
 
 def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:
-    """Source text that compiles every one of ``builds``; ``headers`` are included once, first."""
-    lines = [f'#include "{header}"' for header in headers]
+    """Source text that compiles every one of ``builds``; ``headers`` are included once, first.
+
+    Headers are as :func:`launchwise.workloads.sources.unit_headers` gives them.
+    """
+    lines = [
+        f"#include {header}" if header.startswith("<") else f'#include "{header}"'
+        for header in headers
+    ]
     for build in builds:
-        lines.append(f"namespace build_{build.key} {{")
-        lines.append(f"#define KERNEL(name) name##_{build.key}")
-        lines.extend(f"#define {name} {value}" for name, value in build.defines)
+        defines = [("KERNEL(name)", f"name##_{build.key}")]
+        if build.kernels:
+            defines = [(kernel, build.symbol(kernel)) for kernel in build.kernels]
+        defines += build.defines
+        lines.append(f"namespace {build.namespace} {{")
+        lines.extend(f"#define {name} {value}" for name, value in defines)
         lines.append(f'#include "{build.source}"')
-        lines.extend(f"#undef {name}" for name in ("KERNEL", *(name for name, _ in build.defines)))
+        lines.extend(f"#undef {name.removesuffix('(name)')}" for name, _ in defines)
         lines.append("}")
     return "\n".join(lines) + "\n"
 

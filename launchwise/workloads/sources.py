@@ -15,6 +15,7 @@ from launchwise.base.imports import ROOT
 PROJECT_KERNELS = ROOT / "kernels"
 COMMON = PROJECT_KERNELS / "common"
 
+_SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>]+>)", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
@@ -77,3 +78,12 @@ def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -
     files = included_files(folder, [*own, *sources])
     common = [path for path in files if path.is_relative_to(COMMON)]
     return [*(path.relative_to(PROJECT_KERNELS).as_posix() for path in common), *own]
+
+
+def system_headers(folder: Path, sources: Iterable[str]) -> list[str]:
+    """Headers in angle brackets, with these, that any file of ``sources`` includes.
+
+    A file that is used as it is includes them itself, which would be inside a namespace.
+    """
+    texts = (path.read_text(encoding="utf-8") for path in included_files(folder, sources))
+    return list(dict.fromkeys(name for text in texts for name in _SYSTEM_INCLUDE.findall(text)))

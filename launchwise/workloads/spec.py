@@ -7,6 +7,7 @@ expression in them is read by :mod:`launchwise.base.expressions`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,16 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import FUNCTIONS, Expression, Formulas, check_names
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.gpus.profile import GPU_FEATURES
+from launchwise.workloads.arguments import (
+    Argument,
+    Formula,
+    Reference,
+    Sizes,
+    Step,
+    parameters_of,
+    types_of,
+)
+from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE, Cost
 
 SPEC_FILE = "spec.yaml"
@@ -63,7 +74,7 @@ class ProblemParameter(Strict, title="problem parameter"):
     minimum: int | None = Field(None, description="smallest allowed integer; none when left out")
     maximum: int | None = Field(None, description="largest allowed integer; none when left out")
     unit: str = Field("", description="unit, for the report")
-    description: str = Field(description="what the parameter is, for the report")
+    description: str = Field("", description="what the parameter is, for the report")
 
     @model_validator(mode="after")
     def _bounds(self) -> ProblemParameter:
@@ -97,26 +108,50 @@ class Tunable(Strict, title="tunable"):
         description="build: every value needs a compilation; launch: none does"
     )
     values: list[Value] = Field(min_length=1, description="values to choose from")
-    neutral: Value = Field(description="value in the rows of variants without this tunable")
+    neutral: Value = Field(
+        "",
+        description=(
+            "value in the rows of variants without this tunable; the first value when left out"
+        ),
+    )
     unit: str = Field("", description="unit, for the report")
-    description: str = Field(description="what the tunable is, for the report")
+    description: str = Field("", description="what the tunable is, for the report")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _neutral(cls, raw: Any) -> Any:
+        if isinstance(raw, Mapping) and "neutral" not in raw:
+            values = raw.get("values")
+            if isinstance(values, list) and values:
+                return {**raw, "neutral": values[0]}
+        return raw
 
 
 class Variant(Strict, title="variant"):
     """One CUDA implementation: source file, tunables, launch."""
 
     source: str = Field(description="CUDA source file in the workload's folder")
-    title: str = Field(description="name of the variant in the report")
+    title: str = Field("", description="name of the variant in the report")
+    kernel: str | None = Field(
+        None,
+        description=(
+            "name of its `__global__` function, for a spec with `arguments`; the file then needs "
+            'neither `KERNEL` nor `extern "C"`'
+        ),
+    )
+    kernels: list[Step] = Field(
+        [], description="several kernels that run one after the other, instead of `kernel`"
+    )
+    arguments: list[str] | None = Field(
+        None, description="arguments in the order of the kernel's parameters; all when left out"
+    )
     tunables: list[str] = Field([], description="tunables that the variant has")
     constraints: list[Expression] = Field(
         [], description="conditions that configurations of the variant satisfy"
     )
-    block: tuple[Expression, Expression, Expression] = Field(
-        description="threads per block in x, y, z"
-    )
-    grid: tuple[Expression, Expression, Expression] = Field(
-        description="blocks per grid in x, y, z"
-    )
+    block: Sizes = Field(description="threads per block in x, y, z")
+    grid: Sizes = Field(description="blocks per grid in x, y, z")
+    shared_bytes: Formula = Field("0", description="dynamic shared memory per block, bytes")
     verified: bool = Field(
         True,
         description=(
@@ -147,7 +182,7 @@ class Spec(Strict, title="spec.yaml"):
         pattern=r"^[a-z][a-z0-9_]*$", description="name of the workload: that of its folder"
     )
     title: str = Field(description="title of the workload in the report")
-    description: str = Field(description="what the workload computes, for the report")
+    description: str = Field("", description="what the workload computes, for the report")
     problem: dict[Name, ProblemParameter] = Field(
         min_length=1, description="problem parameters by name; the order is that of the columns"
     )
@@ -157,6 +192,22 @@ class Spec(Strict, title="spec.yaml"):
     tunables: dict[Name, Tunable] = Field(
         description="tunables by name; the order is that of the columns"
     )
+    arguments: dict[Name, Argument] = Field(
+        {},
+        description=(
+            "parameters of the kernels, in their order; with them a workload needs no `host/`"
+        ),
+    )
+    macros: dict[Name, Expression] = Field(
+        {},
+        description=(
+            "macros of every build beside its build tunables, for a spec with `arguments`: "
+            "expressions over build tunables and listed problem values"
+        ),
+    )
+    reference: Reference | None = Field(
+        None, description="what the outputs must be, for a spec with `arguments`"
+    )
     variants: dict[str, Variant] = Field(min_length=1, description="CUDA implementations by name")
     constraints: list[Expression] = Field(
         [], description="conditions that configurations of every variant satisfy"
@@ -164,7 +215,11 @@ class Spec(Strict, title="spec.yaml"):
     baseline: dict[str, Value] = Field(
         description="default configuration: variant and tunables; those left out are neutral"
     )
-    work: Work = Field(description="bytes, FLOP and memory of a problem")
+    # The default is never used: what is left out is derived or missing, see _complete.
+    work: Work = Field(
+        None,  # type: ignore[assignment]
+        description="bytes, FLOP and memory of a problem; derived from `arguments` when left out",
+    )
     features: dict[str, Expression] = Field(
         {}, description="features that models learn from; usually in `features.yaml`"
     )
@@ -286,6 +341,16 @@ class Spec(Strict, title="spec.yaml"):
         """Columns whose values no two rows of a sweep share."""
         return ["gpu", *self.problem_columns, *self.tunable_columns]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, raw: Any) -> Any:
+        if not isinstance(raw, Mapping):
+            return raw
+        found = completed(raw)
+        if "work" not in found:
+            raise ValueError("work is missing: only a spec with arguments may leave it out")
+        return found
+
     @model_validator(mode="after")
     def _references(self) -> Spec:
         self._check_own_names()
@@ -299,6 +364,7 @@ class Spec(Strict, title="spec.yaml"):
                 raise ValueError(f"tunables.{name}: its values mix numbers and texts")
             if len(set(entry.values)) != len(entry.values):
                 raise ValueError(f"tunables.{name}.values: a value is given twice")
+        self._check_arguments()
         self._check_expressions()
         if self.baseline.get("variant") not in self.variants:
             raise ValueError(
@@ -324,6 +390,67 @@ class Spec(Strict, title="spec.yaml"):
             raise ValueError(
                 f"baseline: variant {name!r} is not verified: nothing can be compared with it"
             )
+
+    def _check_arguments(self) -> None:
+        """Check what :class:`Argument`, :class:`Reference` and kernels name."""
+        if not self.arguments:
+            for key in ("macros", "reference"):
+                if getattr(self, key):
+                    raise ValueError(f"{key}: belongs to a spec with arguments")
+            return
+        known = {*self.problem, *self.derived}
+        for name, argument in self.arguments.items():
+            types_of_argument(f"arguments.{name}", argument, self.problem)
+            for text in argument.shape or []:
+                self._check_of_problem(f"arguments.{name}.shape", text, known)
+            if argument.value is not None:
+                everything = known | {*self.tunable_columns}
+                check_names(f"arguments.{name}.value", argument.value, everything)
+        if not any(argument.is_written for argument in self.arguments.values()):
+            raise ValueError("arguments: none has the role output or inout")
+        chosen = {"variant", *(n for n, one in self.tunables.items() if one.kind == "build")}
+        for name, text in self.macros.items():
+            check_names(f"macros.{name}", text, known | chosen)
+            if name in self.tunables:
+                raise ValueError(f"macros.{name}: is a tunable")
+        for name, variant in self.variants.items():
+            self._check_kernels(f"variants.{name}", variant)
+        self._check_reference(known)
+
+    def _check_kernels(self, where: str, variant: Variant) -> None:
+        if (variant.kernel is None) == (not variant.kernels):
+            raise ValueError(f"{where}: needs kernel, the name of its __global__ function")
+        for named in (variant.arguments, *(step.arguments for step in variant.kernels)):
+            for name in parameters_of(named, self.arguments):
+                if name not in self.arguments:
+                    message = unknown("argument", name, self.arguments)
+                    raise ValueError(f"{where}.arguments: {message}")
+                if self.arguments[name].constant is not None:
+                    raise ValueError(f"{where}.arguments: {name} lies in constant memory")
+        known = {*self.problem, *self.derived, *self.tunable_columns, *GPU_NAMES}
+        for step in variant.kernels:
+            for text in (*step.block, *step.grid, step.shared_bytes):
+                check_names(f"{where}.kernels", text, known)
+        check_names(f"{where}.shared_bytes", variant.shared_bytes, known)
+
+    def _check_reference(self, known: set[str]) -> None:
+        if self.reference is None:
+            raise ValueError("reference is missing: what must the outputs be?")
+        for text in self.reference.given or []:
+            if text not in self.arguments:
+                check_names("reference.given", text, known)
+            elif not self.arguments[text].is_read:
+                raise ValueError(f"reference.given: {text} is an output")
+        if self.reference.variant is not None and self.reference.variant not in self.variants:
+            message = unknown("variant", self.reference.variant, self.variants)
+            raise ValueError(f"reference.variant: {message}")
+
+    def _check_of_problem(self, where: str, text: str, known: set[str]) -> None:
+        check_names(where, text, known)
+        raw = self.formulas.raw_names(text)
+        if strange := [each for each in raw if each not in self.problem]:
+            message = f"{text!r} reads {strange[0]}; it may read problem parameters only"
+            raise ValueError(f"{where}: {message}")
 
     def _check_own_names(self) -> None:
         taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
@@ -402,6 +529,40 @@ class Spec(Strict, title="spec.yaml"):
         return None
 
 
+def _check_described(folder: Path, spec: Spec) -> None:
+    """Check what the arguments of a spec name outside of it: kernels, constants, the reference."""
+    from launchwise.workloads.references import function
+
+    path = folder / SPEC_FILE
+    for name, variant in spec.variants.items():
+        text = _without_comments((folder / variant.source).read_text(encoding="utf-8"))
+        for kernel in (
+            (step.kernel for step in variant.kernels) if variant.kernels else [variant.kernel]
+        ):
+            if not re.search(rf"\b{kernel}\s*\(", text):
+                known = re.findall(r"__global__[^;{(]*?(\w+)\s*\(", text)
+                message = f"{variant.source}: {unknown('kernel', kernel, known)}"
+                raise UserError(path, f"variants.{name}.kernel", message)
+    if spec.reference is not None and spec.reference.call is not None:
+        try:
+            function(spec.reference.call)
+        except ValueError as error:
+            raise UserError(path, "reference.call", str(error)) from None
+
+
+def _without_comments(text: str) -> str:
+    """A C++ text without its comments."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+
+
+def types_of_argument(where: str, argument: Argument, problem: Mapping[str, Any]) -> list[str]:
+    """:func:`launchwise.workloads.arguments.types_of`, with the key in its message."""
+    try:
+        return types_of(argument, problem)
+    except ValueError as error:
+        raise ValueError(f"{where}.{error}") from None
+
+
 def load_spec(folder: Path) -> Spec:
     """Read and check ``folder/spec.yaml``, with ``features.yaml`` and ``cost.yaml`` beside it.
 
@@ -421,11 +582,16 @@ def load_spec(folder: Path) -> Spec:
                 raise UserError(path, key, f"also given in {beside}: keep one of them")
             whole = {**spec.model_dump(exclude_unset=True), key: read_yaml(beside)}
             spec = validated(Spec, whole, beside)
+    if spec.arguments and not spec.features:
+        whole = {**spec.model_dump(exclude_unset=True), "features": derived_features(spec)}
+        spec = validated(Spec, whole, path)
     if spec.workload != folder.name:
         raise UserError(path, "workload", f"is {spec.workload!r} but the folder is {folder.name!r}")
     for name, variant in spec.variants.items():
         if not (folder / variant.source).is_file():
             raise UserError(path, f"variants.{name}.source", f"no file {variant.source!r}")
+    if spec.arguments:
+        _check_described(folder, spec)
     for header in spec.headers:
         if not (folder / header).is_file():
             raise UserError(path, "headers", f"no file {header!r}")

@@ -134,6 +134,9 @@ class Device(Protocol):
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """Queue a kernel."""
 
+    def constant(self, build: Build, name: str) -> Buffer:
+        """The ``__constant__`` array ``name`` of a build, as a buffer."""
+
     def page_locked(self, nbytes: int) -> np.ndarray:
         """Host memory that the device copies from and to without a detour: uint8, (nbytes,)."""
 
@@ -335,15 +338,20 @@ def host_file(folder: Path) -> Path:
 
 
 def load_workload(folder: Path, spec: Spec) -> Workload:
-    """The workload defined in ``folder/host/workload.py``.
+    """The workload defined in ``folder/host/workload.py``, or by the ``arguments`` of its spec.
 
     Raises
     ------
     UserError
-        When the file is missing, fails, or defines no single subclass of :class:`Workload`.
+        When the file is missing where it is needed, fails, or defines no single subclass of
+        :class:`Workload`.
     """
     path = host_file(folder)
     if not path.is_file():
+        if spec.arguments:
+            from launchwise.workloads.described import DescribedWorkload
+
+            return DescribedWorkload(folder, spec)
         if (folder / path.name).is_file():
             raise UserError(
                 folder / path.name, "", f"must be moved to {path.parent.name}/{path.name}"

@@ -191,7 +191,7 @@ def test_a_misspelt_key_in_a_file_of_the_project_is_refused(path: Path, name: st
         ("study", ("splits", "interpolation", "trian"), {"n": [1]}),
         ("study", ("splits", "interpolation", "kind"), "problem"),
         ("spec", ("variants", "tiled", "grids"), ["1", "1", "1"]),
-        ("spec", ("variants", "tiled", "grid"), ["1", "1"]),
+        ("spec", ("variants", "tiled", "grid"), ["1", "1", "1", "1"]),
         ("spec", ("problem", "n", "minimun"), 3),
         ("cost", ("kernels", "product", "uses", "dram"), "1"),
         ("cost", ("kernels", "product", "waits", "dram_bytes"), "1"),

@@ -259,3 +259,46 @@ class TestOneArchitecture:
         with pytest.raises(UserError, match=r"nvcc failed: .*sm_20") as caught:
             compile_bundle(acoustic_folder, acoustic_spec, builds, "sm_20", tmp_path / "x", 2)
         assert "\n" not in str(caught.value)
+
+
+DESCRIBED = Path(__file__).resolve().parents[1] / "data" / "described" / "convolution"
+
+
+class TestDescribed:
+    """A workload of one file."""
+
+    pytestmark = needs_nvcc
+
+    def test_a_file_as_its_author_left_it_compiles(self, tmp_path: Path) -> None:
+        spec = load_spec(DESCRIBED)
+        builds = builds_in_order(load_workload(DESCRIBED, spec), [{"w": 64, "h": 48}])[:12]
+        path = tmp_path / "x.cubins"
+        compile_bundle(DESCRIBED, spec, builds, "sm_90", path, 2)
+        bundle = Bundle(path)
+        for build in builds:
+            kernel = bundle.kernel(build, "convolution_kernel")
+            # A C++ symbol: no extern "C", no macro of ours.
+            assert kernel.symbol.startswith("_ZN")
+            assert kernel.symbol.encode() in bundle.cubin(kernel.cubin)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "said"),
+        [
+            (
+                "__global__ void conv",
+                "template <int N> __global__ void conv",
+                "no kernel convolution",
+            ),
+            ("__global__ void conv", "static __device__ void conv", "no kernel convolution_kernel"),
+        ],
+    )
+    def test_a_build_without_its_kernel_is_refused(
+        self, tmp_path: Path, old: str, new: str, said: str
+    ) -> None:
+        folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
+        spec = load_spec(folder)
+        source = folder / "convolution.cu"
+        source.write_text(source.read_text().replace(old, new))
+        builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])[:2]
+        with pytest.raises(UserError, match=f"convolution.cu compiles to {said}"):
+            compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)

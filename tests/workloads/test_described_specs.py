@@ -1,0 +1,261 @@
+"""Specs with ``arguments``: what is derived, and what is wrong with them in one line."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import digest
+from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
+from launchwise.workloads.builds import Build, translation_unit
+from launchwise.workloads.described import drawn, relative_error
+from launchwise.workloads.references import called
+from launchwise.workloads.space import configurations, feasible
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import builds_in_order, load_workload
+
+CONVOLUTION = Path(__file__).resolve().parents[1] / "data" / "described" / "convolution"
+SMALL = {"w": 40, "h": 24}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The convolution in one file, to change."""
+    return Path(shutil.copytree(CONVOLUTION, tmp_path / "convolution"))
+
+
+def changed(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """The folder with a changed spec."""
+    path = folder / "spec.yaml"
+    raw = yaml.safe_load(path.read_text())
+    change(raw)
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
+    return folder
+
+
+def test_one_file_of_at_most_45_lines_is_a_workload() -> None:
+    assert len((CONVOLUTION / "spec.yaml").read_text().splitlines()) <= 45
+    spec = load_spec(CONVOLUTION)
+    assert [path.name for path in sorted(CONVOLUTION.iterdir())] == ["convolution.cu", "spec.yaml"]
+    assert spec.tunables["block_size_x"].neutral == 16
+    assert spec.variants["tiled"].block == ("block_size_x", "block_size_y", "1")
+
+
+def test_work_follows_from_the_arguments() -> None:
+    spec = load_spec(CONVOLUTION)
+    work = {name: spec.value(getattr(spec.work, name), SMALL) for name in ("bytes", "items")}
+    # 44 x 28 pixels and 25 weights are read, 40 x 24 pixels written.
+    assert work == {"bytes": 4 * (44 * 28 + 25 + 40 * 24), "items": 40 * 24}
+    assert spec.value(spec.work.precision, SMALL) == "float32"
+
+
+def test_limits_of_the_gpu_are_constraints() -> None:
+    spec = load_spec(CONVOLUTION)
+    gpu = {"gpu_max_threads_per_block": 256, "gpu_memory_bytes": 1 << 30}
+    gpu["gpu_shared_per_block_bytes"] = 48 << 10
+    found = configurations(spec, SMALL, gpu)
+    assert found
+    assert all(each["block_size_x"] * each["block_size_y"] <= 256 for each in found)
+    largest = {**found[0], "block_size_x": 128, "block_size_y": 32}
+    assert not feasible(spec, SMALL, largest, {**gpu, "gpu_max_threads_per_block": 1024})
+
+
+def test_features_are_derived_and_finite() -> None:
+    spec = load_spec(CONVOLUTION)
+    gpu = {"gpu_sms": 132, "gpu_l2_bytes": 50 << 20}
+    for configuration in configurations(spec, SMALL):
+        values = [spec.value(text, SMALL, configuration, gpu) for text in spec.features.values()]
+        assert np.isfinite(values).all()
+    assert {"log_w", "log_h", "log_block_size_x", "log_rounds", "last_round"} <= set(spec.features)
+
+
+def test_own_work_features_and_constraints_stay(folder: Path) -> None:
+    own = {"items": "w", "item": "columns", "bytes": "w", "flop": "w", "footprint_bytes": "w"}
+
+    def change(raw: dict[str, Any]) -> None:
+        raw["work"] = own
+        raw["features"] = {"mine": "w"}
+
+    spec = load_spec(changed(folder, change))
+    assert spec.work.item == "columns"
+    assert spec.features == {"mine": "w"}
+
+
+MISTAKES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "misspelt key": (
+        lambda raw: raw["arguments"]["image"].update(shpe=["h"]),
+        "arguments.image.shpe: unknown key 'shpe', did you mean 'shape'?",
+    ),
+    "wrong kernel": (
+        lambda raw: raw["variants"]["tiled"].update(kernel="convolution_kernl"),
+        "variants.tiled.kernel: convolution.cu: unknown kernel 'convolution_kernl', did you mean",
+    ),
+    "no kernel": (lambda raw: raw["variants"]["tiled"].pop("kernel"), "tiled: needs kernel"),
+    "no reference": (lambda raw: raw.pop("reference"), "reference is missing"),
+    "unlisted function": (
+        lambda raw: raw["reference"].update(call="os.system"),
+        "reference.call: unknown function 'os.system'",
+    ),
+    "array and number": (
+        lambda raw: raw["arguments"]["w"].update(shape=["w"]),
+        "arguments.w: needs either shape (an array) or value (a number)",
+    ),
+    "no output": (
+        lambda raw: raw["arguments"]["output"].update(role="input"),
+        "arguments: none has the role output or inout",
+    ),
+    "shape by a tunable": (
+        lambda raw: raw["arguments"]["output"].update(shape=["tile_w"]),
+        "'tile_w' reads block_size_x; it may read problem parameters only",
+    ),
+    "no such type": (
+        lambda raw: raw["arguments"]["output"].update(type="float"),
+        "arguments.output.type: 'float' is neither a type",
+    ),
+    "given an output": (
+        lambda raw: raw["reference"].update(given=["output"]),
+        "reference.given: output is an output",
+    ),
+    "unknown name in an expression": (
+        lambda raw: raw["variants"]["tiled"].update(grid=["width"]),
+        "variants.tiled.grid",
+    ),
+    "tolerance of 5": (
+        lambda raw: raw["reference"].update(tolerance=5),
+        "tolerance: 5 is not between 0 and 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_one_line_with_file_and_key(folder: Path, what: str) -> None:
+    change, said = MISTAKES[what]
+    with pytest.raises(UserError) as refused:
+        load_spec(changed(folder, change))
+    assert said in str(refused.value)
+    assert "spec.yaml" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_without_arguments_work_is_required(folder: Path) -> None:
+    def change(raw: dict[str, Any]) -> None:
+        del raw["arguments"], raw["reference"]
+
+    with pytest.raises(UserError, match="work is missing"):
+        load_spec(changed(folder, change))
+
+
+def test_inputs_follow_the_seed_and_the_reference_is_right() -> None:
+    spec = load_spec(CONVOLUTION)
+    inputs = drawn(CONVOLUTION, spec, SMALL, 7)
+    again = drawn(CONVOLUTION, spec, SMALL, 7)
+    other = drawn(CONVOLUTION, spec, SMALL, 8)
+    assert inputs["image"].shape == (28, 44)
+    assert inputs["image"].dtype == np.float32
+    assert np.array_equal(inputs["image"], again["image"])
+    assert not np.array_equal(inputs["image"], other["image"])
+    (expected,) = called(spec, SMALL, inputs)
+    assert expected.shape == (24, 40)
+    assert expected.dtype == np.float64
+    y, x = 5, 11
+    window = inputs["image"][y : y + 5, x : x + 5].astype(float)
+    assert expected[y, x] == pytest.approx((window * inputs["filter"]).sum())
+
+
+@pytest.mark.parametrize(
+    ("fill", "expected"),
+    [
+        ("iota", [0, 1, 2, 3]),
+        ("zeros", [0, 0, 0, 0]),
+        ({"value": 2.5}, [2.5] * 4),
+        ({"file": "in.npy"}, [5, 6, 7, 5]),
+    ],
+)
+def test_structured_fills(folder: Path, fill: Any, expected: list[float]) -> None:
+    np.save(folder / "in.npy", np.array([5.0, 6.0, 7.0]))
+
+    def change(raw: dict[str, Any]) -> None:
+        raw["arguments"]["image"] |= {"shape": [4], "fill": fill}
+
+    spec = load_spec(changed(folder, change))
+    assert drawn(folder, spec, SMALL, 1)["image"].tolist() == expected
+
+
+def test_error_is_relative_to_the_largest_value_and_nan_is_one() -> None:
+    right = np.array([4.0, -8.0, 0.0])
+    assert relative_error(right.astype(np.float32), right) == 0
+    assert relative_error(np.array([4.0, -8.0, 0.08]), right) == pytest.approx(0.01)
+    assert np.isnan(relative_error(np.array([4.0, np.nan, 0.0]), right))
+    big = np.array([2**62 + 1])
+    # float64 would not tell them apart.
+    assert relative_error(big, big) == 0
+    assert relative_error(np.array([np.inf]), np.array([np.inf])) == 0
+
+
+def test_a_build_has_the_variants_tunables_and_its_own_macros(folder: Path) -> None:
+    def change(raw: dict[str, Any]) -> None:
+        raw["macros"] = {"PIXELS": "block_size_x * tile_size_x"}
+
+    spec = load_spec(changed(folder, change))
+    builds = builds_in_order(load_workload(folder, spec), [SMALL])
+    assert len(builds) == len(configurations(spec, SMALL))
+    assert dict(builds[0].defines) == {
+        **{"PIXELS": "16", "block_size_x": "16", "block_size_y": "16"},
+        **{"tile_size_x": "1", "tile_size_y": "1"},
+    }
+    unit = translation_unit(builds[:1], ["<cuda_runtime.h>"])
+    assert unit.startswith("#include <cuda_runtime.h>\n")
+    assert f"#define convolution_kernel convolution_kernel_{builds[0].key}" in unit
+    assert "KERNEL(" not in unit
+
+
+def test_symbols_of_c_and_of_cpp_are_found() -> None:
+    build = Build.of("convolution.cu", {"n": 1}, ["convolution", "sum"])
+    key = build.key
+    assert build.kernel_of(f"sum_{key}") == "sum"
+    mangled = f"_ZN22build_{key}{len(f'sum_{key}')}sum_{key}EPfi"
+    assert build.kernel_of(mangled) == "sum"
+    assert build.kernel_of(f"_Z{len(f'sum_{key}')}sum_{key}Pf") == "sum"
+    other = Build.of("convolution.cu", {"n": 2}, ["convolution", "sum"])
+    assert other.kernel_of(mangled) is None
+    # No part of a longer name.
+    assert build.kernel_of(f"_ZN22build_{key}{len(f'my_sum_{key}')}my_sum_{key}EPfi") is None
+    assert build.constant("d_filter") == f"_ZN22build_{key}8d_filterE"
+
+
+def test_naming_kernels_changes_no_key_of_a_file_with_macros_of_ours() -> None:
+    # Recorded rows and journals hold these keys.
+    assert Build.of("linear.cu", {"REAL": "float"}).key == digest(
+        ["linear.cu", [("REAL", "float")]]
+    )
+    assert Build.of("a.cu", {}).key != Build.of("a.cu", {}, ["a"]).key
+
+
+def test_problems_and_study_are_derived() -> None:
+    spec = load_spec(CONVOLUTION)
+    sweep = derived_sweep(spec)
+    found = problems_in(sweep.problems)
+    assert len(found) == 25
+    assert {problem["w"] for problem in found} == {16, 108, 724, 4871, 32768}
+    study = derived_study(spec, found)
+    assert study is not None
+    (split,) = study.splits.values()
+    assert split.kind == "problems"
+    train, test = set(split.train["w"]), set(split.test["w"])
+    assert train | test == {problem["w"] for problem in found}
+    assert not train & test
+    # Between measured sizes, never beyond.
+    assert min(train) < min(test) <= max(test) < max(train)
+
+
+def test_too_few_sizes_give_no_study() -> None:
+    spec = load_spec(CONVOLUTION)
+    assert derived_study(spec, [{"w": 4096, "h": 4096}]) is None
+    assert derived_study(spec, []) is None
