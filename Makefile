@@ -65,6 +65,8 @@ $(VENV)/.stamp-run: requirements.lock
 	@echo "make: installing $<"
 	@$(call install,$<)
 	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "launchwise.pth").write_text("$(CURDIR)\n")'
+	@printf '#!/bin/sh\nexec "%s" -m launchwise "$$@"\n' "$(CURDIR)/$(BIN)/python" > $(BIN)/launchwise
+	@chmod +x $(BIN)/launchwise
 	@touch $@
 
 $(VENV)/.stamp-dev: requirements-dev.lock $(VENV)/.stamp-run

@@ -1,4 +1,4 @@
-"""Generate JSON schemas and reference pages from the typed models.
+"""Generate JSON schemas and reference pages from the typed models and the command line.
 
 Writes ``schemas/*.schema.json`` and ``docs/reference/*.md``; ``--check`` only says which of them
 are stale. Each page begins with an example from ``docs/reference/examples``.
@@ -18,6 +18,8 @@ from pydantic import BaseModel
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTION_DESCRIPTIONS, evaluate
+from launchwise.cli.app import NAME
+from launchwise.cli.command_page import command_sections
 from launchwise.experiment.method import ProblemBlock, Selection
 from launchwise.experiment.schemas import (
     EVERY_KEY_OPTIONAL,
@@ -220,6 +222,7 @@ def generated(root: Path) -> dict[Path, str]:
             page, every[page.file], example, _Writer(page.name, links)
         )
     texts[root / PAGES / f"{EXPRESSIONS}.md"] = _expression_page(_example(root, FEATURES))
+    texts[root / PAGES / f"{NAME}.md"] = _command_page()
     return {path: f"{text.rstrip()}\n" for path, text in texts.items()}
 
 
@@ -461,6 +464,15 @@ def _expression_page(example: str) -> str:
         *_names(constants),
     ]
     return "\n".join(lines)
+
+
+def _command_page() -> str:
+    about = (
+        f"`{NAME}` lies in `.venv/bin`; `python -m {NAME}` is the same. What is a file of the "
+        "pipeline is a [target of Snakemake](command_line.md#snakemake) instead. A mistake is one "
+        f"line on stderr, `{NAME}: file: key: what`, and exit code 2."
+    )
+    return "\n".join([*_head(NAME, about), *command_sections(table, escaped)])
 
 
 def _section(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

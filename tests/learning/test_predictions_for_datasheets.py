@@ -1,17 +1,13 @@
-"""Predictions for datasheet-only GPUs: the table, the command, the report's section."""
+"""Predictions for datasheet-only GPUs: the table and the report's section."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.base.typed import read_yaml
-from launchwise.cli.predict import find_profile, main
-from launchwise.experiment.experiment import load_experiment
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
     REFERENCE_PROFILE,
@@ -19,7 +15,6 @@ from launchwise.gpus.datasheets import (
     read_cards,
     reference_efficiency,
 )
-from launchwise.gpus.profile import read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.splits import Case
@@ -77,84 +72,6 @@ def test_limits_are_those_of_the_card(table: pd.DataFrame, domain: Domain) -> No
     own = table.query("gpu == 't4' and n == 202")
     assert own["bytes_ms"].tolist() == pytest.approx([least] * len(own))
     assert (own["roofline_ms"] > own["bytes_ms"]).all()
-
-
-# The command
-
-
-ASKED = ["acoustic_tile", "a100", "n=512", "dtype=float32", "order=8"]
-
-
-@pytest.fixture
-def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-
-@pytest.mark.usefixtures("at_root")
-def test_a_card_that_is_in_no_settings_is_predicted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([ASKED[0], "titan_v", *ASKED[2:], "--top", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("n=512, float32, order=8 on titan_v: least bytes")
-    assert lines[2] == "cost model"
-    assert len(lines) == 6
-    first, second = (float(line.split()[0]) for line in lines[4:])
-    assert 0 < first <= second
-
-
-@pytest.mark.usefixtures("at_root")
-def test_settings_are_laid_over_each_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # The GPUs that the studies name stay beside the one that is added.
-    overlay = tmp_path / "o.yaml"
-    overlay.write_text("gpus: {old: {source: described, card: titan_black}}\n")
-    asked = [ASKED[0], "old", *ASKED[2:], "--configfile", "config.yaml", str(overlay)]
-    assert main(asked) == 0
-    assert " on old: " in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("at_root")
-def test_the_command_and_the_rule_describe_a_card_alike(tmp_path: Path) -> None:
-    from scripts.described_profile import main as describe
-
-    describe("titan_v", "titan_v", CARDS_FILE, REFERENCE_PROFILE, str(tmp_path / "p.json"))
-    config = [Path("config.yaml")]
-    experiment = load_experiment(read_yaml(config[0]), config, ROOT)
-    assert find_profile("titan_v", experiment) == read_profile(tmp_path / "p.json")
-
-
-@pytest.mark.usefixtures("at_root")
-def test_trees_are_fitted_to_the_sweeps_of_the_study(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["sentiment_host", "h200", "batch=512", "tokens=256", "given=tokens", "memory=pinned"]
-    assert main([*asked, "--learnt"]) == 0
-    assert "cost model + trees" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("at_root")
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["acoustic_til", *ASKED[1:]], "unknown study 'acoustic_til', did you mean"),
-        ([ASKED[0], "a10", *ASKED[2:]], "unknown GPU or card 'a10', did you mean 'a100'?"),
-        ([*ASKED[:2], "n=5", *ASKED[3:]], "n: 5 is below the minimum 20"),
-        ([*ASKED[:2], "n=many", *ASKED[3:]], "n: must be of type integer, not 'many'"),
-        (ASKED[:4], "order is missing"),
-        ([*ASKED, "m=3"], "unknown problem parameter 'm'"),
-        ([*ASKED, "n=3"], "n=3: is given twice"),
-        ([*ASKED, "fast"], "fast: must be NAME=VALUE"),
-        ([*ASKED, "--top", "0"], "--top: must be at least 1"),
-        ([*ASKED, "--configfile", "nothing.yaml"], "nothing.yaml"),
-    ],
-)
-def test_bad_questions_are_one_line(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("launchwise: ")
-    assert said in captured.err
 
 
 # The report

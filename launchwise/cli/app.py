@@ -1,0 +1,85 @@
+"""The command ``launchwise``: its commands, and one line per mistake of the user."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import launchwise
+from launchwise.base.errors import UserError
+from launchwise.cli.predict.command import predict
+
+NAME = "launchwise"
+MISTAKE = 2
+"""Exit code for a mistake of the user, that of a wrong option included."""
+STOPPED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+# Plain help and plain tracebacks: those of rich take half of the start-up time.
+app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.command("predict")(predict)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"{NAME} {launchwise.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _without_command(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Tune the launch parameters of CUDA kernels.
+
+    Whatever is a file is a target of Snakemake, not a command: sweeps, models, the report.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments
+        Words after ``launchwise``; those of the process when left out.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or :data:`MISTAKE` after one line on stderr.
+    """
+    try:
+        code = app(args=arguments, prog_name=NAME, standalone_mode=False)
+    except UserError as error:
+        return _complain(str(error))
+    except typer.TyperException as error:
+        return _complain(_usage(error))
+    except typer.Abort:
+        return STOPPED
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str) -> int:
+    print(f"{NAME}: {message}", file=sys.stderr)
+    return MISTAKE
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Complaint about the words of the command line, in one line."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else NAME
+    command = path.removeprefix(NAME).strip()
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    return f"{f'{command}: ' if command else ''}{message} (see {path} --help)"

@@ -1,0 +1,69 @@
+"""The reference page of the command ``launchwise``, from the Typer app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from typer.main import get_command
+
+from launchwise.cli.app import NAME, app
+
+Table = Callable[[Sequence[str], Iterable[Sequence[str]]], list[str]]
+
+
+def command_sections(table: Table, escaped: Callable[[str], str]) -> list[str]:
+    """Markdown lines: a section per command, in the order of ``launchwise --help``.
+
+    Parameters
+    ----------
+    table
+        Lines of a table from its head and its rows.
+    escaped
+        Text with what Markdown takes for HTML escaped.
+    """
+    group: Any = get_command(app)
+    lines = ["## Options without a command", "", *_parameters(group, table, escaped)]
+    for name, command in group.commands.items():
+        usage = " ".join([NAME, name, *_usage(command)])
+        about = [" ".join(part.split()) for part in str(command.help).split("\n\n")]
+        lines += [f"## {NAME} {name}", "", "```text", usage, "```", ""]
+        lines += [line for part in about for line in (escaped(part), "")]
+        lines += _parameters(command, table, escaped)
+    return lines
+
+
+def _usage(command: Any) -> list[str]:
+    """Words after the command: required ones, then the rest in brackets."""
+    words = []
+    for parameter in command.params:
+        word = _shown(parameter)
+        words.append(word if parameter.required else f"[{word}]")
+    return words
+
+
+def _shown(parameter: Any) -> str:
+    """``--top N``, ``--json``, ``STUDY``."""
+    value = str(parameter.metavar or parameter.name.upper())
+    if parameter.param_type_name == "argument":
+        return value
+    return str(parameter.opts[0]) if parameter.is_flag else f"{parameter.opts[0]} {value}"
+
+
+def _parameters(command: Any, table: Table, escaped: Callable[[str], str]) -> list[str]:
+    rows = [
+        (f"`{_shown(one)}`", _default(one), escaped(str(one.help or "")))
+        for one in command.params
+        if not getattr(one, "hidden", False)
+    ]
+    return [*table(("argument or option", "default", "description"), rows), ""]
+
+
+def _default(parameter: Any) -> str:
+    if parameter.required:
+        return "required"
+    if isinstance(parameter.show_default, str):
+        return f"`{parameter.show_default}`"
+    if parameter.is_flag or parameter.default is None:
+        return ""
+    return f"`{parameter.default}`"

@@ -1,0 +1,1 @@
+"""``launchwise predict``: predicted run times of one problem on any GPU."""

@@ -1,0 +1,351 @@
+"""Predicts run times of a problem on any GPU: what ``launchwise predict`` computes and prints.
+
+Asks the cost model, and with ``--learnt`` the trees that correct it as well, for the fastest
+configurations of one problem on any GPU of the settings or of ``data/cards.csv``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.merging import laid_over
+from launchwise.base.typed import read_yaml
+from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    REFERENCE_PROFILE,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
+from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.learning.features import Domain
+from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
+from launchwise.learning.recommenders import recommender_class
+from launchwise.report import wording
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workflow.plan import described_cards, recorded_folders
+from launchwise.workloads.cost import COST_FILE
+from launchwise.workloads.space import Problem
+from launchwise.workloads.spec import Spec, Value
+
+COMMAND = "predict"
+TITLES = {"analytical": "cost model", "learnt": "cost model + trees"}
+"""Predictor to its name in the answer."""
+TIE = 0.01
+"""Relative difference below which two predicted times are a tie. Errors of the predictors are
+larger (``docs/how-to/predict_times.md``)."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks.
+
+    Parameters
+    ----------
+    study
+        Its workload and its candidates.
+    gpu
+        GPU of the settings, or card of ``data/cards.csv``.
+    problem
+        Words ``NAME=VALUE``.
+    top
+        Number of configurations.
+    learnt
+        Whether trees that are fitted to the study's sweeps predict as well.
+    files
+        Settings, each laid over those before.
+    """
+
+    study: str
+    gpu: str
+    problem: Sequence[str]
+    top: int
+    learnt: bool
+    files: Sequence[Path]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A configuration and its predicted time.
+
+    Parameters
+    ----------
+    variant
+        Name of the variant.
+    tunables
+        Value of every tunable that the variant has.
+    predicted_ms
+        Predicted run time, ms.
+    speedup
+        Predicted time of the baseline divided by ``predicted_ms``.
+    bound_by
+        What the cost model says limits the run.
+    """
+
+    variant: str
+    tunables: dict[str, Value]
+    predicted_ms: float
+    speedup: float
+    bound_by: str
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Answer of one predictor.
+
+    Parameters
+    ----------
+    predictor
+        ``analytical`` or ``learnt``.
+    choices
+        From the fastest; empty where the predictor cannot tell configurations apart.
+    tied
+        Number of configurations whose predicted time is within :data:`TIE` of the fastest's.
+    candidates
+        Number of configurations that were compared.
+    no_basis
+        Why there are no choices; empty where there are.
+    """
+
+    predictor: str
+    choices: list[Choice]
+    tied: int
+    candidates: int
+    no_basis: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answers of all predictors for one problem on one GPU.
+
+    Parameters
+    ----------
+    study, gpu, problem
+        What was asked.
+    limits_ms
+        ``bytes``, ``flop`` and ``roofline``: shortest possible times, ms.
+    predictions
+        One per predictor.
+    """
+
+    study: str
+    gpu: str
+    problem: Problem
+    limits_ms: dict[str, float]
+    predictions: list[Prediction]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: variant and tunables of a choice are one mapping, ``configuration``."""
+        return {
+            "study": self.study,
+            "gpu": self.gpu,
+            "problem": self.problem,
+            "limits_ms": self.limits_ms,
+            "predictions": [
+                {
+                    "predictor": one.predictor,
+                    "candidates": one.candidates,
+                    "tied_with_the_fastest": one.tied,
+                    "no_basis": one.no_basis or None,
+                    "choices": [
+                        {
+                            "configuration": {"variant": choice.variant, **choice.tunables},
+                            "predicted_ms": choice.predicted_ms,
+                            "speedup_over_baseline": choice.speedup,
+                            "bound_by": choice.bound_by,
+                        }
+                        for choice in one.choices
+                    ],
+                }
+                for one in self.predictions
+            ],
+        }
+
+
+def answer(asked: Question, root: Path) -> Answer:
+    """Predictions for the project in ``root``.
+
+    Raises
+    ------
+    UserError
+        When there is no such study, GPU, problem, sweep or profile.
+    """
+    config: dict[str, Any] = {}
+    for path in asked.files:
+        config = laid_over(config, read_yaml(path))
+    experiment = load_experiment(config, list(asked.files), root)
+    studies = experiment.studies
+    if asked.study not in studies:
+        raise UserError(COMMAND, "", unknown("study", asked.study, studies))
+    study = studies[asked.study]
+    spec = experiment.specs[study.workload]
+    problem = read_problem(asked.problem, spec)
+    if asked.top < 1:
+        raise UserError(COMMAND, "--top", f"must be at least 1, not {asked.top}")
+    known = {asked.gpu: find_profile(asked.gpu, experiment)}
+    if asked.learnt:
+        gpus = experiment.gpus_of(asked.study)
+        known |= {gpu: find_profile(gpu, experiment) for gpu in gpus}
+        sweeps = _sweeps(gpus, spec, experiment)
+    domain = Domain(spec, known, study.candidates, study.constraints)
+    if asked.learnt:
+        predictors = fitted_predictors(domain, learnable_rows(domain, sweeps))
+    else:
+        cost_model = recommender_class("analytical")(domain)
+        predictors = {"analytical": cost_model.fit(pd.DataFrame())}
+    # All configurations: a tie shows only beside what is not printed.
+    table = predict_times(domain, [asked.gpu], [problem], predictors, top=spec.size + 1)
+    limits = {name: float(table[f"{name}_ms"].iloc[0]) for name in ("bytes", "flop", "roofline")}
+    predictions = [
+        prediction(str(name), rows.sort_values("rank"), spec, asked.top)
+        for name, rows in table.groupby("predictor", sort=False)
+    ]
+    return Answer(asked.study, asked.gpu, problem, limits, predictions)
+
+
+def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> Prediction:
+    """Answer of one predictor.
+
+    A tie of all configurations is no answer: the predictor knows nothing that differs between them.
+    Without ``cost.yaml`` the cost model knows the bytes of the problem and the shape of the launch
+    only; then any tie for the first place is no answer.
+
+    Parameters
+    ----------
+    rows
+        All candidates of one problem on one GPU, from the fastest, with ``predicted_ms``,
+        ``baseline_ms`` and ``bound_by``.
+    """
+    times = rows["predicted_ms"].to_numpy(dtype=float)
+    tied = int((times <= times[0] * (1 + TIE)).sum())
+    bytes_only = spec.cost is None and predictor == "analytical"
+    if tied > 1 and (bytes_only or tied == len(rows)):
+        reason = f"it predicts the same time for {tied} of {len(rows)} configurations"
+        if bytes_only:
+            reason += f"; say in {COST_FILE} what each variant asks of the GPU"
+        return Prediction(predictor, [], tied, len(rows), reason)
+    choices = [
+        Choice(
+            variant=str(row["variant"]),
+            tunables={
+                name: row[name]
+                for name in spec.tunables
+                if name in spec.variants[str(row["variant"])].tunables
+            },
+            predicted_ms=float(row["predicted_ms"]),
+            speedup=float(row["baseline_ms"] / row["predicted_ms"]),
+            bound_by=str(row["bound_by"]),
+        )
+        for row in rows.head(top).to_dict("records")
+    ]
+    return Prediction(predictor, choices, tied, len(rows), "")
+
+
+def read_problem(words: Sequence[str], spec: Spec) -> Problem:
+    """Problem from ``NAME=VALUE`` words.
+
+    Raises
+    ------
+    UserError
+        When a word is none, or the problem is not of this workload.
+    """
+    problem: Problem = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if not sign or name in problem:
+            message = "is given twice" if name in problem else "must be NAME=VALUE"
+            raise UserError(COMMAND, word, message)
+        whole = name in spec.problem and spec.problem[name].type == "integer"
+        problem[name] = int(value) if whole and value.lstrip("-").isdigit() else value
+    if complaint := spec.check_problem(problem):
+        raise UserError(COMMAND, "problem", complaint)
+    return {name: problem[name] for name in spec.problem_columns}
+
+
+def find_profile(gpu: str, experiment: Experiment) -> GpuProfile:
+    """Profile of a GPU of the settings (recorded, described, or measured here), or of a card.
+
+    Raises
+    ------
+    UserError
+        When there is none.
+    """
+    root, gpus = experiment.root, experiment.settings.gpus
+    entry = gpus.get(gpu)
+    if entry is None or entry.source == "described":
+        cards = read_cards(root / CARDS_FILE)
+        card = described_cards(experiment.settings).get(gpu, gpu)
+        if card not in cards:
+            raise UserError(COMMAND, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
+        efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE)
+        return described_profile(gpu, cards, efficiency, card)
+    if entry.source == "recorded":
+        folder = recorded_folders(experiment)[gpu]
+        return read_profile(root / folder / "profile.json", gpu)
+    path = root / "results" / "gpus" / f"{gpu}.json"
+    if not path.is_file():
+        raise UserError(COMMAND, "gpu", f"{gpu} is live and not described yet: run describe_{gpu}")
+    return read_profile(path, gpu)
+
+
+def _sweeps(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> list[pd.DataFrame]:
+    """Measurements of the study's GPUs."""
+    tables = []
+    recorded = recorded_folders(experiment)
+    for gpu in gpus:
+        folder = recorded.get(gpu, f"results/sweeps/{gpu}")
+        path = experiment.root / folder / f"{spec.workload}.parquet"
+        tables.append(read_table(path, measurement_schema(spec)))
+    return tables
+
+
+def as_text(found: Answer) -> str:
+    """Lines for a terminal: the limits of the problem, then configurations by predictor."""
+    limits = {name: wording.number(time) for name, time in found.limits_ms.items()}
+    lines = [
+        f"{wording.problem(found.problem, found.problem)} on {found.gpu}: "
+        f"least bytes {limits['bytes']} ms, FLOP {limits['flop']} ms, "
+        f"roofline {limits['roofline']} ms",
+    ]
+    for one in found.predictions:
+        lines += ["", TITLES.get(one.predictor, one.predictor)]
+        lines += [f"no basis for an answer: {one.no_basis}"] if one.no_basis else _rows(one)
+        if one.tied > len(one.choices) > 0:
+            lines.append(f"{one.tied} configurations are within {100 * TIE:g} % of the fastest")
+    return "\n".join(lines)
+
+
+def _rows(one: Prediction) -> list[str]:
+    """Aligned rows of a predictor's choices, below their head."""
+    shown = [
+        (
+            wording.number(choice.predicted_ms, 4),
+            wording.fixed(choice.speedup, 2),
+            choice.bound_by,
+            named(choice),
+        )
+        for choice in one.choices
+    ]
+    head = ("ms", "x baseline", "bound by", "configuration")
+    widths = [max(len(cells[place]) for cells in (head, *shown)) for place in range(3)]
+    return [
+        "  ".join(
+            [*(cell.rjust(width) for cell, width in zip(cells[:3], widths, strict=True)), last]
+        )
+        for cells in (head, *shown)
+        for last in cells[3:]
+    ]
+
+
+def named(choice: Choice) -> str:
+    """``tiled: block_size_x=32, block_size_y=8``: every value with its name."""
+    values = ", ".join(f"{name}={value}" for name, value in choice.tunables.items())
+    return f"{choice.variant}: {values}" if values else choice.variant

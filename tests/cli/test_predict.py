@@ -1,0 +1,159 @@
+"""``launchwise predict``: choices by name, ties, JSON, mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import complaint, launchwise
+from samples import ROOT
+
+from launchwise.base.typed import read_yaml
+from launchwise.cli.app import main
+from launchwise.cli.predict.answering import Answer, as_text, find_profile, prediction
+from launchwise.experiment.experiment import load_experiment
+from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
+from launchwise.gpus.profile import read_profile
+from launchwise.workloads.spec import Spec
+
+ASKED = ["acoustic_tile", "a100", "n=512", "dtype=float32", "order=8"]
+WITHOUT_COST = ["--configfile", "config.yaml", "--configfile", "docs/tutorial/example/config.yaml"]
+"""Settings with a workload that has no ``cost.yaml``."""
+
+
+@pytest.fixture
+def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_a_card_that_is_in_no_settings_is_predicted() -> None:
+    done = launchwise("predict", ASKED[0], "titan_v", *ASKED[2:], "--top", "2")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("n=512, float32, order=8 on titan_v: least bytes")
+    assert lines[2:4] == ["cost model", "   ms  x baseline  bound by  configuration"]
+    first, second = (float(line.split()[0]) for line in lines[4:6])
+    assert 0 < first <= second
+
+
+def test_json_holds_what_the_text_prints_and_more() -> None:
+    found = json.loads(launchwise("predict", *ASKED, "--top", "3", "--json").stdout)
+    text = launchwise("predict", *ASKED, "--top", "3").stdout
+    assert (found["study"], found["gpu"]) == tuple(ASKED[:2])
+    assert found["problem"] == {"n": 512, "dtype": "float32", "order": 8}
+    assert set(found["limits_ms"]) == {"bytes", "flop", "roofline"}
+    (one,) = found["predictions"]
+    assert one["predictor"] == "analytical"
+    assert one["no_basis"] is None
+    assert len(one["choices"]) == 3 < one["candidates"]
+    times = [choice["predicted_ms"] for choice in one["choices"]]
+    assert times == sorted(times)
+    for choice in one["choices"]:
+        variant, *values = (f"{name}={value}" for name, value in choice["configuration"].items())
+        # Every value with its name.
+        assert f"{variant.removeprefix('variant=')}: {', '.join(values)}\n" in text
+
+
+@pytest.mark.usefixtures("at_root")
+def test_a_tie_without_a_cost_model_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["predict", "saxpy_block", "a100", "n=1000000", "dtype=float32", *WITHOUT_COST]
+    assert main(asked) == 0
+    text = capsys.readouterr().out
+    assert "no basis for an answer: it predicts the same time for 24 of 24" in text
+    assert "cost.yaml" in text
+    assert "threads=" not in text
+    assert main([*asked, "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["predictions"]
+    assert one["choices"] == []
+    assert "same time" in one["no_basis"]
+    assert one["tied_with_the_fastest"] == one["candidates"] == 24
+
+
+def ranked(spec: Spec, *times: float) -> pd.DataFrame:
+    """Candidates with predicted times."""
+    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+    row = {"variant": "block3d", **neutral, "baseline_ms": 2.0, "bound_by": "dram"}
+    return pd.DataFrame([{**row, "predicted_ms": time} for time in times])
+
+
+def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(acoustic_spec: Spec) -> None:
+    assert acoustic_spec.cost is not None
+    some = prediction("analytical", ranked(acoustic_spec, 1.0, 1.005, 1.5), acoustic_spec, 1)
+    assert (some.tied, len(some.choices), some.no_basis) == (2, 1, "")
+    assert some.choices[0].speedup == 2.0
+    shown = as_text(Answer("s", "g", {"n": 1}, {"bytes": 1, "flop": 1, "roofline": 1}, [some]))
+    assert shown.endswith("2 configurations are within 1 % of the fastest")
+    all_equal = prediction("analytical", ranked(acoustic_spec, 1.0, 1.0), acoustic_spec, 1)
+    assert (all_equal.choices, all_equal.tied) == ([], 2)
+    alone = prediction("analytical", ranked(acoustic_spec, 1.0), acoustic_spec, 1)
+    assert len(alone.choices) == 1
+
+
+def test_without_a_cost_model_a_tie_for_the_first_place_is_no_answer(acoustic_spec: Spec) -> None:
+    spec = acoustic_spec.model_copy(update={"cost": None})
+    rows = ranked(spec, 1.0, 1.005, 1.5)
+    assert prediction("analytical", rows, spec, 1).choices == []
+    # Trees know measured rows.
+    assert len(prediction("learnt", rows, spec, 1).choices) == 1
+
+
+@pytest.mark.usefixtures("at_root")
+def test_settings_are_laid_over_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The GPUs that the studies name stay beside the one that is added.
+    overlay = tmp_path / "o.yaml"
+    overlay.write_text("gpus: {old: {source: described, card: titan_black}}\n")
+    asked = [ASKED[0], "old", *ASKED[2:], "--configfile", "config.yaml"]
+    assert main(["predict", *asked, "--configfile", str(overlay)]) == 0
+    assert " on old: " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("at_root")
+def test_the_command_and_the_rule_describe_a_card_alike(tmp_path: Path) -> None:
+    from scripts.described_profile import main as describe
+
+    describe("titan_v", "titan_v", CARDS_FILE, REFERENCE_PROFILE, str(tmp_path / "p.json"))
+    config = [Path("config.yaml")]
+    experiment = load_experiment(read_yaml(config[0]), config, ROOT)
+    assert find_profile("titan_v", experiment) == read_profile(tmp_path / "p.json")
+
+
+@pytest.mark.usefixtures("at_root")
+def test_trees_are_fitted_to_the_sweeps_of_the_study(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["sentiment_host", "h200", "batch=512", "tokens=256", "given=tokens", "memory=pinned"]
+    assert main(["predict", *asked, "--learnt"]) == 0
+    assert "cost model + trees" in capsys.readouterr().out
+
+
+def test_a_mistake_is_one_line_of_the_process() -> None:
+    said = complaint(launchwise("predict", "acoustic_til", *ASKED[1:]))
+    assert said.startswith("predict: unknown study 'acoustic_til', did you mean")
+
+
+@pytest.mark.usefixtures("at_root")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([ASKED[0], "a10", *ASKED[2:]], "unknown GPU or card 'a10', did you mean 'a100'?"),
+        ([*ASKED[:2], "n=5", *ASKED[3:]], "n: 5 is below the minimum 20"),
+        ([*ASKED[:2], "n=many", *ASKED[3:]], "n: must be of type integer, not 'many'"),
+        (ASKED[:4], "order is missing"),
+        ([*ASKED, "m=3"], "unknown problem parameter 'm'"),
+        ([*ASKED, "n=3"], "n=3: is given twice"),
+        ([*ASKED, "fast"], "fast: must be NAME=VALUE"),
+        ([*ASKED, "--top", "0"], "--top: must be at least 1"),
+        ([*ASKED, "--configfile", "nothing.yaml"], "nothing.yaml"),
+    ],
+)
+def test_bad_questions_are_one_line(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("launchwise: ")
+    assert said in captured.err
