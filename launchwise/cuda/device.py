@@ -101,11 +101,17 @@ class CudaDevice:
         self._bundles.append(Bundle(path))
 
     def _kernel(self, launch: Launch) -> tuple[Bundle, Kernel]:
+        self._check_refused(launch.build)
         for bundle in self._bundles:
             if launch.build.key in bundle.index["builds"]:
                 return bundle, bundle.kernel(launch.build, launch.kernel)
         message = f"no bundle holds {launch.kernel} from {launch.build.source}"
         raise UserError("CUDA", "", f"{message} with {dict(launch.build.defines)}")
+
+    def _check_refused(self, build: Build) -> None:
+        for bundle in self._bundles:
+            if said := bundle.refused.get(build.key):
+                raise LaunchFailed(said, fatal=False)
 
     def close(self) -> None:
         """Leave the context. The process is expected to end soon after."""
@@ -183,6 +189,7 @@ class CudaDevice:
 
     def constant(self, build: Build, name: str) -> CudaGlobal:
         """See :class:`launchwise.workloads.workload.Device`."""
+        self._check_refused(build)
         for bundle in self._bundles:
             if kernels := bundle.index["builds"].get(build.key):
                 cubin = next(iter(kernels.values()))["cubin"]

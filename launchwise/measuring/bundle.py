@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,12 @@ class Bundle:
     def fingerprint(self) -> str:
         """Hash of sources, flags and compiler."""
         return str(self.index["fingerprint"])
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Key of a build that nvcc refused to what it said."""
+        found: Mapping[str, str] = self.index.get("refused", {})
+        return found
 
     def cubin(self, name: str) -> bytes:
         """Content of one cubin."""

@@ -11,6 +11,7 @@ import subprocess
 import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,38 @@ def compile_bundle(
 ) -> None:
     """Compile ``builds`` for ``arch`` on ``threads`` cores and write the bundle to ``path``.
 
+    Builds that nvcc refuses are listed in the bundle with its message.
+
     Raises
     ------
     UserError
-        When nvcc or PyCUDA is missing, or nvcc fails: its message is shown.
+        When nvcc or PyCUDA is missing, or nvcc refuses every build: its message is shown.
     """
     compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
     with compiler, ThreadPoolExecutor(threads) as pool:
         compiled = list(pool.map(compiler.compile, groups))
-    compiler.write(path, groups, compiled)
+    if not any(part.cubins for part in compiled):
+        for part in compiled:
+            for said in part.refused.values():
+                raise UserError(folder, arch, said)
+    compiler.write(path, compiled)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What became of a group of builds.
+
+    Parameters
+    ----------
+    cubins
+        Builds that were compiled together, with their cubin.
+    refused
+        Key of a build to what nvcc says against it.
+    """
+
+    cubins: list[tuple[list[Build], bytes]]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 class Compiler:
@@ -64,6 +87,7 @@ class Compiler:
         self.fingerprint = fingerprint(folder, self.toolkit)
         self._catching = warnings.catch_warnings(record=True)
         self._said: list[warnings.WarningMessage] = []
+        self._succeeded = False
 
     def __enter__(self) -> Compiler:
         heard = self._catching.__enter__()
@@ -75,8 +99,40 @@ class Compiler:
     def __exit__(self, *error: Any) -> None:
         self._catching.__exit__(*error)
 
-    def compile(self, group: list[Build]) -> bytes:
-        """Cubin of a group of builds; UserError with what nvcc said."""
+    def compile(self, group: list[Build]) -> Compiled:
+        """Compile a group of builds with one run of nvcc; halves of it where nvcc refuses it.
+
+        Raises
+        ------
+        UserError
+            With what nvcc said, when it says the same of the first and the last build of a group
+            before it has taken any: then the source is wrong, not a configuration.
+        """
+        try:
+            cubin = self._cubin(group)
+        except UserError as error:
+            if len(group) == 1:
+                return Compiled([], {group[0].key: error.message})
+            if not self._succeeded:
+                self._blame_source(group)
+            half = len(group) // 2
+            parts = [self.compile(group[:half]), self.compile(group[half:])]
+            refused = {key: said for part in parts for key, said in part.refused.items()}
+            return Compiled([each for part in parts for each in part.cubins], refused)
+        self._succeeded = True
+        return Compiled([(group, cubin)])
+
+    def _blame_source(self, group: list[Build]) -> None:
+        said = []
+        for build in (group[0], group[-1]):
+            try:
+                self._cubin([build])
+            except UserError as error:
+                said.append(error)
+        if len(said) == 2 and said[0].message == said[1].message:
+            raise said[0]
+
+    def _cubin(self, group: list[Build]) -> bytes:
         sources = {build.source: None for build in group}
         untouched = [build.source for build in group if build.kernels]
         headers = [
@@ -85,11 +141,13 @@ class Compiler:
         ]
         return compile_unit(translation_unit(group, headers), self.folder, self.arch)
 
-    def write(self, path: Path, groups: list[list[Build]], cubins: list[bytes]) -> None:
-        """Write a bundle of ``groups`` and their ``cubins``."""
+    def write(self, path: Path, compiled: list[Compiled]) -> None:
+        """Write a bundle of everything in ``compiled``."""
+        together = [each for part in compiled for each in part.cubins]
+        refused = {key: said for part in compiled for key, said in part.refused.items()}
         resources = parse_resources("\n".join(str(warning.message) for warning in self._said))
         taken = _by_build(resources)
-        names = [f"{number}.cubin" for number in range(len(groups))]
+        names = [f"{number}.cubin" for number in range(len(together))]
         index = {
             "arch": self.arch,
             "toolkit": self.toolkit,
@@ -98,10 +156,12 @@ class Compiler:
             "cubins": names,
             "builds": {
                 build.key: _kernels(build, name, taken.get(build.key, {}))
-                for group, name in zip(groups, names, strict=True)
+                for (group, _), name in zip(together, names, strict=True)
                 for build in group
             },
+            **({"refused": refused} if refused else {}),
         }
+        cubins = [cubin for _, cubin in together]
         write_bundle(path, index, dict(zip(names, cubins, strict=True)))
 
 

@@ -100,7 +100,7 @@ class Alongside:
     def _compile(self, number: int) -> Part:
         group = self._groups[number]
         path = Path(self._scratch.name) / f"{number}.cubins"
-        self.compiler.write(path, [group], [self.compiler.compile(group)])
+        self.compiler.write(path, [self.compiler.compile(group)])
         self.seconds = max(self.seconds, time.perf_counter() - self._began)
         return Part(path, frozenset(build.key for build in group))
 

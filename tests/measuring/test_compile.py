@@ -302,3 +302,35 @@ class TestDescribed:
         builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])[:2]
         with pytest.raises(UserError, match=f"convolution.cu compiles to {said}"):
             compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
+
+    def test_a_build_that_nvcc_refuses_is_listed_with_its_words(self, tmp_path: Path) -> None:
+        folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
+        source = folder / "convolution.cu"
+        guard = 'static_assert(tile_size_x * tile_size_y < 16, "too many pixels a thread");'
+        source.write_text(
+            source.read_text().replace("    const int x0", f"    {guard}\n    const int x0")
+        )
+        spec = load_spec(folder)
+        builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])
+        tried = [each for each in builds if ("block_size_x", "64") in each.defines][:30]
+        large = [
+            each
+            for each in tried
+            if {("tile_size_x", "4"), ("tile_size_y", "4")} <= {*each.defines}
+        ]
+        assert 0 < len(large) < len(tried)
+        path = tmp_path / "x.cubins"
+        compile_bundle(folder, spec, tried, "sm_90", path, 2)
+        bundle = Bundle(path)
+        assert set(bundle.refused) == {build.key for build in large}
+        assert all("too many pixels a thread" in said for said in bundle.refused.values())
+        assert set(bundle.index["builds"]) == {build.key for build in tried} - set(bundle.refused)
+
+    def test_a_mistake_in_the_source_is_no_configurations(self, tmp_path: Path) -> None:
+        folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
+        spec = load_spec(folder)
+        source = folder / "convolution.cu"
+        source.write_text(source.read_text().replace("float sum = 0;", "float sum = 0"))
+        builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])
+        with pytest.raises(UserError, match=r"convolution.cu\(\d+\): error: expected a"):
+            compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 2)
