@@ -22,6 +22,7 @@ from launchwise.experiment.discovery import (
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
+from launchwise.workloads import corners
 from launchwise.workloads.space import Problem, problems
 from launchwise.workloads.spec import SPEC_FILE, Spec, load_spec
 
@@ -194,7 +195,11 @@ class Experiment:
 
     def _load(self, workload: str) -> Spec:
         if workload not in self.specs:
-            self.specs[workload] = load_spec(self.folders[workload])
+            folder = self.folders[workload]
+            spec = self.specs[workload] = load_spec(folder)
+            # Nothing else has ever evaluated what a single file says.
+            if spec.arguments and (said := corners.complaint(spec)):
+                raise UserError(folder / SPEC_FILE, *said)
         return self.specs[workload]
 
     # Checking

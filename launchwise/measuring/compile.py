@@ -38,16 +38,22 @@ def compile_bundle(
     Raises
     ------
     UserError
-        When nvcc or PyCUDA is missing, or nvcc refuses every build: its message is shown.
+        When nvcc or PyCUDA is missing, or nvcc refuses every build of a source: its message is
+        shown.
     """
     compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
     with compiler, ThreadPoolExecutor(threads) as pool:
         compiled = list(pool.map(compiler.compile, groups))
-    if not any(part.cubins for part in compiled):
-        for part in compiled:
-            for said in part.refused.values():
-                raise UserError(folder, arch, said)
+    refused = {key: said for part in compiled for key, said in part.refused.items()}
+    by_source: dict[str, list[Build]] = {}
+    for group in groups:
+        for build in group:
+            by_source.setdefault(build.source, []).append(build)
+    for own in by_source.values():
+        # No configuration is to blame when all of a source are refused.
+        if all(build.key in refused for build in own):
+            raise UserError(folder, arch, refused[own[0].key])
     compiler.write(path, compiled)
 
 

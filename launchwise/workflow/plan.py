@@ -28,7 +28,9 @@ from launchwise.gpus.datasheets import (
 from launchwise.learning.recommenders import kinds, source
 from launchwise.measuring.cards import cards, in_words
 from launchwise.measuring.source_states import deciding_files
+from launchwise.workloads.sources import PROJECT_KERNELS
 from launchwise.workloads.space import Problem
+from launchwise.workloads.workload import host_file, load_workload
 
 
 def readable(path: str, overlays: Collection[str | Path] = ()) -> str:
@@ -61,6 +63,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
     files += [_short(Path(name)) for name in overlays]
     try:
         experiment = load_experiment(config, files, ROOT)
+        _check_hosts(experiment)
         _check_models(experiment)
         _check_recorded(experiment)
         _check_extended(experiment)
@@ -70,6 +73,14 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
     except UserError as error:
         stop(error)
     return experiment
+
+
+def _check_hosts(experiment: Experiment) -> None:
+    """Import the host code of workloads from elsewhere: a mistake in it must not wait for a job."""
+    for workload, spec in experiment.specs.items():
+        folder = experiment.folders[workload]
+        if not folder.resolve().is_relative_to(PROJECT_KERNELS) and host_file(folder).is_file():
+            load_workload(folder, spec)
 
 
 def _check_models(experiment: Experiment) -> None:

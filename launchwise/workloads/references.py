@@ -46,18 +46,24 @@ CALLS: Mapping[str, tuple[str, ...]] = {
 """Functions that ``call`` may name. Whatever else is right is a function of the user's own."""
 
 
-def function(name: str) -> Callable[..., Any]:
-    """The listed function with a full name such as ``scipy.signal.correlate2d``.
+def check_listed(name: str) -> None:
+    """Insist that a full name such as ``scipy.signal.correlate2d`` is that of a listed function.
 
     Raises
     ------
     ValueError
-        For any other name.
+        When it is not.
     """
     module, _, short = name.rpartition(".")
     if short not in CALLS.get(module, ()):
         listed = [f"{each}.{one}" for each, names in CALLS.items() for one in names]
         raise ValueError(unknown("function", name, listed))
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The listed function of a full name; raises what :func:`check_listed` raises."""
+    check_listed(name)
+    module, _, short = name.rpartition(".")
     found: Callable[..., Any] = getattr(importlib.import_module(module), short)
     return found
 

@@ -530,24 +530,33 @@ class Spec(Strict, title="spec.yaml"):
 
 
 def _check_described(folder: Path, spec: Spec) -> None:
-    """Check what the arguments of a spec name outside of it: kernels, constants, the reference."""
-    from launchwise.workloads.references import function
+    """Check what the arguments of a spec name outside of it: kernels, macros, the reference."""
+    from launchwise.workloads.references import check_listed
 
     path = folder / SPEC_FILE
     for name, variant in spec.variants.items():
         text = _without_comments((folder / variant.source).read_text(encoding="utf-8"))
-        for kernel in (
-            (step.kernel for step in variant.kernels) if variant.kernels else [variant.kernel]
-        ):
-            if not re.search(rf"\b{kernel}\s*\(", text):
+        kernels = [step.kernel for step in variant.kernels] or [str(variant.kernel)]
+        for kernel in kernels:
+            if not re.search(rf"\b{re.escape(kernel)}\s*\(", text):
                 known = re.findall(r"__global__[^;{(]*?(\w+)\s*\(", text)
                 message = f"{variant.source}: {unknown('kernel', kernel, known)}"
                 raise UserError(path, f"variants.{name}.kernel", message)
+        for tunable in variant.tunables:
+            if spec.tunables[tunable].kind == "launch" and _is_macro(tunable, text):
+                message = f"is launch, but {variant.source} reads {tunable} as a macro: say build"
+                raise UserError(path, f"tunables.{tunable}.kind", message)
     if spec.reference is not None and spec.reference.call is not None:
         try:
-            function(spec.reference.call)
+            check_listed(spec.reference.call)
         except ValueError as error:
             raise UserError(path, "reference.call", str(error)) from None
+
+
+def _is_macro(name: str, text: str) -> bool:
+    """Whether a C++ text uses a name without declaring it as a variable or parameter."""
+    declared = re.search(rf"(?:\w|[*&>])\s+[*&]?{name}\s*[=;,)\[({{]", text)
+    return declared is None and re.search(rf"\b{name}\b", text) is not None
 
 
 def _without_comments(text: str) -> str:

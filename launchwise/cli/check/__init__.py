@@ -1,0 +1,1 @@
+"""``launchwise check``: what can be known of a workload before it is measured."""

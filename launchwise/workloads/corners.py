@@ -1,0 +1,143 @@
+"""Every expression of a spec at the corners of its space, so that none fails in a queued job."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from launchwise.gpus.profile import GPU_FEATURES
+from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline
+from launchwise.workloads.spec import ProblemParameter, Spec, Value, Variant
+
+MOST_CORNERS = 64
+"""Problems, and configurations of a variant, that are tried; of more, evenly chosen ones."""
+
+UNBOUNDED = 1 << 20
+"""Size in place of a maximum that a spec does not give."""
+
+PLAUSIBLE = 128
+"""Value of every attribute of a GPU that features read."""
+
+
+def corner_problems(spec: Spec) -> list[Problem]:
+    """Problems with the smallest and largest sizes and every category."""
+    values = {name: _ends(parameter) for name, parameter in spec.problem.items()}
+    return [
+        dict(zip(values, each, strict=True)) for each in _some(itertools.product(*values.values()))
+    ]
+
+
+def _ends(parameter: ProblemParameter) -> list[Value]:
+    if parameter.values is not None:
+        every = list(parameter.values)
+        return every if parameter.type == "category" else [every[0], every[-1]]
+    low = parameter.minimum if parameter.minimum is not None else 1
+    high = parameter.maximum if parameter.maximum is not None else max(low, UNBOUNDED)
+    return [low, high] if high != low else [low]
+
+
+def corner_configurations(spec: Spec) -> list[Configuration]:
+    """The baseline, and configurations of the first and last values of every variant's tunables."""
+    found = [baseline(spec)]
+    for name, variant in spec.variants.items():
+        found += _of_variant(spec, name, variant)
+    return found
+
+
+def _of_variant(spec: Spec, name: str, variant: Variant) -> Iterator[Configuration]:
+    neutral = {each: tunable.neutral for each, tunable in spec.tunables.items()}
+    ends = {each: _ends_of(spec.tunables[each].values) for each in variant.tunables}
+    for values in _some(itertools.product(*ends.values())):
+        yield {"variant": name, **neutral, **dict(zip(ends, values, strict=True))}
+
+
+def _ends_of(values: list[Value]) -> list[Value]:
+    return list(dict.fromkeys([values[0], values[-1]]))
+
+
+def _some(every: Iterable[Any]) -> list[Any]:
+    listed = list(every)
+    step = -(-len(listed) // MOST_CORNERS)
+    return listed[:: max(1, step)]
+
+
+def complaint(spec: Spec) -> tuple[str, str] | None:
+    """First expression without a value at a corner: its key and what is wrong; None for none.
+
+    Constraints are tried everywhere, all others where the constraints hold.
+    """
+    plausible = dict.fromkeys(GPU_FEATURES, PLAUSIBLE)
+    for problem in corner_problems(spec):
+        for key, text in _of_work(spec):
+            if said := _failure(spec, text, problem):
+                return key, f"{said} for {_named(problem)}"
+        for configuration in corner_configurations(spec):
+            names = {**plausible, **problem, **configuration, **UNKNOWN_GPU}
+            where = _named({**problem, **configuration})
+            variant = spec.variants[str(configuration["variant"])]
+            prefix = f"variants.{configuration['variant']}"
+            allowed = True
+            for key, text in _conditions(spec, prefix, variant):
+                if said := _failure(spec, text, names):
+                    return key, f"{said} for {where}"
+                # As a sweep reads them: what one rules out the next need not bear.
+                if not spec.value(text, names):
+                    allowed = False
+                    break
+            if allowed:
+                for key, text in _others(spec, prefix, variant):
+                    if said := _failure(
+                        spec, text, {**dict.fromkeys(GPU_FEATURES, PLAUSIBLE), **names}
+                    ):
+                        return key, f"{said} for {where}"
+    return None
+
+
+def _of_work(spec: Spec) -> Iterator[tuple[str, str]]:
+    for key in ("items", "bytes", "flop", "footprint_bytes", "host_bytes", "precision"):
+        yield f"work.{key}", getattr(spec.work, key)
+    for name, argument in spec.arguments.items():
+        for text in argument.shape or []:
+            yield f"arguments.{name}.shape", text
+    if spec.reference is not None:
+        for text in spec.reference.given or []:
+            if text not in spec.arguments:
+                yield "reference.given", text
+
+
+def _conditions(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str, str]]:
+    for text in spec.constraints:
+        yield "constraints", text
+    for text in variant.constraints:
+        yield f"{prefix}.constraints", text
+
+
+def _others(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str, str]]:
+    for key in ("block", "grid"):
+        for text in getattr(variant, key):
+            yield f"{prefix}.{key}", text
+    yield f"{prefix}.shared_bytes", variant.shared_bytes
+    for number, step in enumerate(variant.kernels):
+        for text in (*step.block, *step.grid, step.shared_bytes):
+            yield f"{prefix}.kernels.{number}", text
+    for name, argument in spec.arguments.items():
+        if argument.value is not None:
+            yield f"arguments.{name}.value", argument.value
+    for name, text in spec.macros.items():
+        yield f"macros.{name}", text
+    for name, text in spec.features.items():
+        yield f"features.{name}", text
+
+
+def _failure(spec: Spec, text: str, names: Mapping[str, Any]) -> str:
+    """What is wrong with the value of an expression; '' when nothing is."""
+    try:
+        spec.value(text, names)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())

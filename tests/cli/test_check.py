@@ -1,0 +1,166 @@
+"""``launchwise check``: a right workload passes, and each planted mistake is told in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from launchwise.base.imports import ROOT
+from launchwise.cli.app import main
+
+CONVOLUTION = ROOT / "tests" / "data" / "described" / "convolution"
+SAXPY = ROOT / "docs" / "tutorial" / "example" / "saxpy"
+
+needs_nvcc = [
+    pytest.mark.nvcc,
+    pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The convolution in one file, to change."""
+    return Path(shutil.copytree(CONVOLUTION, tmp_path / "convolution"))
+
+
+def complaint(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that a check says on standard error."""
+    assert main(["check", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, said
+    assert "Traceback" not in said
+    return said
+
+
+def of_spec(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    """A change of ``spec.yaml``."""
+
+    def changed(folder: Path) -> None:
+        path = folder / "spec.yaml"
+        raw = yaml.safe_load(path.read_text())
+        change(raw)
+        path.write_text(yaml.safe_dump(raw, sort_keys=False))
+
+    return changed
+
+
+def of_source(old: str, new: str) -> Callable[[Path], None]:
+    """A change of the CUDA file."""
+
+    def changed(folder: Path) -> None:
+        path = folder / "convolution.cu"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    return changed
+
+
+TOLD_WITHOUT_NVCC: dict[str, tuple[Callable[[Path], None], str]] = {
+    "wrong name": (
+        of_spec(lambda raw: raw["variants"]["tiled"].update(kernel="convolution")),
+        "spec.yaml: variants.tiled.kernel: convolution.cu: unknown kernel 'convolution', did you "
+        "mean 'convolution_kernel'?",
+    ),
+    "macro as a launch tunable": (
+        of_spec(lambda raw: raw["tunables"]["tile_size_x"].update(kind="launch")),
+        "spec.yaml: tunables.tile_size_x.kind: is launch, but convolution.cu reads tile_size_x as "
+        "a macro: say build",
+    ),
+    "misspelt key": (
+        of_spec(lambda raw: raw["variants"]["tiled"].update(tunbles=[])),
+        "spec.yaml: variants.tiled.tunbles: unknown key 'tunbles', did you mean 'tunables'?",
+    ),
+    "division by zero at a corner": (
+        of_spec(lambda raw: raw["variants"]["tiled"].update(grid=["w // (tile_size_x - 1)"])),
+        "spec.yaml: variants.tiled.grid: 'w // (tile_size_x - 1)' cannot be evaluated: integer",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TOLD_WITHOUT_NVCC)
+def test_a_mistake_is_one_line_with_file_and_key(
+    folder: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    change, said = TOLD_WITHOUT_NVCC[what]
+    change(folder)
+    assert said in complaint(folder, capsys)
+
+
+def test_an_exception_in_host_code_is_the_users(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(SAXPY, tmp_path / "saxpy"))
+    path = folder / "host" / "workload.py"
+    text = path.read_text()
+    assert '"ITEMS": configuration["items"]' in text
+    path.write_text(text.replace('configuration["items"]', 'configuration["itms"]'))
+    said = complaint(folder, capsys)
+    assert "workload.py" in said
+    assert "KeyError: 'itms'" in said
+    assert "report it" not in said
+
+
+def test_a_syntax_error_in_host_code_names_file_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(SAXPY, tmp_path / "saxpy"))
+    path = folder / "host" / "workload.py"
+    path.write_text(path.read_text() + "\ndef broken(:\n")
+    said = complaint(folder, capsys)
+    assert "workload.py: line" in said
+    assert "SyntaxError" in said
+
+
+class TestWithNvcc:
+    """What only a compiler finds."""
+
+    pytestmark = needs_nvcc
+
+    def test_a_right_workload_passes(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["check", str(folder), "--json"]) == 0
+        steps = json.loads(capsys.readouterr().out)
+        assert [step["name"] for step in steps] == ["spec", "expressions", "host", "compile"]
+        assert all(step["passed"] for step in steps)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "said"),
+        [
+            ("float sum = 0;", "float sum = 0", r"convolution.cu("),
+            (
+                "__global__ void conv",
+                "template <int N> __global__ void conv",
+                "convolution.cu compiles to no kernel convolution_kernel",
+            ),
+        ],
+    )
+    def test_a_mistake_in_the_source_ends_it(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+    ) -> None:
+        of_source(old, new)(folder)
+        assert said in complaint(folder, capsys)
+
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ('static_assert(tile_size_x < 4, "too many pixels");', "too many pixels"),
+            ("__shared__ volatile float s[tile_size_x * 4096]; s[threadIdx.x] = w;", "shared"),
+        ],
+    )
+    def test_a_configuration_that_nvcc_refuses_is_named_with_its_words(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], line: str, words: str
+    ) -> None:
+        of_source("    const int x0", f"    {line}\n    const int x0")(folder)
+        assert main(["check", str(folder)]) == 0
+        said = capsys.readouterr().out
+        assert "nvcc refuses" in said
+        assert "tile_size_x=4" in said
+        assert words in said
