@@ -18,7 +18,9 @@ from launchwise.workloads.workload import (
     Device,
     HostRun,
     Launch,
+    LaunchFailed,
     LaunchSequence,
+    OutOfMemory,
     Runnable,
     Session,
     Workload,
@@ -41,18 +43,6 @@ LONGEST_REST = 1.5
 With pauses up to 4 times the busy time, an H200 was idle for 70 % of a sweep of large grids and
 drew 320 W of its 700 W on average.
 """
-
-
-class LaunchFailed(Exception):
-    """A launch failed; ``fatal`` if the device's context is lost."""
-
-    def __init__(self, reason: str, fatal: bool) -> None:
-        super().__init__(reason)
-        self.fatal = fatal
-
-
-class OutOfMemory(Exception):
-    """The device does not have enough free memory."""
 
 
 class TimingDevice(Device, Protocol):

@@ -88,6 +88,18 @@ class Finding:
     more: Mapping[str, float] = field(default_factory=dict)
 
 
+class LaunchFailed(Exception):
+    """A launch failed; ``fatal`` if the device's context is lost."""
+
+    def __init__(self, reason: str, fatal: bool) -> None:
+        super().__init__(reason)
+        self.fatal = fatal
+
+
+class OutOfMemory(Exception):
+    """The device does not have enough free memory."""
+
+
 class Buffer(Protocol):
     """Device memory."""
 

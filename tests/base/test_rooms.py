@@ -15,6 +15,7 @@ BELOW: dict[str, set[str]] = {
     "base": set(),
     "gpus": {"base"},
     "workloads": {"base", "gpus"},
+    "cpu": {"base", "gpus", "workloads"},
     "tables": {"base", "gpus", "workloads"},
     "experiment": {"base", "gpus", "workloads"},
     "measuring": GENERAL,

@@ -1,0 +1,1 @@
+"""A device that runs CUDA kernels' own sources on the CPU."""
