@@ -1,4 +1,4 @@
-"""A device that runs the kernels' own sources on the CPU.
+"""A device that runs kernels' own sources on the CPU.
 
 It lets everything around a GPU run for real where there is none: builds, launches, verification,
 the measuring process, journals. Its times are a CPU's and mean nothing.
@@ -7,50 +7,37 @@ the measuring process, journals. Its times are a CPU's and mean nothing.
 from __future__ import annotations
 
 import ctypes
-import os
-import re
-import subprocess
-import tempfile
+import math
+import threading
 import time
 from collections.abc import Callable, Iterable
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from launchwise.base.storage import digest
-from launchwise.workloads.builds import Build, translation_unit
-from launchwise.workloads.sources import include_folders, included_files, unit_headers
-from launchwise.workloads.workload import Buffer, Launch, OutOfMemory
+from launchwise.cpu.buffers import CpuBuffer, CpuPart, memory_of
+from launchwise.cpu.library import Compiler, Request, private_folder
+from launchwise.cpu.loaded import Library, stacks
+from launchwise.workloads.builds import Build
+from launchwise.workloads.workload import Buffer, Launch, LaunchFailed, OutOfMemory
 
-HEADER = Path(__file__).with_name("cuda_on_cpu.h")
-FLAGS = ["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC"]
+Order = Literal["forward", "backward", "shuffled"]
 
+ORDERS: tuple[Order, ...] = ("forward", "backward", "shuffled")
+"""Orders in which the threads and blocks of successive launches run."""
 
-class CpuBuffer:
-    """Memory of the CPU; ``allocation`` as the CUDA device's buffers have it."""
+POISON = {"forward": 0xFF, "backward": 0x7B, "shuffled": 0xFF}
+"""Byte that shared memory holds before a block writes it: NaN and -1, or large numbers."""
 
-    def __init__(self, nbytes: int) -> None:
-        self.nbytes = nbytes
-        # Neither zeros nor poison: nothing may rely on what fresh memory holds.
-        self.allocation = np.full(nbytes, 0x5A, np.uint8)
+MOST_THREADS = 1024
+MOST_BLOCK = (1024, 1024, 64)
+MOST_GRID = (2**31 - 1, 65535, 65535)
+MOST_SHARED = 232448
+"""Largest block and grid, and shared memory per block of an H100, bytes."""
 
-
-def memory_of(buffer: Buffer, nbytes: int) -> np.ndarray:
-    """The first bytes of a buffer; somebody else's memory is known by its address."""
-    memory: Any = buffer.allocation  # type: ignore[attr-defined]
-    if isinstance(memory, int):
-        return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(memory))
-    return np.asarray(memory[:nbytes])
-
-
-class CpuPart:
-    """Some bytes of a buffer."""
-
-    def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
-        self.nbytes = nbytes
-        self.allocation = memory_of(whole, offset + nbytes)[offset:]
+_one_launch = threading.Lock()
+"""Compiled kernels keep the state of a launch in variables of their own."""
 
 
 class CpuGraph:
@@ -66,14 +53,21 @@ class CpuGraph:
 class CpuDevice:
     """See :class:`launchwise.workloads.workload.Device`.
 
+    A launch whose threads do wrong raises LaunchFailed and leaves the device usable.
+
     Parameters
     ----------
     folder
         The workload's folder.
+    headers
+        What its spec lists under ``headers``.
     memory_bytes
         Allocations beyond this fail as a card's do.
     cache
-        Where compiled kernels are kept between devices of one test run.
+        Where compiled kernels are kept; without it, in the system's temporary folder.
+    orders
+        Orders of threads and blocks, which the launches of a kernel take in turn: a missing barrier
+        gives a wrong result in one of them.
     """
 
     sms = 2
@@ -84,12 +78,13 @@ class CpuDevice:
         headers: list[str],
         memory_bytes: int = 1 << 30,
         cache: Path | None = None,
+        orders: tuple[Order, ...] = ORDERS,
     ) -> None:
-        self.folder = folder
-        self.headers = headers
         self.free_bytes = memory_bytes
-        self.cache = cache or Path(tempfile.mkdtemp(prefix="launchwise-host-"))
-        self._kernels: dict[str, Any] = {}
+        self.orders = orders
+        self._compiler = Compiler(folder, headers, cache or private_folder("kernels"))
+        self._libraries: dict[str, Library] = {}
+        self._launches: dict[str, int] = {}
         self.launched: set[str] = set()
         """Keys of the builds that kernels were taken from."""
 
@@ -141,78 +136,71 @@ class CpuDevice:
         array.reshape(-1).view(np.uint8)[:] = memory_of(buffer, array.nbytes)
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
-        """Run every thread of the launch, one after the other."""
+        """Run every thread of the launch, one at a time.
+
+        Raises
+        ------
+        LaunchFailed
+            For a build that does not compile, arguments that do not fit the kernel's parameters, a
+            barrier in divergent code, or an access to memory that does not exist.
+        """
         self.launched.add(launch.build.key)
-        values = []
-        for argument in launch.arguments:
-            if hasattr(argument, "allocation"):
-                address = memory_of(argument, argument.nbytes).ctypes.data
-                values.append(ctypes.c_void_p(address))
-            else:
-                values.append(
-                    (ctypes.c_char * argument.nbytes).from_buffer_copy(argument.tobytes())
-                )
+        kernel = self._library(launch.build).kernel(launch)
+        _check_shape(launch)
+        values = kernel.values(launch.arguments)
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        shape = (ctypes.c_uint * 7)(*launch.grid, *launch.block, launch.shared_bytes)
-        self._kernel(launch)(pointers, shape)
+        number = self._launches[kernel.name] = self._launches.get(kernel.name, -1) + 1
+        order = self.orders[number % len(self.orders)]
+        reason = ctypes.create_string_buffer(1024)
+        request = Request(
+            tuple(launch.grid),
+            tuple(launch.block),
+            launch.shared_bytes,
+            2 + number if order == "shuffled" else ("forward", "backward").index(order),
+            POISON[order],
+            stacks(kernel.library),
+            ctypes.addressof(reason),
+            ctypes.sizeof(reason),
+        )
+        with _one_launch:
+            failed = kernel.run(pointers, ctypes.byref(request))
+        if failed:
+            said = self._compiler.as_user_knows(launch.build, reason.value.decode(errors="replace"))
+            raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
+
+    def symbol_buffer(self, build: Build, name: str) -> Buffer:
+        """A ``__constant__`` or ``__device__`` variable of a build, as a buffer.
+
+        Raises
+        ------
+        LaunchFailed
+            If the build has no variable of this name, or several.
+        """
+        return self._library(build).variable(name)
 
     def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> CpuGraph:
         """It can be done again, whenever that is."""
         return CpuGraph(queue)
 
-    def _kernel(self, launch: Launch) -> Any:
-        symbol = launch.build.symbol(launch.kernel)
-        if symbol not in self._kernels:
-            library = self.cache / f"{Path(launch.build.source).stem}_{launch.build.key}.so"
-            if not library.exists():
-                self._compile(launch.build, library)
-            entry = getattr(ctypes.CDLL(str(library)), f"run_{symbol}")
-            entry.restype = None
-            self._kernels[symbol] = entry
-        return self._kernels[symbol]
-
-    def _compile(self, build: Build, library: Path) -> None:
-        names = (build.source, *self.headers)
-        texts = [path.read_text() for path in included_files(self.folder, names)]
-        kernels = {name for text in texts for name in re.findall(r"\bKERNEL\((\w+)\)\(", text)}
-        entries = "".join(
-            f'extern "C" void run_{build.symbol(name)}(void **arguments, const unsigned *shape) '
-            f"{{ run(build_{build.key}::{build.symbol(name)}, arguments, shape); }}\n"
-            for name in sorted(kernels)
-        )
-        # Fibers cost time: only where threads wait for each other.
-        barriers = any("__syncthreads" in text for text in texts)
-        headers = unit_headers(self.folder, [build.source], self.headers)
-        source = translation_unit([build], headers) + entries
-        # Another process may be making the same one.
-        scratch = library.with_suffix(f".{os.getpid()}")
-        places = [f"-I{place}" for place in include_folders(self.folder)]
-        before = ["-include", str(precompiled(barriers)), "-shared", "-x", "c++"]
-        command = compiler(barriers, *before, *places, "-o", str(scratch), "-")
-        subprocess.run(command, input=source, text=True, check=True, capture_output=True)
-        scratch.replace(library)
+    def _library(self, build: Build) -> Library:
+        if build.key not in self._libraries:
+            self._libraries[build.key] = Library(build, self._compiler.library(build))
+        return self._libraries[build.key]
 
 
-def compiler(barriers: bool, *options: str) -> list[str]:
-    """Command line of the compiler."""
-    return ["g++", *FLAGS, *(["-DBARRIERS"] if barriers else []), *options]
-
-
-@cache
-def precompiled(barriers: bool) -> Path:
-    """Header of the host's CUDA, with its precompiled form beside it."""
-    version = subprocess.run(["g++", "-v"], capture_output=True, text=True, check=True).stderr
-    text = HEADER.read_text()
-    key = digest([text, version, FLAGS, barriers])
-    header = Path(tempfile.gettempdir(), f"launchwise-host-{key}", HEADER.name)
-    ready = header.with_name(f"{HEADER.name}.gch")
-    if not ready.exists():
-        header.parent.mkdir(exist_ok=True)
-        # Another process may be making the same ones.
-        scratch = [path.with_name(f"{path.name}.{os.getpid()}") for path in (header, ready)]
-        scratch[0].write_text(text)
-        scratch[0].replace(header)
-        command = compiler(barriers, "-x", "c++-header", "-o", str(scratch[1]), str(header))
-        subprocess.run(command, check=True, capture_output=True)
-        scratch[1].replace(ready)
-    return header
+def _check_shape(launch: Launch) -> None:
+    """Refuse what no GPU launches."""
+    for what, sizes, most in (
+        ("block", launch.block, MOST_BLOCK),
+        ("grid", launch.grid, MOST_GRID),
+    ):
+        if any(not 1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
+            raise LaunchFailed(
+                f"{launch.kernel}: {what} {sizes}, allowed up to {most}", fatal=False
+            )
+    if math.prod(launch.block) > MOST_THREADS:
+        message = f"{launch.kernel}: block {launch.block} has more than {MOST_THREADS} threads"
+        raise LaunchFailed(message, fatal=False)
+    if not 0 <= launch.shared_bytes <= MOST_SHARED:
+        message = f"{launch.shared_bytes} B of shared memory, allowed up to {MOST_SHARED}"
+        raise LaunchFailed(f"{launch.kernel}: {message}", fatal=False)

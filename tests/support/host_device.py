@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from launchwise.cpu.device import CpuDevice, memory_of
+from launchwise.cpu.buffers import memory_of
+from launchwise.cpu.device import CpuDevice
 from launchwise.experiment.method import Method
 from launchwise.measuring.kernel_bundles import Part
 from launchwise.measuring.measure import OnDevice
@@ -80,5 +81,5 @@ def measured_rows(
     """What a measuring process says of some configurations of the workload in ``folder``."""
     said: list[dict[str, Any]] = []
     tasks = [Task(problem, configurations)]
-    serve(device, load_workload(folder, spec), method, tasks, 1, said.append)  # type: ignore[arg-type]
+    serve(device, load_workload(folder, spec), method, tasks, 1, said.append)
     return [event for event in said if event["event"] == "row"]

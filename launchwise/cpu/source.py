@@ -1,0 +1,233 @@
+"""Preprocessed CUDA C++ for g++: what stands for __shared__, and constructs that are refused."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+REFUSED = {
+    r"\b(?:asm|__asm__|__asm)\b": "inline PTX (asm)",
+    r"\bwmma\s*::|\bnvcuda\b|\b__w?mma_\w+": "tensor cores (wmma)",
+    r"\b__pipeline_\w+|\bmemcpy_async\b|\bcuda\s*::\s*pipeline\b": "asynchronous copies",
+    r"\bcuda\s*::\s*\w+": "libcu++ (cuda::)",
+    r"\btex(?:1D|2D|3D|Cubemap)\w*\s*[<(]|\bcudaTextureObject_t\b|\btexture\s*<": "textures",
+    r"\bsurf(?:1D|2D|3D)\w*\s*[<(]|\bcudaSurfaceObject_t\b": "surfaces",
+    r"<<<": "a launch in the source (<<<>>>)",
+    r"\bcuda[A-Z]\w*\s*\(": "a call of the CUDA runtime",
+    r"\b__cluster_dims__\b|\bcluster_group\b|\bthis_cluster\b": "thread block clusters",
+    r"\bgrid_group\b|\bthis_grid\b": "a barrier of the whole grid",
+    r"\b__(?:ballot|any|all|shfl|shfl_up|shfl_down|shfl_xor)\s*\(": (
+        "a warp operation without _sync, which CUDA 9 has replaced"
+    ),
+    r"\b__(?:v\w+[24]|dp[24]a\w*)\s*\(": "a SIMD instruction on packed integers",
+}
+"""Pattern in the preprocessed text of the user's files to the name of what the CPU cannot run."""
+
+HEADERS = {
+    r"cuda_fp16\.h|cuda_fp16\.hpp|cuda_bf16\.h|cuda_fp8\.h": "half precision",
+    r"mma\.h": "tensor cores (wmma)",
+    r"cuda_pipeline.*|cooperative_groups/memcpy_async\.h": "asynchronous copies",
+    r"cooperative_groups/.*": "this part of cooperative groups",
+    r"cub/.*|thrust/.*|cuda/.*|cutlass/.*|cute/.*|curand.*|cublas.*|cufft.*": "a library of CUDA's",
+    r"texture_.*|surface_.*": "textures",
+}
+"""Pattern of a header that g++ does not find to the name of what it declares."""
+
+_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"([ \d]*)$', re.MULTILINE)
+_SPACE = r"(?:\s|^\#[^\n]*$)"
+_ALIGNED = rf"__attribute__{_SPACE}*\(\((?:[^()]|\([^()]*\))*\)\)|alignas{_SPACE}*\([^()]*\)"
+_SHARED = re.compile(
+    rf"(?P<before>(?:\b(?:extern|static|volatile)\b|{_ALIGNED}|{_SPACE})*)\b__shared__\b",
+    re.MULTILINE,
+)
+_UNSIZED = re.compile(
+    r"^(?P<type>.*?[\s*&>])(?P<name>\w+)\s*\[\s*\](?P<rest>(?:\s*\[.*\])?)\s*$", re.S
+)
+_DECLARATOR = re.compile(r"(\w+)\s*(?:\[.*\])?\s*$", re.DOTALL)
+_KERNEL = re.compile(
+    r"__global__\b(?P<head>[^;{}()]*?)\b(?P<name>\w+)\s*(?P<given><[^;{}()]*>)?\s*\("
+)
+_TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*>\s*(?:(?:static|inline|extern)\s+)*$")
+_SCOPE = re.compile(
+    r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|\bnamespace\s+(?P<name>[\w:]+)\s*\{|[{}]'
+)
+_WAITS = re.compile(r"\blaunchwise_cpu::Place\b")
+
+
+class Refused(Exception):
+    """The source uses something that the CPU device cannot run; the message names file and line."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file; ``system`` for headers of the compiler and of the CPU device."""
+
+    file: str
+    line: int
+    system: bool
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A ``__global__`` function: its name, and the expression that names it from outside."""
+
+    name: str
+    expression: str
+
+
+@dataclass
+class Source:
+    """Output of the preprocessor for one translation unit."""
+
+    text: str
+    _arrays: int = field(default=0, init=False)
+
+    @cached_property
+    def _markers(self) -> list[tuple[int, int, str, bool]]:
+        return [
+            (found.end() + 1, int(found[1]), found[2], "3" in found[3].split())
+            for found in _MARKER.finditer(self.text)
+        ]
+
+    def place(self, position: int) -> Place:
+        """File and line of a character of the text."""
+        index = bisect.bisect_right(self._markers, position, key=lambda marker: marker[0]) - 1
+        if index < 0:
+            return Place("<input>", 1, True)
+        start, line, file, system = self._markers[index]
+        return Place(file, line + self.text.count("\n", start, position), system)
+
+    @property
+    def waits(self) -> bool:
+        """Whether threads may wait for each other."""
+        return _WAITS.search(self.text) is not None
+
+    def check(self) -> None:
+        """Refuse what the CPU cannot run.
+
+        Raises
+        ------
+        Refused
+            For the first such construct outside of system headers.
+        """
+        found = []
+        for pattern, name in REFUSED.items():
+            for match in re.finditer(pattern, self.text):
+                place = self.place(match.start())
+                if not place.system and not self._in_literal(match.start()):
+                    found.append((match.start(), f"{place}: the CPU device cannot run {name}"))
+                    break
+        if found:
+            raise Refused(min(found)[1])
+
+    def _in_literal(self, position: int) -> bool:
+        line = self.text[self.text.rfind("\n", 0, position) + 1 : position]
+        return line.startswith("#") or len(re.findall(r'(?<!\\)"', line)) % 2 == 1
+
+    def kernels(self) -> list[Kernel]:
+        """The kernels that can be launched: no template but its explicit instantiations."""
+        found: dict[Kernel, None] = {}
+        text = re.sub(_ALIGNED, lambda match: " " * len(match[0]), self.text)
+        for match in _KERNEL.finditer(text):
+            if not match["given"] and _TEMPLATE.search(
+                text, max(0, match.start() - 2000), match.start()
+            ):
+                continue
+            scope = "".join(f"{name}::" for name in self._scope(match.start()))
+            found[Kernel(match["name"], f"{scope}{match['name']}{match['given'] or ''}")] = None
+        return list(found)
+
+    def _scope(self, position: int) -> Iterator[str]:
+        """Named namespaces around a character, the outermost first."""
+        open_braces: list[str] = []
+        for match in _SCOPE.finditer(self.text, 0, position):
+            if match[0].endswith("{"):
+                open_braces.append(match["name"] or "")
+            elif match[0] == "}" and open_braces:
+                open_braces.pop()
+        return (name for name in open_braces if name)
+
+    def translated(self) -> str:
+        """The text as g++ compiles it.
+
+        Raises
+        ------
+        Refused
+            For a declaration of shared memory in a form that is not known.
+        """
+        pieces, done = [], 0
+        for match in _SHARED.finditer(self.text):
+            end = self._statement_end(match.end())
+            pieces.append(self.text[done : match.start()])
+            pieces.append(self._shared(match, self.text[match.end() : end], self.place(end)))
+            done = end + 1
+        text = "".join([*pieces, self.text[done:]])
+        text = re.sub(r"\bstatic\s+__constant__|__constant__\s+static\b|\b__constant__\b", "", text)
+        text = re.sub(r"\b__global__\b", "", text)
+        return re.sub(r"(?<!\()\(?\b__noinline__\b", _noinline, text)
+
+    def _statement_end(self, position: int) -> int:
+        depth = 0
+        for match in re.finditer(r"[{};]", self.text[position : position + 20000]):
+            depth += {"{": 1, "}": -1}.get(match[0], 0)
+            if match[0] == ";" and depth == 0:
+                return position + match.start()
+        raise Refused(f"{self.place(position)}: __shared__ begins no declaration")
+
+    def _shared(self, match: re.Match[str], declaration: str, end: Place) -> str:
+        """A declaration of shared memory, as one of static memory that is poisoned."""
+        before, place = match["before"], self.place(match.end())
+        plain = re.sub(r"(?m)^#.*$", " ", declaration)
+        if re.search(r"\bextern\b", before + declaration):
+            bare = re.sub(_ALIGNED, " ", re.sub(r"\bextern\b", " ", plain))
+            unsized = _UNSIZED.match(bare)
+            if unsized is None:
+                raise Refused(f"{place}: extern __shared__ must declare one array T name[]")
+            kind, name, rest = unsized["type"].strip(), unsized["name"], unsized["rest"]
+            return (
+                f" static {kind} (*const {name}){rest} = "
+                f"reinterpret_cast<{kind} (*){rest}>(launchwise_cpu::dynamic_shared);"
+                f'\n# {end.line} "{end.file}"\n'
+            )
+        calls = []
+        for piece in _split(plain):
+            declarator = _DECLARATOR.search(re.sub(_ALIGNED, " ", piece.split("=")[0]))
+            if declarator is None:
+                raise Refused(f"{place}: this form of a __shared__ declaration is not known")
+            self._arrays += 1
+            calls.append(
+                f" static const bool launchwise_shared_{self._arrays} = "
+                f"launchwise_cpu::add_shared((void *)&{declarator[1]}, sizeof({declarator[1]}));"
+            )
+        kept = re.sub(r"\bstatic\b", " ", before)
+        aligned = re.sub(
+            rf"\balignas{_SPACE}*\(([^()]*)\)",
+            r"__attribute__((aligned(\1)))",
+            kept + " static " + declaration,
+            flags=re.MULTILINE,
+        )
+        return f"{aligned};{''.join(calls)}"
+
+
+def _noinline(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith("(") else "__attribute__((noinline))"
+
+
+def _split(declaration: str) -> Iterator[str]:
+    """Declarators of a declaration, the first one with its type."""
+    depth, start = 0, 0
+    for at, character in enumerate(declaration):
+        if character in "([{<":
+            depth += 1
+        elif character in ")]}>":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield declaration[start:at]
+            start = at + 1
+    yield declaration[start:]

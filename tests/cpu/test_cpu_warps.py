@@ -1,0 +1,171 @@
+"""Warp intrinsics, barriers and vector types against what the CUDA C++ guide says of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from launchwise.cpu.device import ORDERS, CpuDevice
+from launchwise.workloads.builds import Build
+from launchwise.workloads.workload import LaunchFailed
+from tests.cpu.runs import KERNELS, device_for, launch
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
+
+BUILD = Build.of("warps.cu", {})
+
+
+@pytest.fixture(scope="module", params=ORDERS)
+def device(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CpuDevice:
+    """A device with the kernels of warps.cu, in one order."""
+    folder = tmp_path_factory.getbasetemp() / "warps"
+    text = (KERNELS / "warps.cu").read_text()
+    return device_for(folder, {"warps.cu": text}, orders=(request.param,))
+
+
+def lanes(device: CpuDevice, kernel: str, block: tuple[int, int, int], columns: int) -> np.ndarray:
+    """What each thread of a block says, by linear number."""
+    threads = block[0] * block[1] * block[2]
+    out = np.full((threads, columns), -12345, np.int32)
+    return np.asarray(launch(device, BUILD, kernel, (1, 1, 1), block, [out])[0])
+
+
+@pytest.mark.parametrize("block", [(64, 1, 1), (4, 8, 2), (1, 2, 32), (16, 3, 2)])
+def test_shuffles_move_values_within_warps_of_linear_numbers(
+    device: CpuDevice, block: tuple[int, int, int]
+) -> None:
+    found = lanes(device, "shuffles", block, 7)
+    thread = np.arange(len(found))
+    lane, first, of_eight = thread % 32, thread // 32 * 32, thread % 8
+    expected = [
+        first + 5,
+        np.where(lane >= 3, thread - 3, thread),
+        np.where(lane < 32 - 3, thread + 3, thread),
+        thread ^ 9,
+        thread - of_eight + 2,
+        np.where(of_eight >= 3, thread - 3, thread),
+        np.where(of_eight < 5, thread + 3, thread),
+    ]
+    assert np.array_equal(found, np.stack(expected, axis=1))
+
+
+def test_votes_count_lanes_that_have_not_ended(device: CpuDevice) -> None:
+    found = lanes(device, "votes", (48, 1, 1), 6)
+    # Threads from 40 on end at once.
+    assert (found[40:] == -12345).all()
+    thread = np.arange(40)
+    full, eight = np.uint32(0x55555555).view(np.int32), 0x55
+    ballot = np.where(thread < 32, full, eight)
+    assert np.array_equal(found[:40, 0], ballot)
+    assert (found[:40, 1] == 1).all()
+    assert (found[:40, 2] == 0).all()
+    assert (found[:40, 3] == 1).all()
+    sums = np.where(thread < 32, np.arange(32).sum(), np.arange(32, 40).sum())
+    assert np.array_equal(found[:40, 4], sums)
+    groups = [sum(1 << j for j in range(32) if j % 3 == i % 3) for i in range(32)]
+    assert found[:32, 5].view(np.uint32).tolist() == groups
+
+
+def test_votes_of_the_block(device: CpuDevice) -> None:
+    found = lanes(device, "block_votes", (10, 5, 2), 3)
+    assert (found == [34, 0, 1]).all()
+
+
+def test_lanes_of_one_branch_are_active_together(device: CpuDevice) -> None:
+    found = lanes(device, "active", (32, 1, 1), 2).view(np.uint32)
+    odd = np.arange(32) % 2 == 1
+    assert np.array_equal(found[:, 0], np.where(odd, 0xAAAAAAAA, 0x55555555))
+    assert np.array_equal(found[:, 1], np.where(odd, 16, 16))
+
+
+def test_vectors_and_arithmetic(device: CpuDevice) -> None:
+    (failures,) = launch(device, BUILD, "arithmetic", (1, 1, 1), (1, 1, 1), [np.zeros(1, np.int32)])
+    assert failures[0] == 0
+
+
+DEEP = """__device__ int deep(int n) {
+    int x[99];
+    x[n % 99] = n;
+    return n ? deep(n - 1) + x[n % 9] : 0;
+}"""
+
+DIVERGENT = {
+    "half a warp": (
+        "if (threadIdx.x < 16) __syncthreads();\n    out[0] = 1;\n    __syncthreads();",
+        r"__syncthreads\(\) in divergent code",
+    ),
+    "a warp of two": (
+        "if (threadIdx.x < 32) __syncthreads();\n    out[0] = 1;\n    __syncthreads();",
+        r"__syncthreads\(\) in divergent code",
+    ),
+    "a barrier against a shuffle": (
+        "if (threadIdx.x < 16) __syncthreads();\n    else __shfl_sync(0xffffffffu, 1, 0);",
+        r"__syncthreads\(\) in divergent code: 16 of the 32 threads .* others in __shfl_sync\(\)",
+    ),
+    "a shuffle of half a warp": (
+        "if (threadIdx.x < 16) __shfl_sync(0xffffffffu, 1, 0);\n    else __syncwarp();",
+        r"with mask 0xffffffff in divergent code: lane \d+ of the mask waits in __s",
+    ),
+    "a mask without the caller": (
+        "__ballot_sync(0x0000ffffu, true);",
+        r"lane \d+ calls __ballot_sync\(\) with mask 0x0000ffff, which does not name it",
+    ),
+    "a width of 12": ("__shfl_sync(0xffffffffu, 1, 0, 12);", "width 12, which is no power of 2"),
+    "assert": ("assert(threadIdx.x < 40);", r"assertion fails: threadIdx.x < 40 .*thread [456]\d,"),
+    "trap": ("if (threadIdx.x == 5) __trap();", r"__trap\(\) is called .*thread 5, 0, 0"),
+    "null": ("int *null = out - (size_t)out / 4; null[1] = 2;", "accesses memory at 0x4"),
+    "zero": ("out[0] = 7 / (out[0] * 0);", "divides an integer by zero"),
+    "recursion": (
+        "out[0] = deep(1 << 30); __syncthreads();",
+        "needs more than 252 KiB",
+    ),
+    "too little shared memory": (
+        "extern __shared__ int own[]; own[threadIdx.x + 8] = 1;\n    __syncthreads();",
+        "writes beyond the 256 bytes of dynamic shared memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("mistake", DIVERGENT)
+def test_what_would_hang_or_crash_is_an_error_in_words(
+    tmp_path_factory: pytest.TempPathFactory, mistake: str, order: str
+) -> None:
+    text, said = DIVERGENT[mistake]
+    source = f"#include <assert.h>\n{DEEP}\n__global__ void f(int *out) {{\n    {text}\n}}\n"
+    folder = tmp_path_factory.getbasetemp() / f"mistake-{list(DIVERGENT).index(mistake)}"
+    device = device_for(folder, {"f.cu": source}, orders=(order,))  # type: ignore[arg-type]
+    arguments = [np.zeros(64, np.int32)]
+    shape = (1, 1, 1), (64, 1, 1)
+    with pytest.raises(LaunchFailed, match=said) as raised:
+        launch(device, Build.of("f.cu", {}), "f", *shape, arguments, 256)
+    assert not raised.value.fatal
+    assert "\n" not in str(raised.value)
+    if "()" in said:
+        assert "f.cu:" in str(raised.value)
+    # The device is as good as before.
+    device = device_for(folder / "next", {"g.cu": "__global__ void g(int *out) { *out = 3; }"})
+    assert launch(device, Build.of("g.cu", {}), "g", *shape, arguments)[0][0] == 3
+
+
+def test_threads_that_have_ended_block_nobody(tmp_path: Path) -> None:
+    source = """
+__global__ void f(int *out, int n) {
+    __shared__ int all[64];
+    const int i = threadIdx.x;
+    if (i >= n) return;
+    all[i] = i;
+    __syncthreads();
+    int sum = 0;
+    for (int k = 0; k < n; ++k) sum += all[k];
+    out[i] = __shfl_sync(0xffffffffu, sum, 0);
+}
+"""
+    device = device_for(tmp_path, {"f.cu": source})
+    for _ in ORDERS:
+        arguments = [np.zeros(64, np.int32), np.int32(50)]
+        found = launch(device, Build.of("f.cu", {}), "f", (1, 1, 1), (64, 1, 1), arguments)[0]
+        assert found.tolist() == [sum(range(50))] * 50 + [0] * 14
