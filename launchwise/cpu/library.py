@@ -61,7 +61,8 @@ def _gxx(arguments: list[str], text: str | None = None) -> subprocess.CompletedP
     if shutil.which("g++") is None:
         raise CannotCompile("g++ is not on the PATH; the CPU device needs it")
     command = ["g++", *FLAGS, *arguments]
-    return subprocess.run(command, input=text, text=True, capture_output=True)
+    plain = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(command, input=text, text=True, capture_output=True, env=plain)
 
 
 @cache

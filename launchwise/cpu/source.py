@@ -30,7 +30,7 @@ HEADERS = {
     r"cuda_fp16\.h|cuda_fp16\.hpp|cuda_bf16\.h|cuda_fp8\.h": "half precision",
     r"mma\.h": "tensor cores (wmma)",
     r"cuda_pipeline.*|cooperative_groups/memcpy_async\.h": "asynchronous copies",
-    r"cooperative_groups/.*": "this part of cooperative groups",
+    r"cooperative_groups\.h|cooperative_groups/.*": "cooperative groups",
     r"cub/.*|thrust/.*|cuda/.*|cutlass/.*|cute/.*|curand.*|cublas.*|cufft.*": "a library of CUDA's",
     r"texture_.*|surface_.*": "textures",
 }

@@ -137,7 +137,7 @@ def test_what_would_hang_or_crash_is_an_error_in_words(
     text, said = DIVERGENT[mistake]
     source = f"#include <assert.h>\n{DEEP}\n__global__ void f(int *out) {{\n    {text}\n}}\n"
     folder = tmp_path_factory.getbasetemp() / f"mistake-{list(DIVERGENT).index(mistake)}"
-    device = device_for(folder, {"f.cu": source}, orders=(order,))  # type: ignore[arg-type]
+    device = device_for(folder, {"f.cu": source}, orders=(order,))
     arguments = [np.zeros(64, np.int32)]
     shape = (1, 1, 1), (64, 1, 1)
     with pytest.raises(LaunchFailed, match=said) as raised:
@@ -147,7 +147,9 @@ def test_what_would_hang_or_crash_is_an_error_in_words(
     if "()" in said:
         assert "f.cu:" in str(raised.value)
     # The device is as good as before.
-    device = device_for(folder / "next", {"g.cu": "__global__ void g(int *out) { *out = 3; }"})
+    device = device_for(
+        folder.parent / "next", {"g.cu": "__global__ void g(int *out) { *out = 3; }"}
+    )
     assert launch(device, Build.of("g.cu", {}), "g", *shape, arguments)[0][0] == 3
 
 

@@ -1,0 +1,277 @@
+"""What cannot be compiled is told with file and line; kept libraries follow their sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from launchwise.cpu import library
+from launchwise.cpu.device import CpuDevice
+from launchwise.cpu.library import CannotCompile
+from launchwise.workloads.builds import Build, translation_unit
+from launchwise.workloads.workload import LaunchFailed
+from tests.cpu.runs import device_for, launch
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
+
+ONE = (1, 1, 1)
+
+
+def value(device: CpuDevice, kernel: str = "f", build: Build = Build.of("f.cu", {})) -> int:  # noqa: B008
+    """The number that a kernel stores."""
+    return int(launch(device, build, kernel, ONE, ONE, [np.zeros(1, np.int32)])[0][0])
+
+
+def reopened(device: CpuDevice, folder: Path) -> CpuDevice:
+    """Another device with the same kept libraries, as another process has it."""
+    return CpuDevice(folder, [], cache=folder / "compiled")
+
+
+# Kept libraries
+
+
+@pytest.mark.parametrize(
+    "include", ['#include "own.h"', "#include <own.h>", '#define OWN "own.h"\n#include OWN']
+)
+def test_a_changed_file_is_never_answered_from_a_kept_library(tmp_path: Path, include: str) -> None:
+    source = f"{include}\n__global__ void f(int *out) {{ *out = VALUE + 1; }}\n"
+    device = device_for(tmp_path, {"f.cu": source, "own.h": "#define VALUE 1\n"})
+    assert value(device) == 2
+    (tmp_path / "own.h").write_text("#define VALUE 5\n")
+    assert value(reopened(device, tmp_path)) == 6
+    (tmp_path / "f.cu").write_text(source.replace("+ 1", "+ 2"))
+    assert value(reopened(device, tmp_path)) == 7
+    # A file that is as it was before is not compiled again.
+    (tmp_path / "own.h").write_text("#define VALUE 1\n")
+    (tmp_path / "f.cu").write_text(source)
+    kept = sorted((tmp_path / "compiled").glob("*.so"))
+    assert value(reopened(device, tmp_path)) == 2
+    assert sorted((tmp_path / "compiled").glob("*.so")) == kept
+    assert len(kept) == 3
+
+
+def test_unchanged_files_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 4; }"})
+    assert value(device) == 4
+    calls: list[Any] = []
+    monkeypatch.setattr(library, "_gxx", lambda *given: calls.append(given))
+    assert value(reopened(device, tmp_path)) == 4
+    assert calls == []
+
+
+def test_flags_and_compiler_belong_to_a_kept_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 4; }"})
+    assert value(device) == 4
+    toolchain = library._toolchain.__wrapped__
+    before = toolchain()
+    monkeypatch.setattr(library, "FLAGS", [*library.FLAGS, "-DOTHER"])
+    assert toolchain() != before
+    monkeypatch.setattr(library, "_toolchain", lambda: "another")
+    assert value(reopened(device, tmp_path)) == 4
+    assert len(list((tmp_path / "compiled").glob("*.so"))) == 2
+
+
+# Messages
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("\n__global__ void f(int *out) { *out = valeu; }", r"^f\.cu:2: 'valeu' was not declared"),
+        ('#include "part.h"\n__global__ void f(int *out) {}', r"^part\.h:3: expected"),
+        ("#include <nothing.h>\n", r"^f\.cu:1: nothing\.h: No such file or directory"),
+        (
+            '__global__ void f(int *out) {\n  static_assert(TILE % 32 == 0, "whole warps");\n}',
+            r"^f\.cu:2: static assertion failed: whole warps",
+        ),
+        ("__global__ void f(float4 *out) { out->v = 1; }", r"^f\.cu:1: .*float4.* has no member"),
+    ],
+)
+def test_the_first_error_of_the_compiler_is_told(tmp_path: Path, source: str, said: str) -> None:
+    device = device_for(tmp_path, {"f.cu": source, "part.h": "\n\nint x = ;\n"})
+    with pytest.raises(CannotCompile, match=said) as raised:
+        value(device, build=Build.of("f.cu", {"TILE": 24}))
+    assert "\n" not in str(raised.value)
+
+
+REFUSED = {
+    "inline PTX": 'asm volatile("mov.u32 %0, %%laneid;" : "=r"(*out));',
+    "tensor cores": "nvcuda::wmma::fill_fragment(a, 0);",
+    "asynchronous copies": "__pipeline_memcpy_async(out, out, 4);",
+    "textures": "*out = tex2D<int>(image, 1, 2);",
+    "a launch in the source": "g<<<1, 32>>>(out);",
+    "a call of the CUDA runtime": "cudaDeviceSynchronize();",
+    "thread block clusters": "auto cluster = cooperative_groups::this_cluster();",
+    "a warp operation without _sync": "*out = __shfl_xor(*out, 1);",
+    "libcu": "cuda::atomic_ref<int> one(*out);",
+    "SIMD": "*out = __vadd4(1, 2);",
+}
+
+
+@pytest.mark.parametrize("construct", REFUSED)
+def test_what_the_cpu_cannot_run_is_named_with_its_line(tmp_path: Path, construct: str) -> None:
+    source = '#include "part.cuh"\n__global__ void f(int *out) { part(out); }\n'
+    part = f"__device__ void part(int *out) {{\n    // asm\n    {REFUSED[construct]}\n}}\n"
+    device = device_for(tmp_path, {"f.cu": source, "part.cuh": part})
+    with pytest.raises(
+        CannotCompile, match=rf"^part\.cuh:3: the CPU device cannot run .*{construct}"
+    ):
+        value(device)
+
+
+def test_a_path_for_the_cpu_takes_the_place_of_what_is_refused(tmp_path: Path) -> None:
+    source = f"""
+#ifdef __CUDACC__
+#include <cuda_fp16.h>
+__device__ void part(int *out) {{ {REFUSED["inline PTX"]} }}
+#else
+__device__ void part(int *out) {{ *out = 8; }}
+#endif
+__global__ void f(int *out) {{ part(out); }}
+"""
+    assert value(device_for(tmp_path, {"f.cu": source})) == 8
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("cuda_fp16.h", "half precision"),
+        ("mma.h", "tensor cores"),
+        ("cub/cub.cuh", "a library of CUDA's"),
+        ("cooperative_groups.h", "cooperative groups"),
+    ],
+)
+def test_headers_of_the_toolkit_are_named(tmp_path: Path, header: str, said: str) -> None:
+    device = device_for(tmp_path, {"f.cu": f"\n#include <{header}>\n"})
+    with pytest.raises(CannotCompile, match=rf"^f\.cu:2: the CPU device cannot run {said}"):
+        value(device)
+
+
+def test_words_in_texts_are_not_refused(tmp_path: Path) -> None:
+    source = '__global__ void f(int *out) { if (*out) printf("asm tex2D<int> <<<"); *out = 1; }'
+    assert value(device_for(tmp_path, {"f.cu": source})) == 1
+
+
+# Kernels, arguments, variables
+
+
+def test_kernels_are_found_as_they_are_written(tmp_path: Path) -> None:
+    source = """
+static __global__ void plain(int *out);
+extern "C" __global__ void __launch_bounds__(128) KERNEL(macro)(int *out) { *out = 1; }
+extern "C" { __global__ void c_name(int *out) { *out = 2; } }
+static __global__ void plain(int *out) { *out = 3; }
+namespace { __global__ void unnamed(int *out) { *out = 4; } }
+namespace one { namespace two { __device__ int braces() { return "}"[0] + '{'; }
+__global__ void inner(int *out) { *out = 5; } } }
+namespace one::two { __global__ __attribute__((aligned(16))) void other(int *out) { *out = 6; } }
+template <typename T, int N>
+__global__ void many(T *out) { *out = N; }
+template __global__ void many<int, 7>(int *);
+template <int N> __global__ void never(int *out) { *out = N; }
+"""
+    device = device_for(tmp_path, {"f.cu": source})
+    names = ["macro", "c_name", "plain", "unnamed", "inner", "other", "many"]
+    assert [value(device, name) for name in names] == [1, 2, 3, 4, 5, 6, 7]
+    for name in ("never", "nothing"):
+        listed = "c_name, inner, macro, many, other, plain, unnamed"
+        said = rf"f\.cu has no __global__ function {name} \(it has: {listed}\)"
+        with pytest.raises(LaunchFailed, match=said):
+            value(device, name)
+
+
+def test_names_that_a_build_makes_its_own_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def renaming(builds: list[Build], headers: list[str]) -> str:
+        (build,) = builds
+        define = f"#define f {build.symbol('f')}\n"
+        return define + translation_unit(builds, headers) + "#undef f\n"
+
+    monkeypatch.setattr(library, "translation_unit", renaming)
+    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 9; }"})
+    assert value(device) == 9
+
+
+SIGNATURE = """
+struct Pair { int a, b; };
+__global__ void f(
+    float *out, const float *in, int w, long long h, float scale, bool on, Pair pair) {
+    *out = *in + w + h + scale + on + pair.a + pair.b;
+}
+"""
+PAIR = np.array([(5, 6)], [("a", np.int32), ("b", np.int32)])[0]
+RIGHT: list[Any] = [
+    np.zeros(1, np.float32), np.ones(1, np.float32),
+    np.int32(1), np.int64(2), np.float32(3), np.bool_(True), PAIR,
+]  # fmt: skip
+
+
+def test_arguments_have_the_types_of_the_parameters(tmp_path: Path) -> None:
+    device = device_for(tmp_path, {"f.cu": SIGNATURE})
+    build = Build.of("f.cu", {})
+    assert launch(device, build, "f", ONE, ONE, RIGHT)[0][0] == 19
+    for number, wrong, said in (
+        (3, np.int64(1), "argument 3 is int64, the parameter an integer of 4 B"),
+        (4, np.int32(1), "argument 4 is int32, the parameter an integer of 8 B"),
+        (5, np.float64(1), "argument 5 is float64, the parameter a floating-point number of 4 B"),
+        (5, np.int32(1), "argument 5 is int32, the parameter a floating-point number of 4 B"),
+        (3, np.zeros(1), "argument 3 is a buffer, the parameter an integer"),
+        (2, np.float64(0), "argument 2 is float64, the parameter a buffer of 8 B"),
+    ):
+        arguments = [*RIGHT[: number - 1], wrong, *RIGHT[number:]]
+        with pytest.raises(LaunchFailed, match=f"^f: {said}"):
+            launch(device, build, "f", ONE, ONE, arguments)
+    with pytest.raises(LaunchFailed, match="f: 6 arguments, it has 7 parameters"):
+        launch(device, build, "f", ONE, ONE, RIGHT[:-1])
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "shared", "said"),
+    [
+        (ONE, (32, 33, 1), 0, "has more than 1024 threads"),
+        (ONE, (1, 1, 65), 0, "allowed up to"),
+        ((1, 65536, 1), ONE, 0, "allowed up to"),
+        ((0, 1, 1), ONE, 0, "allowed up to"),
+        (ONE, ONE, 300_000, "300000 B of shared memory"),
+    ],
+)
+def test_a_launch_that_no_gpu_accepts_is_refused(
+    tmp_path: Path, grid: Any, block: Any, shared: int, said: str
+) -> None:
+    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 1; }"})
+    with pytest.raises(LaunchFailed, match=said):
+        launch(device, Build.of("f.cu", {}), "f", grid, block, [np.zeros(1, np.int32)], shared)
+
+
+def test_variables_are_found_by_name(tmp_path: Path) -> None:
+    source = """
+extern "C" { __constant__ int c_name[3]; }
+namespace inner { __constant__ static double own[2]; }
+__device__ int counter = 5;
+__global__ void f(int *out) { *out = c_name[2] + (int)inner::own[1] + counter++; }
+"""
+    device = device_for(tmp_path, {"f.cu": source})
+    build = Build.of("f.cu", {})
+    assert device.symbol_buffer(build, "c_name").nbytes == 12
+    device.upload(device.symbol_buffer(build, "c_name"), np.array([1, 2, 3], np.int32))
+    device.upload(device.symbol_buffer(build, "own"), np.array([10.0, 20.0]))
+    assert [value(device), value(device)] == [28, 29]
+    with pytest.raises(
+        LaunchFailed, match=r"no __constant__ or __device__ variable filter \(it has"
+    ):
+        device.symbol_buffer(build, "filter")
+
+
+def test_a_missing_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) {}"})
+    monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
+    with pytest.raises(CannotCompile, match=r"g\+\+ is not on the PATH"):
+        value(device)
