@@ -168,7 +168,7 @@ class CpuDevice:
             said = self._compiler.as_user_knows(launch.build, reason.value.decode(errors="replace"))
             raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
 
-    def symbol_buffer(self, build: Build, name: str) -> Buffer:
+    def constant(self, build: Build, name: str) -> Buffer:
         """A ``__constant__`` or ``__device__`` variable of a build, as a buffer.
 
         Raises

@@ -16,7 +16,12 @@ from pathlib import Path
 from launchwise.base.storage import digest, digest_files
 from launchwise.cpu.source import HEADERS, Kernel, Refused, Source
 from launchwise.workloads.builds import Build, translation_unit
-from launchwise.workloads.sources import include_folders, included_files, unit_headers
+from launchwise.workloads.sources import (
+    include_folders,
+    included_files,
+    system_headers,
+    unit_headers,
+)
 from launchwise.workloads.workload import LaunchFailed
 
 INCLUDE = Path(__file__).with_name("include")
@@ -126,7 +131,12 @@ class Compiler:
         CannotCompile
             With the first error of g++, or with what the CPU device cannot run.
         """
-        unit = translation_unit([build], unit_headers(self._folder, [build.source], self._headers))
+        untouched = [build.source] if build.kernels else []
+        headers = [
+            *system_headers(self._folder, untouched),
+            *unit_headers(self._folder, [build.source], self._headers),
+        ]
+        unit = translation_unit([build], headers)
         files = included_files(self._folder, (build.source, *self._headers))
         folder = str(self._folder.resolve())
         name = f"{Path(build.source).stem}_{digest([_toolchain(), unit, files, folder])}"
@@ -194,7 +204,7 @@ class Compiler:
         """The text without the names that a build adds, and with paths inside the folder."""
         for place in (*include_folders(self._folder), self._folder):
             text = text.replace(f"{place}/", "")
-        return text.replace(f"build_{build.key}::", "").replace(f"_{build.key}", "")
+        return text.replace(f"{build.namespace}::", "").replace(f"_{build.key}", "")
 
 
 def _contents(paths: list[str]) -> str:

@@ -97,7 +97,7 @@ class Library:
 
     def variable(self, name: str) -> CpuBuffer:
         """A global variable, by its C or its C++ name."""
-        space = f"build_{self._build.key}"
+        space = self._build.namespace
         mangled = f"_ZN{len(space)}{space}"
         found = {
             symbol: size

@@ -27,7 +27,7 @@ def launch(
 ) -> list[Any]:
     """Run a kernel; its arguments afterwards, with new arrays."""
     for name, values in constants.items():
-        device.upload(device.symbol_buffer(build, name), values)
+        device.upload(device.constant(build, name), values)
     passed: list[Any] = []
     for each in arguments:
         if isinstance(each, np.ndarray):

@@ -82,7 +82,7 @@ def convolves(device: CpuDevice, build: Build) -> bool:
     shape = (3, 4, 1), (16, 8, 1)
     found = launch(device, build, "convolution_kernel", *shape, arguments, 0, constants)[0]
     pixels = np.zeros(1, np.uint64)
-    device.download(device.symbol_buffer(build, "pixels"), pixels)
+    device.download(device.constant(build, "pixels"), pixels)
     expected = correlate2d(image.astype(float), weights, "valid") + 3
     return np.abs(found - expected).max() < 1e-5 and pixels[0] == 29 * 46
 

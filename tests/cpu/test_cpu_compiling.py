@@ -13,7 +13,7 @@ import pytest
 from launchwise.cpu import library
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.library import CannotCompile
-from launchwise.workloads.builds import Build, translation_unit
+from launchwise.workloads.builds import Build
 from launchwise.workloads.workload import LaunchFailed
 from tests.cpu.runs import device_for, launch
 
@@ -187,17 +187,19 @@ template <int N> __global__ void never(int *out) { *out = N; }
             value(device, name)
 
 
-def test_names_that_a_build_makes_its_own_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def renaming(builds: list[Build], headers: list[str]) -> str:
-        (build,) = builds
-        define = f"#define f {build.symbol('f')}\n"
-        return define + translation_unit(builds, headers) + "#undef f\n"
-
-    monkeypatch.setattr(library, "translation_unit", renaming)
-    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 9; }"})
-    assert value(device) == 9
+def test_a_file_that_names_its_kernels_in_the_build_stays_as_it_is(tmp_path: Path) -> None:
+    source = """
+#include <map>
+#include <cuda_runtime.h>
+__device__ int nine() { return std::map<int, int>{{1, 9}}.at(1); }
+__global__ void f(int *out) { *out = nine(); }
+namespace inner { __global__ void g(int *out) { *out = 10; } }
+"""
+    device = device_for(tmp_path, {"f.cu": source})
+    build = Build.of("f.cu", {}, ["f", "g"])
+    assert [value(device, name, build) for name in ("f", "g")] == [9, 10]
+    with pytest.raises(LaunchFailed, match=r"no __global__ function h \(it has: f, g\)"):
+        value(device, "h", build)
 
 
 SIGNATURE = """
@@ -260,14 +262,14 @@ __global__ void f(int *out) { *out = c_name[2] + (int)inner::own[1] + counter++;
 """
     device = device_for(tmp_path, {"f.cu": source})
     build = Build.of("f.cu", {})
-    assert device.symbol_buffer(build, "c_name").nbytes == 12
-    device.upload(device.symbol_buffer(build, "c_name"), np.array([1, 2, 3], np.int32))
-    device.upload(device.symbol_buffer(build, "own"), np.array([10.0, 20.0]))
+    assert device.constant(build, "c_name").nbytes == 12
+    device.upload(device.constant(build, "c_name"), np.array([1, 2, 3], np.int32))
+    device.upload(device.constant(build, "own"), np.array([10.0, 20.0]))
     assert [value(device), value(device)] == [28, 29]
     with pytest.raises(
         LaunchFailed, match=r"no __constant__ or __device__ variable filter \(it has"
     ):
-        device.symbol_buffer(build, "filter")
+        device.constant(build, "filter")
 
 
 def test_a_missing_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
