@@ -63,7 +63,8 @@ def _default(parameter: Any) -> str:
     if parameter.required:
         return "required"
     if isinstance(parameter.show_default, str):
-        return f"`{parameter.show_default}`"
+        shown = parameter.show_default
+        return shown if " " in shown else f"`{shown}`"
     if parameter.is_flag or parameter.default is None:
         return ""
     return f"`{parameter.default}`"

@@ -1,0 +1,68 @@
+"""The folder of a new workload: its ``spec.yaml`` and its CUDA file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from launchwise.base.errors import UserError
+from launchwise.cli.new.signature import Source, choose, read_source
+from launchwise.cli.new.writing import QUESTION, check_name, spec_text
+from launchwise.workloads.spec import SPEC_FILE
+
+
+def begin(folder: Path, file: Path, name: str | None) -> list[str]:
+    """Write the spec of a kernel, and copy its file.
+
+    Parameters
+    ----------
+    folder
+        Of the workload; it need not exist.
+    file
+        CUDA file.
+    name
+        Kernel of the file; the first when left out.
+
+    Returns
+    -------
+    list of str
+        What was done, one line each.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be described, or something of that name is in the folder already.
+    """
+    source = read_source(file)
+    kernel = choose(source, name, file)
+    spec, copy = folder / SPEC_FILE, folder / file.name
+    text = spec_text(check_name(folder), file.name, source, kernel)
+    content = file.read_bytes()
+    if spec.exists():
+        raise UserError(spec, "", "exists; remove it first, or name another folder")
+    if copy.exists() and copy.read_bytes() != content:
+        raise UserError(copy, "", f"exists and differs from {file}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not copy.exists():
+            copy.write_bytes(content)
+        spec.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            error.filename or folder, "", f"cannot be written: {error.strerror}"
+        ) from error
+    questions = sum(QUESTION in line for line in text.splitlines())
+    return [
+        *_listed(source, kernel.name),
+        f"{spec}: {questions} lines with a question, marked {QUESTION.strip()!r}",
+    ]
+
+
+def _listed(source: Source, chosen: str) -> list[str]:
+    """One line per kernel, where a file has several."""
+    if len(source.kernels) == 1:
+        return []
+    return [
+        f"kernel {one.name}: "
+        + ("chosen" if one.name == chosen else one.refused or f"take it with --kernel {one.name}")
+        for one in source.kernels
+    ]

@@ -1,0 +1,281 @@
+"""The parser of CUDA files: kernels, parameters, constant memory, macros."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
+from launchwise.cli.new.guesses import role_in
+from launchwise.cli.new.macros import needed_macros, used_constants
+from launchwise.cli.new.signature import Parameter, Source, choose, read_source, type_of
+from launchwise.cli.new.tokens import split, tokenised
+from launchwise.cli.new.writing import spec_text
+
+Read = Callable[[str], Source]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def source(text: str) -> Source:
+        path = tmp_path / "k.cu"
+        path.write_text(text)
+        return read_source(path)
+
+    return source
+
+
+def parameters(source: Source) -> list[tuple[str, str, bool, bool]]:
+    """Name, type, whether an array, whether const, of the first kernel."""
+    return [(one.name, one.type, one.pointer, one.const) for one in source.kernels[0].parameters]
+
+
+def macros(source: Source, name: str | None = None) -> set[str]:
+    """Names of the macros that a kernel needs."""
+    kernel = choose(source, name, Path("k.cu"))
+    return {need.name for need in needed_macros(source, kernel)}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("float *x", ("x", "float32", True, False)),
+        ("const float *x", ("x", "float32", True, True)),
+        ("float const* __restrict__ x", ("x", "float32", True, True)),
+        ("float *const x", ("x", "float32", True, False)),
+        ("const double x[]", ("x", "float64", True, True)),
+        ("int x", ("x", "int32", False, False)),
+        ("const unsigned x", ("x", "uint32", False, True)),
+        ("unsigned long long int x", ("x", "uint64", False, False)),
+        ("long long x", ("x", "int64", False, False)),
+        ("unsigned char *x", ("x", "uint8", True, False)),
+        ("signed char *x", ("x", "int8", True, False)),
+        ("size_t x", ("x", "uint64", False, False)),
+        ("std::size_t x", ("x", "uint64", False, False)),
+        ("uint16_t * x", ("x", "uint16", True, False)),
+        ("__half *x", ("x", "float16", True, False)),
+        ("real *x", ("x", "float32", True, False)),
+        ("index_t x", ("x", "int64", False, False)),
+        ("number *x", ("x", "float64", True, False)),
+        ("struct Thing *x", ("x", "", True, False)),
+        ("int x = 3", ("x", "int32", False, False)),
+        ("__grid_constant__ const int x", ("x", "int32", False, True)),
+    ],
+)
+def test_parameters(read: Read, written: str, expected: tuple[str, str, bool, bool]) -> None:
+    known = "typedef float real; using index_t = long long;\n#define number double\n"
+    source = read(f"{known}struct Thing {{ int a; }};\n__global__ void k({written}) {{}}")
+    assert parameters(source) == [expected]
+
+
+def test_vector_types_have_a_width(read: Read) -> None:
+    (one,) = read("__global__ void k(const float4 *x) {}").kernels[0].parameters
+    assert (one.type, one.width) == ("float32", 4)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "__global__ void",
+        'extern "C" __global__ void',
+        "static __global__ void",
+        "__global__ void __launch_bounds__(256, 2)",
+        "__global__ __launch_bounds__(BLOCK * 2) void",
+        "void __global__ __cluster_dims__(2, 1, 1)",
+        "__global__ void BOUNDS(128)",
+    ],
+)
+def test_heads(read: Read, head: str) -> None:
+    source = read(f"int before(int a = 3) {{ return a; }}\n{head}\nkernel_1(int a, float *b)\n{{}}")
+    assert [kernel.name for kernel in source.kernels] == ["kernel_1"]
+    assert [one.name for one in source.kernels[0].parameters] == ["a", "b"]
+
+
+def test_kernels_in_namespaces_and_without_their_prototypes(read: Read) -> None:
+    source = read(
+        """
+        __global__ void a(int);
+        namespace one { namespace { extern "C" {
+        __global__ void a(int n) { if (n) { n = 1; } }
+        } }
+        struct S { float x; };
+        __global__ void b() {}
+        }
+        int main() { one::a<<<1, 1>>>(3); }
+        __global__ void c(void) {}
+        """
+    )
+    assert [kernel.name for kernel in source.kernels] == ["a", "b", "c"]
+    assert [len(kernel.parameters) for kernel in source.kernels] == [1, 0, 0]
+
+
+def test_constant_memory(read: Read) -> None:
+    source = read(
+        """
+        __constant__ float d_filter[A * 2], more[3][4];
+        extern __constant__ int count;
+        __constant__ int table[] = {1, 2, 3};
+        __constant__ double unused[7];
+        __device__ float get(int i) { return more[i][0]; }
+        __global__ void k(float *x) { x[0] = d_filter[0] * get(count) + table[0]; }
+        """
+    )
+    assert [one.name for one in source.constants] == ["d_filter", "more", "count", "unused"]
+    used = used_constants(source, source.kernels[0])
+    assert [(one.name, one.sizes) for one in used] == [
+        ("d_filter", (("A", "*", "2"),)),
+        ("more", (("3",), ("4",))),
+        ("count", ()),
+    ]
+
+
+def test_comments_texts_and_continued_lines() -> None:
+    code = split('a /* b\n c */ d // e \\\n f\n"g // h" \'"\' i\n#define J K \\\n L\n')
+    assert code.tokens == ("a", "d", '"g // h"', "'\"'", "i")
+    assert code.macros["J"].value == ("K", "L")
+
+
+def test_macros_are_names_that_nothing_declares(read: Read) -> None:
+    source = read(
+        """
+        #include <cuda.h>
+        #define FIXED 4
+        #define SIDE (block_size_x * FIXED)
+        #define SQUARE(a) ((a) * (a) * exponent)
+        #ifndef GUARD_H
+        #define GUARD_H
+        #endif
+        typedef float real;
+        enum Mode { SLOW, FAST };
+        constexpr int rows = 3 * per_file;
+        struct Pair { int left, right; };
+        template <typename T, int N> __device__ T twice(T value) { return value * N * in_device; }
+        static int on_host(int a = HOST_DEFAULT) { return HOST_ONLY; }
+        __global__ void __launch_bounds__(MAX_THREADS) k(
+            real *__restrict__ x, const Pair *pairs, unsigned int n)
+        {
+            __shared__ real cache[SIDE][rows];
+            real sum = 0, other[2], *pointer = x;
+            const auto mode = FAST;
+            int2 q = make_int2(1, 2);
+            for (unsigned i = 0, j = n; i < j; i += step) sum += cache[i][q.x] * SQUARE(2.0f);
+            auto f = [&](int a, float b) { return a * b + inside; };
+            Pair p = pairs[0];
+            if (p.left == SLOW || mode == threadIdx.x)
+                pointer[warpSize] = twice<real, 2>(f(1, sum));
+            x[0] = other[0] + static_cast<float>(later) + M_PI + pairs->right;
+        #pragma unroll how_often
+            while (sum < INFINITY) sum *= (real)2;
+        #if use_padding == 1 && defined(USE_FAST)
+        #endif
+        }
+        __global__ void another(float *x) { x[0] = ONLY_ANOTHER; }
+        """
+    )
+    shared = {"per_file", "in_device", "use_padding", "USE_FAST", "how_often"}
+    own = {"block_size_x", "exponent", "MAX_THREADS", "step", "inside", "later"}
+    assert macros(source) == shared | own
+    assert macros(source, "another") == shared | {"ONLY_ANOTHER"}
+
+
+def test_the_value_under_ifndef_is_a_default(read: Read) -> None:
+    source = read(
+        """
+        #ifndef BLOCK
+        #define BLOCK 128
+        #endif
+        #if !defined(TILE)
+        #define TILE (2)
+        #endif
+        #ifdef DEBUG
+        #endif
+        __global__ void k(real *x) { real y = BLOCK * TILE; }
+        """
+    )
+    needs = {need.name: need for need in needed_macros(source, source.kernels[0])}
+    assert {name: need.default for name, need in needs.items()} == {
+        **{"BLOCK": 128, "TILE": 2, "DEBUG": None, "real": None}
+    }
+    assert needs["DEBUG"].only_tested
+    assert needs["real"].is_type
+    assert not needs["BLOCK"].is_type
+
+
+@pytest.mark.parametrize(
+    ("body", "role"),
+    [
+        ("x[i] = 1;", "output"),
+        ("x[i][j].w = 1;", "output"),
+        ("*x = 1;", "output"),
+        ("x[i] += 1;", "inout"),
+        ("x[f(i)[2]]++;", "inout"),
+        ("x[i] = x[i - 1];", "inout"),
+        ("atomicAdd(&x[i], 1);", "inout"),
+        ("float a = x[i];", "input"),
+        ("if (x[i] == 1 || x[j] <= 2) a = 1;", "input"),
+        ("write(x, i);", "output"),
+        ("a.x = 1;", "output"),
+    ],
+)
+def test_roles_of_arrays_that_are_not_const(body: str, role: str) -> None:
+    array = Parameter("x", "float", "float32", 1, True, False)
+    found, question = role_in(tokenised(body), array)
+    assert found == role
+    # Only what is written and never read is beyond doubt.
+    assert bool(question) == (role != "output" or ("x[" not in body and "*x" not in body))
+
+
+def test_a_const_array_is_an_input() -> None:
+    array = Parameter("x", "float", "float32", 1, True, True)
+    assert role_in(tokenised("f(x);"), array) == ("input", "")
+
+
+def test_types_of_several_words() -> None:
+    assert type_of(["long", "unsigned", "int"], {}) == ("uint64", 1)
+    assert type_of(["short", "int"], {}) == ("int16", 1)
+    assert type_of(["a"], {"a": "b", "b": "a"}) == ("", 1)
+
+
+PIECES = st.sampled_from(
+    [
+        *("__global__ ", "void ", "k", "(", ")", "{", "}", "[", "]", "<", ">", ";", ",", "*", "&"),
+        *(
+            "float ",
+            "int ",
+            "x",
+            "=",
+            '"',
+            "'",
+            "/*",
+            "*/",
+            "//",
+            "\n",
+            "#define A ",
+            "#if ",
+            "\\\n",
+        ),
+        *("#ifndef A", "#endif\n", "template <typename T>", "__constant__ ", "typedef ", "using "),
+        *("namespace a ", 'extern "C" ', "enum ", "1", "::", "...", "\\\n"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_whatever_a_file_holds_is_read_or_refused_in_words(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "k.cu"
+        path.write_text(text + "\n__global__ void last(float *x) {}")
+        try:
+            source = read_source(path)
+            kernel = choose(source, None, path)
+        except UserError:
+            return
+        spec = Path(folder) / "spec.yaml"
+        spec.write_text(spec_text("mine", "k.cu", source, kernel))
+        assert read_yaml(spec)["variants"]
