@@ -3,7 +3,8 @@
 # make test-slurm  run the tests that start a Slurm cluster on this machine (needs root, Debian's Slurm)
 # make lint     check format, style and types
 # make docs     build the documentation in site/; warnings are errors
-# make reference  generate docs/reference and schemas/ from the models of the YAML files
+# make reference  generate docs/reference and schemas/ from the models of the YAML files and from the
+#               command line
 # make gpu      add PyCUDA to .venv, for measuring on a GPU
 # make lock     write the lock files from pyproject.toml (newest versions: make lock LOCK_ARGS=--upgrade)
 # make clean    remove .venv, site/ and caches; keep results/ and .snakemake/, which hold measurements

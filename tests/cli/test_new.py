@@ -280,7 +280,9 @@ def test_of_several_kernels_all_are_listed_and_the_first_is_taken(
         ("__global__ void KERNEL(k)(float *x) {}", [], "KERNEL(k): its name is made by a macro"),
         ("__global__ void k(float &x) {}", [], "k: 'float & x' is neither"),
         ("__global__ void k(float *) {}", [], "k: 'float *' has no name"),
-        ("__global__ void k(int a) {} __global__ void k(float a) {}", [], "k: this kernel is def"),
+        ("__global__ void k(int a) {} __global__ void k(float a) {}", [], "k: is defined several"),
+        ("struct S { int a; }; __global__ void k(S s) {}", [], "k: 'S s' is passed by value and"),
+        ("__global__ void k(cudaTextureObject_t t) {}", [], "k: 'cudaTextureObject_t t' is passed"),
     ],
 )
 def test_what_cannot_be_described_is_told_in_one_line(

@@ -115,6 +115,13 @@ def test_kernels_in_namespaces_and_without_their_prototypes(read: Read) -> None:
     assert [len(kernel.parameters) for kernel in source.kernels] == [1, 0, 0]
 
 
+def test_branches_of_the_preprocessor_are_one_kernel(read: Read) -> None:
+    kernel = "__global__ void k(float *x) {{ x[0] = {}; }}\n"
+    source = read(f"#if fast\n{kernel.format('A')}#else\n{kernel.format('B')}#endif\n")
+    assert [one.name for one in source.kernels] == ["k"]
+    assert macros(source) == {"A", "B", "fast"}
+
+
 def test_constant_memory(read: Read) -> None:
     source = read(
         """

@@ -7,11 +7,14 @@ read is told in words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.cli.new.tokens import Code, at_commas, closing, is_name, split
+
+_STRUCTURE = "struct"
+"""What the name of a structure stands for."""
 
 
 def words(*lines: str) -> frozenset[str]:
@@ -154,10 +157,19 @@ def read_source(path: Path) -> Source:
             shared += [*head, ";", *body]
     if not kernels:
         raise UserError(path, "", "has no kernel: no function is __global__")
-    names = [kernel.name for kernel in kernels]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UserError(path, twice, "this kernel is defined twice: overloads cannot be told apart")
-    return Source(code, tuple(kernels), tuple(_constants(code.tokens, aliases)), tuple(shared))
+    constants = tuple(_constants(code.tokens, aliases))
+    return Source(code, tuple(_merged(kernels)), constants, tuple(shared))
+
+
+def _merged(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
+    """One kernel per name: those that ``#if`` and ``#else`` define alike are one."""
+    for name in dict.fromkeys(kernel.name for kernel in kernels):
+        first, *others = [kernel for kernel in kernels if kernel.name == name]
+        body = tuple(token for kernel in (first, *others) for token in kernel.body)
+        refused = first.refused
+        if any(other.parameters != first.parameters for other in others):
+            refused = "is defined several times, with different parameters"
+        yield replace(first, body=body, refused=refused)
 
 
 def _pieces(tokens: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
@@ -265,15 +277,23 @@ def _declared(tokens: Sequence[str], aliases: Mapping[str, str]) -> Parameter:
     star = flat.index("*") if "*" in flat else len(flat)
     type_words, name = named[:-1], named[-1]
     kind, width = type_of(type_words, aliases)
+    pointer = "*" in flat or "[" in tokens
+    if not pointer and not kind and _is_opaque(type_words[-1], aliases):
+        raise ValueError(f"{written!r} is passed by value and is no number")
     return Parameter(
         name=name,
         written=" ".join(type_words),
         type=kind,
         width=width,
-        pointer="*" in flat or "[" in tokens,
+        pointer=pointer,
         const="const" in flat[:star] or "__constant__" in flat,
         sizes=tuple(_sizes(tokens)),
     )
+
+
+def _is_opaque(name: str, aliases: Mapping[str, str]) -> bool:
+    """Whether a type is a structure of the file or an object of CUDA, such as a texture."""
+    return aliases.get(name) == _STRUCTURE or name.startswith("cuda")
 
 
 def _sizes(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -304,10 +324,12 @@ def type_of(written: Sequence[str], aliases: Mapping[str, str]) -> tuple[str, in
 
 
 def _aliases(code: Code) -> dict[str, str]:
-    """Names of types that the file gives to others: ``typedef``, ``using``, ``#define``."""
+    """Names of types to others: ``typedef``, ``using``, ``#define``; structures of the file."""
     found = {name: " ".join(macro.value) for name, macro in code.macros.items() if macro.value}
     tokens = code.tokens
     for place, token in enumerate(tokens):
+        if token in ("struct", "class", "union") and tokens[place + 2 : place + 3] == ("{",):
+            found[tokens[place + 1]] = _STRUCTURE
         if token not in ("typedef", "using") or ";" not in tokens[place:]:
             continue
         rest = tokens[place + 1 : tokens.index(";", place)]
