@@ -209,8 +209,4 @@ def guess_reference(title: str, inputs: Sequence[str]) -> dict[str, Any]:
         return {"call": "numpy.add", "given": large[:2]}
     if re.search(r"(^|[_ ])(sum|reduce|reduction)($|[_ ])", title) and large:
         return {"call": "numpy.sum", "given": large[:1]}
-    return {"file": "reference.py:expected", "given": list(inputs)}
-
-
-TOLERANCES = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-12}
-"""Type of the output to the largest accepted error, relative to the largest expected value."""
+    return {"file": "reference.py:expected"}

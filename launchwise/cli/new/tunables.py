@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from launchwise.cli.new.macros import Need
@@ -39,6 +39,8 @@ class Tunable:
         ``x``, ``y``, ``z``, or nothing.
     question
         What a person must decide; empty for nothing.
+    given
+        Whether the file itself gives ``start``.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Tunable:
     role: str
     axis: str = ""
     question: str = ""
+    given: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,20 +59,23 @@ class Launch:
 
     Parameters
     ----------
-    dimensions
-        1 to 3.
     block
-        Threads per block, per dimension.
+        Threads per block, per dimension of the block.
     extent
-        Elements of the result that a block computes, per dimension.
-    invented
-        Launch tunables that the file does not name.
+        Elements of the result that a block computes, per dimension of the grid.
+    tunables
+        All tunables: those of the file, with values that fit the block, and launch tunables for
+        sides of the block that the file does not name.
     """
 
-    dimensions: int
     block: list[str]
     extent: list[str]
-    invented: list[Tunable]
+    tunables: list[Tunable]
+
+    @property
+    def dimensions(self) -> int:
+        """Dimensions of the grid."""
+        return len(self.extent)
 
 
 def axis_of(name: str) -> str:
@@ -98,16 +104,23 @@ def role_of(name: str) -> str:
     return "size" if _COMPILED_SIZE.search(lower) else "other"
 
 
+def compiled_in(needs: Sequence[Need]) -> dict[str, str]:
+    """Macros that are no tunables, such as the width of a filter or a type, to their values."""
+    found = {need.name: "'float'" for need in needs if need.is_type}
+    for need in needs:
+        if not need.is_type and role_of(need.name) == "size":
+            found[need.name] = str(5 if need.default is None else need.default)
+    return found
+
+
 def guess_tunables(needs: Sequence[Need]) -> list[Tunable]:
     """Build tunables for the macros of a kernel: blocks first, then as the file uses them."""
-    roles = {need.name: role_of(need.name) for need in needs if not need.is_type}
+    fixed = compiled_in(needs)
+    needs = [need for need in needs if need.name not in fixed]
+    roles = {need.name: role_of(need.name) for need in needs}
     blocks = [name for name, role in roles.items() if role == "block"]
     found = []
     for need in needs:
-        if need.is_type:
-            question = "a type that the compilation sets"
-            found.append(Tunable(need.name, "build", ["float"], "float", "other", "", question))
-            continue
         role = roles[need.name]
         axis = axis_of(need.name)
         values, start = _values(role, axis, len(blocks))
@@ -115,14 +128,13 @@ def guess_tunables(needs: Sequence[Need]) -> list[Tunable]:
         if need.only_tested:
             values, start, role = [1], 1, "flag"
             question = "the file asks only whether it is defined; 0 defines it, too"
-        elif role == "size":
-            question = "a size that is compiled in"
         elif role == "other":
             question = "values"
         if need.default is not None:
             values, start = sorted({*values, need.default}), need.default
-        found.append(Tunable(need.name, "build", values, start, role, axis, question))
-    order = ("block", "grid", "tile", "unroll", "flag", "size", "other")
+        given = need.default is not None
+        found.append(Tunable(need.name, "build", values, start, role, axis, question, given))
+    order = ("block", "grid", "tile", "unroll", "flag", "other")
     return sorted(found, key=lambda one: (order.index(one.role), one.axis))
 
 
@@ -130,8 +142,6 @@ def _values(role: str, axis: str, blocks: int) -> tuple[list[Any], Any]:
     """Values and the baseline's."""
     if role == "flag":
         return [0, 1], 0
-    if role == "size":
-        return [5], 5
     if role == "grid":
         return [64, 128, 256, 512, 1024], 256
     if role != "block":
@@ -147,15 +157,14 @@ def _block_values(axis: str, several: bool) -> tuple[list[Any], Any]:
     return ([16, 32, 64, 128], 32) if several else ([32, 64, 128, 256, 512, 1024], 256)
 
 
-def dimensions_of(tokens: Sequence[str], tunables: Sequence[Tunable]) -> int:
-    """Dimensions of the launch: of what the kernel reads, and of its block tunables."""
+def _dimensions(tokens: Sequence[str], readers: Collection[str]) -> int:
+    """Largest dimension that is read of some built-in variables, such as ``threadIdx``; or 1."""
     used = {
         tokens[place + 2]
         for place, token in enumerate(tokens[:-2])
-        if token in ("threadIdx", "blockIdx", "blockDim") and tokens[place + 1] == "."
+        if token in readers and tokens[place + 1] == "."
     }
-    used |= {one.axis for one in tunables if one.role == "block"}
-    return max((AXES.index(axis) + 1 for axis in used if axis in AXES and axis), default=1)
+    return max((AXES.index(axis) + 1 for axis in used if axis in AXES), default=1)
 
 
 def guess_launch(
@@ -170,31 +179,44 @@ def guess_launch(
     fixed
         Macros that the file itself sets to integers.
     """
-    dimensions = dimensions_of(tokens, tunables)
-    axes = AXES[:dimensions]
     blocks = {one.axis: one.name for one in tunables if one.role == "block"}
     tiles = {one.axis: one.name for one in tunables if one.role == "tile"}
+    sides = [AXES.index(axis) + 1 for axis in blocks if axis]
+    block_axes = AXES[: max(_dimensions(tokens, ("threadIdx", "blockDim")), *sides, 1)]
+    grid_axes = AXES[: max(_dimensions(tokens, ("blockIdx",)), len(block_axes))]
     # `TILE_DIM` without an axis is the side of the block where no other name is.
     square = blocks.get("") or (
         tiles.get("") if "blockDim" not in tokens and "x" not in blocks else None
     )
     literal = {axis_of(name): str(fixed[name]) for name in fixed if role_of(name) == "block"}
     block, invented = [], []
-    for axis in axes:
+    for axis in block_axes:
         known = blocks.get(axis) or square or literal.get(axis) or literal.get("")
         if known is None:
             name = f"block_size_{axis}"
-            values, start = _block_values(axis, several=dimensions > 1)
+            values, start = _block_values(axis, several=len(block_axes) > 1)
             invented.append(Tunable(name, "launch", values, start, "block", axis))
             known = name
         block.append(known)
     extent = []
-    for axis, threads in zip(axes, block, strict=True):
-        tile = tiles.get(axis) or (tiles.get("") if dimensions == 1 else None)
-        if tile is None and square == tiles.get("") is not None:
-            extent.append(str(square))
+    for place, axis in enumerate(grid_axes):
+        threads = block[place] if place < len(block) else "1"
+        tile = tiles.get(axis) or (tiles.get("") if len(grid_axes) == 1 else None)
+        if tile is None and square is not None and square == tiles.get(""):
+            extent.append(square)
         elif tile is None or tile == threads:
             extent.append(threads)
         else:
-            extent.append(f"{threads} * {tile}")
-    return Launch(dimensions, block, extent, invented)
+            extent.append(tile if threads == "1" else f"{threads} * {tile}")
+    fitting = [_side(one, block) if one.name == square else one for one in tunables]
+    return Launch(block, extent, [*invented, *fitting])
+
+
+def _side(one: Tunable, block: Sequence[str]) -> Tunable:
+    """A tunable without an axis as the side of a block."""
+    known, start = _block_values("", several=len(block) > 1)
+    if block.count(one.name) > 1:
+        known, start = [8, 16, 32], 16
+    if one.given:
+        known, start = sorted({*known, one.start}), one.start
+    return replace(one, values=known, start=start, role="block")

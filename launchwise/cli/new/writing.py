@@ -20,10 +20,12 @@ from launchwise.cli.new.tunables import (
     AXES,
     Launch,
     Tunable,
+    compiled_in,
     guess_launch,
     guess_tunables,
     role_of,
 )
+from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.spec import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
 
 QUESTION = "# ? "
@@ -58,9 +60,11 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     fixed = fixed_numbers(source)
     tokens = [*source.shared, *kernel.head, *kernel.body]
     tokens += [token for macro in source.code.macros.values() for token in macro.value]
-    tunables = guess_tunables(needed_macros(source, kernel))
-    launch = guess_launch(tokens, tunables, fixed)
-    tunables = [*launch.invented, *tunables]
+    needs = needed_macros(source, kernel)
+    macros = compiled_in(needs)
+    fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
+    launch = guess_launch(tokens, guess_tunables(needs), fixed)
+    tunables = launch.tunables
     taken = {*MEASURED_COLUMNS, *LATER_COLUMNS, *GPU_NAMES, *FUNCTIONS, "variant", "only"}
     taken |= {"constraints", *(one.name for one in tunables)}
     sizes = guesses.guess_sizes(kernel, launch.dimensions, taken, fixed)
@@ -73,6 +77,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
         *_lines([Line("workload", workload), Line("title", workload.replace("_", " "))]),
         *_section("problem", _problem(sizes, launch.dimensions)),
         *_section("tunables", _tunables(tunables), "build tunables become macros of the same name"),
+        *(_section("macros", _macros(macros), "of every build") if macros else []),
         *_section("arguments", arguments, "in the order of the kernel's parameters"),
         *_section("reference", _reference(title, kernel, arguments)),
         "variants:",
@@ -121,6 +126,13 @@ def _problem(sizes: guesses.Sizes, dimensions: int) -> list[Line]:
 def _tunables(tunables: Sequence[Tunable]) -> list[Line]:
     return [
         Line(one.name, {"kind": one.kind, "values": one.values}, one.question) for one in tunables
+    ]
+
+
+def _macros(macros: Mapping[str, str]) -> list[Line]:
+    return [
+        Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
+        for name, value in macros.items()
     ]
 
 
@@ -180,21 +192,22 @@ def _constant_shape(one: Parameter, fixed: Mapping[str, int]) -> tuple[list[Any]
     for size in one.sizes or (("1",),):
         factors.append([])
         for token in size:
-            if token == "*" and "(" not in size:
+            if token == "*" and not {*size} & {*"+-/%("}:
                 factors.append([])
             else:
                 factors[-1].append(token)
     shape: list[Any] = []
+    unclear = not one.type
     for tokens in factors:
         text = " ".join(str(fixed.get(token, token)) for token in tokens)
         text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text).replace("/", "//")
         try:
             shape.append(int(evaluate(text, {})))
         except ValueError:
-            shape.append(text)
+            shape.append(1)
+            unclear = True
     shape += [one.width] if one.width > 1 else []
-    open_ones = [each for each in shape if isinstance(each, str)]
-    return shape, "shape" if open_ones or not one.type else ""
+    return shape, "shape" if unclear else ""
 
 
 def _reference(title: str, kernel: Kernel, arguments: Sequence[Line]) -> list[Line]:
@@ -208,7 +221,7 @@ def _reference(title: str, kernel: Kernel, arguments: Sequence[Line]) -> list[Li
     return [
         Line(first, value[first], f"what is computed? Or {others}"),
         *(Line(key, value[key]) for key in rest),
-        Line("tolerance", guesses.TOLERANCES.get(outputs[0] if outputs else "float32", 0)),
+        Line("tolerance", TOLERANCES.get(outputs[0] if outputs else "float32", 0)),
     ]
 
 
@@ -226,7 +239,10 @@ def _variant(
     lengths = [sizes.axes[axis] for axis in AXES[: launch.dimensions]]
     if launch.dimensions == 1 and len(sizes.axes) > 1:
         lengths = [" * ".join(sizes.axes.values())]
-    grid = [f"ceil_div({n}, {step})" for n, step in zip(lengths, launch.extent, strict=True)]
+    grid = [
+        length if step == "1" else f"ceil_div({length}, {step})"
+        for length, step in zip(lengths, launch.extent, strict=True)
+    ]
     grids = [one.name for one in tunables if one.role == "grid"]
     grid[0] = grids[0] if grids else grid[0]
     names = list(dict.fromkeys(name for name in launch.block if is_name(name)))
