@@ -12,6 +12,8 @@ from command_line import launchwise
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
+from launchwise.workloads.described import drawn, shape_of
+from launchwise.workloads.references import called
 from launchwise.workloads.spec import load_spec
 
 DATA = Path(__file__).parent / "data"
@@ -69,6 +71,11 @@ def test_at_most_ten_lines_of_a_new_spec_need_edits(tmp_path: Path, name: str, l
     assert len(edited.splitlines()) <= lines
     (tmp_path / name / "spec.yaml").write_text(edited)
     check(tmp_path / name)
+    spec = load_spec(tmp_path / name)
+    problem = dict(zip(spec.problem, (40, 24), strict=True))
+    (expected,) = called(spec, problem, drawn(tmp_path / name, spec, problem, 7))
+    (output,) = (each for each in spec.arguments.values() if each.is_written)
+    assert expected.shape == shape_of(spec, output, problem)
     # The kernel is taken as it is.
     assert (tmp_path / name / f"{name}.cu").read_bytes() == (DATA / f"{name}.cu").read_bytes()
 
