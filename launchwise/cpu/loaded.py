@@ -22,7 +22,7 @@ def stacks(library: ctypes.CDLL) -> int:
         address = library.make_stacks()
         if not address:
             raise LaunchFailed(
-                "the system refuses 256 MiB of address space for stacks", fatal=False
+                "the system refuses 320 MiB of address space for stacks", fatal=False
             )
         _memory_of_stacks.append(address)
     return _memory_of_stacks[0]

@@ -162,7 +162,8 @@ class Source:
             For a declaration of shared memory in a form that is not known.
         """
         pieces, done = [], 0
-        for match in _SHARED.finditer(self.text):
+        declared = "__shared__" in self.text  # the pattern takes long where there is none
+        for match in _SHARED.finditer(self.text) if declared else ():
             end = self._statement_end(match.end())
             pieces.append(self.text[done : match.start()])
             pieces.append(self._shared(match, self.text[match.end() : end], self.place(end)))

@@ -9,7 +9,13 @@
 namespace launchwise_cpu {
 
 constexpr unsigned MOST_THREADS = 1024;
-constexpr size_t STACK_BYTES = 256 << 10, GUARD_BYTES = 4 << 10;
+// Stacks begin at different places of their pages, or they would share few lines of the caches.
+constexpr size_t LOCAL_BYTES = 252 << 10, GUARD_BYTES = 4 << 10, SHIFT_BYTES = 512, SHIFTS = 128;
+constexpr size_t STACK_BYTES = GUARD_BYTES + LOCAL_BYTES + SHIFTS * SHIFT_BYTES;
+
+static inline size_t bytes_of_stack(unsigned thread) {
+    return STACK_BYTES - thread % SHIFTS * SHIFT_BYTES;
+}
 
 // Stacks of the largest block, each with a page below it that nothing may touch. Null if refused.
 char *make_stacks() {
@@ -34,8 +40,8 @@ __attribute__((naked, noinline, noipa)) static void change(Context *from, Contex
 }
 
 // A context that begins with a call of `begin`, which never returns.
-static inline void prepare(Context *context, char *stack, void (*begin)()) {
-    void **top = reinterpret_cast<void **>(stack + STACK_BYTES);
+static inline void prepare(Context *context, char *stack, size_t bytes, void (*begin)()) {
+    void **top = reinterpret_cast<void **>(stack + bytes);
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void *>(begin);
     for (int saved = 3; saved <= 8; ++saved) top[-saved] = nullptr;
@@ -46,10 +52,10 @@ using Context = ucontext_t;
 
 static inline void change(Context *from, Context *to) { swapcontext(from, to); }
 
-static inline void prepare(Context *context, char *stack, void (*begin)()) {
+static inline void prepare(Context *context, char *stack, size_t bytes, void (*begin)()) {
     getcontext(context);
     context->uc_stack.ss_sp = stack + GUARD_BYTES;
-    context->uc_stack.ss_size = STACK_BYTES - GUARD_BYTES;
+    context->uc_stack.ss_size = bytes - GUARD_BYTES;
     context->uc_link = nullptr;
     makecontext(context, begin, 0);
 }

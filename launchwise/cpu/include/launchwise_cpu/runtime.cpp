@@ -50,7 +50,7 @@ static void on_signal(int number, siginfo_t *info, void *) {
     const char *at = static_cast<const char *>(info->si_addr);
     const char *first = request->stacks;
     if (first && at >= first && at < first + MOST_THREADS * STACK_BYTES)
-        fail("a thread needs more than %zu KiB of local memory", (STACK_BYTES - GUARD_BYTES) >> 10);
+        fail("a thread needs more than %zu KiB of local memory", LOCAL_BYTES >> 10);
     fail("accesses memory at %p, where no buffer lies", info->si_addr);
 }
 
@@ -337,7 +337,7 @@ static inline void prepare_fibers() {
     warps.resize((threads + 31) / 32);
     states.resize(threads);
     for (unsigned i = 0; i < threads; ++i)
-        prepare(&contexts[i], request->stacks + i * STACK_BYTES, thread_main);
+        prepare(&contexts[i], request->stacks + i * STACK_BYTES, bytes_of_stack(i), thread_main);
 }
 
 static inline void run_fibers() {
