@@ -39,6 +39,7 @@ POPEN = subprocess.Popen
 
 def measure_without_exec() -> None:
     """Be the measuring process instead of starting its program: everything is imported already."""
+    subprocess.Popen = POPEN  # type: ignore[misc]
     # 0, 1 and 2 are in place. At another one subprocess waits until exec would have closed it.
     os.closerange(3, 4096)
     sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
