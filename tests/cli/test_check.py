@@ -159,6 +159,12 @@ class TestWithNvcc:
         self, folder: Path, capsys: pytest.CaptureFixture[str], line: str, words: str
     ) -> None:
         of_source("    const int x0", f"    {line}\n    const int x0")(folder)
+
+        def few(raw: dict[str, Any]) -> None:
+            for name, value in {"block_size_x": 16, "block_size_y": 16, "tile_size_y": 1}.items():
+                raw["tunables"][name]["values"] = [value]
+
+        of_spec(few)(folder)
         assert main(["check", str(folder)]) == 0
         said = capsys.readouterr().out
         assert "nvcc refuses" in said

@@ -24,7 +24,7 @@ from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
+ARCHITECTURES = ("sm_75", "sm_90", "sm_100")
 REAL_PROBLEMS: list[dict[str, list[Any]]] = [
     {"n": [64, 1300], "dtype": ["float32", "float64"], "order": [2, 8, 16]}
 ]
@@ -312,7 +312,7 @@ class TestDescribed:
         )
         spec = load_spec(folder)
         builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])
-        tried = [each for each in builds if ("block_size_x", "64") in each.defines][:30]
+        tried = [each for each in builds if ("block_size_x", "64") in each.defines][:9]
         large = [
             each
             for each in tried
