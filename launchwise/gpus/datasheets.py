@@ -63,7 +63,18 @@ TENSOR_FIGURES = {
 }
 """Dense rates of tensor cores with float32 accumulation; empty for cards without tensor cores."""
 
-UNITS = {**FIGURES, **TENSOR_FIGURES}
+AMD_FIGURES = {"gfx_target": "hex", "wavefront_threads": "1"}
+"""Figures that a card of AMD has instead of a compute capability: the number in LLVM's name of its
+target (90a of ``gfx90a``, hexadecimal) and the threads of a wavefront. Its SMs are compute units,
+its shared memory is the local data share (LDS)."""
+
+STREAM_PROCESSORS_PER_CU = 64
+"""FP32 lanes of a compute unit (CDNA 2, RDNA 2 and RDNA 3 architecture documents of AMD)."""
+
+NO_CAPABILITY = (0, 0)
+"""Compute capability of a card of AMD, which has none."""
+
+UNITS = {**FIGURES, **TENSOR_FIGURES, **AMD_FIGURES}
 
 FLOP_FIGURES = ("float32_gflops", "float64_gflops")
 """Peaks of multiply-adds. They and the tensor rates have the same names among the ceilings."""
@@ -90,23 +101,35 @@ class Datasheet(Strict):
     @property
     def missing(self) -> list[str]:
         """Figures without which the card cannot be described."""
-        return [figure for figure in FIGURES if figure not in self.figures]
+        instead = AMD_FIGURES if self.is_amd else {"compute_capability": "1"}
+        needed = [*instead, *(figure for figure in FIGURES if figure != "compute_capability")]
+        return [figure for figure in needed if figure not in self.figures]
+
+    @property
+    def is_amd(self) -> bool:
+        """Whether the card is one of AMD."""
+        return "gfx_target" in self.figures
 
     @property
     def compute_capability(self) -> tuple[int, int]:
-        """Major and minor number."""
+        """Major and minor number; :data:`NO_CAPABILITY` of a card of AMD."""
+        if self.is_amd:
+            return NO_CAPABILITY
         major, minor = divmod(round(10 * self.figures["compute_capability"]), 10)
         return major, minor
 
     @property
     def arch(self) -> str:
-        """Architecture, such as ``sm_90``."""
+        """Architecture, such as ``sm_90`` or ``gfx90a``."""
+        if self.is_amd:
+            return f"gfx{int(self.figures['gfx_target']):x}"
         return "sm_{}{}".format(*self.compute_capability)
 
     @property
     def cores(self) -> int:
         """FP32 lanes of all SMs."""
-        return int(self.figures["sms"]) * CORES_PER_SM[self.compute_capability]
+        known = CORES_PER_SM.get(self.compute_capability, 0)
+        return int(self.figures["sms"]) * (STREAM_PROCESSORS_PER_CU if self.is_amd else known)
 
 
 def read_cards(path: str | Path = CARDS_FILE) -> dict[str, Datasheet]:
@@ -156,7 +179,8 @@ def _value(record: Mapping[str, str], path: str | Path) -> float:
     if not record["source"].strip():
         raise UserError(path, key, "must name its source")
     try:
-        value = float(record["value"])
+        is_hex = record["unit"] == "hex"
+        value = float(int(record["value"], 16) if is_hex else record["value"])
     except ValueError:
         value = float("nan")
     if not 0 < value < float("inf"):
@@ -261,7 +285,7 @@ def slowest_bandwidths(cards: Mapping[str, Datasheet]) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for each in cards.values():
-        if not {"compute_capability", "memory_bandwidth_gbs"} & {*each.missing}:
+        if {"compute_capability", "memory_bandwidth_gbs"} <= each.figures.keys():
             bandwidth = each.figures["memory_bandwidth_gbs"]
             found[each.arch] = min(bandwidth, found.get(each.arch, bandwidth))
     return found
@@ -298,15 +322,15 @@ def described_profile(
     Raises
     ------
     UserError
-        When there is no such card, figures of it are missing, or its compute capability is not
-        in :data:`launchwise.gpus.profile.CORES_PER_SM`.
+        When there is no such card, figures of it are missing, or its compute capability (of a card
+        of NVIDIA) is not in :data:`launchwise.gpus.profile.CORES_PER_SM`.
     """
     datasheet = find_datasheet(name if card is None else card, cards)
     if datasheet.missing:
         message = f"lacks {', '.join(datasheet.missing)}"
         raise UserError(datasheet.where, datasheet.name, message)
     figures, capability = datasheet.figures, datasheet.compute_capability
-    if capability not in CORES_PER_SM:
+    if capability not in CORES_PER_SM and not datasheet.is_amd:
         message = "has compute capability {}.{}, whose cores per SM are unknown"
         raise UserError(datasheet.where, datasheet.name, message.format(*capability))
     return GpuProfile.described(

@@ -63,6 +63,10 @@ GENERATIONS = (
 by compute capability)."""
 
 
+AMD_GENERATIONS = {"gfx90a": "CDNA 2", "gfx1032": "RDNA 2", "gfx1100": "RDNA 3"}
+"""Architecture of a card of AMD to its generation (ROCm documentation, AMD GPU specifications)."""
+
+
 class Ceilings(Strict):
     """Ceilings of a GPU, measured by the ``describe`` stage.
 
@@ -178,8 +182,20 @@ class GpuProfile(Strict):
         return self.device_name
 
     @property
+    def is_amd(self) -> bool:
+        """Whether the card is one of AMD, which has no compute capability."""
+        return self.arch.startswith("gfx")
+
+    @property
+    def capability_text(self) -> str:
+        """Compute capability such as ``8.6``; the architecture such as ``gfx90a`` of AMD's."""
+        return self.arch if self.is_amd else "{}.{}".format(*self.compute_capability)
+
+    @property
     def generation(self) -> str:
         """Name of the card's generation; its compute capability where that is older than all."""
+        if self.is_amd:
+            return AMD_GENERATIONS.get(self.arch, self.arch)
         for first, name in GENERATIONS:
             if self.compute_capability >= first:
                 return name

@@ -13,7 +13,7 @@ UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "
 
 ATTRIBUTES = (
     ("device", "", lambda p: p.device_name),
-    ("compute capability", "", lambda p: ".".join(map(str, p.compute_capability))),
+    ("compute capability", "", lambda p: p.capability_text),
     ("SMs used", "of the card's", lambda p: f"{p.sms} of {p.whole_card_sms}"),
     ("CUDA cores", "", lambda p: wording.count(p.cores)),
     ("SM clock", "MHz", lambda p: wording.number(p.clock_mhz, 4)),
@@ -83,7 +83,7 @@ def _datasheets(described: Mapping[str, GpuProfile]) -> Table:
                 [
                     "" if number else name,
                     gpu,
-                    ".".join(map(str, one.compute_capability)),
+                    one.capability_text,
                     wording.count(one.sms),
                     wording.count(one.cores),
                     wording.number(one.clock_mhz, 4),

@@ -18,12 +18,13 @@ BELOW: dict[str, set[str]] = {
     "cpu": {"base", "gpus", "workloads"},
     "tables": {"base", "gpus", "workloads"},
     "experiment": {"base", "gpus", "workloads"},
+    "importing": GENERAL,
     "measuring": GENERAL,
     "cuda": GENERAL | {"measuring"},
     "learning": GENERAL,
     "report": GENERAL | {"measuring", "learning"},
     "workflow": GENERAL | {"measuring", "learning", "report"},
-    "cli": GENERAL | {"measuring", "learning", "report", "workflow"},
+    "cli": GENERAL | {"importing", "measuring", "learning", "report", "workflow"},
 }
 """Room to the rooms that it may import, beside itself."""
 

@@ -1,0 +1,318 @@
+"""Readers and writers of the formats of other tuners."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import foreign
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.importing.csv_mapping import Mapped, read_csv, read_mapping
+from launchwise.importing.kernel_tuner import read_cache, write_cache
+from launchwise.importing.ktt import read_ktt
+from launchwise.importing.reading import read_sweeps
+from launchwise.importing.sweep import as_time, as_value, problem_of
+from launchwise.importing.t1_t4 import read_t1, read_t4, write_t4
+
+FAILED = 2
+
+
+@pytest.mark.parametrize("name", ["cache.json", "cache.json.gz"])
+def test_a_cache_is_read_with_its_failures(tmp_path: Path, name: str) -> None:
+    found = read_cache(foreign.write(tmp_path / name, foreign.cache()))
+    assert (found.device_name, found.kernel_name) == ("NVIDIA RTX A4000", "blur_kernel")
+    assert found.problem == {"w": 4096, "h": 2048}
+    assert found.tunables == {"block_size_x": foreign.X, "tile": foreign.Y, "pad": foreign.PAD}
+    assert len(found.rows) == len(foreign.space())
+    failed = [row for row in found.rows if row.status != "ok"]
+    assert [(row.status, row.time_ms, row.times_ms) for row in failed] == [
+        ("failed", None, ())
+    ] * FAILED
+    assert {row.reason for row in failed} == {"CompilationFailedConfig", "RuntimeFailedConfig"}
+    assert found.notes == ["not taken over: GFLOP/s, compile_time"]
+
+
+def test_cache_to_ours_to_cache_keeps_every_digit(tmp_path: Path) -> None:
+    given = foreign.cache()
+    entry = given["cache"]["16,1,0"]
+    # As of a real file: a stated time that is not the mean of its repeats.
+    entry["time"] = entry["time"] * 1.001
+    found = read_cache(foreign.write(tmp_path / "cache.json", given))
+    write_cache(tmp_path / "again.json", found)
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert again["tune_params_keys"] == given["tune_params_keys"]
+    assert again["problem_size"] == given["problem_size"]
+    assert list(again["cache"]) == list(given["cache"])
+    for key, before in given["cache"].items():
+        assert again["cache"][key]["time"] == before["time"]
+        assert again["cache"][key]["times"] == before["times"]
+    assert read_cache(tmp_path / "again.json").rows == found.rows
+    assert "1 rows state a time that is not the mean of their repeats" in found.notes
+
+
+def test_t4_and_cache_of_one_sweep_give_the_same_rows(tmp_path: Path) -> None:
+    of_cache = read_cache(foreign.write(tmp_path / "cache.json", foreign.cache()))
+    of_t4 = read_t4(foreign.write(tmp_path / "t4.json", foreign.t4()))
+    assert of_t4.rows == of_cache.rows
+    write_t4(tmp_path / "again.json", of_cache)
+    again = read_t4(tmp_path / "again.json")
+    assert again.rows == of_cache.rows
+    assert (again.device_name, again.problem) == (of_cache.device_name, of_cache.problem)
+
+
+def test_every_cut_of_a_cache_gives_the_rows_before_it(tmp_path: Path) -> None:
+    whole = json.dumps(foreign.cache(), indent=1)
+    every = read_cache(foreign.write(tmp_path / "whole.json", whole)).rows
+    begin = whole.index('"cache"')
+    counts = set()
+    for end in range(begin + 12, len(whole), 29):
+        path = foreign.write(tmp_path / "cut.json", whole[:end])
+        found = read_cache(path)
+        counts.add(len(found.rows))
+        # A row that is cut inside is none.
+        assert found.rows == every[: len(found.rows)]
+        assert "cut off" in found.notes[0]
+    assert counts >= set(range(len(every)))
+
+
+def test_a_cut_behind_a_comma_loses_nothing(tmp_path: Path) -> None:
+    text = json.dumps(foreign.cache())
+    assert text.endswith("}}}")
+    path = foreign.write(tmp_path / "cut.json", text[:-2] + ",\n")
+    assert len(read_cache(path).rows) == len(foreign.space())
+
+
+@pytest.mark.parametrize(
+    ("size", "problem"),
+    [
+        (20000000, {"n": 20000000}),
+        ("20000000", {"n": 20000000}),
+        ([4096, 2048], {"w": 4096, "h": 2048}),
+        ("(4096, 2048)", {"w": 4096, "h": 2048}),
+        (["4096", 2048, 1], {"w": 4096, "h": 2048}),
+        ("4096x2048x3", {"n1": 4096, "n2": 2048, "n3": 3}),
+        ("large", {"n": "large"}),
+        (None, {}),
+        ("", {}),
+    ],
+)
+def test_sizes_come_as_number_list_or_text(size: Any, problem: dict[str, Any]) -> None:
+    assert problem_of(size) == problem
+
+
+def test_values_and_times_of_every_type() -> None:
+    assert [as_value(each) for each in ("16", 16.0, True, "a", "0.5", 0.5)] == [
+        *(16, 16, 1, "a", "0.5", "0.5")
+    ]
+    assert [as_time(each) for each in ("1.5", 2, 0, -1.0, float("nan"), None, "x", True)] == [
+        *(1.5, 2.0, None, None, None, None, None, None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason"),
+    [
+        ({"time": float("nan")}, "failed", "no time"),
+        ({"time": 1e20, "times": []}, "failed", "no time"),
+        ({"time": "InvalidConfig"}, "failed", "InvalidConfig"),
+        ({"__error__": "TimeoutError"}, "timeout", "TimeoutError"),
+        ({"time": "VerificationFailed"}, "wrong", "VerificationFailed"),
+        ({"time": "OutOfMemory"}, "out_of_memory", "OutOfMemory"),
+    ],
+)
+def test_failures_of_old_and_new_caches(
+    tmp_path: Path, change: dict[str, Any], status: str, reason: str
+) -> None:
+    content = foreign.cache()
+    content["cache"]["16,1,0"] |= {"times": [], **change}
+    row = read_cache(foreign.write(tmp_path / "cache.json", content)).rows[0]
+    assert (row.status, row.reason, row.time_ms) == (status, reason, None)
+
+
+def test_a_cache_may_lack_most_of_its_header_and_have_another_objective(tmp_path: Path) -> None:
+    content = foreign.cache(objective="GFLOP/s")
+    for key in ("tune_params_keys", "tune_params", "device_name", "problem_size"):
+        del content[key]
+    first = content["cache"]["16,1,0"]
+    first["GFLOP/s"], first["times"] = "RuntimeFailedConfig", []
+    del first["time"]
+    second = content["cache"]["16,2,0"]
+    mean = second.pop("time")
+    found = read_cache(foreign.write(tmp_path / "cache.json", content))
+    assert list(found.tunables) == ["block_size_x", "tile", "pad"]
+    assert (found.device_name, found.problem) == ("", {})
+    assert found.rows[0].reason == "RuntimeFailedConfig"
+    assert found.rows[1].time_ms == pytest.approx(mean, rel=1e-15)
+
+
+def test_a_cache_whose_entries_are_keys_alone(tmp_path: Path) -> None:
+    content = foreign.cache()
+    for entry in content["cache"].values():
+        for name in content["tune_params_keys"]:
+            del entry[name]
+    found = read_cache(foreign.write(tmp_path / "cache.json", content))
+    assert found.rows[1].configuration == {"block_size_x": 16, "tile": 2, "pad": 0}
+
+
+def test_an_empty_cache_is_said(tmp_path: Path) -> None:
+    found = read_cache(foreign.write(tmp_path / "cache.json", foreign.cache(cache={})))
+    assert (found.rows, found.notes) == ([], ["the file holds no configuration"])
+
+
+@pytest.mark.parametrize(
+    ("unit", "to_unit"), [("miliseconds", 1), ("Microseconds", 1e3), ("s", 1e-3)]
+)
+def test_units_are_converted_and_said(tmp_path: Path, unit: str, to_unit: float) -> None:
+    found = read_t4(foreign.write(tmp_path / "t4.json", foreign.t4(unit, to_unit=to_unit)))
+    exact = read_cache(foreign.write(tmp_path / "cache.json", foreign.cache()))
+    for row, other in zip(found.rows, exact.rows, strict=True):
+        if other.time_ms is not None:
+            assert row.time_ms == pytest.approx(other.time_ms, rel=1e-14)
+            assert row.times_ms == pytest.approx(other.times_ms, rel=1e-14)
+    assert bool(found.notes) == (to_unit != 1)
+
+
+def test_an_unknown_unit_is_refused(tmp_path: Path) -> None:
+    path = foreign.write(tmp_path / "t4.json", foreign.t4("fortnights"))
+    with pytest.raises(UserError, match=r"metadata\.timeunit: 'fortnights' is no unit"):
+        read_t4(path)
+    path = foreign.write(tmp_path / "ktt.json", foreign.ktt(unit=""))
+    with pytest.raises(UserError, match=r"Metadata\.TimeUnit"):
+        read_ktt(path)
+
+
+def test_a_result_of_t4_may_hold_words_and_be_called_correct(tmp_path: Path) -> None:
+    content = foreign.t4()
+    del content["metadata"]
+    first, second = content["results"][:2]
+    first["measurements"][0]["value"] = "CompilationFailedConfig"
+    second["measurements"] = []
+    second["invalidity"] = "correctness"
+    found = read_t4(foreign.write(tmp_path / "t4.json", content))
+    assert (found.rows[0].status, found.rows[0].reason) == ("failed", "CompilationFailedConfig")
+    assert found.rows[1].status == "wrong"
+    assert "states no unit of time" in found.notes[0]
+
+
+def test_t1_is_read_without_running_it(tmp_path: Path) -> None:
+    space = read_t1(foreign.write(tmp_path / "t1.json", foreign.t1()))
+    assert space.tunables == {"block_size_x": foreign.X, "tile": foreign.Y, "pad": foreign.PAD}
+    assert space.defaults == {"block_size_x": 32, "tile": 2, "pad": 0}
+    assert space.constraints == ["pad == 0 or block_size_x % 32 == 0"]
+    assert (space.unread, space.problem) == ([], {"w": 4096, "h": 2048})
+    unreadable = "block_size_x in list(range(16, 65))"
+    space = read_t1(foreign.write(tmp_path / "t1.json", foreign.t1(unreadable)))
+    assert (space.constraints, space.unread) == ([], [unreadable])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "__import__('os').system('true')",
+        "[open('x')]",
+        "[i.__class__ for i in range(3)]",
+        "range(10**9)",
+        "[i for i in",
+        "16",
+        "[]",
+    ],
+)
+def test_values_of_t1_that_are_no_list_are_refused(tmp_path: Path, values: str) -> None:
+    content = foreign.t1()
+    content["ConfigurationSpace"]["TuningParameters"][0]["Values"] = values
+    path = foreign.write(tmp_path / "t1.json", content)
+    with pytest.raises(UserError, match=r"TuningParameters\.0\.Values"):
+        read_t1(path)
+
+
+def test_ktt_has_registers_and_microseconds(tmp_path: Path) -> None:
+    found = read_ktt(foreign.write(tmp_path / "ktt.json.gz", foreign.ktt()))
+    assert (found.device_name, found.kernel_name) == ("NVIDIA RTX A4000", "Blur")
+    assert found.problem == {}
+    row = found.rows[0]
+    assert row.time_ms == pytest.approx(foreign.time_of(16, 1, 0), rel=1e-14)
+    assert row.extra == {"registers": 17, "shared_bytes": 512}
+    assert [each.reason for each in found.rows if each.status != "ok"] == [
+        "ComputationFailed"
+    ] * FAILED
+    assert found.notes[0] == "converted from microseconds to milliseconds"
+
+
+CSV = """n,x,mode,t1,t2,state
+10,16,fast,1.5,2.5,ok
+10,32,fast,1,3,ok
+20,16,safe,,,failed to compile
+20,32,safe,nan,4,ok
+"""
+
+MAPPING = """
+device: NVIDIA RTX A4000
+problem: [n]
+tunables: [x, mode]
+repeats: [t1, t2]
+unit: us
+status: state
+"""
+
+
+def test_csv_with_a_mapping(tmp_path: Path) -> None:
+    path = foreign.write(tmp_path / "rows.csv", CSV)
+    mapped = read_mapping(foreign.write(tmp_path / "columns.yaml", MAPPING))
+    small, large = read_csv(path, mapped)
+    assert (small.problem, large.problem) == ({"n": 10}, {"n": 20})
+    assert small.tunables == {"x": [16, 32], "mode": ["fast"]}
+    assert [row.time_ms for row in small.rows] == [0.002, 0.002]
+    assert small.rows[0].times_ms == pytest.approx((0.0015, 0.0025))
+    assert [(row.status, row.reason) for row in large.rows] == [
+        ("failed", "failed to compile"),
+        ("failed", "no time"),
+    ]
+    assert small.notes == ["converted from microseconds to milliseconds"]
+
+
+def test_a_mapping_must_name_columns_of_the_file(tmp_path: Path) -> None:
+    path = foreign.write(tmp_path / "rows.csv", CSV)
+    with pytest.raises(UserError, match="unknown column 'time'"):
+        read_csv(path, Mapped(tunables=["x"], time="time", unit="ms"))
+    with pytest.raises(UserError, match="neither a column of times nor of repeats"):
+        read_csv(path, Mapped(tunables=["x"], unit="ms"))
+    with pytest.raises(UserError, match="is CSV: name a file"):
+        read_sweeps(path)
+
+
+def test_the_format_is_known_by_the_content(tmp_path: Path) -> None:
+    made = {"cache": foreign.cache(), "t4": foreign.t4(), "ktt": foreign.ktt()}
+    paths = [foreign.write(tmp_path / f"{n}.json", each) for n, each in enumerate(made.values())]
+    found = [read_sweeps(path)[0].format for path in paths]
+    assert found == ["Kernel Tuner cache", "T4", "KTT"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is not JSON"),
+        ("{]", "is not JSON"),
+        ("[1, 2]", "is of no known format"),
+        ('{"cache": {"1": 2}}', "is not an entry"),
+        ('{"Results": [{}], "Metadata": {"TimeUnit": "ms"}}', "Configuration"),
+        ('{"results": [{"times": {}}]}', "configuration: is missing"),
+        ('{"ConfigurationSpace": {}}', "is T1, which holds a space and no times"),
+    ],
+)
+def test_other_files_are_refused_in_one_line(tmp_path: Path, content: str, message: str) -> None:
+    path = foreign.write(tmp_path / "some.json", content)
+    with pytest.raises(UserError, match=message) as caught:
+        read_sweeps(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_broken_bytes_are_refused_in_one_line(tmp_path: Path) -> None:
+    packed = foreign.write(tmp_path / "a.json.gz", foreign.cache()).read_bytes()
+    (tmp_path / "a.json.gz").write_bytes(packed[:-20])
+    (tmp_path / "b.json").write_bytes(b'{"cache": "\xff"}')
+    for name in ("a.json.gz", "b.json", "none.json"):
+        with pytest.raises(UserError):
+            read_sweeps(tmp_path / name)
