@@ -26,6 +26,7 @@ PAGES = {
     "kernels/sentiment/README.md": "workloads/sentiment.md",
     "kernels/tridiagonal/README.md": "workloads/tridiagonal.md",
     "data/README.md": "project/data.md",
+    "data/public/README.md": "project/public_data.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",

@@ -101,6 +101,7 @@ rule report:
             *(path for study in REPORTED.values() for path in section_sources(study["folder"])),
         ),
         files=REPORTED,
+        kept_out={study: experiment.kept_out(study) for study in REPORTED},
         studies=STUDIES,
         models=MODELS,
         search=settings.search.model_dump(mode="json"),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 def main(
     files: dict[str, Any],
+    kept_out: dict[str, dict[str, list[str]]],
     settings: dict[str, Any],
     page: str,
     tables: str,
@@ -32,7 +33,7 @@ def main(
     }
     questions = {name: Study.model_validate(settings["studies"][name]) for name in files}
     studies = [
-        read_study(name, questions[name], entries[name], StudyFiles.of(given))
+        read_study(name, questions[name], entries[name], StudyFiles.of(given), kept_out[name])
         for name, given in files.items()
     ]
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
@@ -52,6 +53,7 @@ if __name__ == "__main__":
         snakemake,
         "tables",
         files=asked.files,
+        kept_out=asked.kept_out,
         settings={name: asked[name] for name in ("studies", "models", "search", "seed")},
         page=snakemake.output.page,
         tables=snakemake.output.tables,

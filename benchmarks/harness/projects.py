@@ -78,7 +78,8 @@ def find_studies(folder: Path) -> dict[str, dict[str, Any]]:
     """Studies of a copy, by name; older commits have all of them in ``config.yaml``."""
     studies: dict[str, dict[str, Any]] = {
         path.parent.name: yaml.safe_load(path.read_text())
-        for path in folder.glob("kernels/*/studies/*/study.yaml")
+        for workloads in read_settings(folder).get("workloads", ["kernels"])
+        for path in folder.glob(f"{workloads}/*/studies/*/study.yaml")
     }
     for name, changes in (read_settings(folder).get("studies") or {}).items():
         studies[name] = {**studies.get(name, {}), **(changes or {})}

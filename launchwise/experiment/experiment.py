@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import merged
+from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment import checking
 from launchwise.experiment.blame import Beneath, Sources
@@ -25,6 +26,9 @@ from launchwise.experiment.study import ModelEntry, Study, StudyFile
 from launchwise.workloads import corners
 from launchwise.workloads.space import Problem, problems
 from launchwise.workloads.spec import SPEC_FILE, Spec, load_spec
+
+DOUBTS = "doubts"
+"""Key of a sweep's provenance: why its times cannot be what they are said to be."""
 
 RECORDED = "data/recorded"
 """Folder with one folder per recorded GPU, unless its entry names another."""
@@ -75,6 +79,7 @@ class Experiment:
         self.study_folders = find_studies(self.folders)
         self.specs: dict[str, Spec] = {}
         self._listed: dict[str, list[Problem]] = {}
+        self._flags: dict[tuple[str, str], list[str]] = {}
         self.studies = self._read_studies()
         self.sweeps = self._read_sweeps()
         self.alone: list[str] = []
@@ -213,6 +218,8 @@ class Experiment:
                 if study not in self.study_folders:
                     message = unknown("study", study, self.study_folders)
                     self._fail(f"gpus.{name}.studies", message)
+                if gpu.source == "live" and study in self.studies:
+                    self._check_kernel(self.studies[study].workload, f"gpus.{name}.studies")
             folder = self.recorded_in(name)
             if gpu.source == "recorded" and not Path(folder).is_dir():
                 message = f"no folder {folder!r}: record the GPU, name its folder by path or"
@@ -234,6 +241,11 @@ class Experiment:
         for gpu in study.gpus or []:
             if gpu not in known:
                 self._fail(f"{key}.gpus", unknown("GPU", gpu, known))
+            if known[gpu].source == "live":
+                self._check_kernel(study.workload, f"{key}.gpus")
+            if doubts := self.kept_out(name).get(gpu):
+                message = f"the rows of {gpu} are flagged: {doubts[0]}"
+                self._fail(f"{key}.gpus", f"{message}; if they are right, set gpus.{gpu}.trusted")
             if not self._is_measured(gpu):
                 message = f"{gpu} is described and has no sweep, which a study needs"
                 self._fail(f"{key}.gpus", f"{message}: remove it")
@@ -241,10 +253,16 @@ class Experiment:
             message = f"no GPU in the settings has rows of its workload {study.workload}"
             self._fail(key, f"{message}: measure one (source: live), or leave the study out (null)")
 
+    def _check_kernel(self, workload: str, key: str) -> None:
+        if not self._load(workload).has_kernel:
+            message = f"workload {workload} has no kernel: others measured it, nothing can here"
+            self._fail(key, message)
+
     def _check_sweeps(self) -> None:
         for workload, sweep in self.sweeps.items():
-            # The spec of a workload without a study is not read.
+            # The spec of a workload without a study is not read, unless settings speak of it.
             if workload in self.specs or workload in self.settings.sweeps:
+                self._check_kernel(workload, f"sweeps.{workload}")
                 self._check_problems(workload, sweep.problems, f"sweeps.{workload}.problems", True)
                 with checking.raising(self._below(f"sweeps.{workload}.anew")):
                     checking.check_rows(self._load(workload), sweep.anew)
@@ -288,7 +306,30 @@ class Experiment:
         source = self.settings.gpus[gpu].source
         if source == "recorded":
             return Path(self.recorded_in(gpu), f"{workload}.parquet").is_file()
-        return source == "live"
+        return source == "live" and self._load(workload).has_kernel
+
+    def kept_out(self, study: str) -> dict[str, list[str]]:
+        """GPU to why the import flagged its rows of the study's workload; trusted ones left out.
+
+        Raises
+        ------
+        UserError
+            When the provenance of a sweep cannot be read.
+        """
+        workload = self.studies[study].workload
+        flagged = {gpu: self._doubts(gpu, workload) for gpu in self.settings.gpus}
+        return {gpu: doubts for gpu, doubts in flagged.items() if doubts}
+
+    def _doubts(self, gpu: str, workload: str) -> list[str]:
+        """Why rows of a recorded GPU are kept out of studies; none where they are not."""
+        entry = self.settings.gpus[gpu]
+        if entry.source != "recorded" or entry.trusted:
+            return []
+        if (gpu, workload) not in self._flags:
+            path = Path(self.recorded_in(gpu), f"{workload}.provenance.json")
+            known = read_json(path) if path.is_file() else {}
+            self._flags[gpu, workload] = list(known.get(DOUBTS, []))
+        return self._flags[gpu, workload]
 
     def gpus_of(self, study: str) -> list[str]:
         """GPUs of a study, in the order of the settings.
@@ -303,7 +344,8 @@ class Experiment:
         if asked.gpus is not None:
             return gpu in asked.gpus
         named = entry.studies is None or study in entry.studies
-        return named and self.has_rows(gpu, asked.workload)
+        known = named and self.has_rows(gpu, asked.workload)
+        return known and not self._doubts(gpu, asked.workload)
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that the studies need from a GPU, in the order of the studies."""

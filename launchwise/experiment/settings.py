@@ -68,6 +68,13 @@ class Gpu(Strict, title="GPU"):
             "recorded or extended GPU: the folder of its rows; `data/recorded/<name>` when left out"
         ),
     )
+    trusted: bool = Field(
+        False,
+        description=(
+            "recorded GPU: its rows take part in studies although the import flagged them as "
+            "impossible"
+        ),
+    )
     extend: bool = Field(
         False,
         description=(
@@ -107,6 +114,8 @@ class Gpu(Strict, title="GPU"):
             raise ValueError(f"extend: needs source live, not {self.source}")
         if self.path is not None and self.source == "live" and not self.extend:
             raise ValueError("path: a live GPU has recorded rows only with extend: true")
+        if self.trusted and self.source != "recorded":
+            raise ValueError(f"trusted: needs source recorded, not {self.source}")
         if self.source != "described":
             if self.card is not None:
                 raise ValueError(f"card: needs source described, not {self.source}")

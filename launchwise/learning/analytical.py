@@ -50,6 +50,10 @@ PARTS = (*RESOURCES, "launches", "transfers", "host")
 """Parts that may limit a run."""
 
 
+FULL = {"grid": "gpu_sms", "block": "gpu_max_threads_per_block"}
+"""Blocks and threads per block of a variant whose launch is unknown: all SMs equally loaded."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """Predicted times and what they are made of.
@@ -153,8 +157,12 @@ class CostModel:
         return self._cost
 
     def shape(self, variant: str, which: str) -> str:
-        """Expression for the product of a variant's ``grid`` or ``block``."""
-        return " * ".join(f"({text})" for text in getattr(self._spec.variants[variant], which))
+        """Expression for the product of a variant's ``grid`` or ``block``.
+
+        What others measured has neither: it counts as a full block on every SM.
+        """
+        texts = getattr(self._spec.variants[variant], which) or (FULL[which],)
+        return " * ".join(f"({text})" for text in texts)
 
 
 class _Run:

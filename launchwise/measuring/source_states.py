@@ -70,7 +70,7 @@ def source_state(folder: Path, spec: Spec) -> SourceState:
         kernels={
             name: digest([digest_files(included_files(folder, sources)), FLAGS])
             for name, variant in spec.variants.items()
-            if (sources := [variant.source, *spec.headers])
+            if variant.source is not None and (sources := [variant.source, *spec.headers])
         },
     )
 

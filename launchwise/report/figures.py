@@ -51,9 +51,11 @@ def size_axis(study: StudyData) -> str:
 
 
 def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:
-    """Axis of problem sizes, logarithmic where they span two decades."""
-    sizes = table[study.size].astype(float)
+    """Axis of problem sizes: logarithmic where they span two decades, categories where texts."""
     title = size_axis(study)
+    if study.spec.problem[study.size].type == "category":
+        return theme.axis(title, type="category")
+    sizes = table[study.size].astype(float)
     if len(sizes) and sizes.min() > 0 and sizes.max() / sizes.min() > 100:
         return theme.log_axis(title, sizes)
     return theme.axis(title)

@@ -60,6 +60,12 @@ def first_split(study: StudyData) -> str:
     return next(iter(splits_evaluated(study)), "")
 
 
+def first_split_is_transfer(study: StudyData) -> bool:
+    """Whether the first split leaves GPUs out of training, not problems."""
+    asked = study.settings.splits.get(first_split(study))
+    return asked is not None and asked.kind == "leave_one_gpu_out"
+
+
 def leader(study: StudyData, split: str, gpu: str) -> str | None:
     """Name of the best model of a split on ``gpu``; None when no model was evaluated there."""
     return best_model(scores_on(study, split, gpu))

@@ -73,6 +73,12 @@ def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
     )
 
 
+def _asked(study: StudyData) -> str:
+    """What a model of the first split is asked that its training did not hold."""
+    transfer = models.first_split_is_transfer(study)
+    return "trained without this GPU" if transfer else "asked about sizes it never saw"
+
+
 def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]:
     one = single_best(study, ["gpu"])
     one = one[one["gpu"] == gpu]
@@ -90,7 +96,7 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
     if name is not None:
         got = models.score_of(study, models.first_split(study), gpu, name)
         text += (
-            f"; {study.title(name)}, asked about sizes it never saw, reaches "
+            f"; {study.title(name)}, {_asked(study)}, reaches "
             f"{wording.percent(got['fraction'], 0)} %, "
             f"{wording.fixed(got['coefficient'], 2)} times the baseline's"
         )

@@ -72,7 +72,8 @@ def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
     if name is not None:
         rows = study.evaluation
         rows = rows[(rows["split"] == split) & (rows["gpu"] == gpu) & (rows["model"] == name)]
-        found.append((f"{study.title(name)}, unseen sizes", rows[rows["fraction"].notna()]))
+        unseen = "unseen GPU" if models.first_split_is_transfer(study) else "unseen sizes"
+        found.append((f"{study.title(name)}, {unseen}", rows[rows["fraction"].notna()]))
     return [(title, rows) for title, rows in found if len(rows)]
 
 
@@ -286,7 +287,9 @@ def _left_out(study: StudyData) -> list[str]:
 
 
 def _transfer_caveats(study: StudyData) -> list[str]:
-    found = []
+    found = [
+        f"The rows of {gpu} are kept out: {'; '.join(why)}." for gpu, why in study.kept_out.items()
+    ]
     slices = [gpu for gpu in study.gpus if study.profiles[gpu].is_slice]
     if slices:
         cards = "one model of card" if study.cards == 1 else f"{study.cards} models of cards"

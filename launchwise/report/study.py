@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
@@ -59,6 +60,8 @@ class StudyData:
         Published times without a prediction: ``skipped`` and ``unfit``, by series.
     described
         Datasheet-only GPU -> its profile.
+    kept_out
+        GPU -> why its import flagged its rows, which no part of the study uses.
     """
 
     name: str
@@ -80,6 +83,7 @@ class StudyData:
     published_times: pd.DataFrame | None = None
     published_facts: Mapping[str, Any] = field(default_factory=dict)
     described: Mapping[str, GpuProfile] = field(default_factory=dict)
+    kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -215,9 +219,18 @@ class StudyFiles:
 
 
 def read_study(
-    name: str, settings: Study, entries: Mapping[str, ModelEntry], files: StudyFiles
+    name: str,
+    settings: Study,
+    entries: Mapping[str, ModelEntry],
+    files: StudyFiles,
+    kept_out: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> StudyData:
     """Read and check every table of a study.
+
+    Parameters
+    ----------
+    kept_out
+        GPU to why its rows are flagged and not among the study's.
 
     Raises
     ------
@@ -254,6 +267,7 @@ def read_study(
         unmeasured=None
         if files.unmeasured is None
         else tables.read_table(files.unmeasured, schemas.unmeasured_schema(spec)),
+        kept_out=kept_out,
     )
 
 

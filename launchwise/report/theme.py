@@ -132,7 +132,11 @@ def layout(x: dict[str, Any], y: dict[str, Any], **options: Any) -> dict[str, An
 
 def rounded(values: Iterable[Any], digits: int = 5) -> list[float | None]:
     """Numbers to ``digits`` significant digits, missing ones as None (JSON has no NaN)."""
-    numbers = np.asarray(list(values), dtype=float)
+    listed = list(values)
+    if any(isinstance(value, str) for value in listed):
+        # Categories of an axis stay as they are.
+        return listed
+    numbers = np.asarray(listed, dtype=float)
     known = np.isfinite(numbers)
     return [
         float(f"{value:.{digits}g}") if finite else None

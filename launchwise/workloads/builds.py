@@ -37,9 +37,17 @@ class Build:
 
     @classmethod
     def of(
-        cls, source: str, defines: Mapping[str, str | int], kernels: Iterable[str] = ()
+        cls, source: str | None, defines: Mapping[str, str | int], kernels: Iterable[str] = ()
     ) -> Build:
-        """A build from a mapping; the order of its keys does not matter."""
+        """A build from a mapping; the order of its keys does not matter.
+
+        Raises
+        ------
+        ValueError
+            Without a source: what others measured has no kernel.
+        """
+        if source is None:
+            raise ValueError("the variant has no kernel")
         sorted_defines = tuple(sorted((name, str(value)) for name, value in defines.items()))
         return cls(source, sorted_defines, tuple(kernels))
 

@@ -115,7 +115,7 @@ def _conditions(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str
 
 def _others(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str, str]]:
     for key in ("block", "grid"):
-        for text in getattr(variant, key):
+        for text in getattr(variant, key) or ():
             yield f"{prefix}.{key}", text
     yield f"{prefix}.shared_bytes", variant.shared_bytes
     for number, step in enumerate(variant.kernels):

@@ -231,7 +231,10 @@ def feasible(
     configuration: Mapping[str, Any],
     gpu: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Whether every constraint of the workload and of the variant holds."""
+    """Whether every constraint of the workload and of the variant holds, and the list has it."""
+    listed = spec.feasible_configurations
+    if listed is not None and tuple(configuration[n] for n in spec.tunable_columns) not in listed:
+        return False
     names = {**UNKNOWN_GPU, **(gpu or {}), **problem, **configuration}
     variant = spec.variants[str(configuration["variant"])]
     value = spec.formulas.value
@@ -239,8 +242,30 @@ def feasible(
 
 
 def universe(spec: Spec) -> list[Configuration]:
-    """Every configuration that the tunables span, feasible anywhere or not, in a fixed order."""
-    return list(_candidates(spec))
+    """Every configuration that the tunables span, feasible anywhere or not, in a fixed order.
+
+    Of a workload that lists its feasible configurations: those.
+    """
+    if spec.feasible_configurations is None:
+        return list(_candidates(spec))
+    listed = (
+        dict(zip(spec.tunable_columns, values, strict=True))
+        for values in spec.feasible_configurations
+    )
+    return [configuration for configuration in listed if _spans(spec, configuration)]
+
+
+def _spans(spec: Spec, configuration: Configuration) -> bool:
+    """Whether the variants and values of a (narrowed) spec hold a configuration."""
+    variant = spec.variants.get(str(configuration["variant"]))
+    if variant is None:
+        return False
+    return all(
+        configuration[name] in tunable.values
+        if name in variant.tunables
+        else configuration[name] == tunable.neutral
+        for name, tunable in spec.tunables.items()
+    )
 
 
 def _candidates(spec: Spec) -> Iterator[Configuration]:
@@ -255,8 +280,17 @@ def _candidates(spec: Spec) -> Iterator[Configuration]:
 def launch(
     spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Threads per block and blocks per grid (x, y, z each) of one configuration."""
-    variant = spec.variants[str(configuration["variant"])]
+    """Threads per block and blocks per grid (x, y, z each) of one configuration.
+
+    Raises
+    ------
+    UserError
+        When the variant has no kernel.
+    """
+    name = str(configuration["variant"])
+    variant = spec.variants[name]
+    if variant.block is None or variant.grid is None:
+        raise UserError(spec.workload, f"variants.{name}", "has no kernel")
     block = tuple(int(spec.value(text, problem, configuration)) for text in variant.block)
     grid = tuple(int(spec.value(text, problem, configuration)) for text in variant.grid)
     return block, grid  # type: ignore[return-value]

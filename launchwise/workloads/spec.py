@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pyarrow
+import pyarrow.parquet
 from pydantic import Field, PrivateAttr, StringConstraints, model_validator
 
 from launchwise.base.errors import UserError, unknown
@@ -130,7 +132,10 @@ class Tunable(Strict, title="tunable"):
 class Variant(Strict, title="variant"):
     """One CUDA implementation: source file, tunables, launch."""
 
-    source: str = Field(description="CUDA source file in the workload's folder")
+    source: str | None = Field(
+        None,
+        description="CUDA source file in the workload's folder; none where others measured",
+    )
     title: str = Field("", description="name of the variant in the report")
     kernel: str | None = Field(
         None,
@@ -149,8 +154,8 @@ class Variant(Strict, title="variant"):
     constraints: list[Expression] = Field(
         [], description="conditions that configurations of the variant satisfy"
     )
-    block: Sizes = Field(description="threads per block in x, y, z")
-    grid: Sizes = Field(description="blocks per grid in x, y, z")
+    block: Sizes | None = Field(None, description="threads per block in x, y, z")
+    grid: Sizes | None = Field(None, description="blocks per grid in x, y, z")
     shared_bytes: Formula = Field("0", description="dynamic shared memory per block, bytes")
     verified: bool = Field(
         True,
@@ -159,6 +164,16 @@ class Variant(Strict, title="variant"):
             "checked, and it is never recommended"
         ),
     )
+
+    @model_validator(mode="after")
+    def _launched(self) -> Variant:
+        if self.source is not None:
+            for key in ("block", "grid"):
+                if getattr(self, key) is None:
+                    raise ValueError(f"{key} is missing: how is {self.source} launched?")
+        elif self.kernel is not None or self.kernels:
+            raise ValueError("source is missing: which file has the kernel?")
+        return self
 
 
 class Work(Strict, title="work"):
@@ -212,6 +227,13 @@ class Spec(Strict, title="spec.yaml"):
     constraints: list[Expression] = Field(
         [], description="conditions that configurations of every variant satisfy"
     )
+    feasible: str | None = Field(
+        None,
+        description=(
+            "Parquet file in the workload's folder that lists the feasible configurations, where "
+            "no constraints tell them: a column `variant` and one per tunable"
+        ),
+    )
     baseline: dict[str, Value] = Field(
         description="default configuration: variant and tunables; those left out are neutral"
     )
@@ -236,11 +258,25 @@ class Spec(Strict, title="spec.yaml"):
         {}, description="check results beside the largest error to descriptions, a column each"
     )
     _folder: Path | None = PrivateAttr(None)
+    _feasible: dict[tuple[Value, ...], None] | None = PrivateAttr(None)
 
     @property
     def folder(self) -> Path | None:
         """Folder that the spec was read from, if it was."""
         return self._folder
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether its variants have sources, so that it can be measured."""
+        return all(variant.source is not None for variant in self.variants.values())
+
+    @property
+    def feasible_configurations(self) -> dict[tuple[Value, ...], None] | None:
+        """Values of :attr:`tunable_columns` of each feasible configuration, in the file's order.
+
+        None where constraints alone tell them. A mapping without values: looked up and in order.
+        """
+        return self._feasible
 
     @property
     def problem_columns(self) -> list[str]:
@@ -292,7 +328,9 @@ class Spec(Strict, title="spec.yaml"):
 
     @property
     def size(self) -> int:
-        """Configurations that the tunables span, feasible or not."""
+        """Configurations that the tunables span, feasible or not; listed ones where they are."""
+        if self._feasible is not None:
+            return len(self._feasible)
         return sum(
             math.prod(len(self.tunables[name].values) for name in variant.tunables)
             for variant in self.variants.values()
@@ -491,7 +529,7 @@ class Spec(Strict, title="spec.yaml"):
             check_names("constraints", text, known)
         for name, variant in self.variants.items():
             for part in ("constraints", "block", "grid"):
-                for text in getattr(variant, part):
+                for text in getattr(variant, part) or ():
                     check_names(f"variants.{name}.{part}", text, known)
         for name, text in self.features.items():
             check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
@@ -535,7 +573,7 @@ def _check_described(folder: Path, spec: Spec) -> None:
 
     path = folder / SPEC_FILE
     for name, variant in spec.variants.items():
-        text = _without_comments((folder / variant.source).read_text(encoding="utf-8"))
+        text = _without_comments((folder / str(variant.source)).read_text(encoding="utf-8"))
         kernels = [step.kernel for step in variant.kernels] or [str(variant.kernel)]
         for kernel in kernels:
             if not re.search(rf"\b{re.escape(kernel)}\s*\(", text):
@@ -597,7 +635,7 @@ def load_spec(folder: Path) -> Spec:
     if spec.workload != folder.name:
         raise UserError(path, "workload", f"is {spec.workload!r} but the folder is {folder.name!r}")
     for name, variant in spec.variants.items():
-        if not (folder / variant.source).is_file():
+        if variant.source is not None and not (folder / variant.source).is_file():
             raise UserError(path, f"variants.{name}.source", f"no file {variant.source!r}")
     if spec.arguments:
         _check_described(folder, spec)
@@ -605,4 +643,29 @@ def load_spec(folder: Path) -> Spec:
         if not (folder / header).is_file():
             raise UserError(path, "headers", f"no file {header!r}")
     spec._folder = folder
+    if spec.feasible is not None:
+        spec._feasible = _read_feasible(folder / spec.feasible, spec)
     return spec
+
+
+def _read_feasible(path: Path, spec: Spec) -> dict[tuple[Value, ...], None]:
+    """Values of each configuration in a Parquet file.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be read, lacks a column, or holds a value that the spec does not list.
+    """
+    try:
+        table = pyarrow.parquet.read_table(path, columns=spec.tunable_columns)
+    except FileNotFoundError as error:
+        raise UserError(path, "", "is missing") from error
+    except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
+        raise UserError(path, "", f"cannot be read: {error}") from error
+    if lacking := [name for name in spec.tunable_columns if name not in table.column_names]:
+        raise UserError(path, lacking[0], "is missing")
+    columns = [table[name].to_pylist() for name in spec.tunable_columns]
+    for name, values in zip(spec.tunable_columns, columns, strict=True):
+        if strange := sorted(set(values) - set(spec.values_of(name)), key=str):
+            raise UserError(path, name, unknown("value", strange[0], spec.values_of(name)))
+    return dict.fromkeys(zip(*columns, strict=True))

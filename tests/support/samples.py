@@ -189,7 +189,8 @@ def copy_project(folder: Path, spec: Spec) -> Project:
     # Not the two that take longest.
     models = [name for name in study["models"] if name not in ("forest", "xgboost")]
     found.ask({**study, "models": models})
-    found.configure({**found.config(), "gpus": {"test": {"source": "recorded"}}})
+    own = {"workloads": ["kernels"], "gpus": {"test": {"source": "recorded"}}}
+    found.configure({**found.config(), **own})
     recorded = folder / "data" / "recorded" / "test"
     write_table(
         recorded / "acoustic.parquet",

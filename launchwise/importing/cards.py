@@ -1,0 +1,68 @@
+"""Cards of devices that files of others name."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from launchwise.base.errors import UserError
+from launchwise.gpus.datasheets import Datasheet
+
+DEVICE_NAMES_FILE = "data/device_names.csv"
+"""Names that drivers give to devices, and the card of each in ``data/cards.csv``."""
+
+COLUMNS = ["device", "card"]
+
+_VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|gpu|graphics)\b")
+
+
+def read_device_names(path: str | Path = DEVICE_NAMES_FILE) -> dict[str, str]:
+    """Device name, simplified (:func:`simplified`), to card.
+
+    Raises
+    ------
+    UserError
+        When the file is no such table.
+    """
+    try:
+        with open(path, newline="", encoding="utf-8") as handle:
+            reader = csv.DictReader(handle, strict=True)
+            records = list(reader)
+    except OSError as error:
+        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UserError(path, "", f"is not CSV: {error}") from error
+    if reader.fieldnames != COLUMNS:
+        raise UserError(path, "", f"must have the columns {', '.join(COLUMNS)}")
+    return {simplified(record["device"]): record["card"] for record in records}
+
+
+def simplified(name: str) -> str:
+    """``name`` without maker, product line, punctuation and case."""
+    return re.sub(r"[^a-z0-9]", "", _VENDORS.sub("", name.lower()))
+
+
+def card_of(
+    device: str, cards: Mapping[str, Datasheet], names: Mapping[str, str]
+) -> Datasheet | None:
+    """Datasheet of a device: by its name in the table, else by that of the card; None if unknown.
+
+    Parameters
+    ----------
+    names
+        Simplified device name to card (:func:`read_device_names`).
+    """
+    wanted = simplified(device)
+    if not wanted:
+        return None
+    if wanted in names:
+        return cards.get(names[wanted])
+    found = [card for card in cards if simplified(card) == wanted]
+    return cards[found[0]] if found else None
+
+
+def gpu_name(device: str) -> str:
+    """A name that a GPU may have in settings, made of a device's."""
+    return re.sub(r"[^A-Za-z0-9]+", "_", device).strip("_").lower()

@@ -1,0 +1,172 @@
+"""Imports sweeps of others by plain arguments, and says what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.discovery import NAME
+from launchwise.experiment.experiment import RECORDED
+from launchwise.importing.csv_mapping import read_mapping
+from launchwise.importing.kernel_tuner import write_cache
+from launchwise.importing.members import Options
+from launchwise.importing.sweep import as_value
+from launchwise.importing.t1_t4 import read_t1, write_t4
+from launchwise.importing.tables import sweep_of
+from launchwise.importing.workload import Imported, write_workload
+from launchwise.tables.files import read_facts, read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import Value, load_spec
+
+WRITERS = {"kernel-tuner": write_cache, "t4": write_t4}
+"""Format of an export to its writer."""
+
+
+def import_sweeps(
+    files: Sequence[str | Path],
+    name: str,
+    folder: str | Path = "kernels",
+    recorded: str | Path = RECORDED,
+    space: str | Path | None = None,
+    columns: str | Path | None = None,
+    devices: Iterable[str] = (),
+    gpus: Iterable[str] = (),
+    problem: Iterable[str] = (),
+    baseline: Iterable[str] = (),
+    bytes_: str | None = None,
+    flop: str | None = None,
+    title: str = "",
+    source: str = "",
+    licence: str = "",
+) -> Imported:
+    """Make a workload without a kernel of sweeps that others measured.
+
+    Parameters
+    ----------
+    files
+        Kernel Tuner caches, T4, KTT's JSON or CSV, plain or gzip; one GPU each.
+    name
+        Name of the workload; its folder is ``<folder>/<name>``.
+    recorded
+        Folder of recorded GPUs.
+    space
+        T1 file of the kernel: tunables, conditions, defaults, problem.
+    columns
+        YAML file that says what the columns of CSV files hold.
+    devices, gpus
+        ``FILE=NAME`` each: device of a file that states none; name of its GPU in settings.
+    problem, baseline
+        ``NAME=VALUE`` each: problem instead of the stated one; default configuration.
+    bytes_, flop
+        Least bytes and FLOP of a problem: expressions over its parameters.
+    title, source, licence
+        For the report and the provenance.
+
+    Raises
+    ------
+    UserError
+        One line: the file or argument, and what is wrong.
+    """
+    if not NAME.fullmatch(name):
+        raise UserError("import", "--as", f"must match {NAME.pattern} (got {name!r})")
+    options = Options(
+        space=read_t1(space) if space else None,
+        columns=read_mapping(columns) if columns else None,
+        devices=pairs(devices, "--device"),
+        gpus=pairs(gpus, "--gpu"),
+        problem=values(problem, "--problem"),
+        baseline=values(baseline, "--baseline"),
+        bytes=bytes_,
+        flop=flop,
+        title=title,
+        source=source,
+        licence=licence,
+    )
+    return write_workload(files, name, folder, options, recorded)
+
+
+def export_sweep(
+    table: str | Path,
+    folder: str | Path,
+    output: str | Path,
+    format_: str,
+    problem: Iterable[str] = (),
+) -> None:
+    """Write the rows of a sweep in the format of another tuner.
+
+    Parameters
+    ----------
+    table
+        Parquet file of a sweep.
+    folder
+        Folder of its workload.
+    format_
+        One of :data:`WRITERS`.
+    problem
+        ``NAME=VALUE`` each; needed where the sweep has more than one problem.
+
+    Raises
+    ------
+    UserError
+        When the problem is not in the sweep, or is not named and there are several.
+    """
+    if format_ not in WRITERS:
+        allowed = ", ".join(WRITERS)
+        raise UserError("export", "--format", f"unknown {format_!r} (allowed: {allowed})")
+    spec = load_spec(Path(folder))
+    rows = read_table(table, measurement_schema(spec))
+    known = rows[spec.problem_columns].drop_duplicates().to_dict("records")
+    wanted = values(problem, "--problem")
+    fit = [each for each in known if all(each.get(key) == value for key, value in wanted.items())]
+    if len(fit) != 1:
+        message = f"{len(fit)} of {len(known)} problems fit: name one by {spec.problem_columns}"
+        raise UserError(table, "--problem", message)
+    chosen = {str(key): value for key, value in fit[0].items()}
+    WRITERS[format_](output, sweep_of(rows, spec, read_facts(table), chosen))
+
+
+def pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
+    """``NAME=VALUE`` texts as a mapping.
+
+    Raises
+    ------
+    UserError
+        When a text has no equals sign, or a name is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=") if flag in FILES else text.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise UserError("import", flag, f"must be NAME=VALUE (got {text!r})")
+        if name.strip() in found:
+            raise UserError("import", flag, f"{name.strip()} is given twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+FILES = ("--device", "--gpu")
+"""Flags whose names are paths, which may hold an equals sign."""
+
+
+def values(texts: Iterable[str], flag: str) -> dict[str, Value]:
+    """``NAME=VALUE`` texts as a mapping, integers as numbers."""
+    return {name: as_value(text) for name, text in pairs(texts, flag).items()}
+
+
+def told(found: Imported) -> list[str]:
+    """Lines that say what an import did, flags first."""
+    lines = [f"FLAGGED {gpu}: {'; '.join(why)}" for gpu, why in found.doubts.items()]
+    if lines:
+        lines.append(
+            "Flagged rows are stored and kept out of every study. If they are right, set "
+            "gpus.<name>.trusted: true; if they are of another problem, import them with --problem."
+        )
+    for gpu, counts in found.rows.items():
+        rows = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+        lines.append(f"{gpu}: {rows}")
+    lines += [f"note: {note}" for note in found.notes]
+    lines.append(f"workload: {found.folder}")
+    if found.settings is not None:
+        lines.append(f"run: snakemake --cores 2 --configfile {found.settings}")
+    return lines

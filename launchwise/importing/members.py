@@ -1,0 +1,140 @@
+"""Files of an import with what the user adds: GPUs, problems and names of one workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.gpus.datasheets import CARDS_FILE, Datasheet, read_cards
+from launchwise.importing.cards import card_of, gpu_name, read_device_names
+from launchwise.importing.csv_mapping import Mapped
+from launchwise.importing.naming import own_names, renamed, same_tunables, without_repeats
+from launchwise.importing.reading import read_sweeps
+from launchwise.importing.sweep import ForeignSweep
+from launchwise.importing.t1_t4 import Space
+from launchwise.workloads.spec import Value
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the files do not say, or say wrongly.
+
+    Parameters
+    ----------
+    space
+        T1 of the kernel.
+    columns
+        Mapping of the columns of CSV files.
+    devices
+        File, as it was named, to the device's name.
+    gpus
+        File to the name of its GPU in settings; that of its card when left out.
+    problem
+        Problem parameters to their values, instead of what files state. A text where the size is
+        not known: then nothing is computed of it.
+    bytes, flop
+        Least bytes and FLOP of the problem, expressions over its parameters.
+    baseline
+        Default configuration by the names of the files.
+    title, source, licence
+        For the report and the provenance.
+    """
+
+    space: Space | None = None
+    columns: Mapped | None = None
+    devices: Mapping[str, str] = field(default_factory=dict)
+    gpus: Mapping[str, str] = field(default_factory=dict)
+    problem: Mapping[str, Value] = field(default_factory=dict)
+    bytes: str | None = None
+    flop: str | None = None
+    baseline: Mapping[str, Value] = field(default_factory=dict)
+    title: str = ""
+    source: str = ""
+    licence: str = ""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A sweep with its GPU."""
+
+    sweep: ForeignSweep
+    gpu: str
+    datasheet: Datasheet | None
+    problem: dict[str, Value]
+
+
+def _named(options: Mapping[str, str], path: str | Path) -> str | None:
+    """Entry of a file, by its path or its name."""
+    return options.get(str(path), options.get(Path(path).name))
+
+
+def read_files(files: Sequence[str | Path], asked: Options, notes: list[str]) -> list[ForeignSweep]:
+    """Sweeps of all files, with the devices that the user names."""
+    known = {name for path in files for name in (str(path), Path(path).name)}
+    for name in (*asked.devices, *asked.gpus):
+        if name not in known:
+            raise UserError("import", name, unknown("file", name, {Path(p).name for p in files}))
+    found = []
+    for path in files:
+        for sweep in read_sweeps(path, asked.space, asked.columns):
+            device = _named(asked.devices, path) or sweep.device_name
+            if not device:
+                message = f"states no device: name it, such as --device {Path(path).name}=NAME"
+                raise UserError(path, "device_name", message)
+            if not sweep.rows:
+                raise UserError(path, "", "holds no configuration")
+            once = without_repeats(replace(sweep, device_name=device))
+            notes += [f"{Path(path).name}: {note}" for note in once.notes]
+            found.append(once)
+    if not found:
+        raise UserError("import", "", "no file is named")
+    return found
+
+
+def members_of(
+    read: list[ForeignSweep], asked: Options, notes: list[str]
+) -> tuple[list[Member], dict[str, str]]:
+    """Sweeps with names of a spec, their GPUs and problems, and the files' names to ours."""
+    tunables = same_tunables(read)
+    if asked.space and set(asked.space.tunables) == set(tunables):
+        tunables = list(asked.space.tunables)
+    problems = [_problem(sweep, asked) for sweep in read]
+    names = own_names(tunables, (key for problem in problems for key in problem))
+    for theirs, ours in names.items():
+        if theirs != ours:
+            notes.append(f"{theirs} is called {ours}: its own name is taken, or is none")
+    values = {name: {v for sweep in read for v in sweep.tunables[name]} for name in tunables}
+    texts = [name for name in tunables if any(isinstance(each, str) for each in values[name])]
+    cards, devices = read_cards(CARDS_FILE), read_device_names()
+    members: list[Member] = []
+    taken: dict[tuple[Any, ...], str] = {}
+    for sweep, problem in zip(read, problems, strict=True):
+        datasheet = card_of(sweep.device_name, cards, devices)
+        gpu = _named(asked.gpus, sweep.source)
+        gpu = gpu or (datasheet.name if datasheet else gpu_name(sweep.device_name))
+        key = (gpu, *problem.items())
+        if key in taken:
+            message = f"is of the same GPU and problem as {taken[key]}: leave one out, or name"
+            raise UserError(sweep.source, "", f"{message} another GPU, such as --gpu FILE=NAME")
+        taken[key] = sweep.source
+        members.append(Member(renamed(sweep, names, texts), gpu, datasheet, problem))
+    return members, names
+
+
+def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
+    """Problem of a sweep: what the user says, else what the file states.
+
+    Raises
+    ------
+    UserError
+        When neither states one.
+    """
+    # Named parameters replace the stated ones as a whole: another problem has other sizes.
+    problem = dict(asked.problem) or dict(sweep.problem)
+    if not problem:
+        message = "states no problem: name it, such as --problem n=4096"
+        raise UserError(sweep.source, "problem_size", message)
+    return dict(zip(own_names(problem).values(), problem.values(), strict=True))

@@ -1,0 +1,258 @@
+"""The spec of a workload without a kernel: what files, T1 and the user say of its space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+import yaml
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.expressions import evaluate, names_in
+from launchwise.base.storage import whole_file, write_text
+from launchwise.base.typed import validated
+from launchwise.importing.members import Member, Options
+from launchwise.importing.naming import own_names, renamed_condition
+from launchwise.importing.tables import STATED
+from launchwise.workloads.space import feasible
+from launchwise.workloads.spec import SPEC_FILE, Spec, Value
+
+FEASIBLE_FILE = "feasible.parquet"
+
+UNKNOWN_BYTES = "1"
+"""Least bytes of a problem that nobody knows: one byte holds for every problem."""
+
+UNKNOWN_FLOP = "0"
+
+
+class _Compact(yaml.SafeDumper):
+    """Writes lists and innermost mappings on one line, without anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _compact_list(dumper: _Compact, data: list[Any]) -> yaml.Node:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
+
+
+_Compact.add_representer(list, _compact_list)
+
+
+def as_yaml(content: Mapping[str, Any]) -> str:
+    """``content`` as YAML, keys in their order."""
+    return yaml.dump(content, Dumper=_Compact, sort_keys=False, width=100, allow_unicode=True)
+
+
+def spec_content(
+    members: list[Member],
+    names: Mapping[str, str],
+    name: str,
+    asked: Options,
+    notes: list[str],
+) -> dict[str, Any]:
+    """Content of ``spec.yaml``, without the feasible set."""
+    if strange := [m for m in members if m.problem.keys() != members[0].problem.keys()]:
+        message = f"has other problem parameters than {members[0].sweep.source}"
+        raise UserError(strange[0].sweep.source, "problem_size", message)
+    kernels = [member.sweep.kernel_name for member in members if member.sweep.kernel_name]
+    variant = own_names([kernels[0] if kernels else name])
+    told = kernels[0] if kernels else name
+    numeric = [key for key, v in members[0].problem.items() if isinstance(v, int)]
+    least = asked.bytes
+    if least is not None:
+        _check_expression("bytes", least, numeric)
+    flop = asked.flop
+    if flop is not None:
+        _check_expression("flop", flop, numeric)
+    known = {
+        ours: list(dict.fromkeys(v for m in members for v in m.sweep.tunables[ours]))
+        for ours in names.values()
+    }
+    values = {ours: sorted(each) for ours, each in known.items()}
+    conditions = [renamed_condition(text, names) for text in _conditions(asked, notes)]
+    formats = ", ".join(dict.fromkeys(member.sweep.format for member in members))
+    chosen = next(iter(variant.values()))
+    content: dict[str, Any] = {
+        "workload": name,
+        "title": asked.title or f"{told} (measured by others)",
+        "description": (
+            f"Sweeps of the kernel {told} that others measured, imported from {formats}. "
+            f"{asked.source + '. ' if asked.source else ''}The kernel itself is not here: its "
+            "sweeps can be learnt from, and nothing of it can be measured."
+        ),
+        "problem": {key: _problem_entry(key, members) for key in members[0].problem},
+        "tunables": {
+            ours: {
+                "kind": "build",
+                "values": values[ours],
+                "neutral": values[ours][0],
+                "description": f"{theirs} of the imported files",
+            }
+            for theirs, ours in names.items()
+        },
+        "variants": {chosen: {"title": told, "tunables": list(names.values())}},
+        "baseline": {"variant": chosen, **_baseline(members, names, asked, notes)},
+        "work": {
+            "items": " * ".join(numeric) or "1",
+            "item": "work items" if numeric else "problems",
+            "bytes": least or UNKNOWN_BYTES,
+            "flop": flop or UNKNOWN_FLOP,
+            "footprint_bytes": least or UNKNOWN_BYTES,
+        },
+        "findings": {STATED: "time that the file states, ms; time_ms is the median of the repeats"},
+    }
+    if least is None:
+        notes.append("least bytes of the problem are unknown: no bandwidth is computed (--bytes)")
+    if conditions:
+        content["constraints"] = conditions
+    return content
+
+
+def _check_expression(key: str, text: str, numeric: Sequence[str]) -> None:
+    try:
+        strange = sorted(names_in(text) - set(numeric))
+        if not strange:
+            evaluate(text, dict.fromkeys(numeric, 1))
+    except ValueError as error:
+        raise UserError("import", key, str(error)) from error
+    if strange:
+        raise UserError("import", key, unknown("problem parameter", strange[0], numeric))
+
+
+def _problem_entry(key: str, members: list[Member]) -> dict[str, Any]:
+    values = list(dict.fromkeys(member.problem[key] for member in members))
+    if all(isinstance(value, int) for value in values):
+        return {"type": "integer", "minimum": 1, "description": "size, as the files state it"}
+    return {
+        "type": "category",
+        "values": sorted(map(str, values)),
+        "description": "which problem; its size is not stated",
+    }
+
+
+def _conditions(asked: Options, notes: list[str]) -> list[str]:
+    """Conditions of T1, where all of them can be read."""
+    if asked.space is None:
+        return []
+    if asked.space.unread:
+        count = len(asked.space.unread)
+        notes.append(f"{count} conditions of T1 cannot be read: {asked.space.unread[0]!r}")
+        return []
+    return list(asked.space.constraints)
+
+
+def _baseline(
+    members: list[Member], names: Mapping[str, str], asked: Options, notes: list[str]
+) -> dict[str, Value]:
+    """Default configuration: the user's, else T1's if measured, else the first timed everywhere."""
+    columns = list(names.values())
+    timed = [
+        {tuple(row.configuration[name] for name in columns): None for row in member.sweep.timed}
+        for member in members
+    ]
+    everywhere = [key for key in timed[0] if all(key in other for other in timed[1:])]
+    if asked.baseline:
+        return _named_baseline(members, names, asked.baseline)
+    defaults = asked.space.defaults if asked.space else {}
+    wanted = tuple(defaults.get(name) for name in names)
+    if wanted in everywhere:
+        notes.append("baseline: the defaults of T1")
+        return dict(zip(columns, wanted, strict=True))  # type: ignore[arg-type]
+    if not everywhere:
+        message = "no configuration has a time in every file: name one with --baseline"
+        raise UserError("import", "baseline", message)
+    told = ", ".join(f"{name}={value}" for name, value in zip(columns, everywhere[0], strict=True))
+    notes.append(
+        f"baseline: no file states a default; {told} is the first configuration of the first file "
+        "with a time in all files (--baseline names another)"
+    )
+    return dict(zip(columns, everywhere[0], strict=True))
+
+
+def _named_baseline(
+    members: list[Member], names: Mapping[str, str], given: Mapping[str, Value]
+) -> dict[str, Value]:
+    """The baseline of the user, checked against the values of the files."""
+    for name in given:
+        if name not in names:
+            raise UserError("import", "baseline", unknown("tunable", name, names))
+    found: dict[str, Value] = {}
+    for name, ours in names.items():
+        values = [value for member in members for value in member.sweep.tunables[ours]]
+        if name not in given and len(set(values)) > 1:
+            raise UserError("import", "baseline", f"{name} is missing")
+        value = given.get(name, values[0])
+        value = str(value) if isinstance(values[0], str) else value
+        if value not in values:
+            raise UserError("import", "baseline", unknown(f"value of {name}", value, set(values)))
+        found[ours] = value
+    return found
+
+
+def write_spec(
+    target: Path, content: dict[str, Any], members: list[Member], notes: list[str]
+) -> None:
+    """Write ``spec.yaml``; beside it the feasible configurations where conditions do not tell."""
+    columns = list(content["tunables"])
+    listed = dict.fromkeys(
+        tuple(row.configuration[name] for name in columns)
+        for member in members
+        for row in member.sweep.rows
+    )
+    spec = validated(Spec, content, target / SPEC_FILE)
+    told = _told_by_conditions(spec, members, columns, listed)
+    (target / FEASIBLE_FILE).unlink(missing_ok=True)
+    if told is None:
+        content.pop("constraints", None)
+        content["feasible"] = FEASIBLE_FILE
+        variant = next(iter(content["variants"]))
+        table = pd.DataFrame(list(listed), columns=columns)
+        table.insert(0, "variant", variant)
+        with whole_file(target / FEASIBLE_FILE) as scratch:
+            arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
+            pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
+        notes.append(
+            f"space: the {len(listed)} configurations that the files list, in {FEASIBLE_FILE}; "
+            "nothing says which others are feasible"
+        )
+    else:
+        notes.append(f"space: {told}; the files list {len(listed)} configurations")
+    head = (
+        "# Written by an import. Edit the texts freely; columns and values are those of the rows.\n"
+    )
+    write_text(target / SPEC_FILE, head + as_yaml(content))
+
+
+MOST_SPANNED = 2_000_000
+"""Largest product of values whose conditions are evaluated one by one."""
+
+
+def _told_by_conditions(
+    spec: Spec,
+    members: list[Member],
+    columns: list[str],
+    listed: Mapping[tuple[Value, ...], None],
+) -> str | None:
+    """Words for the space if conditions, or the product of the values, tell it; else None."""
+    variant = next(iter(spec.variants))
+    spanned = math.prod(len(entry.values) for entry in spec.tunables.values())
+    if not spec.constraints:
+        return "the product of all values" if spanned == len(listed) else None
+    problems = [member.problem for member in members]
+
+    def holds(values: tuple[Value, ...]) -> bool:
+        configuration = {"variant": variant, **dict(zip(columns, values, strict=True))}
+        try:
+            return all(feasible(spec, problem, configuration) for problem in problems[:1])
+        except ValueError:
+            return False
+
+    if spanned > MOST_SPANNED or not all(map(holds, listed)):
+        return None
+    return f"the {len(spec.constraints)} conditions of T1"

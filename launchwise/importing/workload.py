@@ -1,0 +1,245 @@
+"""Makes a workload without a kernel of sweeps that others measured."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launchwise.base.errors import UserError
+from launchwise.base.provenance import now
+from launchwise.base.storage import digest_files, write_json, write_text
+from launchwise.experiment.discovery import STUDIES, STUDY_FILE
+from launchwise.experiment.experiment import DOUBTS, RECORDED
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
+from launchwise.gpus.profile import write_profile
+from launchwise.importing.members import Member, Options, members_of, read_files
+from launchwise.importing.plausibility import Timed, doubts
+from launchwise.importing.specs import as_yaml, spec_content, write_spec
+from launchwise.importing.tables import FORMAT_KEY, table_of
+from launchwise.tables.files import write_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import Spec, load_spec
+
+SETTINGS_FILE = "settings.yaml"
+
+MODELS = ["knn", "tree", "forest", "lightgbm"]
+"""Models of the study that an import writes: those that need no cost of the kernel."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import has written.
+
+    Parameters
+    ----------
+    folder
+        Folder of the workload.
+    rows
+        GPU to its number of rows by status.
+    doubts
+        GPU to why its rows are kept out of studies.
+    notes
+        What was converted, repaired, left out or chosen, one sentence each.
+    settings
+        Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
+    """
+
+    folder: Path
+    rows: dict[str, dict[str, int]]
+    doubts: dict[str, list[str]]
+    notes: list[str]
+    settings: Path | None
+
+
+def write_workload(
+    files: Sequence[str | Path],
+    name: str,
+    folder: str | Path,
+    options: Options | None = None,
+    recorded: str | Path = RECORDED,
+) -> Imported:
+    """Write a workload of the sweeps in ``files``: spec, study, rows and profiles of the GPUs.
+
+    Parameters
+    ----------
+    name
+        Name of the workload.
+    folder
+        Folder of workloads; the workload's is ``<folder>/<name>``.
+    recorded
+        Folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``.
+
+    Raises
+    ------
+    UserError
+        When a file cannot be read, lacks what nothing else states, or does not fit the others.
+    """
+    asked, target = options or Options(), Path(folder) / name
+    if any(target.glob("*.cu")):
+        raise UserError(target, "", "is a workload with a kernel: choose another name")
+    notes: list[str] = []
+    read = read_files(files, asked, notes)
+    members, names = members_of(read, asked, notes)
+    content = spec_content(members, names, name, asked, notes)
+    write_spec(target, content, members, notes)
+    spec = load_spec(target)
+    flagged = _doubts(members, spec, asked)
+    rows = _write_rows(members, names, spec, asked, flagged, Path(recorded))
+    described = _write_profiles(members, Path(recorded), notes)
+    fit = [gpu for gpu in described if gpu not in flagged]
+    _write_study(target, spec, fit, members, asked, notes)
+    settings = _write_settings(target, described, Path(folder), Path(recorded))
+    return Imported(target, rows, flagged, notes, settings)
+
+
+def _doubts(members: list[Member], spec: Spec, asked: Options) -> dict[str, list[str]]:
+    """GPU to why its times cannot be what they are said to be."""
+    columns = list(spec.tunables)
+    timed = []
+    for member in members:
+        sizes = list(member.problem.values())
+        numeric = all(isinstance(size, int) for size in sizes)
+        least = asked.bytes is not None
+        timed.append(
+            Timed(
+                name=member.gpu,
+                datasheet=member.datasheet,
+                problem=tuple(member.problem.items()),
+                times_ms={
+                    tuple(row.configuration[name] for name in columns): row.time_ms
+                    for row in member.sweep.timed
+                    if row.time_ms is not None
+                },
+                least_bytes=float(spec.value(spec.work.bytes, member.problem)) if least else None,
+                items=float(math.prod(sizes)) if numeric else None,
+            )
+        )
+    found: dict[str, list[str]] = {}
+    for place, words in doubts(timed).items():
+        found.setdefault(members[place].gpu, []).extend(words)
+    return found
+
+
+def _write_rows(
+    members: list[Member],
+    names: Mapping[str, str],
+    spec: Spec,
+    asked: Options,
+    flagged: Mapping[str, list[str]],
+    recorded: Path,
+) -> dict[str, dict[str, int]]:
+    """Write rows and provenance of every GPU; their counts by status."""
+    found = {}
+    for gpu in dict.fromkeys(member.gpu for member in members):
+        own = [member for member in members if member.gpu == gpu]
+        table = table_of([m.sweep for m in own], gpu, spec, [m.problem for m in own])
+        facts = {
+            FORMAT_KEY: {
+                "device": own[0].sweep.device_name,
+                "kernel": own[0].sweep.kernel_name,
+                "tunables": {ours: theirs for theirs, ours in names.items()},
+            }
+        }
+        path = recorded / gpu / f"{spec.workload}.parquet"
+        write_table(path, table, measurement_schema(spec), facts)
+        counts = dict(Counter(table["status"]))
+        write_json(
+            recorded / gpu / f"{spec.workload}.provenance.json",
+            {
+                "workload": spec.workload,
+                "rows": len(table),
+                "rows_by_status": counts,
+                "imported_at": now(),
+                "source": asked.source,
+                "licence": asked.licence,
+                "files": [
+                    {
+                        "name": Path(member.sweep.source).name,
+                        "digest": digest_files([Path(member.sweep.source)]),
+                        "format": member.sweep.format,
+                        "notes": member.sweep.notes,
+                    }
+                    for member in own
+                ],
+                DOUBTS: list(flagged.get(gpu, [])),
+                **facts,
+            },
+        )
+        found[gpu] = counts
+    return found
+
+
+def _write_profiles(members: list[Member], recorded: Path, notes: list[str]) -> list[str]:
+    """Write the profile of every GPU whose card is known; their names."""
+    cards = read_cards(CARDS_FILE)
+    efficiency = reference_efficiency(cards)
+    found = []
+    for gpu, member in {member.gpu: member for member in members}.items():
+        card = member.datasheet
+        if card is None:
+            notes.append(
+                f"{gpu}: no card for the device {member.sweep.device_name!r} in {CARDS_FILE}: rows "
+                "are kept, but no study can use them until its figures are there"
+            )
+        elif card.missing:
+            lacking = ", ".join(card.missing)
+            notes.append(f"{gpu}: {CARDS_FILE} lacks {lacking} of {card.name}: no study can use it")
+        else:
+            path = recorded / gpu / "profile.json"
+            if not path.is_file():
+                write_profile(path, described_profile(gpu, cards, efficiency, card.name))
+            found.append(gpu)
+    return found
+
+
+def _write_study(
+    target: Path,
+    spec: Spec,
+    fit: list[str],
+    members: list[Member],
+    asked: Options,
+    notes: list[str],
+) -> None:
+    """Write a study that leaves each GPU out of training, if there are two or more."""
+    if len(fit) < 2:
+        notes.append("no study: leaving GPUs out of training needs two with a card and no flag")
+        return
+    path = target / STUDIES / f"{spec.workload}_transfer" / STUDY_FILE
+    if path.is_file():
+        notes.append(f"{path} is there and is left as it is")
+        return
+    content = {
+        "title": f"{asked.title or spec.title}: held-out GPUs",
+        "question": "Which configuration should a GPU use that was not measured?",
+        "models": MODELS,
+        "splits": {
+            "transfer": {"kind": "leave_one_gpu_out", "title": "each GPU left out of training"}
+        },
+    }
+    write_text(path, as_yaml(content))
+
+
+def _write_settings(
+    target: Path, described: list[str], folder: Path, recorded: Path
+) -> Path | None:
+    """Write an overlay for ``config.yaml`` with the GPUs and the folder of the workload."""
+    if not described:
+        return None
+    usual = recorded == Path(RECORDED)
+    entries = {
+        gpu: {"source": "recorded", **({} if usual else {"path": str(recorded / gpu)})}
+        for gpu in described
+    }
+    workloads = list(dict.fromkeys(["kernels", str(folder)]))
+    path = target / SETTINGS_FILE
+    content = {"workloads": workloads, "gpus": entries}
+    write_text(path, as_yaml(content))
+    return path

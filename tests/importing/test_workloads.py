@@ -1,0 +1,334 @@
+"""Workloads without a kernel, made of sweeps that others measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import foreign
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.cli.import_ import import_
+from launchwise.experiment.experiment import load_experiment
+from launchwise.gpus.profile import read_profile
+from launchwise.importing.command import export_sweep, import_sweeps, told
+from launchwise.importing.kernel_tuner import read_cache
+from launchwise.importing.t1_t4 import read_t4
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import Case
+from launchwise.tables.files import read_facts, read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.space import baseline, configurations, feasible, launch, universe
+from launchwise.workloads.spec import load_spec
+
+CARDS = ("NVIDIA RTX A4000", "NVIDIA RTX A6000", "AMD Radeon PRO W7800")
+NAMES = ["a4000", "a6000", "w7800"]
+
+
+@pytest.fixture(autouse=True)
+def in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Datasheets lie in the project."""
+    monkeypatch.chdir(ROOT)
+
+
+def imported(tmp_path: Path, files: list[Path], **options: Any) -> Any:
+    """An import into a folder of the test."""
+    return import_sweeps(
+        files,
+        "blur",
+        tmp_path / "workloads",
+        tmp_path / "gpus",
+        **{"bytes_": "8 * w * h", **options},
+    )
+
+
+def caches(tmp_path: Path, scales: tuple[float, ...] = (1.0, 0.6, 0.8)) -> list[Path]:
+    """A cache per card."""
+    return [
+        foreign.write(tmp_path / f"{name}.json.gz", foreign.cache(device, scale))
+        for name, device, scale in zip(NAMES, CARDS, scales, strict=True)
+    ]
+
+
+def t1(tmp_path: Path, *condition: str) -> Path:
+    """The space of the made-up sweep."""
+    return foreign.write(tmp_path / "t1.json", foreign.t1(*condition))
+
+
+def rows_of(tmp_path: Path, gpu: str) -> pd.DataFrame:
+    """Rows of one GPU, checked."""
+    spec = load_spec(tmp_path / "workloads" / "blur")
+    return read_table(tmp_path / "gpus" / gpu / "blur.parquet", measurement_schema(spec))
+
+
+def test_caches_become_a_workload_with_rows_and_profiles(tmp_path: Path) -> None:
+    found = imported(tmp_path, caches(tmp_path), space=t1(tmp_path))
+    spec = load_spec(found.folder)
+    assert not spec.has_kernel
+    assert spec.constraints == ["pad == 0 or block_size_x % 32 == 0"]
+    assert {tuple(one.values())[1:] for one in universe(spec)} >= set(foreign.space())
+    assert len(configurations(spec, {"w": 4096, "h": 2048})) == len(foreign.space())
+    assert spec.baseline == {"variant": "blur_kernel", "block_size_x": 32, "tile": 2, "pad": 0}
+    assert found.doubts == {}
+    for name in NAMES:
+        assert read_profile(tmp_path / "gpus" / name / "profile.json", name).source == "described"
+        rows = rows_of(tmp_path, name)
+        assert dict(rows["status"].value_counts()) == {"ok": len(foreign.space()) - 2, "failed": 2}
+        # What files lack is empty.
+        for column in ("driver", "toolkit", "card", "commit", "l2", "timer"):
+            assert set(rows[column]) == {""}
+        assert rows[["max_error", "power_w", "first_ms", "control_ratio"]].isna().all(axis=None)
+    row = rows_of(tmp_path, "a4000").query("block_size_x == 16 and tile == 1 and pad == 0").iloc[0]
+    times = foreign.repeats_of(foreign.time_of(16, 1, 0))
+    assert row["times_ms"].tolist() == times
+    assert row["time_ms"] == np.median(times)
+    assert row["stated_ms"] == sum(times) / len(times)
+    assert row["spread_ms"] == pytest.approx(1.4826 * times[2] * 0.001)
+    assert row["bandwidth_gbs"] == pytest.approx(8 * 4096 * 2048 / row["time_ms"] / 1e6)
+
+
+def test_t4_and_cache_of_one_sweep_give_the_same_table(tmp_path: Path) -> None:
+    imported(tmp_path, [caches(tmp_path)[0]], space=t1(tmp_path))
+    of_cache = rows_of(tmp_path, "a4000")
+    results = foreign.write(tmp_path / "t4.json", foreign.t4())
+    imported(tmp_path, [results], space=t1(tmp_path), devices=["t4.json=NVIDIA RTX A4000"])
+    pd.testing.assert_frame_equal(rows_of(tmp_path, "a4000"), of_cache, check_exact=True)
+
+
+@pytest.mark.parametrize("kind", ["kernel-tuner", "t4"])
+def test_the_way_back_keeps_every_digit(tmp_path: Path, kind: str) -> None:
+    path = caches(tmp_path)[0]
+    found = imported(tmp_path, [path])
+    table = tmp_path / "gpus" / "a4000" / "blur.parquet"
+    export_sweep(table, found.folder, tmp_path / "back.json", kind)
+    read = read_cache if kind == "kernel-tuner" else read_t4
+    back, given = read(tmp_path / "back.json"), read_cache(path)
+    assert back.device_name == given.device_name
+    assert back.problem == given.problem
+    assert {str(row.configuration): row for row in back.rows} == {
+        str(row.configuration): row for row in given.rows
+    }
+
+
+def test_without_conditions_the_listed_configurations_are_the_space(tmp_path: Path) -> None:
+    for space in (None, t1(tmp_path, "pad in set(block_size_x)")):
+        found = imported(tmp_path, caches(tmp_path), space=space)
+        spec = load_spec(found.folder)
+        problem = {"w": 4096, "h": 2048}
+        listed = foreign.space()
+        assert spec.size == len(listed) < 18
+        assert [tuple(one.values())[1:] for one in universe(spec)] == listed
+        assert len(configurations(spec, problem)) == len(listed)
+        outside = {"variant": "blur_kernel", "block_size_x": 16, "tile": 1, "pad": 1}
+        assert not feasible(spec, problem, outside)
+        # Recommendations are of the list alone, also of a part of the values.
+        profiles = {"a4000": read_profile(tmp_path / "gpus" / "a4000" / "profile.json")}
+        domain = Domain(spec, profiles, candidates={"pad": [1]})
+        choices = domain.choices([Case("a4000", dict(problem))])
+        told_of = set(choices[["block_size_x", "tile", "pad"]].itertuples(index=False, name=None))
+        default = tuple(baseline(spec).values())[1:]
+        assert told_of == {default, *(one for one in listed if one[2])}
+
+
+def test_times_below_the_bandwidth_are_flagged(tmp_path: Path) -> None:
+    found = imported(tmp_path, caches(tmp_path, (1.0, 0.001, 0.8)))
+    assert list(found.doubts) == ["a6000"]
+    assert "bytes take at 768 GB/s" in found.doubts["a6000"][0]
+    provenance = json.loads((tmp_path / "gpus/a6000/blur.provenance.json").read_text())
+    assert provenance["doubts"] == found.doubts["a6000"]
+    assert told(found)[0].startswith("FLAGGED a6000: ")
+
+
+def test_times_far_from_those_of_other_cards_are_flagged(tmp_path: Path) -> None:
+    found = imported(tmp_path, caches(tmp_path, (1.0, 90.0, 0.8)), bytes_=None)
+    assert list(found.doubts) == ["a6000"]
+    assert "beyond what bandwidth and peak explain" in found.doubts["a6000"][0]
+    # A slow card is no flaw: what its bandwidth and peak explain is allowed.
+    found = imported(tmp_path, caches(tmp_path, (1.0, 0.6, 12.0)), bytes_=None)
+    assert found.doubts == {}
+
+
+def test_of_two_that_disagree_the_impossible_one_is_flagged(tmp_path: Path) -> None:
+    # 8 388 608 items of one byte beyond 6 MB of L2 need more than the 0.001 ms of the second.
+    files = caches(tmp_path, (1.0, 0.001, 1.0))[:2]
+    assert list(imported(tmp_path, files, bytes_=None).doubts) == ["a6000"]
+    files = caches(tmp_path, (1.0, 90.0, 1.0))[:2]
+    found = imported(tmp_path, files, bytes_=None).doubts
+    assert list(found) == ["a4000", "a6000"]
+    assert all("which of them is wrong is not known" in why[0] for why in found.values())
+
+
+def test_flagged_files_of_another_problem_are_a_workload_of_their_own(tmp_path: Path) -> None:
+    files = caches(tmp_path, (0.001, 0.001, 0.001))
+    assert len(imported(tmp_path, files).doubts) == 3
+    found = imported(tmp_path, files, problem=["size=unstated"], bytes_=None)
+    assert found.doubts == {}
+    spec = load_spec(found.folder)
+    assert spec.problem["size"].values == ["unstated"]
+    assert set(rows_of(tmp_path, "a4000")["size"]) == {"unstated"}
+    with pytest.raises(UserError, match="bytes: unknown problem parameter 'n'"):
+        imported(tmp_path, files, problem=["size=unstated"], bytes_="8 * n")
+
+
+def test_flagged_rows_take_part_only_when_trusted(tmp_path: Path) -> None:
+    found = imported(tmp_path, caches(tmp_path, (1.0, 90.0, 0.8)), bytes_=None)
+    assert found.settings is not None
+    entries = yaml.safe_load(found.settings.read_text())["gpus"]
+    config = {"workloads": [str(tmp_path / "workloads")], "gpus": entries}
+    experiment = load_experiment(config, [], ROOT)
+    assert experiment.gpus_of("blur_transfer") == ["a4000", "w7800"]
+    assert list(experiment.kept_out("blur_transfer")) == ["a6000"]
+    named = {**config, "studies": {"blur_transfer": {"gpus": NAMES}}}
+    with pytest.raises(UserError, match=r"a6000 are flagged.*trusted"):
+        load_experiment(named, [], ROOT)
+    trusted = {**entries, "a6000": {**entries["a6000"], "trusted": True}}
+    for settings in (config, named):
+        experiment = load_experiment({**settings, "gpus": trusted}, [], ROOT)
+        assert experiment.gpus_of("blur_transfer") == NAMES
+        assert experiment.kept_out("blur_transfer") == {}
+    with pytest.raises(UserError, match="trusted: needs source recorded"):
+        load_experiment({**config, "gpus": {"x": {"source": "live", "trusted": True}}}, [], ROOT)
+
+
+def test_a_workload_without_a_kernel_is_not_swept(tmp_path: Path) -> None:
+    found = imported(tmp_path, caches(tmp_path))
+    assert found.settings is not None
+    entries = yaml.safe_load(found.settings.read_text())["gpus"]
+    live = {"source": "live", "arch": "sm_90"}
+    config = {"workloads": [str(tmp_path / "workloads")], "gpus": {**entries, "mine": live}}
+    # A live GPU measures everything that has a kernel.
+    assert load_experiment(config, [], ROOT).gpus_of("blur_transfer") == NAMES
+    for asked in (
+        {"studies": {"blur_transfer": {"gpus": ["mine", "a4000"]}}},
+        {"gpus": {**entries, "mine": {**live, "studies": ["blur_transfer"]}}},
+        {"sweeps": {"blur": {"problems": [{"w": [1], "h": [1]}]}}},
+    ):
+        with pytest.raises(UserError, match="has no kernel"):
+            load_experiment({**config, **asked}, [], ROOT)
+    spec = load_spec(found.folder)
+    with pytest.raises(UserError, match="has no kernel"):
+        launch(spec, {"w": 1, "h": 1}, universe(spec)[0])
+
+
+def test_what_a_file_lacks_is_asked_for(tmp_path: Path) -> None:
+    nameless = foreign.write(tmp_path / "some.json", foreign.cache(""))
+    with pytest.raises(UserError, match=r"states no device.*--device some\.json=NAME"):
+        imported(tmp_path, [nameless])
+    found = imported(tmp_path, [nameless], devices=["some.json=AMD Instinct MI250X"])
+    assert list(found.rows) == ["mi250x"]
+    kernel = foreign.write(tmp_path / "ktt.json", foreign.ktt())
+    with pytest.raises(UserError, match="states no problem"):
+        imported(tmp_path, [kernel])
+    found = imported(tmp_path, [kernel], problem=["n=4096"], bytes_="8 * n")
+    assert set(rows_of(tmp_path, "a4000")["registers"]) == {0, 17, 18, 20}
+    assert "no study" in " ".join(found.notes)
+
+
+def test_an_unknown_card_keeps_its_rows_and_is_said(tmp_path: Path) -> None:
+    path = foreign.write(tmp_path / "some.json", foreign.cache("Made-up GPU 9000 (x)"))
+    found = imported(tmp_path, [path])
+    assert list(found.rows) == ["made_up_gpu_9000_x"]
+    assert "no card for the device 'Made-up GPU 9000 (x)'" in " ".join(found.notes)
+    assert found.settings is None
+    incomplete = foreign.write(tmp_path / "some.json", foreign.cache("NVIDIA A2"))
+    assert "lacks sms, boost_clock_mhz" in " ".join(imported(tmp_path, [incomplete]).notes)
+
+
+def test_names_that_a_spec_may_not_have_are_changed_and_come_back(tmp_path: Path) -> None:
+    content = foreign.cache()
+    names = {"block_size_x": "rank", "tile": "1st tile", "pad": "h"}
+    content["tune_params_keys"] = list(names.values())
+    content["tune_params"] = {names[name]: v for name, v in content["tune_params"].items()}
+    for entry in content["cache"].values():
+        for old, new in names.items():
+            entry[new] = entry.pop(old)
+    found = imported(tmp_path, [foreign.write(tmp_path / "a.json", content)])
+    spec = load_spec(found.folder)
+    assert list(spec.tunables) == ["rank_", "p1st_tile", "h_"]
+    export_sweep(
+        tmp_path / "gpus/a4000/blur.parquet", found.folder, tmp_path / "b.json", "kernel-tuner"
+    )
+    assert list(read_cache(tmp_path / "b.json").tunables) == list(names.values())
+
+
+def test_files_that_do_not_fit_are_refused_in_one_line(tmp_path: Path) -> None:
+    first, second, _ = caches(tmp_path)
+    same = foreign.write(tmp_path / "again.json", foreign.cache(CARDS[0]))
+    with pytest.raises(UserError, match="same GPU and problem as"):
+        imported(tmp_path, [first, same])
+    imported(tmp_path, [first, same], gpus=["again.json=a4000.again"])
+    content = foreign.cache(CARDS[1], tune_params_keys=["block_size_x", "tile"])
+    other = foreign.write(second, content)
+    with pytest.raises(UserError, match=r"has other parameters than .*pad"):
+        imported(tmp_path, [first, other])
+    empty = foreign.write(tmp_path / "empty.json", foreign.cache(cache={}))
+    with pytest.raises(UserError, match="holds no configuration"):
+        imported(tmp_path, [empty])
+    with pytest.raises(UserError, match=r"unknown file 'x\.json'"):
+        imported(tmp_path, [first], devices=["x.json=NVIDIA A2"])
+    with pytest.raises(UserError, match="must be NAME=VALUE"):
+        imported(tmp_path, [first], problem=["4096"])
+    with pytest.raises(UserError, match="unknown value of tile"):
+        imported(tmp_path, [first], baseline=["tile=3", "block_size_x=16", "pad=0"])
+    with pytest.raises(UserError, match="--as"):
+        import_sweeps([first], "Blur it", tmp_path)
+
+
+def test_texts_and_repeated_rows(tmp_path: Path) -> None:
+    content = foreign.cache()
+    for entry in content["cache"].values():
+        entry["tile"] = {1: "1", 2: "two", 4: 4.0}[entry["tile"]]
+    content["tune_params"]["tile"] = ["1", "two", 4.0]
+    content["cache"]["again"] = {**content["cache"]["16,1,0"], "time": 9.5, "times": [9.5]}
+    found = imported(tmp_path, [foreign.write(tmp_path / "a.json", content)])
+    rows = rows_of(tmp_path, "a4000")
+    assert set(rows["tile"]) == {"1", "two", "4"}
+    assert len(rows) == len(foreign.space())
+    assert rows.query("block_size_x == 16 and tile == '1'")["time_ms"].tolist() == [9.5]
+    assert "1 rows repeat a configuration" in " ".join(found.notes)
+
+
+def test_the_command_prints_flags_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = caches(tmp_path, (1.0, 90.0, 0.8))
+    import_(files, "blur", folder=tmp_path / "workloads", recorded=tmp_path / "gpus")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("FLAGGED a6000: ")
+    assert lines[-1].startswith("run: snakemake --cores 2 --configfile ")
+    assert "a4000: 2 failed, 13 ok" in lines
+
+
+PUBLIC = ROOT / "data" / "public"
+
+
+@pytest.mark.parametrize("path", sorted(PUBLIC.glob("gpus/*/*.parquet")), ids=lambda p: p.stem)
+def test_public_sweeps_go_back_to_a_cache_and_to_t4(path: Path, tmp_path: Path) -> None:
+    folder = PUBLIC / "workloads" / path.stem
+    spec = load_spec(folder)
+    table = read_table(path, measurement_schema(spec))
+    export_sweep(path, folder, tmp_path / "cache.json", "kernel-tuner")
+    export_sweep(path, folder, tmp_path / "t4.json", "t4")
+    of_cache = read_cache(tmp_path / "cache.json")
+    assert of_cache.rows == read_t4(tmp_path / "t4.json").rows
+    assert of_cache.device_name == read_facts(path)["foreign"]["device"]
+    again = {tuple(row.configuration.values()): row for row in of_cache.rows}
+    assert len(again) == len(table)
+    columns = [*spec.tunables, "status", "stated_ms", "times_ms"]
+    for *key, status, stated, times in table[columns].itertuples(index=False, name=None):
+        row = again[tuple(key)]
+        assert (row.status, row.times_ms) == (status, tuple(times))
+        assert row.time_ms == stated if status == "ok" else row.time_ms is None
+
+
+def test_the_two_mislabelled_public_files_are_flagged() -> None:
+    flagged = {
+        path.parent.name
+        for path in PUBLIC.glob("gpus/*/*.provenance.json")
+        if json.loads(path.read_text())["doubts"]
+    }
+    assert flagged == {"rtx2080ti.pnpoly", "titan_rtx"}
