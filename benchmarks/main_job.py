@@ -148,7 +148,8 @@ def sweeps(folder: Path) -> Iterator[str]:
     for name, gpu in read_settings(folder)["gpus"].items():
         # Older commits name a study's GPUs in the study.
         asked = EVALUATED in gpu.get("studies", [EVALUATED]) and name in study.get("gpus", [name])
-        if gpu["source"] == "recorded" and asked:
+        recorded = folder / gpu.get("path", f"data/recorded/{name}") / f"{workload}.parquet"
+        if gpu["source"] == "recorded" and asked and recorded.is_file():
             yield f"results/gpus/{name}.json"
             yield f"results/sweeps/{name}/{workload}.parquet"
 

@@ -74,12 +74,16 @@ def write_settings(folder: Path, settings: dict[str, Any]) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
 
 
+def _study_files(folder: Path, study: str = "*") -> list[Path]:
+    """``study.yaml`` of a study, or of all, in every folder of workloads of a copy."""
+    named = read_settings(folder).get("workloads", ["kernels"])
+    return [path for one in named for path in folder.glob(f"{one}/*/studies/{study}/study.yaml")]
+
+
 def find_studies(folder: Path) -> dict[str, dict[str, Any]]:
     """Studies of a copy, by name; older commits have all of them in ``config.yaml``."""
     studies: dict[str, dict[str, Any]] = {
-        path.parent.name: yaml.safe_load(path.read_text())
-        for workloads in read_settings(folder).get("workloads", ["kernels"])
-        for path in folder.glob(f"{workloads}/*/studies/*/study.yaml")
+        path.parent.name: yaml.safe_load(path.read_text()) for path in _study_files(folder)
     }
     for name, changes in (read_settings(folder).get("studies") or {}).items():
         studies[name] = {**studies.get(name, {}), **(changes or {})}
@@ -103,7 +107,7 @@ def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | Non
     if unknown := sorted(set(names) - set(studies)):
         raise SystemExit(f"no study {unknown[0]!r}; there are {', '.join(studies)}")
     given = settings.get("studies") or {}
-    in_folders = {path.parent.name for path in folder.glob("kernels/*/studies/*/study.yaml")}
+    in_folders = {path.parent.name for path in _study_files(folder)}
     changes: dict[str, Any] = dict.fromkeys(sorted(in_folders - set(names)))
     for name in names:
         changes[name] = dict(given.get(name) or {})
@@ -114,6 +118,6 @@ def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | Non
 
 def workload_of(folder: Path, study: str) -> str:
     """Workload of a study of a copy."""
-    for path in folder.glob(f"kernels/*/studies/{study}/study.yaml"):
+    for path in _study_files(folder, study):
         return path.parents[2].name
     return str(find_studies(folder)[study]["workload"])

@@ -81,6 +81,7 @@ class Experiment:
         self._listed: dict[str, list[Problem]] = {}
         self._flags: dict[tuple[str, str], list[str]] = {}
         self.studies = self._read_studies()
+        self._leave_out_unmeasurable()
         self.sweeps = self._read_sweeps()
         self.alone: list[str] = []
         self._derive()
@@ -140,6 +141,20 @@ class Experiment:
             found[name] = Study(workload=workload, **dict(own))
             self._load(workload)
         return found
+
+    def _leave_out_unmeasurable(self) -> None:
+        """Leave out studies of workloads without a kernel that no GPU of the settings has rows of.
+
+        Nobody could measure them here. A study that settings name stays, and is an error.
+        """
+        for name, study in list(self.studies.items()):
+            named = name in self.settings.studies or study.gpus is not None
+            if named or self._load(study.workload).has_kernel or self.gpus_of(name):
+                continue
+            if not self.kept_out(name):
+                del self.studies[name]
+        if not self.studies:
+            self._fail("studies", "no GPU in the settings has rows of the workloads of any study")
 
     def _read_sweeps(self) -> dict[str, Sweep]:
         for workload in self.settings.sweeps:

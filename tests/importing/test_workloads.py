@@ -196,6 +196,19 @@ def test_flagged_rows_take_part_only_when_trusted(tmp_path: Path) -> None:
         load_experiment({**config, "gpus": {"x": {"source": "live", "trusted": True}}}, [], ROOT)
 
 
+def test_a_study_without_a_kernel_and_without_rows_is_left_out(tmp_path: Path) -> None:
+    imported(tmp_path, caches(tmp_path))
+    config = {
+        "workloads": [str(ROOT / "kernels"), str(tmp_path / "workloads")],
+        "gpus": {"mine": {"source": "live", "arch": "sm_90"}},
+    }
+    assert "blur_transfer" not in load_experiment(config, [], ROOT).studies
+    with pytest.raises(UserError, match="no GPU in the settings has rows of its workload blur"):
+        load_experiment({**config, "studies": {"blur_transfer": {}}}, [], ROOT)
+    with pytest.raises(UserError, match="no GPU in the settings has rows"):
+        load_experiment({**config, "workloads": config["workloads"][1:]}, [], ROOT)
+
+
 def test_a_workload_without_a_kernel_is_not_swept(tmp_path: Path) -> None:
     found = imported(tmp_path, caches(tmp_path))
     assert found.settings is not None
