@@ -207,7 +207,8 @@ def write_spec(
     )
     spec = validated(Spec, content, target / SPEC_FILE)
     told = _told_by_conditions(spec, members, columns, listed)
-    (target / FEASIBLE_FILE).unlink(missing_ok=True)
+    if (target / FEASIBLE_FILE).is_file():
+        (target / FEASIBLE_FILE).unlink()
     if told is None:
         content.pop("constraints", None)
         content["feasible"] = FEASIBLE_FILE
