@@ -11,6 +11,7 @@ from launchwise.workflow.plan import (
     model_source,
     own_rules,
     pattern,
+    project_file,
     problems_for,
     published_tables,
     readable,
@@ -53,15 +54,21 @@ if workflow.remote_exec:
 
 # Snakemake ignores a default target in an included file.
 rule all:
-    """Build the report and everything that it needs."""
+    """Build the report and everything that it needs, and answers without a study."""
     default_target: True
     input:
         # All of them: a page alone would look up to date when a study was renamed.
-        lambda wildcards: list(rules.report.output),
+        lambda wildcards: list(rules.report.output) if experiment.studies else [],
+        lambda wildcards: [
+            f"results/answers/{gpu}/{workload}.json"
+            for gpu in settings.gpus
+            for workload in experiment.alone_on(gpu)
+        ],
 
 
 include: "rules/common.smk"
 include: "rules/measure.smk"
+include: "rules/answer.smk"
 include: "rules/study.smk"
 include: "rules/split.smk"
 include: "rules/clean.smk"

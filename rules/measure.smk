@@ -38,8 +38,8 @@ rule describe:
         # The profile does not depend on the time or machine of the check.
         check=ancient("results/checks/{gpu}.json"),
         ceilings=[
-            "launchwise/cuda/ceilings_rates.cu",
-            "launchwise/cuda/ceilings_latencies.cu",
+            project_file("launchwise/cuda/ceilings_rates.cu"),
+            project_file("launchwise/cuda/ceilings_latencies.cu"),
         ],
     output:
         "results/gpus/{gpu}.json",
@@ -83,8 +83,8 @@ rule recorded_profile:
 rule described_profile:
     """Estimate the profile of a datasheet-only GPU from the efficiency of the reference GPU."""
     input:
-        cards=CARDS_FILE,
-        reference=REFERENCE_PROFILE,
+        cards=project_file(CARDS_FILE),
+        reference=project_file(REFERENCE_PROFILE),
     output:
         "results/gpus/{gpu}.json",
     log:

@@ -15,7 +15,7 @@ rule predict:
         profiles=lambda wildcards: profiles_of(wildcards.study)
         + expand("results/gpus/{gpu}.json", gpu=CARDS),
         splits="results/splits/{study}.json",
-        cards=CARDS_FILE,
+        cards=project_file(CARDS_FILE),
         published=lambda wildcards: run_time_tables(study_folder(wildcards.study)),
     output:
         predictions="results/predictions/{study}.parquet",

@@ -44,9 +44,10 @@ REPORTED = {
 rule report:
     """Write the report page, and its main tables as CSV."""
     input:
-        templates=expand(
-            "launchwise/report/templates/{name}", name=["page.html", "style.css", "page.js"]
-        ),
+        templates=[
+            project_file(f"launchwise/report/templates/{name}")
+            for name in ("page.html", "style.css", "page.js")
+        ],
         tables=[
             path
             for study in REPORTED.values()
@@ -59,8 +60,8 @@ rule report:
             path for study in REPORTED.values() for path in published_tables(study["folder"])
         ],
         # For published predictions: datasheets and the reference efficiency.
-        cards=CARDS_FILE,
-        reference=REFERENCE_PROFILE,
+        cards=project_file(CARDS_FILE),
+        reference=project_file(REFERENCE_PROFILE),
     output:
         page=report(
             "results/report/index.html",
@@ -94,7 +95,7 @@ rule report:
         ],
     log:
         "results/logs/report.log",
-    threads: min(len(REPORTED), CORES)
+    threads: max(1, min(len(REPORTED), CORES))
     params:
         code=code(
             "scripts/report.py",

@@ -1,6 +1,7 @@
 """Measure one shard of a sweep; resumes at the end of its journal."""
 
 import contextlib
+import math
 import os
 import sys
 from dataclasses import asdict
@@ -109,6 +110,7 @@ def main(
             },
             guesses=read_guesses(guesses) if guesses else None,
             extension=extension,
+            problem_seconds=problem_seconds(method, len(problems), shards),
         )
         shard = shard.with_something_to_measure()
         fingerprint = shard.fingerprint(profile, made.fingerprint)
@@ -137,6 +139,13 @@ def main(
         "states": dict.fromkeys(sorted(set(table["commit"])), state),
     }
     write_table(output, table, measurement_schema(spec), facts)
+
+
+def problem_seconds(method: Method, problems: int, shards: int) -> float | None:
+    """Share of a problem in the time that a strategy allows, s; None where it allows any."""
+    if method.strategy.minutes is None:
+        return None
+    return 60 * method.strategy.minutes / math.ceil(problems / shards)
 
 
 def claims_of(

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+from launchwise.base.imports import ROOT
+
 COMMIT_VARIABLE = "LAUNCHWISE_COMMIT"
 """Environment variable with the commit, for code without a repository (such as a container)."""
 
@@ -25,8 +27,8 @@ PACKAGES = (
 )
 
 
-def commit(root: str | Path = ".") -> str:
-    """Commit of the checkout, with ``+changes`` when tracked files differ from it.
+def commit(root: str | Path = ROOT) -> str:
+    """Commit of the project, with ``+changes`` when tracked files differ from it.
 
     ``unknown`` where there is neither a repository nor :data:`COMMIT_VARIABLE`.
     """

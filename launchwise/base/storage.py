@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,9 +92,14 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def digest_files(paths: list[Path]) -> str:
-    """SHA-256 (hex, 16 characters) of the names and contents of ``paths``, in order of name."""
+def digest_files(paths: Iterable[Path]) -> str:
+    """SHA-256 (hex, 16 characters) of the names and contents of ``paths``, in order of path."""
+    return digest_in_order(sorted(paths))
+
+
+def digest_in_order(paths: Iterable[Path]) -> str:
+    """:func:`digest_files`, in the order in which they are given."""
     total = hashlib.sha256()
-    for path in sorted(paths):
+    for path in paths:
         total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()[:16]

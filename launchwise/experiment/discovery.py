@@ -25,22 +25,27 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def find_workloads(folders: Iterable[Path]) -> dict[str, Path]:
-    """Folders of every workload below ``folders``: name -> folder with a ``spec.yaml``.
+    """Folders of every workload: name -> folder with a ``spec.yaml``.
+
+    Parameters
+    ----------
+    folders
+        Workloads themselves, or folders that hold some.
 
     Raises
     ------
     UserError
-        When a folder is missing, is a workload itself or holds none, a workload's folder lacks its
-        spec, or two workloads share a name.
+        When a folder is missing or holds no workload, a workload's folder lacks its spec, or two
+        workloads share a name.
     """
     found: dict[str, Path] = {}
     for folder in folders:
         if not folder.is_dir():
             raise UserError("config.yaml", "workloads", f"no folder {str(folder)!r}")
         if (folder / SPEC_FILE).is_file():
-            message = f"{str(folder)!r} is a workload itself: name the folder that holds it"
-            raise UserError("config.yaml", "workloads", message)
-        own = {path.name: path for path in sorted(folder.iterdir()) if _is_workload(path)}
+            own = {folder.resolve().name: folder.resolve()}
+        else:
+            own = {path.name: path for path in sorted(folder.iterdir()) if _is_workload(path)}
         if not own:
             message = f"{str(folder)!r} holds no workload (a folder with {SPEC_FILE})"
             raise UserError("config.yaml", "workloads", message)

@@ -85,7 +85,12 @@ class Experiment:
         self.sweeps = self._read_sweeps()
         self.alone: list[str] = []
         self._derive()
-        if not self.studies and not self.alone:
+        if not self.studies and not any(map(self.workloads_of, self.settings.gpus)):
+            if set(self.study_folders) - {
+                name for name, changes in settings.studies.items() if changes is None
+            }:
+                message = "no GPU in the settings has rows of the workloads of any study"
+                self._fail("studies", message)
             self._fail("studies", "every study is left out: keep at least one")
         self._check_gpus()
         self._check_studies()
@@ -153,8 +158,6 @@ class Experiment:
                 continue
             if not self.kept_out(name):
                 del self.studies[name]
-        if not self.studies:
-            self._fail("studies", "no GPU in the settings has rows of the workloads of any study")
 
     def _read_sweeps(self) -> dict[str, Sweep]:
         for workload in self.settings.sweeps:
@@ -183,21 +186,25 @@ class Experiment:
 
     def _derive(self) -> None:
         """Sweep and study of workloads that their spec describes whole and some GPU measures."""
+        for name, gpu in self.settings.gpus.items():
+            for workload in gpu.workloads:
+                if workload not in self.folders:
+                    self._fail(
+                        f"gpus.{name}.workloads", unknown("workload", workload, self.folders)
+                    )
+                self._check_kernel(workload, f"gpus.{name}.workloads")
+                self._derive_sweep(workload)
         for workload in self._described_whole():
             if self.settings.studies.get(workload, "") is None:
                 continue
-            if not any(self.has_rows(gpu, workload) for gpu in self.settings.gpus):
+            if not any(self._may_ask(gpu, workload) for gpu in self.settings.gpus):
                 continue
             spec = self._load(workload)
-            if workload not in self.sweeps:
-                try:
-                    self.sweeps[workload] = derived_sweep(spec)
-                except ValueError as error:
-                    raise UserError(self.folders[workload] / SPEC_FILE, "", str(error)) from error
+            self._derive_sweep(workload)
             asked = [
                 problem
                 for gpu in self.settings.gpus
-                if self.has_rows(gpu, workload)
+                if self._may_ask(gpu, workload)
                 for problem in problems_in(self.blocks_of(gpu, workload))
             ]
             study = derived_study(spec, asked)
@@ -212,6 +219,21 @@ class Experiment:
             self.studies[workload] = study
             # Where its files would be, if it had any.
             self.study_folders[workload] = self.folders[workload] / STUDIES / workload
+
+    def _may_ask(self, gpu: str, workload: str) -> bool:
+        """Whether a GPU has rows for the derived study of a workload, which has its name."""
+        named = self.settings.gpus[gpu].studies
+        return (named is None or workload in named) and self.has_rows(gpu, workload)
+
+    def _derive_sweep(self, workload: str) -> None:
+        """Sweep of a workload that its spec describes whole and that has none."""
+        spec = self._load(workload)
+        if workload in self.sweeps or not spec.arguments:
+            return
+        try:
+            self.sweeps[workload] = derived_sweep(spec)
+        except ValueError as error:
+            raise UserError(self.folders[workload] / SPEC_FILE, "", str(error)) from error
 
     def _load(self, workload: str) -> Spec:
         if workload not in self.specs:
@@ -363,13 +385,23 @@ class Experiment:
         return known and not self._doubts(gpu, asked.workload)
 
     def workloads_of(self, gpu: str) -> list[str]:
-        """Workloads that the studies need from a GPU, in the order of the studies."""
+        """Workloads that a GPU measures: those of its studies, in their order, then all others."""
         # Asked of one GPU: a plan for hundreds must not go through all of them for each.
         wanted = [
             study.workload for name, study in self.studies.items() if self._takes_part(gpu, name)
         ]
-        wanted += [workload for workload in self.alone if self.has_rows(gpu, workload)]
-        return list(dict.fromkeys(wanted))
+        return list(dict.fromkeys([*wanted, *self._without_study(gpu)]))
+
+    def alone_on(self, gpu: str) -> list[str]:
+        """Workloads that a GPU measures and none of its studies asks about."""
+        asked = {
+            study.workload for name, study in self.studies.items() if self._takes_part(gpu, name)
+        }
+        return [workload for workload in self._without_study(gpu) if workload not in asked]
+
+    def _without_study(self, gpu: str) -> list[str]:
+        alone = [workload for workload in self.alone if self._may_ask(gpu, workload)]
+        return list(dict.fromkeys([*alone, *self.settings.gpus[gpu].workloads]))
 
     def model_of(self, study: str, model: str) -> ModelEntry:
         """Entry of ``model``: the study's own, else that of the settings, else a plain kind."""

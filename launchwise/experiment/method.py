@@ -111,7 +111,15 @@ class Strategy(Strict, title="strategy"):
         description="all configurations, random ones, or those proposed by TPE (Optuna)",
     )
     budget: int | None = Field(
-        None, ge=1, description="configurations per problem; required unless exhaustive"
+        None, ge=1, description="configurations per problem; not if exhaustive"
+    )
+    minutes: float | None = Field(
+        None,
+        gt=0,
+        description=(
+            "time after which no further configuration is tried, min: an equal share for each "
+            "problem of a job; not if exhaustive"
+        ),
     )
     guesses: Guesses | None = Field(
         None, description="recommendations of a fitted model, measured first; not if exhaustive"
@@ -120,9 +128,11 @@ class Strategy(Strict, title="strategy"):
     @model_validator(mode="after")
     def _fitting(self) -> Strategy:
         if self.kind != "exhaustive":
-            if self.budget is None:
-                raise ValueError(f"{self.kind} needs a budget (rows per problem)")
-        elif strange := [key for key in ("budget", "guesses") if getattr(self, key) is not None]:
+            if self.budget is None and self.minutes is None:
+                raise ValueError(f"{self.kind} needs a budget (rows per problem) or minutes")
+        elif strange := [
+            key for key in ("budget", "minutes", "guesses") if getattr(self, key) is not None
+        ]:
             raise ValueError(f"exhaustive measures every configuration: remove {strange[0]}")
         return self
 

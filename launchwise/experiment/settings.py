@@ -57,6 +57,9 @@ class Gpu(Strict, title="GPU"):
     studies: list[StudyName] | None = Field(
         None, min_length=1, description="studies that use this GPU; all when left out"
     )
+    workloads: list[str] = Field(
+        [], description="live GPU: workloads that it measures beside those of its studies"
+    )
     card: str | None = Field(
         None,
         min_length=1,
@@ -114,6 +117,8 @@ class Gpu(Strict, title="GPU"):
             raise ValueError(f"extend: needs source live, not {self.source}")
         if self.path is not None and self.source == "live" and not self.extend:
             raise ValueError("path: a live GPU has recorded rows only with extend: true")
+        if self.workloads and self.source != "live":
+            raise ValueError(f"workloads: needs source live, not {self.source}")
         if self.trusted and self.source != "recorded":
             raise ValueError(f"trusted: needs source recorded, not {self.source}")
         if self.source != "described":

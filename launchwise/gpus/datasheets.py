@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import Field
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.imports import ROOT
 from launchwise.base.typed import Strict
 from launchwise.gpus.machine import HOPPER, tensor_share
 from launchwise.gpus.profile import CORES_PER_SM, Ceilings, GpuProfile, read_profile
@@ -132,8 +133,13 @@ class Datasheet(Strict):
         return int(self.figures["sms"]) * (STREAM_PROCESSORS_PER_CU if self.is_amd else known)
 
 
-def read_cards(path: str | Path = CARDS_FILE) -> dict[str, Datasheet]:
+def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
     """Datasheets of a table by card, incomplete ones included (:attr:`Datasheet.missing`).
+
+    Parameters
+    ----------
+    path
+        The table; the project's own when left out.
 
     Raises
     ------
@@ -141,6 +147,7 @@ def read_cards(path: str | Path = CARDS_FILE) -> dict[str, Datasheet]:
         When the table is no such table; naming card and figure when a figure is unknown, given
         twice, not a positive number, in another unit, or without a source.
     """
+    path = ROOT / CARDS_FILE if path is None else path
     try:
         with open(path, newline="", encoding="utf-8") as handle:
             reader = csv.DictReader(handle, strict=True)
@@ -265,7 +272,7 @@ class Efficiency:
 
 
 def reference_efficiency(
-    cards: Mapping[str, Datasheet], path: str | Path = REFERENCE_PROFILE
+    cards: Mapping[str, Datasheet], path: str | Path | None = None
 ) -> Efficiency:
     """Efficiency of the reference GPU, relative to its datasheet in ``cards``.
 
@@ -274,7 +281,7 @@ def reference_efficiency(
     UserError
         When there is no such profile, or its card or one of its figures is not in ``cards``.
     """
-    measured = read_profile(path)
+    measured = read_profile(path or ROOT / REFERENCE_PROFILE)
     return Efficiency.of(measured, find_datasheet(measured.name, cards))
 
 

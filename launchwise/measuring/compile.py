@@ -1,6 +1,7 @@
 """The ``compile`` stage: every build of a workload for one architecture, through PyCUDA.
 
-``pycuda.compiler.compile_plain`` needs nvcc and no driver, so a login node can do this.
+``pycuda.compiler.compile_plain`` needs nvcc and no driver, so a login node can do this. Without
+PyCUDA, nvcc is called with the same options.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -38,8 +40,7 @@ def compile_bundle(
     Raises
     ------
     UserError
-        When nvcc or PyCUDA is missing, or nvcc refuses every build of a source: its message is
-        shown.
+        When nvcc is missing, or refuses every build of a source: its message is shown.
     """
     compiler = Compiler(folder, spec, arch)
     groups = spread(builds, threads)
@@ -179,12 +180,11 @@ def compile_unit(unit: str, folder: Path, arch: str) -> bytes:
     UserError
         With nvcc's first error.
     """
+    options = [*FLAGS, "-arch", arch, *(f"-I{place}" for place in include_folders(folder))]
     try:
         from pycuda.compiler import compile_plain
-    except ImportError as error:
-        message = f"PyCUDA cannot be imported ({error}); `make gpu` installs it"
-        raise UserError("compile", "", message) from error
-    options = [*FLAGS, "-arch", arch, *(f"-I{place}" for place in include_folders(folder))]
+    except ImportError:
+        return _by_nvcc(unit, options, folder, arch)
     try:
         return bytes(compile_plain(unit, options, False, "nvcc", None, "cubin"))
     except Exception as error:
@@ -209,6 +209,21 @@ def nvcc_release() -> str:
     if found is None:
         raise UserError("compile", "nvcc", f"does not report its release: {said.stderr}")
     return found.group(1)
+
+
+def _by_nvcc(unit: str, options: list[str], folder: Path, arch: str) -> bytes:
+    """:func:`compile_unit` on a machine that has a toolkit, but not PyCUDA."""
+    with tempfile.TemporaryDirectory(prefix="launchwise-nvcc-") as scratch:
+        path = Path(scratch, "unit.cubin")
+        command = ["nvcc", *options, "-x", "cu", "-cubin", "-o", str(path), "-"]
+        done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
+        said = done.stderr + done.stdout
+        if done.returncode:
+            error = subprocess.CalledProcessError(done.returncode, command[0])
+            raise UserError(folder, arch, f"nvcc failed: {_first_error(said, error)}")
+        # As PyCUDA hands on what ptxas says.
+        warnings.warn(said, stacklevel=2)
+        return path.read_bytes()
 
 
 def _nvcc_message(unit: str, options: list[str]) -> str:

@@ -34,6 +34,11 @@ class Interrupted(Exception):
     """SIGTERM or SIGINT arrived; the journal is whole and the sweep can go on later."""
 
 
+def explored(shard: Shard) -> dict[str, Any]:
+    """How far an explorer goes, for the journal: a later visit may allow more."""
+    return {"budget": shard.budget, "minutes": shard.method.strategy.minutes}
+
+
 def interrupted(stop: list[int], journal: Journal) -> Interrupted:
     """Exception to raise after the signals in ``stop``."""
     return Interrupted(f"signal {stop[0]}: {len(journal.rows)} rows are kept")
@@ -188,8 +193,7 @@ class Listener:
     def _note_what_is_done(self, problem: dict[str, Any]) -> None:
         """Note the end of a task whose rows do not show it."""
         if self._kind.get("explored"):
-            budget = self.shard.method.strategy.budget
-            self.journal.note("explored", problem=problem, budget=budget)
+            self.journal.note("explored", problem=problem, **explored(self.shard))
         if self._kind.get("energy"):
             self.journal.note("energies", problem=problem)
 

@@ -8,7 +8,9 @@ measured, ``done`` with the seconds that a problem took. Whoever reads them
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +45,7 @@ class Task:
 
     ``best_ms`` and ``mark_ms`` are what :class:`ProblemContext` knows already of the problem (None
     at the beginning); ``attempt`` is 2 for rows that are measured again. With
-    ``explore`` (kind, budget, guesses, known, gpu_facts), what is measured is chosen by an
+    ``explore`` (kind, budget, seconds, guesses, known, gpu_facts), what is measured is chosen by an
     explorer, and ``configurations`` is empty. With ``energy``, they are not timed but run in loops
     long enough for the card's counter.
     """
@@ -181,7 +183,8 @@ def _measure_layout(
 
 
 def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
-    """Measure an explorer's proposals until its budget is spent or the space is exhausted."""
+    """Measure an explorer's proposals until its budget or its time is spent, or none is left."""
+    until = time.monotonic() + (how["seconds"] or math.inf)
     explorer = EXPLORERS[how["kind"]](
         context.workload.spec,
         context.problem,
@@ -200,6 +203,8 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
                 row = {"status": "out_of_memory", "reason": str(error)}
                 context.say_row(configuration, row)
             explorer.tell(configuration, row.get("time_ms"))
+            if time.monotonic() > until:
+                break
     finally:
         runs.close()
 

@@ -49,6 +49,8 @@ class Shard:
         What an explorer shall try first for a problem, best first; nothing when left out.
     extension
         Rows of an earlier sweep that stay: only what they lack is measured.
+    problem_seconds
+        Time after which an explorer ends a problem, s; None for as long as it takes.
     """
 
     spec: Spec
@@ -66,6 +68,7 @@ class Shard:
     guesses: Callable[[Problem], list[Configuration]] | None = None
     claims: Claims | None = None
     extension: Extension | None = None
+    problem_seconds: float | None = None
     _sizes: dict[tuple[Any, ...], int] = field(default_factory=dict, repr=False, compare=False)
 
     def sharing(self, claims: Claims, rows: list[dict[str, Any]]) -> Shard:
@@ -95,6 +98,13 @@ class Shard:
         columns = self.spec.problem_columns
         return [row for row in rows if tuple(row[name] for name in columns) in wanted]
 
+    @property
+    def budget(self) -> int | None:
+        """Most rows that an explorer measures of a problem; None where all are measured."""
+        if self.method.strategy.kind == "exhaustive":
+            return None
+        return self.method.strategy.budget or self.spec.size
+
     def size(self) -> int:
         """Rows that the finished shard will have; of an explorer, at most.
 
@@ -106,8 +116,8 @@ class Shard:
         return size + round(sum(map(self._size_of, self.claims.free())) / self.claims.shards)
 
     def _size_of(self, problem: Problem) -> int:
-        if (budget := self.method.strategy.budget) is not None:
-            return budget
+        if self.budget is not None:
+            return self.budget
         key = tuple(problem.values())
         if key not in self._sizes:
             self._sizes[key] = len(self.configurations(problem))

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT, library_files
-from launchwise.base.storage import digest, digest_files
+from launchwise.base.storage import digest, digest_files, digest_in_order
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads.sources import included_files
 from launchwise.workloads.spec import Spec
@@ -28,7 +28,12 @@ SOURCES = ("*.cu", "*.cuh", "*.h", "host/*.c", "spec.yaml")
 
 def fingerprint(folder: Path, release: str) -> str:
     """Hash of every file that determines the results and run times of the kernels of ``folder``."""
-    return digest([digest_files(deciding_files(folder)), FLAGS, release])
+    return digest([digest_of_sources(folder), FLAGS, release])
+
+
+def digest_of_sources(folder: Path) -> str:
+    """Digest of every file that decides what the rows of a workload mean."""
+    return _digest(folder, deciding_files(folder))
 
 
 @dataclass(frozen=True)
@@ -65,14 +70,21 @@ def source_state(folder: Path, spec: Spec) -> SourceState:
     """State of a workload's folder as it is now."""
     files = deciding_files(folder)
     return SourceState(
-        sources=digest_files(files),
-        host=digest_files([path for path in files if path.suffix in (".py", ".c")]),
+        sources=digest_of_sources(folder),
+        host=_digest(folder, [path for path in files if path.suffix in (".py", ".c")]),
         kernels={
             name: digest([digest_files(included_files(folder, sources)), FLAGS])
             for name, variant in spec.variants.items()
             if variant.source is not None and (sources := [variant.source, *spec.headers])
         },
     )
+
+
+def _digest(folder: Path, files: list[Path]) -> str:
+    """Digest of files; how the path of their folder is written makes no difference."""
+    inside, whole = folder.resolve(), sorted(path.resolve() for path in files)
+    own = [path for path in whole if path.is_relative_to(inside)]
+    return digest_in_order([*(path for path in whole if path not in own), *own])
 
 
 PREDECESSORS_FILE = "predecessors.yaml"

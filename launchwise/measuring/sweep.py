@@ -15,7 +15,13 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.listening import Interrupted, Listener, interrupted, run_child
+from launchwise.measuring.listening import (
+    Interrupted,
+    Listener,
+    explored,
+    interrupted,
+    run_child,
+)
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
@@ -124,8 +130,7 @@ def _note_what_does_not_fit(shard: Shard, journal: Journal, problems: list[Probl
         found = {"status": "out_of_memory", "reason": reason}
         for task in remaining(shard, journal, [problem]):
             if task.get("explore"):
-                budget = shard.method.strategy.budget
-                journal.note("explored", problem=problem, budget=budget)
+                journal.note("explored", problem=problem, **explored(shard))
             # An explorer's baseline stands for all that was not tried.
             for configuration in task["configurations"] or [baseline(shard.spec)]:
                 journal.append(make_row(shard.labels, {**problem, **configuration}, found))

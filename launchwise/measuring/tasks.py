@@ -49,7 +49,9 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
     ended = [
         note["problem"]
         for note in journal.notes
-        if note["note"] == "explored" and note["budget"] >= (strategy.budget or 0)
+        if note["note"] == "explored"
+        and note["budget"] >= (shard.budget or 0)
+        and _enough(note.get("minutes"), strategy.minutes)
     ]
     rows = _by_problem(spec, journal.rows)
     marks = _marks(spec, journal.rows)
@@ -68,7 +70,8 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
             guesses = [*shard.extension.anchors(problem), *guesses]
         explore = {
             "kind": strategy.kind,
-            "budget": strategy.budget,
+            "budget": shard.budget,
+            "seconds": shard.problem_seconds,
             "guesses": guesses,
             "known": known,
             "gpu_facts": dict(shard.gpu_facts),
@@ -82,6 +85,11 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
             }
         )
     return tasks
+
+
+def _enough(spent: float | None, allowed: float | None) -> bool:
+    """Whether an exploration of so many minutes is one of ``allowed``; None is without end."""
+    return spent is None or (allowed is not None and spent >= allowed)
 
 
 def control_problem(shard: Shard) -> Problem | None:

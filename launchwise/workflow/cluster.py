@@ -81,4 +81,6 @@ class Cluster:
         if key not in self._volumes:
             budget = experiment.sweeps[workload].strategy.budget
             self._volumes[key] = volume(experiment.specs[workload], blocks, budget)
-        return self._volumes[key].seconds(bandwidth_gbs)
+        minutes = experiment.sweeps[workload].strategy.minutes
+        seconds = self._volumes[key].seconds(bandwidth_gbs)
+        return seconds if minutes is None else min(seconds, 60 * minutes)

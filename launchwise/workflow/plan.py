@@ -20,6 +20,7 @@ from launchwise.experiment.run_times import read_run_times
 from launchwise.experiment.settings import Settings
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
+    REFERENCE_PROFILE,
     Datasheet,
     described_profile,
     read_cards,
@@ -62,7 +63,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
     files = [Path(path)] if Path(path).exists() else []
     files += [_short(Path(name)) for name in overlays]
     try:
-        experiment = load_experiment(config, files, ROOT)
+        experiment = load_experiment(config, files, Path.cwd())
         _check_hosts(experiment)
         _check_models(experiment)
         _check_recorded(experiment)
@@ -134,8 +135,8 @@ def _check_described(experiment: Experiment) -> None:
     wanted = described_cards(experiment.settings)
     if not wanted:
         return
-    table = read_cards(CARDS_FILE)
-    efficiency = reference_efficiency(table)
+    table = read_cards(project_file(CARDS_FILE))
+    efficiency = reference_efficiency(table, project_file(REFERENCE_PROFILE))
     for name, card in wanted.items():
         try:
             described_profile(name, table, efficiency, card)
@@ -152,7 +153,7 @@ def _check_published(experiment: Experiment) -> None:
         folder = experiment.study_folders[name]
         read_tables(folder)
         if (folder / RUN_TIMES).is_file():
-            table = table or read_cards(CARDS_FILE)
+            table = table or read_cards(project_file(CARDS_FILE))
             read_run_times(folder, experiment.specs[study.workload], table)
 
 
@@ -256,8 +257,18 @@ def _arch_here(device: str | None) -> str:
 
 
 def folders(experiment: Experiment) -> dict[str, str]:
-    """Folder of every workload, relative to the project where it lies inside."""
-    return {name: str(_inside(folder)) for name, folder in experiment.folders.items()}
+    """Folder of every workload, as :func:`_from_here` gives it."""
+    return {name: _from_here(folder) for name, folder in experiment.folders.items()}
+
+
+def project_file(path: str) -> str:
+    """A file of the project, given from its root, as :func:`_from_here` gives it."""
+    return _from_here(ROOT / path)
+
+
+def _from_here(path: Path) -> str:
+    """A path for a rule: short where Snakemake runs in the project, absolute in other folders."""
+    return str(_inside(path) if Path.cwd() == ROOT else path.resolve())
 
 
 def _inside(path: Path) -> Path:
@@ -274,7 +285,7 @@ def own_rules(experiment: Experiment) -> list[str]:
 @cache
 def sources(folder: str) -> list[str]:
     """Files that determine what the kernels of a workload compute and how they run."""
-    return sorted(str(_inside(path)) for path in deciding_files(ROOT / folder))
+    return sorted(map(_from_here, deciding_files(ROOT / folder)))
 
 
 def problems_for(
@@ -349,19 +360,19 @@ def _content(path: str) -> str:
 
 def model_source(kind: str, folder: str) -> str:
     """Source file of a kind of model; an edit of what it imports retrains this kind only."""
-    return str(_inside(source(kind, ROOT / folder)))
+    return _from_here(source(kind, ROOT / folder))
 
 
 def section_sources(folder: str) -> list[str]:
     """Source files of a study's section for the report."""
-    return sorted(str(_inside(path)) for path in (ROOT / folder).glob("*.py"))
+    return sorted(map(_from_here, (ROOT / folder).glob("*.py")))
 
 
 def published_tables(folder: str) -> list[str]:
     """Tables that a study's section reads: published ones, elements of the paper, recorded runs."""
     patterns = ("published/*.csv", "published/*.yaml", "recorded/*.json")
     found = (path for pattern in patterns for path in (ROOT / folder).glob(pattern))
-    return sorted(str(_inside(path)) for path in found)
+    return sorted(map(_from_here, found))
 
 
 def run_time_tables(folder: str) -> list[str]:

@@ -303,6 +303,12 @@ def gpu_facts(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 def label(configuration: Mapping[str, Any], spec: Spec) -> str:
     """A short readable name of a configuration: its variant and the tunables that it uses."""
+    variant, *tunables = used(configuration, spec).items()
+    return " ".join([str(variant[1]), *(f"{name}={value}" for name, value in tunables)])
+
+
+def used(configuration: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
+    """What of a configuration counts: the variant and the tunables that it has."""
     variant = str(configuration["variant"])
-    used = [name for name in spec.tunables if name in spec.variants[variant].tunables]
-    return " ".join([variant, *(f"{name}={configuration[name]}" for name in used)])
+    tunables = [name for name in spec.tunables if name in spec.variants[variant].tunables]
+    return {"variant": variant, **{name: configuration[name] for name in tunables}}

@@ -16,7 +16,7 @@ from launchwise.workloads.workload import load_workload
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 
-CONVOLUTION = ROOT / "tests" / "data" / "described" / "convolution"
+CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 
 
 def complaints(folder: Path, kept: Path) -> list[str]:

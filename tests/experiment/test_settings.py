@@ -219,7 +219,27 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "strategy without a budget": (
         nested("sweeps/acoustic/strategy", {"kind": "random"}),
-        "sweeps.acoustic.strategy: random needs a budget (rows per problem)",
+        "sweeps.acoustic.strategy: random needs a budget (rows per problem) or minutes",
+        "",
+    ),
+    "time for everything": (
+        nested("sweeps/acoustic/strategy", {"minutes": 5}),
+        "sweeps.acoustic.strategy: exhaustive measures every configuration: remove minutes",
+        "",
+    ),
+    "no time": (
+        nested("sweeps/acoustic/strategy", {"kind": "tpe", "minutes": 0}),
+        "sweeps.acoustic.strategy.minutes: must be greater than 0 (got 0)",
+        "",
+    ),
+    "workloads of a recorded GPU": (
+        nested("gpus/h200/workloads", ["acoustic"]),
+        "gpus.h200: workloads: needs source live, not recorded",
+        "",
+    ),
+    "workload that does not exist": (
+        nested("gpus/x", {"source": "live", "arch": "sm_90", "workloads": ["acoustics"]}),
+        "gpus.x.workloads: unknown workload 'acoustics', did you mean 'acoustic'?",
         "",
     ),
     "strategy with nothing to spend": (
@@ -533,6 +553,29 @@ def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> N
     assert line_of().startswith(f"{path}: no GPU in the settings has rows of its workload acoustic")
 
 
+def test_a_gpu_measures_workloads_beside_those_of_its_studies(home: Path) -> None:
+    mine = {"source": "live", "arch": "sm_90", "workloads": ["acoustic", "granger"]}
+    (home / "kernels" / "granger" / "sweep.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "problems": [
+                    {
+                        **{"county": [5], "countx": [5], "rows": [100], "cols": [10]},
+                        "dtype": ["float32"],
+                    }
+                ]
+            }
+        )
+    )
+    found = experiment({"gpus": {"mine": mine}})
+    assert found.workloads_of("mine") == ["acoustic", "granger"]
+    assert found.alone_on("mine") == ["granger"]
+    assert found.alone_on("h200") == []
+    # Without any study there is something to measure still.
+    alone = experiment({"gpus": {"mine": mine}, "studies": {"acoustic_tile": None}})
+    assert alone.workloads_of("mine") == alone.alone_on("mine") == ["acoustic", "granger"]
+
+
 def test_an_overlay_reaches_every_key_of_a_study_and_null_takes_one_away(home: Path) -> None:
     found = experiment(nested(S, {"models": ["tree"], "splits": {"transfer": None}}))
     study = found.studies["acoustic_tile"]
@@ -581,8 +624,9 @@ def test_folders_that_lack_something_are_one_line(home: Path) -> None:
     (kernels / "new" / "kernel.cu").touch()
     assert line_of() == f"{kernels / 'new' / 'spec.yaml'}: is missing: every workload has one"
     shutil.rmtree(kernels / "new")
-    line = line_of({"workloads": ["kernels/acoustic"]})
-    assert "is a workload itself: name the folder that holds it" in line
+    assert list(experiment({"workloads": ["kernels/acoustic"]}).folders) == ["acoustic"]
+    line = line_of({"workloads": ["kernels", "kernels/acoustic"]})
+    assert f"workload 'acoustic' is also in {kernels}" in line
     (home / "empty").mkdir()
     assert "holds no workload" in line_of({"workloads": ["kernels", "empty"]})
 

@@ -240,8 +240,8 @@ def test_rules_that_use_datasheets_have_the_reference_profile_as_input() -> None
     for rule, file in (("described_profile", "measure.smk"), ("report", "report.smk")):
         text = (ROOT / "rules" / file).read_text().partition(f"rule {rule}:\n")[2]
         inputs = text.partition("    input:\n")[2].partition("    output:\n")[0]
-        assert "cards=CARDS_FILE,\n" in inputs
-        assert "reference=REFERENCE_PROFILE,\n" in inputs
+        assert "cards=project_file(CARDS_FILE),\n" in inputs
+        assert "reference=project_file(REFERENCE_PROFILE),\n" in inputs
 
 
 def test_the_measured_card_is_described_with_its_measured_attributes() -> None:

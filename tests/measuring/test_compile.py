@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
-from launchwise.base.storage import digest_files
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import (
     deciding_files,
+    digest_of_sources,
     earlier_fingerprints,
     fingerprint,
 )
@@ -117,7 +118,7 @@ def test_a_predecessor_has_the_fingerprint_that_its_folder_had(
 ) -> None:
     folder = tmp_path / "acoustic"
     shutil.copytree(acoustic_folder, folder)
-    before, sources = fingerprint(folder, "13.0"), digest_files(deciding_files(folder))
+    before, sources = fingerprint(folder, "13.0"), digest_of_sources(folder)
     state = f"- {{sources: {sources}, commit: abc1234, why: a comment}}\n"
     (folder / "predecessors.yaml").write_text(state)
     with open(folder / "linear.cu", "a") as file:
@@ -261,7 +262,7 @@ class TestOneArchitecture:
         assert "\n" not in str(caught.value)
 
 
-DESCRIBED = Path(__file__).resolve().parents[1] / "data" / "described" / "convolution"
+DESCRIBED = ROOT / "docs" / "tutorial" / "example" / "convolution"
 
 
 class TestDescribed:
@@ -325,6 +326,21 @@ class TestDescribed:
         assert set(bundle.refused) == {build.key for build in large}
         assert all("too many pixels a thread" in said for said in bundle.refused.values())
         assert set(bundle.index["builds"]) == {build.key for build in tried} - set(bundle.refused)
+
+    def test_nvcc_alone_gives_the_same_kernels(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        spec = load_spec(DESCRIBED)
+        builds = builds_in_order(load_workload(DESCRIBED, spec), [{"w": 64, "h": 48}])[:2]
+        compile_bundle(DESCRIBED, spec, builds, "sm_90", tmp_path / "with.cubins", 1)
+        monkeypatch.setitem(sys.modules, "pycuda.compiler", None)
+        compile_bundle(DESCRIBED, spec, builds, "sm_90", tmp_path / "without.cubins", 1)
+        assert Bundle(tmp_path / "with.cubins").index == Bundle(tmp_path / "without.cubins").index
+        wrong = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))
+        source = wrong / "convolution.cu"
+        source.write_text(source.read_text().replace("float sum = 0;", "float sum = 0"))
+        with pytest.raises(UserError, match=r"convolution.cu\(\d+\): error: expected a"):
+            compile_bundle(wrong, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
 
     def test_a_mistake_in_the_source_is_no_configurations(self, tmp_path: Path) -> None:
         folder = Path(shutil.copytree(DESCRIBED, tmp_path / "convolution"))

@@ -247,6 +247,28 @@ def test_what_a_gpu_cannot_exceed() -> None:
     assert fastest.least_us(4e9, 6e15) == pytest.approx(10e6)
 
 
+def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    def shard(minutes: float | None, seconds: float | None, budget: int | None = None) -> Shard:
+        strategy = {"kind": "random", "minutes": minutes, "budget": budget}
+        method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
+        return dataclasses.replace(make_shard(PROBLEM, method=method), problem_seconds=seconds)
+
+    # However short the time: there is an answer.
+    rows, _ = run(shard(1, 1e-9), tmp_path / "j")
+    assert [row["variant"] for row in rows] == ["linear"]
+    again, _ = run(shard(1, 1e-9), tmp_path / "j")
+    assert again == rows
+    more, _ = run(shard(2, 1e-9), tmp_path / "j")
+    assert more[0] == rows[0]
+    assert len(more) == 2
+    # Rows without a limit of time.
+    budget, _ = run(shard(None, None, 5), tmp_path / "j")
+    assert len(budget) == 5
+    assert len(run(shard(3, 1e-9, 5), tmp_path / "j")[0]) == 5
+
+
 @pytest.mark.parametrize("kind", ["random", "tpe"])
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
     make_shard: Callable[..., Shard], tmp_path: Path, kind: str

@@ -21,7 +21,7 @@ from launchwise.workloads.space import configurations, feasible
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
-CONVOLUTION = Path(__file__).resolve().parents[1] / "data" / "described" / "convolution"
+CONVOLUTION = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "example" / "convolution"
 SMALL = {"w": 40, "h": 24}
 
 

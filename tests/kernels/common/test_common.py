@@ -17,7 +17,7 @@ from launchwise.base.imports import ROOT
 from launchwise.experiment.discovery import find_workloads
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
-from launchwise.measuring.source_states import deciding_files, fingerprint
+from launchwise.measuring.source_states import deciding_files, fingerprint, source_state
 from launchwise.workloads import sources
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.inputs import uniform
@@ -208,6 +208,17 @@ def test_nvcc_compiles_an_outside_workload_with_every_common_header(
 
 
 # The project's own workloads
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_the_state_of_a_folder_does_not_depend_on_how_its_path_is_written(
+    workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(KERNELS)
+    spec = load_spec(KERNELS / workload)
+    named = source_state(Path(workload), spec)
+    assert named == source_state(KERNELS / workload, spec)
+    assert fingerprint(Path(workload), "13.0") == fingerprint(KERNELS / workload, "13.0")
 
 
 def common_of(folder: Path) -> Iterator[Path]:

@@ -1,0 +1,134 @@
+"""What a sweep says of each of its problems: the fastest configuration, beside the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.tables.rows import fastest_rows, is_baseline
+from launchwise.workloads.space import launch, used
+from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.statuses import MEASURED
+
+TIE = 2.0
+"""Standard errors of a difference within which two times are a tie."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The fastest configuration of one problem on one GPU.
+
+    Parameters
+    ----------
+    problem
+        Problem parameter to its value.
+    configuration
+        The variant, and every tunable that it has, to their values; None when nothing was timed.
+    time_ms, relative_error
+        Median time, ms, and its relative standard error.
+    baseline_ms
+        Time of the default configuration, ms; None when it was not timed.
+    tied
+        Other configurations that are slower by less than two standard errors of the difference.
+    bandwidth_gbs
+        Least traffic of the problem divided by ``time_ms``, GB/s.
+    block, grid
+        Threads per block and blocks per grid in x, y, z; None for work that the host drives.
+    statuses
+        Status to its number of configurations.
+    """
+
+    problem: dict[str, Value]
+    configuration: dict[str, Value] | None
+    time_ms: float | None
+    relative_error: float | None
+    baseline_ms: float | None
+    tied: int
+    bandwidth_gbs: float | None
+    block: tuple[int, int, int] | None
+    grid: tuple[int, int, int] | None
+    statuses: dict[str, int]
+
+    @property
+    def speedup(self) -> float | None:
+        """Time of the default divided by ``time_ms``."""
+        if self.baseline_ms is None or self.time_ms is None:
+            return None
+        return self.baseline_ms / self.time_ms
+
+    def as_facts(self) -> dict[str, Any]:
+        """As a JSON file holds it."""
+        return {**asdict(self), "speedup": self.speedup}
+
+
+def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
+    """Answer of every problem of a sweep on one GPU, in the order of the sweep.
+
+    Parameters
+    ----------
+    rows
+        A table of :func:`launchwise.tables.schemas.measurement_schema`.
+    """
+    grouped = rows.groupby(spec.problem_columns, sort=False)
+    return [
+        _answer(dict(zip(spec.problem_columns, values, strict=True)), own, spec)
+        for values, own in grouped
+    ]
+
+
+def _answer(problem: Mapping[str, Any], rows: pd.DataFrame, spec: Spec) -> Answer:
+    plain = {name: _plain(value) for name, value in problem.items()}
+    statuses = {str(name): int(count) for name, count in rows["status"].value_counts().items()}
+    measured = rows[rows["status"].isin(MEASURED)]
+    default = measured[is_baseline(measured, spec)]["time_ms"]
+    baseline_ms = float(default.iloc[0]) if len(default) else None
+    # A slow row is a single launch, far from the best.
+    timed = measured[measured["status"] == "ok"]
+    if timed.empty:
+        return Answer(plain, None, None, None, baseline_ms, 0, None, None, None, statuses)
+    best = fastest_rows(timed, spec.problem_columns, spec).iloc[0]
+    whole = {name: _plain(best[name]) for name in spec.tunable_columns}
+    block, grid = _launched(spec, plain, whole)
+    return Answer(
+        problem=plain,
+        configuration=used(whole, spec),
+        time_ms=float(best["time_ms"]),
+        relative_error=_number(best["relative_error"]),
+        baseline_ms=baseline_ms,
+        tied=_tied(timed, best),
+        bandwidth_gbs=_number(best["bandwidth_gbs"]),
+        block=block,
+        grid=grid,
+        statuses=statuses,
+    )
+
+
+def _tied(timed: pd.DataFrame, best: pd.Series) -> int:
+    """Rows beside the best that its error of measurement and theirs do not tell from it."""
+    errors = (timed["time_ms"] * timed["relative_error"].fillna(0)).to_numpy(dtype=float)
+    own = float(best["time_ms"]) * (_number(best["relative_error"]) or 0.0)
+    excess = timed["time_ms"].to_numpy(dtype=float) - float(best["time_ms"])
+    return int((excess <= TIE * np.hypot(errors, own)).sum()) - 1
+
+
+def _launched(
+    spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]:
+    """Block and grid; None where the host drives the work or others measured it."""
+    variant = spec.variants[str(configuration["variant"])]
+    if not spec.arguments or variant.block is None or variant.kernels:
+        return None, None
+    return launch(spec, problem, configuration)
+
+
+def _plain(value: Any) -> Value:
+    """A value of a table as a plain number or text."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if pd.notna(value) else None
