@@ -11,8 +11,10 @@ import typer
 import launchwise
 from launchwise.base.errors import UserError
 from launchwise.cli.check.command import check
+from launchwise.cli.importing.command import export_sweep, import_
 from launchwise.cli.new.command import new
 from launchwise.cli.predict.command import predict
+from launchwise.cli.tune.command import tune
 
 NAME = "launchwise"
 MISTAKE = 2
@@ -23,8 +25,11 @@ STOPPED = 130
 # Plain help and plain tracebacks: those of rich take half of the start-up time.
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("check")(check)
+app.command("export-sweep")(export_sweep)
+app.command("import")(import_)
 app.command("new")(new)
 app.command("predict")(predict)
+app.command("tune")(tune)
 
 
 def _print_version(wanted: bool) -> None:

@@ -65,6 +65,6 @@ def _default(parameter: Any) -> str:
     if isinstance(parameter.show_default, str):
         shown = parameter.show_default
         return shown if " " in shown else f"`{shown}`"
-    if parameter.is_flag or parameter.default is None:
+    if getattr(parameter, "is_flag", False) or parameter.default is None:
         return ""
     return f"`{parameter.default}`"

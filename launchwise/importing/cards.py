@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from launchwise.base.errors import UserError
+from launchwise.base.imports import ROOT
 from launchwise.gpus.datasheets import Datasheet
 
 DEVICE_NAMES_FILE = "data/device_names.csv"
@@ -18,7 +19,7 @@ COLUMNS = ["device", "card"]
 _VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|gpu|graphics)\b")
 
 
-def read_device_names(path: str | Path = DEVICE_NAMES_FILE) -> dict[str, str]:
+def read_device_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, str]:
     """Device name, simplified (:func:`simplified`), to card.
 
     Raises

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.imports import ROOT
 from launchwise.experiment.discovery import NAME
 from launchwise.experiment.experiment import RECORDED
 from launchwise.importing.csv_mapping import read_mapping
@@ -168,5 +171,22 @@ def told(found: Imported) -> list[str]:
     lines += [f"note: {note}" for note in found.notes]
     lines.append(f"workload: {found.folder}")
     if found.settings is not None:
-        lines.append(f"run: snakemake --cores 2 --configfile {found.settings}")
+        lines.append(f"run: {line_to_run(found.settings)}")
     return lines
+
+
+def line_to_run(settings: Path) -> str:
+    """The line of Snakemake for settings of an import."""
+    where = [] if Path.cwd() == ROOT else ["--snakefile", str(ROOT / "Snakefile")]
+    return shlex.join(["snakemake", *where, "--cores", "2", "--configfile", str(settings)])
+
+
+def as_facts(found: Imported) -> dict[str, Any]:
+    """What an import did, for JSON."""
+    return {
+        "workload": str(found.folder),
+        "rows": found.rows,
+        "flagged": found.doubts,
+        "notes": found.notes,
+        "settings": None if found.settings is None else str(found.settings),
+    }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.gpus.datasheets import CARDS_FILE, Datasheet, read_cards
+from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
 from launchwise.importing.naming import own_names, renamed, same_tunables, without_repeats
@@ -108,7 +108,7 @@ def members_of(
             notes.append(f"{theirs} is called {ours}: its own name is taken, or is none")
     values = {name: {v for sweep in read for v in sweep.tunables[name]} for name in tunables}
     texts = [name for name in tunables if any(isinstance(each, str) for each in values[name])]
-    cards, devices = read_cards(CARDS_FILE), read_device_names()
+    cards, devices = read_cards(), read_device_names()
     members: list[Member] = []
     taken: dict[tuple[Any, ...], str] = {}
     for sweep, problem in zip(read, problems, strict=True):

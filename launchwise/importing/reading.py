@@ -35,7 +35,9 @@ def read_sweeps(
     name = Path(path).name.lower().removesuffix(".gz")
     if name.endswith((".csv", ".tsv")):
         if columns is None:
-            raise UserError(path, "", "is CSV: name a file that says what its columns hold")
+            raise UserError(
+                path, "", "is CSV: name a file that says what its columns hold (--columns)"
+            )
         return read_csv(path, columns)
     content, cut = parse_json(read_text(path), path)
     if is_cache(content):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
@@ -29,6 +30,8 @@ from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 
 SETTINGS_FILE = "settings.yaml"
+PROJECT_SETTINGS = "config.yaml"
+SEED = 2026
 
 MODELS = ["knn", "tree", "forest", "lightgbm"]
 """Models of the study that an import writes: those that need no cost of the kernel."""
@@ -179,7 +182,7 @@ def _write_rows(
 
 def _write_profiles(members: list[Member], recorded: Path, notes: list[str]) -> list[str]:
     """Write the profile of every GPU whose card is known; their names."""
-    cards = read_cards(CARDS_FILE)
+    cards = read_cards()
     efficiency = reference_efficiency(cards)
     found = []
     for gpu, member in {member.gpu: member for member in members}.items():
@@ -230,7 +233,10 @@ def _write_study(
 def _write_settings(
     target: Path, described: list[str], folder: Path, recorded: Path
 ) -> Path | None:
-    """Write an overlay for ``config.yaml`` with the GPUs and the folder of the workload."""
+    """Write settings with the GPUs and the folder of the workload.
+
+    An overlay where there is a ``config.yaml``; settings that stand alone elsewhere.
+    """
     if not described:
         return None
     usual = recorded == Path(RECORDED)
@@ -238,8 +244,11 @@ def _write_settings(
         gpu: {"source": "recorded", **({} if usual else {"path": str(recorded / gpu)})}
         for gpu in described
     }
-    workloads = list(dict.fromkeys(["kernels", str(folder)]))
     path = target / SETTINGS_FILE
-    content = {"workloads": workloads, "gpus": entries}
+    content: dict[str, Any] = {"workloads": [str(folder)], "gpus": entries}
+    if Path(PROJECT_SETTINGS).is_file():
+        content["workloads"] = list(dict.fromkeys(["kernels", str(folder)]))
+    else:
+        content = {"seed": SEED, **content}
     write_text(path, as_yaml(content))
     return path

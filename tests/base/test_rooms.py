@@ -24,7 +24,7 @@ BELOW: dict[str, set[str]] = {
     "learning": GENERAL,
     "report": GENERAL | {"measuring", "learning"},
     "workflow": GENERAL | {"measuring", "learning", "report"},
-    "cli": GENERAL | {"importing", "measuring", "learning", "report", "workflow"},
+    "cli": GENERAL | {"cpu", "importing", "measuring", "learning", "report", "workflow"},
 }
 """Room to the rooms that it may import, beside itself."""
 

@@ -13,8 +13,10 @@ import yaml
 
 from launchwise.base.imports import ROOT
 from launchwise.cli.app import main
+from launchwise.cli.check.signatures import check_signatures
+from launchwise.workloads.spec import load_spec
 
-CONVOLUTION = ROOT / "tests" / "data" / "described" / "convolution"
+CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 SAXPY = ROOT / "docs" / "tutorial" / "example" / "saxpy"
 
 needs_nvcc = [
@@ -91,6 +93,60 @@ def test_a_mistake_is_one_line_with_file_and_key(
     change, said = TOLD_WITHOUT_NVCC[what]
     change(folder)
     assert said in complaint(folder, capsys)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            of_source("const float *filter, int w", "const float *filter, int pitch, int w"),
+            "variants.tiled.arguments: convolution_kernel takes 6 "
+            "(output, image, filter, pitch, w, h), 5 are given (output, image, filter, w, h)",
+        ),
+        (
+            of_source("const float *image", "const double *image"),
+            "arguments.image: is float32, the kernel takes double: convolution_kernel(image)",
+        ),
+        (
+            of_source("int w, int h)", "int w, size_t h)"),
+            "arguments.h: is int32, the kernel takes size_t: convolution_kernel(h)",
+        ),
+        (
+            of_source("int w, int h)", "int w, const int *h)"),
+            "arguments.h: is a number, the kernel takes an array: convolution_kernel(h)",
+        ),
+        (
+            of_source("float *output,", "const float *output,"),
+            "arguments.output: is an output, the kernel takes it as const",
+        ),
+        (
+            of_spec(lambda raw: raw["arguments"].pop("h")),
+            "variants.tiled.arguments: convolution_kernel takes 5",
+        ),
+    ],
+)
+def test_arguments_that_do_not_fit_the_kernel_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path], None], said: str
+) -> None:
+    change(folder)
+    assert said in complaint(folder, capsys)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        of_source("const float *image", "const real *image"),
+        of_source("int w, int h)", "unsigned w, const unsigned int h)"),
+        of_source("const float *filter", "const float (&filter)[25]"),
+        of_source("const float *image", "const float4 *__restrict__ image"),
+    ],
+    ids=["unknown type", "sign", "reference", "vector"],
+)
+def test_what_cannot_be_read_off_a_kernel_is_no_complaint(
+    folder: Path, change: Callable[[Path], None]
+) -> None:
+    change(folder)
+    check_signatures(folder, load_spec(folder))
 
 
 def test_an_exception_in_host_code_is_the_users(

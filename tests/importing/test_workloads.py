@@ -14,7 +14,6 @@ import yaml
 from samples import ROOT
 
 from launchwise.base.errors import UserError
-from launchwise.cli.import_ import import_
 from launchwise.experiment.experiment import load_experiment
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import export_sweep, import_sweeps, told
@@ -29,12 +28,6 @@ from launchwise.workloads.spec import load_spec
 
 CARDS = ("NVIDIA RTX A4000", "NVIDIA RTX A6000", "AMD Radeon PRO W7800")
 NAMES = ["a4000", "a6000", "w7800"]
-
-
-@pytest.fixture(autouse=True)
-def in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Datasheets lie in the project."""
-    monkeypatch.chdir(ROOT)
 
 
 def imported(tmp_path: Path, files: list[Path], **options: Any) -> Any:
@@ -305,15 +298,6 @@ def test_texts_and_repeated_rows(tmp_path: Path) -> None:
     assert len(rows) == len(foreign.space())
     assert rows.query("block_size_x == 16 and tile == '1'")["time_ms"].tolist() == [9.5]
     assert "1 rows repeat a configuration" in " ".join(found.notes)
-
-
-def test_the_command_prints_flags_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = caches(tmp_path, (1.0, 90.0, 0.8))
-    import_(files, "blur", folder=tmp_path / "workloads", recorded=tmp_path / "gpus")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("FLAGGED a6000: ")
-    assert lines[-1].startswith("run: snakemake --cores 2 --configfile ")
-    assert "a4000: 2 failed, 13 ok" in lines
 
 
 PUBLIC = ROOT / "data" / "public"

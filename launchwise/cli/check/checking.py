@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.cli.check.signatures import check_signatures
+from launchwise.cli.check.small_runs import run_on_cpu
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads import corners
@@ -31,7 +32,7 @@ class Step:
     Parameters
     ----------
     name
-        ``spec``, ``expressions``, ``host`` or ``compile``.
+        ``spec``, ``expressions``, ``host``, ``compile`` or ``cpu``.
     passed
         False for one that was left out.
     said
@@ -43,25 +44,13 @@ class Step:
     said: str
 
 
-def workload_folder(named: str) -> Path:
-    """Folder of a workload: a path that holds ``spec.yaml``, or a name below ``kernels/``.
-
-    Raises
-    ------
-    UserError
-        When there is none.
-    """
-    path = Path(named)
-    if path.name == SPEC_FILE:
-        path = path.parent
-    for folder in (path, ROOT / "kernels" / named):
-        if (folder / SPEC_FILE).is_file():
-            return folder.resolve()
-    raise UserError(named, "", f"is neither a folder with {SPEC_FILE} nor a workload of kernels/")
-
-
-def checked(folder: Path, arch: str, threads: int) -> Iterator[Step]:
+def checked(folder: Path, arch: str, threads: int, cpu: bool = False) -> Iterator[Step]:
     """Check the workload in ``folder`` step by step.
+
+    Parameters
+    ----------
+    cpu
+        Whether small problems are run on the CPU device, too.
 
     Raises
     ------
@@ -73,6 +62,7 @@ def checked(folder: Path, arch: str, threads: int) -> Iterator[Step]:
     known = (
         f"{count} variant{'s' if count > 1 else ''}, {spec.size} configurations, constraints aside"
     )
+    check_signatures(folder, spec)
     yield Step("spec", True, known)
     if said := corners.complaint(spec):
         raise UserError(folder / SPEC_FILE, *said)
@@ -91,8 +81,17 @@ def checked(folder: Path, arch: str, threads: int) -> Iterator[Step]:
     )
     if shutil.which("nvcc") is None:
         yield Step("compile", False, "nvcc is not on the PATH")
-        return
-    yield compiled(folder, spec, builds, arch, threads)
+    else:
+        yield compiled(folder, spec, builds, arch, threads)
+    if cpu:
+        yield from _on_cpu(folder, spec)
+
+
+def _on_cpu(folder: Path, spec: Spec) -> Iterator[Step]:
+    if shutil.which("g++") is None:
+        raise UserError("check", "--cpu", "g++ is not on the PATH")
+    for run in run_on_cpu(folder, spec):
+        yield Step("cpu", run.passed, f"{run.name}: {run.said}")
 
 
 def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> dict[Build, str]:

@@ -1,0 +1,1 @@
+"""``launchwise import`` and ``launchwise export-sweep``: sweeps of other tuners, in and out."""

@@ -1,0 +1,119 @@
+"""Arguments and options of ``launchwise import`` and ``launchwise export-sweep``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """What a sweep is exported as."""
+
+    kernel_tuner = "kernel-tuner"
+    t4 = "t4"
+
+
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Kernel Tuner caches, T4, KTT's JSON or CSV, plain or gzip; one GPU each.",
+        ),
+    ],
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the workload.")],
+    folder: Annotated[Path, typer.Option(help="Folder of workloads.")] = Path("kernels"),
+    recorded: Annotated[Path, typer.Option(help="Folder of recorded GPUs.")] = Path(
+        "data/recorded"
+    ),
+    space: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="T1 file: tunables, conditions, defaults, problem."),
+    ] = None,
+    columns: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="YAML file that says what columns of CSV files hold."),
+    ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE=NAME", help="Device of a file that states none."),
+    ] = None,
+    gpu: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE=NAME", help="Name of the file's GPU in settings."),
+    ] = None,
+    problem: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Problem, instead of what files state."),
+    ] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Tunable of the default configuration."),
+    ] = None,
+    bytes_: Annotated[
+        str | None,
+        typer.Option("--bytes", metavar="EXPRESSION", help='Least bytes of a problem: "12 * n".'),
+    ] = None,
+    flop: Annotated[
+        str | None, typer.Option(metavar="EXPRESSION", help="FLOP of a problem.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title in the report.")] = "",
+    source: Annotated[str, typer.Option(help="Where the files come from.")] = "",
+    licence: Annotated[str, typer.Option(help="Licence of the files.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+) -> None:
+    """Make a workload without a kernel of sweeps that others measured.
+
+    It is learnt from, compared and recommended like any other, and cannot be measured. What files
+    do not state is asked for or stays empty. Options with NAME=VALUE may be given several times.
+    """
+    from launchwise.importing.command import as_facts, import_sweeps, told
+
+    found = import_sweeps(
+        files,
+        name,
+        folder=folder,
+        recorded=recorded,
+        space=space,
+        columns=columns,
+        devices=device or (),
+        gpus=gpu or (),
+        problem=problem or (),
+        baseline=baseline or (),
+        bytes_=bytes_,
+        flop=flop,
+        title=title,
+        source=source,
+        licence=licence,
+    )
+    if as_json:
+        import json
+
+        print(json.dumps(as_facts(found), indent=2))
+    else:
+        print("\n".join(told(found)))
+
+
+def export_sweep(
+    sweep: Annotated[Path, typer.Argument(help="Parquet file of a sweep.")],
+    output: Annotated[Path, typer.Argument(help="File to write.")],
+    workload: Annotated[
+        str, typer.Option(help="Folder of its workload, or a workload of kernels/.")
+    ],
+    format_: Annotated[
+        Format, typer.Option("--format", help="Format of the file.")
+    ] = Format.kernel_tuner,
+    problem: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Which problem, where the sweep has several."),
+    ] = None,
+) -> None:
+    """Write the rows of a sweep in the format of another tuner, with every digit of its times."""
+    from launchwise.cli.workloads import workload_folder
+    from launchwise.importing.command import export_sweep as export
+
+    export(sweep, workload_folder(workload), output, format_.value, problem or ())
+    print(output)

@@ -1,0 +1,1 @@
+"""``launchwise tune``: measure one workload on this machine's GPU and print what to use."""

@@ -1,0 +1,70 @@
+"""Arguments and options of ``launchwise tune``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def tune(
+    workload: Annotated[
+        str, typer.Argument(help="Folder with a spec.yaml, or a workload of kernels/.")
+    ],
+    problem: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME=VALUE[,VALUE...]...",
+            help="Problems to measure, such as n=512,1024. Left out: those of sweep.yaml, or five "
+            "sizes of each integer parameter.",
+            show_default=False,
+        ),
+    ] = None,
+    gpu: Annotated[str, typer.Option(metavar="NAME", help="Name of the GPU in results.")] = "local",
+    device: Annotated[
+        str | None,
+        typer.Option(help="Part of the GPU's device name, where the machine has several models."),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            help="Time to measure: TPE proposes what is tried. Left out: every configuration is.",
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where settings and results lie.", show_default="tuned/WORKLOAD"),
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Cores for compilation.", show_default="all")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Show the jobs; run none.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> None:
+    """Measure a workload on this machine's GPU and print the fastest configurations.
+
+    Writes a settings file and runs Snakemake on it; the line is printed, and running it again
+    resumes or repeats what is missing. With three sizes or more a study is added, and its report.
+    """
+    import os
+
+    from launchwise.cli.tune import tuning
+
+    asked = tuning.Question(
+        workload=workload,
+        problem=problem or [],
+        gpu=gpu,
+        device=device,
+        minutes=minutes,
+        folder=folder,
+        cores=cores or os.cpu_count() or 1,
+        dry_run=dry_run,
+    )
+    project = tuning.prepared(asked)
+    tuning.run(project, asked)
+    if not dry_run:
+        print(tuning.as_json(project) if as_json else tuning.as_text(project))

@@ -1,0 +1,262 @@
+"""Tunes one workload: writes settings into a folder, runs Snakemake there, reads the answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.imports import ROOT
+from launchwise.base.storage import read_json, write_text
+from launchwise.cli.check.signatures import check_signatures
+from launchwise.cli.workloads import workload_folder
+from launchwise.experiment.derived import derived_sweep
+from launchwise.experiment.discovery import SWEEP_FILE, find_studies
+from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.workloads.space import label
+from launchwise.workloads.spec import SPEC_FILE, Spec, load_spec
+
+SETTINGS = "config.yaml"
+HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
+SEED = 2026
+SNAKEFILE = ROOT / "Snakefile"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks; see :func:`launchwise.cli.tune.command.tune`."""
+
+    workload: str
+    problem: Sequence[str]
+    gpu: str
+    device: str | None
+    minutes: float | None
+    folder: Path | None
+    cores: int
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with settings for one workload on one GPU.
+
+    Parameters
+    ----------
+    folder
+        Where Snakemake runs.
+    experiment
+        Its settings, checked.
+    """
+
+    folder: Path
+    spec: Spec
+    gpu: str
+    experiment: Experiment
+
+    @property
+    def answers(self) -> str:
+        """File with the answers, from the folder."""
+        return f"results/answers/{self.gpu}/{self.spec.workload}.json"
+
+    @property
+    def pages(self) -> list[Path]:
+        """Pages for people: that of the answers, and the report where there is a study."""
+        found = [self.folder / self.answers.replace(".json", ".html")]
+        if self.experiment.studies:
+            found.append(self.folder / "results" / "report" / "index.html")
+        return found
+
+
+def prepared(asked: Question) -> Project:
+    """Write the settings of a question.
+
+    Raises
+    ------
+    UserError
+        When workload or problem do not exist, or the folder holds settings of somebody else.
+    """
+    if not SNAKEFILE.is_file():
+        message = "is missing: run launchwise from a clone of its repository, not from a wheel"
+        raise UserError(SNAKEFILE, "", message)
+    workload = workload_folder(asked.workload)
+    spec = load_spec(workload)
+    check_signatures(workload, spec)
+    folder = asked.folder or Path("tuned", spec.workload)
+    settings = _settings(workload, spec, asked)
+    path = folder / SETTINGS
+    if path.is_file() and not path.read_text(encoding="utf-8").startswith(HEADER):
+        message = "was not written by launchwise tune: name another place with --folder"
+        raise UserError(path, "", message)
+    experiment = load_experiment(settings, [], folder.resolve())
+    text = yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=100)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not path.is_file() or path.read_text(encoding="utf-8") != HEADER + text:
+        write_text(path, HEADER + text)
+    return Project(folder, spec, asked.gpu, experiment)
+
+
+def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
+    gpu: dict[str, Any] = {"source": "live", "workloads": [spec.workload]}
+    if asked.device is not None:
+        gpu["device"] = asked.device
+    own = find_studies({spec.workload: workload})
+    sweep: dict[str, Any] = {}
+    if asked.problem:
+        sweep["problems"] = [block_of(spec, asked.problem)]
+    elif not (workload / SWEEP_FILE).is_file():
+        sweep["problems"] = _derived_problems(workload, spec)
+    if asked.minutes is not None:
+        sweep["strategy"] = {"kind": "tpe", "minutes": asked.minutes}
+    return {
+        "seed": SEED,
+        "workloads": [str(workload)],
+        "gpus": {asked.gpu: gpu},
+        # Its own studies ask for more GPUs and other problems.
+        **({"studies": dict.fromkeys(own)} if own else {}),
+        **({"sweeps": {spec.workload: sweep}} if sweep else {}),
+    }
+
+
+def _derived_problems(workload: Path, spec: Spec) -> list[dict[str, Any]]:
+    try:
+        return [dict(block) for block in derived_sweep(spec).problems]
+    except ValueError as error:
+        message = f"{error}, or name problems on the command line"
+        raise UserError(workload / SPEC_FILE, "", message) from error
+
+
+def block_of(spec: Spec, words: Sequence[str]) -> dict[str, list[Any]]:
+    """Problems from words such as ``n=512,1024``.
+
+    Parameters without a word have their only value, if they have but one.
+
+    Raises
+    ------
+    UserError
+        When a word is none of these, or a parameter has no value.
+    """
+    given: dict[str, list[Any]] = {}
+    for word in words:
+        name, equals, values = word.partition("=")
+        if not equals:
+            raise UserError("tune", word, "is not NAME=VALUE, such as n=512")
+        if name not in spec.problem:
+            raise UserError("tune", word, unknown("problem parameter", name, spec.problem))
+        if name in given:
+            raise UserError("tune", word, f"{name} is given twice")
+        given[name] = [_value(spec, name, value, word) for value in values.split(",")]
+    for name, parameter in spec.problem.items():
+        if name not in given:
+            if parameter.values is None or len(parameter.values) != 1:
+                raise UserError(
+                    "tune", name, f"needs a value, such as {name}={_example(spec, name)}"
+                )
+            given[name] = list(parameter.values)
+    return {name: given[name] for name in spec.problem}
+
+
+def _value(spec: Spec, name: str, text: str, word: str) -> Any:
+    parameter = spec.problem[name]
+    value: Any = text
+    if parameter.type == "integer":
+        try:
+            value = int(text)
+        except ValueError:
+            raise UserError("tune", word, f"{text!r} is not an integer") from None
+    if said := parameter.check(value):
+        raise UserError("tune", word, said)
+    return value
+
+
+def _example(spec: Spec, name: str) -> Any:
+    parameter = spec.problem[name]
+    return parameter.values[0] if parameter.values else parameter.maximum or 1024
+
+
+def command(project: Project, asked: Question) -> list[str]:
+    """The line that makes everything, for a shell in the current folder."""
+    targets = [project.answers, *(["all"] if project.experiment.studies else [])]
+    options = ["--snakefile", str(SNAKEFILE), "--directory", str(project.folder)]
+    options += ["--cores", str(asked.cores), "--quiet", "rules", "progress", "host"]
+    return ["snakemake", *options, *(["--dry-run"] if asked.dry_run else []), "--", *targets]
+
+
+def run(project: Project, asked: Question) -> None:
+    """Print the line and run it.
+
+    Raises
+    ------
+    SystemExit
+        With Snakemake's exit code when it fails; it has said why.
+    """
+    line = command(project, asked)
+    print(shlex.join(line), file=sys.stderr, flush=True)
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    done = subprocess.run(
+        [sys.executable, "-m", *line],
+        env={**os.environ, "PYTHONPATH": path},
+        # Answers alone go to standard output.
+        stdout=2,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.returncode)
+
+
+def as_json(project: Project) -> str:
+    """Answers with the paths of the pages, as JSON."""
+    pages = [str(path) for path in project.pages]
+    return json.dumps({**read_json(project.folder / project.answers), "pages": pages}, indent=2)
+
+
+def as_text(project: Project) -> str:
+    """Answers for people."""
+    found = read_json(project.folder / project.answers)
+    lines = [f"{project.spec.title} on {found['device_name']}"]
+    for answer in found["answers"]:
+        lines += _lines(answer, project.spec)
+    lines += [f"page: {path}" for path in project.pages]
+    return "\n".join(lines)
+
+
+def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
+    lines = ["", ", ".join(f"{name}={answer['problem'][name]}" for name in spec.problem)]
+    counts = answer["statuses"]
+    if answer["configuration"] is None:
+        lines.append("  nothing ran")
+    else:
+        lines.append(
+            f"  fastest  {answer['time_ms']:.4g} ms  {label(answer['configuration'], spec)}"
+        )
+        if answer["speedup"] is not None:
+            lines.append(
+                f"  default  {answer['baseline_ms']:.4g} ms  "
+                f"the fastest is {answer['speedup']:.2f} times as fast"
+            )
+        if answer["block"] is not None:
+            block, grid = ("x".join(map(str, answer[key])) for key in ("block", "grid"))
+            lines.append(f"  launch   block {block}, grid {grid}")
+        if macros := _macros(answer["configuration"], spec):
+            lines.append(f"  macros   {macros}")
+        if answer["tied"]:
+            lines.append(f"  tied     {answer['tied']} others, within the error of measurement")
+    lines.append("  rows     " + ", ".join(f"{count} {status}" for status, count in counts.items()))
+    return lines
+
+
+def _macros(configuration: Mapping[str, Any], spec: Spec) -> str:
+    """Build tunables as options of nvcc."""
+    return " ".join(
+        f"-D{name}={value}"
+        for name, value in configuration.items()
+        if name in spec.tunables and spec.tunables[name].kind == "build"
+    )

@@ -1,0 +1,26 @@
+"""Finds the workload that a command names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from launchwise.base.errors import UserError
+from launchwise.base.imports import ROOT
+from launchwise.workloads.spec import SPEC_FILE
+
+
+def workload_folder(named: str) -> Path:
+    """Folder of a workload: a path that holds ``spec.yaml``, or a name below ``kernels/``.
+
+    Raises
+    ------
+    UserError
+        When there is none.
+    """
+    path = Path(named)
+    if path.name == SPEC_FILE:
+        path = path.parent
+    for folder in (path, ROOT / "kernels" / named):
+        if (folder / SPEC_FILE).is_file():
+            return folder.resolve()
+    raise UserError(named, "", f"is neither a folder with {SPEC_FILE} nor a workload of kernels/")

@@ -1,0 +1,175 @@
+"""``launchwise check --cpu``: right kernels pass, and each planted mistake is told in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from launchwise.base.imports import ROOT
+from launchwise.cli.app import main
+from launchwise.cli.check import small_runs
+from launchwise.workloads.spec import load_spec
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
+
+EXAMPLES = ROOT / "docs" / "tutorial" / "example"
+SPEC = """\
+workload: turn
+title: transposed matrix
+problem:
+  rows: {type: integer, minimum: 1, maximum: 4096}
+  cols: {type: integer, minimum: 1, maximum: 4096}
+tunables:
+  tile: {kind: build, values: [8, 16]}
+arguments:
+  output: {type: float32, shape: [cols, rows], role: output}
+  input: {type: float32, shape: [rows, cols]}
+  rows: {type: int32, value: rows}
+  cols: {type: int32, value: cols}
+reference: {call: numpy.transpose, given: [input]}
+variants:
+  tiled:
+    source: turn.cu
+    kernel: turn
+    tunables: [tile]
+    block: [tile, tile]
+    grid: ["ceil_div(cols, tile)", "ceil_div(rows, tile)"]
+baseline: {variant: tiled, tile: 8}
+"""
+KERNEL = """\
+__global__ void turn(float *output, const float *input, int rows, int cols)
+{
+    __shared__ float part[tile][tile + 1];
+    int row = blockIdx.y * tile + threadIdx.y, col = blockIdx.x * tile + threadIdx.x;
+    if (row < rows && col < cols)
+        part[threadIdx.y][threadIdx.x] = input[row * cols + col];
+    __syncthreads();
+    row = blockIdx.y * tile + threadIdx.x, col = blockIdx.x * tile + threadIdx.y;
+    if (row < rows && col < cols)
+        output[col * rows + row] = part[threadIdx.x][threadIdx.y];
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A transpose in shared memory, with blocks of two dimensions and a barrier."""
+    # Compilation by nvcc has tests of its own.
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    path = tmp_path / "turn"
+    path.mkdir()
+    (path / "spec.yaml").write_text(SPEC)
+    (path / "turn.cu").write_text(KERNEL)
+    return path
+
+
+def complaint(folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str) -> str:
+    """What is said of a mistake in the kernel, on one line."""
+    text = (folder / "turn.cu").read_text()
+    assert old in text
+    (folder / "turn.cu").write_text(text.replace(old, new))
+    assert main(["check", str(folder), "--cpu"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, said
+    assert "spec.yaml: variants.tiled: " in said
+    return said
+
+
+def test_a_right_kernel_passes_at_odd_sizes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(folder), "--cpu", "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)
+    runs = [step["said"] for step in steps if step["name"] == "cpu"]
+    assert all(step["passed"] for step in steps if step["name"] == "cpu")
+    assert [said.partition(": ")[0] for said in runs] == [
+        "tiled tile=8 at rows=1, cols=1",
+        "tiled tile=16 at rows=1, cols=1",
+        "tiled tile=8 at rows=14, cols=27",
+        "tiled tile=16 at rows=14, cols=27",
+    ]
+    assert all("largest error 0, allowed 1e-05" in said for said in runs)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("__syncthreads();", "", "wrong on the CPU: output"),
+        ("col < cols)\n        output", "true)\n        output", "on the CPU: "),
+        ("output[col * rows + row] =", "output[col * rows + row] = 1 +", "wrong on the CPU: "),
+        ("output[col * rows + row]", "output[row * cols + col]", "at rows=14, cols=27"),
+        ("output[col", "output[(1 << 28) + col", "failed on the CPU: turn: accesses memory"),
+        ("__syncthreads();", "__trap();", "failed on the CPU: "),
+    ],
+    ids=["no barrier", "out of bounds", "wrong value", "not turned", "far away", "trap"],
+)
+def test_a_mistake_is_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    assert said in complaint(folder, capsys, old, new)
+
+
+def test_a_kernel_that_never_ends_is_ended(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_runs, "SILENCE_S", 8.0)
+    said = complaint(folder, capsys, "__syncthreads();", "for (volatile int x = 0; x < 1;);")
+    assert "failed on the CPU: does not end in 8 s (tiled tile=8 at rows=1, cols=1)" in said
+
+
+def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (folder / "turn.cu").read_text()
+    old = "    __syncthreads();"
+    (folder / "turn.cu").write_text(text.replace(old, f'{old}\n    asm volatile("bar.sync 0;");'))
+    assert main(["check", str(folder), "--cpu"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "cpu:" in line]
+    assert lines
+    assert all(line.startswith("left out") and "turn.cu:8" in line for line in lines)
+
+
+def test_a_mistake_of_the_reference_is_the_users(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "spec.yaml"
+    path.write_text(
+        path.read_text().replace(
+            "{call: numpy.transpose, given: [input]}", '{file: "right.py:expected"}'
+        )
+    )
+    (folder / "right.py").write_text("def expected(input, **others):\n    return input[1, 2, 3]\n")
+    assert main(["check", str(folder), "--cpu"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "right.py" in said
+    assert "IndexError" in said
+
+
+def test_host_code_runs_on_the_cpu_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert main(["check", str(EXAMPLES / "saxpy"), "--cpu"]) == 0
+    runs = [line for line in capsys.readouterr().out.splitlines() if " cpu: " in line]
+    # The smallest problem of its sweep.yaml, of each type.
+    assert any("dtype=float64" in line for line in runs)
+    assert all(line.startswith("ok") for line in runs)
+
+
+def test_small_problems_are_small() -> None:
+    for folder in sorted((ROOT / "kernels").glob("*/spec.yaml")):
+        spec = load_spec(folder.parent)
+        (first, *_) = small_runs.small_problems(folder.parent, spec)
+        assert spec.value(spec.work.footprint_bytes, first) <= small_runs.MEMORY_BYTES
+
+
+def test_without_a_compiler_it_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+    assert main(["check", str(folder), "--cpu"]) == 2
+    assert "check: --cpu: g++ is not on the PATH" in capsys.readouterr().err

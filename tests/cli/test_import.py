@@ -1,0 +1,113 @@
+"""``launchwise import`` and ``export-sweep`` in an empty folder, and the line that they print."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import foreign
+import pytest
+import yaml
+from samples import ROOT
+
+from launchwise.cli.app import main
+
+DEVICES = {
+    "a4000": "NVIDIA RTX A4000",
+    "a6000": "NVIDIA RTX A6000",
+    "w7800": "AMD Radeon PRO W7800",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder with a cache per card, where the command is run."""
+    for (name, device), scale in zip(DEVICES.items(), (1.0, 0.6, 0.8), strict=True):
+        foreign.write(tmp_path / f"{name}.json.gz", foreign.cache(device, scale))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+BYTES = ("--bytes", "8 * w * h")
+ALL = tuple(f"{name}.json.gz" for name in DEVICES)
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line on standard error."""
+    assert main(list(words)) == 2
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1, said.err
+    return said.err
+
+
+def test_from_files_to_the_report_in_an_empty_folder(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
+    *_, line = capsys.readouterr().out.splitlines()
+    name, *words = shlex.split(line.removeprefix("run: "))
+    assert name == "snakemake"
+    settings = yaml.safe_load((here / "kernels" / "blur" / "settings.yaml").read_text())
+    assert list(settings["gpus"]) == list(DEVICES)
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", *words, "--quiet", "all"],
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    page = (here / "results" / "report" / "index.html").read_text()
+    assert "each GPU left out of training" in page
+
+
+def test_flags_come_first_and_json_has_everything(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign.write(here / "a6000.json.gz", foreign.cache(DEVICES["a6000"], 90.0))
+    assert main(["import", *ALL, "--as", "blur"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("FLAGGED a6000: ")
+    assert "a4000: 2 failed, 13 ok" in lines
+    assert main(["import", *ALL, "--as", "blur", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["flagged"]) == ["a6000"]
+    assert found["rows"]["a4000"] == {"ok": 13, "failed": 2}
+
+
+@pytest.mark.parametrize("kind", ["kernel-tuner", "t4"])
+def test_a_sweep_goes_out_and_comes_back(
+    here: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    assert main(["import", "a4000.json.gz", "--as", "blur"]) == 0
+    sweep = "data/recorded/a4000/blur.parquet"
+    words = ["--workload", "kernels/blur", "--format", kind]
+    assert main(["export-sweep", sweep, "out.json", *words]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "out.json"
+    known = ["--problem", "w=4096", "--problem", "h=2048"] if kind == "t4" else []
+    device = ["--device", f"out.json={DEVICES['a4000']}"] if kind == "t4" else []
+    there = ["--folder", "again", "--recorded", "gpus", *known, *device]
+    assert main(["import", "out.json", "--as", "blur", *there]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "a4000: 2 failed, 13 ok"
+
+
+def test_what_cannot_be_imported_is_one_line(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "none.json").write_text('{"a": 1}')
+    (here / "empty.json").write_text("")
+    for words, said in [
+        (["none.json", "--as", "blur"], "none.json"),
+        (["empty.json", "--as", "blur"], "empty.json"),
+        (["missing.json", "--as", "blur"], "missing.json"),
+        (["a4000.json.gz", "--as", "Blur-1"], "--as: must match"),
+        (["a4000.json.gz", "--as", "blur", "--device", "x"], "--device: must be NAME=VALUE"),
+        (["a4000.json.gz"], "Missing option '--as'"),
+    ]:
+        assert said in complaint(capsys, "import", *words)
+    words = ["export-sweep", "none.parquet", "out.json", "--workload", "nothing"]
+    assert "nothing" in complaint(capsys, *words)
+    assert not (here / "kernels").exists()

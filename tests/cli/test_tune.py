@@ -1,0 +1,249 @@
+"""``launchwise tune`` on a made-up card: settings, the line, the answers, another run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+from fake_cluster import FAKES
+from samples import ROOT
+
+from launchwise.cli.app import main
+from launchwise.cli.tune.tuning import HEADER
+
+CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
+CARD = {
+    "index": 0,
+    "uuid": "GPU-h200-0",
+    "name": "Made-up h200",
+    "arch": "sm_90",
+    "sms": 8,
+    "rate": 2.5,
+    "pause_s": 0.0,
+}
+NARROW = {
+    "block_size_x": [16, 32],
+    "block_size_y": [4, 8],
+    "tile_size_x": [1],
+    "tile_size_y": [1, 2],
+}
+"""Values that make eight configurations."""
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    """The convolution in one file, in a folder without anything else of the project."""
+    folder = Path(shutil.copytree(CONVOLUTION, tmp_path / "mine" / "convolution"))
+    path = folder / "spec.yaml"
+    raw = yaml.safe_load(path.read_text())
+    for name, values in NARROW.items():
+        raw["tunables"][name]["values"] = values
+    raw["variants"]["tiled"]["constraints"] = ["block_size_x * block_size_y >= 64"]
+    raw["baseline"] |= {"block_size_y": 8}
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
+    return folder
+
+
+Tune = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def tune(tmp_path: Path) -> Tune:
+    """Run ``launchwise tune`` in a folder of its own, on a machine with one made-up card."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    cards, cache, here = tmp_path / "cards.json", tmp_path / "cache", tmp_path / "here"
+    cards.write_text(json.dumps({"h200": [CARD]}))
+    cache.mkdir()
+    here.mkdir()
+
+    def run(*words: str | Path, cards: Path = cards) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{FAKES}:{ROOT}",
+            "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
+            "FAKE_CARDS": str(cards),
+            "FAKE_CACHE": str(cache),
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "launchwise", "tune", *map(str, words)],
+            cwd=here,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+
+    return run
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    """Settings that were written into a folder."""
+    found: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())
+    return found
+
+
+def test_one_problem_from_an_empty_folder_to_the_answer(
+    tune: Tune, workload: Path, tmp_path: Path
+) -> None:
+    here = tmp_path / "here"
+    done = tune(workload, "w=32", "h=16", "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    line, *_ = done.stderr.splitlines()
+    assert line.startswith(f"snakemake --snakefile {ROOT / 'Snakefile'} --directory tuned/")
+
+    found = json.loads(done.stdout)
+    (answer,) = found["answers"]
+    sweep = pd.read_parquet(here / "tuned/convolution/results/sweeps/local/convolution.parquet")
+    ok = sweep[sweep["status"] == "ok"]
+    best = ok.loc[ok["time_ms"].idxmin()]
+    assert answer["problem"] == {"w": 32, "h": 16}
+    assert answer["time_ms"] == best["time_ms"]
+    for name, value in answer["configuration"].items():
+        assert best[name] == value
+    assert sum(answer["statuses"].values()) == len(sweep) == 8
+    default = sweep.query("block_size_x == 16 and block_size_y == 8")
+    default = default.query("tile_size_x == 1 and tile_size_y == 1")["time_ms"].item()
+    assert (answer["baseline_ms"], answer["speedup"]) == (default, default / best["time_ms"])
+    assert answer["block"] == [best["block_size_x"], best["block_size_y"], 1]
+    assert [Path(path).name for path in found["pages"]] == ["convolution.html"]
+    page = (here / found["pages"][0]).read_text()
+    assert "Fastest configuration of each problem" in page
+    # Rows name the commit of the project, wherever Snakemake runs.
+    assert len(set(sweep["commit"])) == 1
+
+    again = tune(workload, "w=32", "h=16")
+    assert again.returncode == 0, again.stderr[-3000:]
+    assert "Nothing to be done" in again.stderr
+    assert f"  fastest  {answer['time_ms']:.4g} ms  tiled block_size_x=" in again.stdout
+    assert "  macros   -Dblock_size_x=" in again.stdout
+    assert "page: tuned/convolution/results/answers/local/convolution.html" in again.stdout
+    # A problem more keeps the rows that are there.
+    more = tune(workload, "w=32,40", "h=16", "--json")
+    assert more.returncode == 0, more.stderr[-3000:]
+    assert [each["problem"]["w"] for each in json.loads(more.stdout)["answers"]] == [32, 40]
+    both = pd.read_parquet(here / "tuned/convolution/results/sweeps/local/convolution.parquet")
+    old = both[both["w"] == 32].sort_values("time_ms")["measured_at"].tolist()
+    assert old == sweep.sort_values("time_ms")["measured_at"].tolist()
+
+
+def test_three_sizes_make_a_study_with_its_report(
+    tune: Tune, workload: Path, tmp_path: Path
+) -> None:
+    done = tune(workload, "w=32,40,64", "h=16", "--folder", "there", "--gpu", "card", "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout)
+    assert (found["gpu"], found["device_name"]) == ("card", "Made-up h200")
+    assert found["pages"][1] == "there/results/report/index.html"
+    for path in found["pages"]:
+        assert (tmp_path / "here" / path).is_file()
+    assert "2-D convolution" in (tmp_path / "here" / found["pages"][1]).read_text()
+
+
+def test_limited_time_tries_what_it_can_and_goes_on_with_more(
+    tune: Tune, workload: Path, tmp_path: Path
+) -> None:
+    here = tmp_path / "here"
+    cards = tmp_path / "slow.json"
+    cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.2}]}))
+    first = tune(workload, "w=32", "h=16", "--minutes", "0.03", "--json", cards=cards)
+    assert first.returncode == 0, first.stderr[-3000:]
+    assert settings(here / "tuned/convolution")["sweeps"]["convolution"]["strategy"] == {
+        "kind": "tpe",
+        "minutes": 0.03,
+    }
+    tried = sum(json.loads(first.stdout)["answers"][0]["statuses"].values())
+    assert 1 <= tried < 8
+    # All that is left.
+    second = tune(workload, "w=32", "h=16", "--minutes", "5", "--json")
+    assert second.returncode == 0, second.stderr[-3000:]
+    assert sum(json.loads(second.stdout)["answers"][0]["statuses"].values()) == 8
+
+
+def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: Path) -> None:
+    done = tune("acoustic", "n=20", "dtype=float32", "order=2", "-n")
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = settings(tmp_path / "here" / "tuned" / "acoustic")
+    assert found["studies"] == {"acoustic_tile": None}
+    assert found["sweeps"]["acoustic"]["problems"] == [
+        {"n": [20], "dtype": ["float32"], "order": [2]}
+    ]
+    assert "sweep" in done.stderr
+    assert not (tmp_path / "here" / "tuned" / "acoustic" / "results" / "sweeps").exists()
+
+
+def complaint(words: Sequence[str | Path], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line on standard error."""
+    assert main(["tune", *map(str, words)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["w"], "'w'|w: is not NAME=VALUE"),
+        (["width=3"], "unknown problem parameter"),
+        (["w=a", "h=16"], "'a' is not an integer"),
+        (["w=8", "h=16"], "8 is below the minimum 16"),
+        (["w=32"], "h: needs a value"),
+        (["w=32", "w=40", "h=16"], "w is given twice"),
+    ],
+)
+def test_a_problem_that_is_none_is_told(
+    workload: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = complaint([workload, *words], capsys)
+    assert any(each in found for each in said.split("|")), found
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_settings_of_somebody_else_stay(
+    workload: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "own" / "config.yaml"
+    own.parent.mkdir()
+    own.write_text("seed: 1\n")
+    said = complaint([workload, "w=32", "h=16", "--folder", "own"], capsys)
+    assert "own/config.yaml: was not written by launchwise tune" in said
+    assert own.read_text() == "seed: 1\n"
+    own.write_text(HEADER)
+    with pytest.raises(SystemExit):
+        # No GPU is here; the settings were written nevertheless.
+        main(["tune", str(workload), "w=32", "h=16", "--folder", "own", "-n"])
+    assert settings(own.parent)["gpus"] == {
+        "local": {"source": "live", "workloads": ["convolution"]}
+    }
+
+
+def test_a_machine_without_a_gpu_says_so_in_one_line(
+    tune: Tune, workload: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "none.json"
+    empty.write_text(json.dumps({"cpu": []}))
+    done = tune(workload, "w=32", "h=16", cards=empty)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    _, said = done.stderr.splitlines()
+    assert said.startswith("launchwise: config.yaml: gpus.local: ")
+    assert "no NVIDIA GPU" in said

@@ -1,0 +1,98 @@
+"""The commands of the tutorial of an own kernel, in an empty folder, as they are printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fake_cluster import FAKES
+from samples import ROOT
+from test_tune import CARD
+
+PAGE = ROOT / "docs" / "tutorial" / "own_kernel.md"
+EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "smooth"
+MOST_EDITS = 10
+"""Lines of a spec that a user may have to change."""
+
+SMALLER = {"4096": "24", "2048": "20", "1024": "16"}
+"""Sizes that the made-up card can compute: its kernels run on the CPU."""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """An empty folder on a machine with one made-up card and the command on its PATH."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    command = programs / "launchwise"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m launchwise "$@"\n')
+    command.chmod(0o755)
+    (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
+    (tmp_path / "cache").mkdir()
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    return folder
+
+
+def run(line: str, here: Path) -> str:
+    """What a line of the tutorial prints."""
+    machine = here.parent
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{FAKES}:{ROOT}",
+        "PATH": f"{machine / 'programs'}:{FAKES / 'bin'}:{os.environ['PATH']}",
+        "FAKE_CARDS": str(machine / "cards.json"),
+        "FAKE_CACHE": str(machine / "cache"),
+    }
+    done = subprocess.run(
+        ["bash", "-euc", line], cwd=here, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def commands() -> list[str]:
+    """Lines of the page's shell blocks, in order."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def test_from_an_empty_folder_to_the_answer(here: Path) -> None:
+    new, check, check_cpu, tune, tune_three = commands()
+    shutil.copy(EXAMPLE / "smooth.cu", here)
+    run(new, here)
+    made = (here / "smooth" / "spec.yaml").read_text()
+    # The answers to the questions, and the title.
+    wanted = (EXAMPLE / "spec.yaml").read_text()
+    lines = [line.partition("  #")[0] for line in made.splitlines() if line[:1] != "#"]
+    kept = [line.partition("  #")[0] for line in wanted.splitlines()]
+    assert made.count("# ?") == 5
+    assert 0 < len(set(kept) - set(lines)) <= MOST_EDITS
+    (here / "smooth" / "spec.yaml").write_text(wanted)
+    shutil.copy(EXAMPLE / "reference.py", here / "smooth")
+
+    assert "builds compile for" in run(check, here)
+    assert "ok       cpu: smooth block_size_x=32" in run(check_cpu, here)
+
+    for size, smaller in SMALLER.items():
+        tune, tune_three = (line.replace(size, smaller) for line in (tune, tune_three))
+    # Fewer configurations than on the page: each is compiled for the CPU.
+    text = wanted.replace("[16, 32, 64, 128]", "[16, 32]").replace("[1, 2, 4, 8, 16, 32]", "[8]")
+    (here / "smooth" / "spec.yaml").write_text(text)
+    said = run(tune, here)
+    assert "  fastest  " in said
+    assert "  macros   -Dblock_size_x=" in said
+    assert "page: tuned/smooth/results/answers/local/smooth.html" in said
+    said = run(tune_three, here)
+    assert said.count("  fastest  ") == 3
+    for line in said.splitlines():
+        if line.startswith("page: "):
+            assert (here / line.removeprefix("page: ")).is_file()
+    assert "page: tuned/smooth/results/report/index.html" in said
