@@ -33,7 +33,7 @@ from launchwise.experiment.schemas import (
 from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import GPU_FEATURES, GpuProfile
 from launchwise.workloads.cost import LEAST, RESIDENT, Uses, Waits
-from launchwise.workloads.spec import GPU_NAMES
+from launchwise.workloads.parts import GPU_NAMES
 
 SCHEMAS = Path("schemas")
 PAGES = Path("docs/reference")
@@ -120,7 +120,7 @@ MODEL_PAGES = (
         "The folder names the workload: `kernels/<workload>/spec.yaml`. Features may lie beside it "
         "in `features.yaml` ([example](expressions.md)), the cost in [cost.yaml](cost.md). With "
         "`arguments` and `reference` the file is all that a kernel needs.",
-        modules=("launchwise.workloads.arguments",),
+        modules=("launchwise.workloads.parts", "launchwise.workloads.arguments"),
     ),
     Page(
         "cost",

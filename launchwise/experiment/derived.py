@@ -9,7 +9,8 @@ from typing import Any
 
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.study import ProblemSplit, Study
-from launchwise.workloads.spec import ProblemParameter, Spec, Value
+from launchwise.workloads.parts import ProblemParameter, Value
+from launchwise.workloads.spec import Spec
 
 SIZES = 5
 """Sizes per integer parameter, evenly spread on a log scale."""

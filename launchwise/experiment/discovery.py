@@ -8,7 +8,8 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.workloads.cost import COST_FILE
-from launchwise.workloads.spec import FEATURES_FILE, SPEC_FILE
+from launchwise.workloads.parts import SPEC_FILE
+from launchwise.workloads.spec import FEATURES_FILE
 
 SWEEP_FILE = "sweep.yaml"
 STUDY_FILE = "study.yaml"

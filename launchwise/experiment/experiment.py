@@ -24,8 +24,9 @@ from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
 from launchwise.workloads import corners
+from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import Problem, problems
-from launchwise.workloads.spec import SPEC_FILE, Spec, load_spec
+from launchwise.workloads.spec import Spec, load_spec
 
 DOUBTS = "doubts"
 """Key of a sweep's provenance: why its times cannot be what they are said to be."""

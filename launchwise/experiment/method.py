@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from launchwise.base.typed import Strict
-from launchwise.workloads.spec import Value
+from launchwise.workloads.parts import Value
 
 Selection = Annotated[
     dict[str, Annotated[list[Value], Field(min_length=1)]],

@@ -16,8 +16,9 @@ from pydantic import Field
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.experiment.published import FOLDER, Records, is_number, read_records
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.spec import Spec
 
 FILE = Path(FOLDER, "run_times.yaml")
 """Beside ``study.yaml``."""

@@ -20,7 +20,8 @@ from launchwise.importing.tables import sweep_of
 from launchwise.importing.workload import Imported, write_workload
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.spec import Value, load_spec
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import load_spec
 
 WRITERS = {"kernel-tuner": write_cache, "t4": write_t4}
 """Format of an export to its writer."""

@@ -22,7 +22,7 @@ from launchwise.importing.sweep import (
     as_value,
     failure_status,
 )
-from launchwise.workloads.spec import Value
+from launchwise.workloads.parts import Value
 
 FORMAT = "CSV"
 

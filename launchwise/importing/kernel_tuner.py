@@ -26,7 +26,7 @@ from launchwise.importing.sweep import (
     failure_status,
     problem_of,
 )
-from launchwise.workloads.spec import Value
+from launchwise.workloads.parts import Value
 
 FORMAT = "Kernel Tuner cache"
 TIME = "time"

@@ -23,7 +23,7 @@ from launchwise.importing.sweep import (
     failure_status,
     time_unit,
 )
-from launchwise.workloads.spec import Value
+from launchwise.workloads.parts import Value
 
 FORMAT = "KTT"
 

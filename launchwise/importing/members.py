@@ -15,7 +15,7 @@ from launchwise.importing.naming import own_names, renamed, same_tunables, witho
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1_t4 import Space
-from launchwise.workloads.spec import Value
+from launchwise.workloads.parts import Value
 
 
 @dataclass(frozen=True)

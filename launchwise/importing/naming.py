@@ -9,7 +9,7 @@ from dataclasses import replace
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.importing.sweep import ForeignSweep
-from launchwise.workloads.spec import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS, Value
+from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS, Value
 
 TAKEN = {
     *(*MEASURED_COLUMNS, *LATER_COLUMNS, *GPU_NAMES, *FUNCTIONS),

@@ -19,8 +19,9 @@ from launchwise.base.typed import validated
 from launchwise.importing.members import Member, Options
 from launchwise.importing.naming import own_names, renamed_condition
 from launchwise.importing.tables import STATED
+from launchwise.workloads.parts import SPEC_FILE, Value
 from launchwise.workloads.space import feasible
-from launchwise.workloads.spec import SPEC_FILE, Spec, Value
+from launchwise.workloads.spec import Spec
 
 FEASIBLE_FILE = "feasible.parquet"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from launchwise.workloads.spec import Value
+from launchwise.workloads.parts import Value
 
 TO_MS = {
     "s": 1e3,

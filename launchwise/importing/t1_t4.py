@@ -31,7 +31,7 @@ from launchwise.importing.sweep import (
     problem_of,
     time_unit,
 )
-from launchwise.workloads.spec import Value
+from launchwise.workloads.parts import Value
 
 FORMAT = "T4"
 SCHEMA_VERSION = "1.0.0"

@@ -12,7 +12,8 @@ import pandas as pd
 from launchwise.base.tukey import MIN_SAMPLE_SIZE, fences_of_rows
 from launchwise.importing.sweep import ForeignSweep, Row
 from launchwise.tables.schemas import UNKNOWN, measurement_schema
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
 
 STATED = "stated_ms"
 """Column with the time that a file states; ``time_ms`` is the median of the repeats, as in every

@@ -17,7 +17,8 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.learning.features import Domain
 from launchwise.learning.regression import distances
 from launchwise.learning.splits import Case, case_codes, cases_in
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
+from launchwise.workloads.parts import Value
 from launchwise.workloads.sampling import Draws, Key
 from launchwise.workloads.space import Configuration, Problem, baseline
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.spec import Spec
 
 Told = tuple[Configuration, float | None]
 """A configuration and its time in ms; None if it failed, was wrong or timed out."""

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from launchwise.tables.rows import fastest_rows, is_baseline
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import launch, used
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
 TIE = 2.0

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED, STATUSES, TIMED, UNVERIFIED
 
 UNKNOWN = "unknown"

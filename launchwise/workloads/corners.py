@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from launchwise.gpus.profile import GPU_FEATURES
+from launchwise.workloads.parts import ProblemParameter, Value, Variant
 from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline
-from launchwise.workloads.spec import ProblemParameter, Spec, Value, Variant
+from launchwise.workloads.spec import Spec
 
 MOST_CORNERS = 64
 """Problems, and configurations of a variant, that are tried; of more, evenly chosen ones."""

@@ -16,8 +16,9 @@ import numpy as np
 from launchwise.base.errors import UserError
 from launchwise.workloads.arguments import Argument, Fill, Step, parameters_of
 from launchwise.workloads.builds import Build
+from launchwise.workloads.parts import Variant
 from launchwise.workloads.references import called, from_file
-from launchwise.workloads.spec import Spec, Variant
+from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import (
     Buffer,
     Device,

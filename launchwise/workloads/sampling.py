@@ -14,6 +14,7 @@ import random
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import (
     LENIENT_GPU,
     MOST_LISTED,
@@ -24,7 +25,7 @@ from launchwise.workloads.space import (
     baseline,
     feasible,
 )
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.spec import Spec
 
 LISTABLE = MOST_LISTED
 """Spaces up to this size, before constraints, are enumerated in random order, so that they end."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.spec import GPU_NAMES, Spec, Value
+from launchwise.workloads.parts import GPU_NAMES, Value
+from launchwise.workloads.spec import Spec
 
 MOST_LISTED = 200_000
 """Most configurations of one problem that are listed; larger spaces are sampled."""

@@ -7,187 +7,36 @@ expression in them is read by :mod:`launchwise.base.expressions`.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pyarrow
 import pyarrow.parquet
-from pydantic import Field, PrivateAttr, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.expressions import FUNCTIONS, Expression, Formulas, check_names
+from launchwise.base.expressions import Expression, Formulas
 from launchwise.base.typed import Strict, read_yaml, validated
-from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     Argument,
-    Formula,
     Reference,
-    Sizes,
-    Step,
-    parameters_of,
-    types_of,
 )
 from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE, Cost
+from launchwise.workloads.parts import (
+    SPEC_FILE,
+    Name,
+    ProblemParameter,
+    Tunable,
+    Value,
+    Variant,
+    Work,
+)
+from launchwise.workloads.spec_checks import check_described, check_spec
 
-SPEC_FILE = "spec.yaml"
 FEATURES_FILE = "features.yaml"
-
-Value = int | str
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-GPU_NAMES = ("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes")
-"""Facts of the GPU that constraints may read, beside problem, derived names and tunables."""
-
-
-MEASURED_COLUMNS = (
-    *("gpu", "workload", "status", "reason", "time_ms", "times_ms", "repeats", "relative_error"),
-    *("first_ms", "l2", "max_error", "tolerance", "registers", "spill_bytes", "shared_bytes"),
-    *("spread_ms", "outlier_repeats", "timer", "launches_per_repeat", "occupancy"),
-    *("bandwidth_gbs", "flop_rate_gflops"),
-    *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "energy_j"),
-    *("throttle", "control_ratio", "attempt"),
-    *("card", "driver", "toolkit", "backend", "commit", "seed", "measured_at"),
-)
-"""Columns of a sweep beside problem and configuration: no parameter may have their names."""
-
-
-LATER_COLUMNS = (
-    *("study", "model", "role", "split", "fold", "scope", "rank", "predictor", "predicted_ms"),
-    *("baseline_ms", "best_ms", "roofline_ms", "bytes_ms", "flop_ms", "lower_ms", "upper_ms"),
-    *("improvement", "fraction", "improved_runs", "spearman", "absolute_percentage_error"),
-    *("bound_by", "position", "launches", "kernel", "grid_blocks", "block_threads"),
-    *("achieved_occupancy", "dram_throughput", "case", "baseline", "oracle"),
-    *("gain", "noise", "rate", "limit_share", "configurations", "worst", "loss"),
-)
-"""Columns that later stages and the report put beside a problem and a configuration: no parameter
-may have their names either."""
-
-
-class ProblemParameter(Strict, title="problem parameter"):
-    """One dimension of the problem space."""
-
-    type: Literal["integer", "category"] = Field(description="integers, or one of listed texts")
-    values: list[Value] | None = Field(
-        None, min_length=1, description="allowed values; required for a category"
-    )
-    minimum: int | None = Field(None, description="smallest allowed integer; none when left out")
-    maximum: int | None = Field(None, description="largest allowed integer; none when left out")
-    unit: str = Field("", description="unit, for the report")
-    description: str = Field("", description="what the parameter is, for the report")
-
-    @model_validator(mode="after")
-    def _bounds(self) -> ProblemParameter:
-        if self.type == "category" and self.values is None:
-            raise ValueError("a category needs values")
-        expected = int if self.type == "integer" else str
-        if strange := [value for value in self.values or [] if not isinstance(value, expected)]:
-            raise ValueError(f"values: {strange[0]!r} is not of type {self.type}")
-        if None not in (self.minimum, self.maximum) and self.minimum > self.maximum:  # type: ignore[operator]
-            raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}")
-        return self
-
-    def check(self, value: Any) -> str | None:
-        """What is wrong with ``value``, or None."""
-        expected = int if self.type == "integer" else str
-        if not isinstance(value, expected) or isinstance(value, bool):
-            return f"must be of type {self.type}, not {value!r}"
-        if self.values is not None and value not in self.values:
-            return f"{value!r} is not among {', '.join(map(str, self.values))}"
-        if self.minimum is not None and value < self.minimum:  # type: ignore[operator]
-            return f"{value} is below the minimum {self.minimum}"
-        if self.maximum is not None and value > self.maximum:  # type: ignore[operator]
-            return f"{value} is above the maximum {self.maximum}"
-        return None
-
-
-class Tunable(Strict, title="tunable"):
-    """A parameter that launchwise may choose."""
-
-    kind: Literal["build", "launch"] = Field(
-        description="build: every value needs a compilation; launch: none does"
-    )
-    values: list[Value] = Field(min_length=1, description="values to choose from")
-    neutral: Value = Field(
-        "",
-        description=(
-            "value in the rows of variants without this tunable; the first value when left out"
-        ),
-    )
-    unit: str = Field("", description="unit, for the report")
-    description: str = Field("", description="what the tunable is, for the report")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _neutral(cls, raw: Any) -> Any:
-        if isinstance(raw, Mapping) and "neutral" not in raw:
-            values = raw.get("values")
-            if isinstance(values, list) and values:
-                return {**raw, "neutral": values[0]}
-        return raw
-
-
-class Variant(Strict, title="variant"):
-    """One CUDA implementation: source file, tunables, launch."""
-
-    source: str | None = Field(
-        None,
-        description="CUDA source file in the workload's folder; none where others measured",
-    )
-    title: str = Field("", description="name of the variant in the report")
-    kernel: str | None = Field(
-        None,
-        description=(
-            "name of its `__global__` function, for a spec with `arguments`; the file then needs "
-            'neither `KERNEL` nor `extern "C"`'
-        ),
-    )
-    kernels: list[Step] = Field(
-        [], description="several kernels that run one after the other, instead of `kernel`"
-    )
-    arguments: list[str] | None = Field(
-        None, description="arguments in the order of the kernel's parameters; all when left out"
-    )
-    tunables: list[str] = Field([], description="tunables that the variant has")
-    constraints: list[Expression] = Field(
-        [], description="conditions that configurations of the variant satisfy"
-    )
-    block: Sizes | None = Field(None, description="threads per block in x, y, z")
-    grid: Sizes | None = Field(None, description="blocks per grid in x, y, z")
-    shared_bytes: Formula = Field("0", description="dynamic shared memory per block, bytes")
-    verified: bool = Field(
-        True,
-        description=(
-            "false for published code with a known race: it is timed, its results are not "
-            "checked, and it is never recommended"
-        ),
-    )
-
-    @model_validator(mode="after")
-    def _launched(self) -> Variant:
-        if self.source is not None:
-            for key in ("block", "grid"):
-                if getattr(self, key) is None:
-                    raise ValueError(f"{key} is missing: how is {self.source} launched?")
-        elif self.kernel is not None or self.kernels:
-            raise ValueError("source is missing: which file has the kernel?")
-        return self
-
-
-class Work(Strict, title="work"):
-    """What a problem costs by its definition, independent of any variant."""
-
-    items: Expression = Field(description="work items of the problem")
-    item: str = Field(description="name of the work items, in plural, such as points")
-    bytes: Expression = Field(description="least traffic to and from device memory, bytes")
-    flop: Expression = Field(description="floating-point operations")
-    footprint_bytes: Expression = Field(description="device memory that measuring needs, bytes")
-    host_bytes: Expression = Field("0", description="host memory that measuring needs, bytes")
-    precision: Expression = Field(
-        "'float32'", description="type of the arithmetic: `'float32'` or `'float64'`"
-    )
 
 
 class Spec(Strict, title="spec.yaml"):
@@ -390,154 +239,9 @@ class Spec(Strict, title="spec.yaml"):
         return found
 
     @model_validator(mode="after")
-    def _references(self) -> Spec:
-        self._check_own_names()
-        for name, variant in self.variants.items():
-            for tunable in variant.tunables:
-                if tunable not in self.tunables:
-                    message = unknown("tunable", tunable, self.tunables)
-                    raise ValueError(f"variants.{name}.tunables: {message}")
-        for name, entry in self.tunables.items():
-            if len({type(value) for value in (entry.neutral, *entry.values)}) > 1:
-                raise ValueError(f"tunables.{name}: its values mix numbers and texts")
-            if len(set(entry.values)) != len(entry.values):
-                raise ValueError(f"tunables.{name}.values: a value is given twice")
-        self._check_arguments()
-        self._check_expressions()
-        if self.baseline.get("variant") not in self.variants:
-            raise ValueError(
-                f"baseline: {unknown('variant', self.baseline.get('variant'), self.variants)}"
-            )
-        for key, value in self.baseline.items():
-            if key != "variant" and key not in self.tunables:
-                raise ValueError(f"baseline: {unknown('tunable', key, self.tunables)}")
-            if key != "variant" and value not in (
-                *self.tunables[key].values,
-                self.tunables[key].neutral,
-            ):
-                raise ValueError(f"baseline.{key}: {value!r} is not a value of this tunable")
-        self._check_verified()
+    def _consistent(self) -> Spec:
+        check_spec(self)
         return self
-
-    def _check_verified(self) -> None:
-        """Insist that something may be recommended, and that all is compared with right answers."""
-        if not any(variant.verified for variant in self.variants.values()):
-            raise ValueError("variants: none is verified, so none could be recommended")
-        name = str(self.baseline["variant"])
-        if not self.variants[name].verified:
-            raise ValueError(
-                f"baseline: variant {name!r} is not verified: nothing can be compared with it"
-            )
-
-    def _check_arguments(self) -> None:
-        """Check what :class:`Argument`, :class:`Reference` and kernels name."""
-        if not self.arguments:
-            for key in ("macros", "reference"):
-                if getattr(self, key):
-                    raise ValueError(f"{key}: belongs to a spec with arguments")
-            return
-        known = {*self.problem, *self.derived}
-        for name, argument in self.arguments.items():
-            types_of_argument(f"arguments.{name}", argument, self.problem)
-            for text in argument.shape or []:
-                self._check_of_problem(f"arguments.{name}.shape", text, known)
-            if argument.value is not None:
-                everything = known | {*self.tunable_columns}
-                check_names(f"arguments.{name}.value", argument.value, everything)
-        if not any(argument.is_written for argument in self.arguments.values()):
-            raise ValueError("arguments: none has the role output or inout")
-        chosen = {"variant", *(n for n, one in self.tunables.items() if one.kind == "build")}
-        for name, text in self.macros.items():
-            check_names(f"macros.{name}", text, known | chosen)
-            if name in self.tunables:
-                raise ValueError(f"macros.{name}: is a tunable")
-        for name, variant in self.variants.items():
-            self._check_kernels(f"variants.{name}", variant)
-        self._check_reference(known)
-
-    def _check_kernels(self, where: str, variant: Variant) -> None:
-        if (variant.kernel is None) == (not variant.kernels):
-            raise ValueError(f"{where}: needs kernel, the name of its __global__ function")
-        for named in (variant.arguments, *(step.arguments for step in variant.kernels)):
-            for name in parameters_of(named, self.arguments):
-                if name not in self.arguments:
-                    message = unknown("argument", name, self.arguments)
-                    raise ValueError(f"{where}.arguments: {message}")
-                if self.arguments[name].constant is not None:
-                    raise ValueError(f"{where}.arguments: {name} lies in constant memory")
-        known = {*self.problem, *self.derived, *self.tunable_columns, *GPU_NAMES}
-        for step in variant.kernels:
-            for text in (*step.block, *step.grid, step.shared_bytes):
-                check_names(f"{where}.kernels", text, known)
-        check_names(f"{where}.shared_bytes", variant.shared_bytes, known)
-
-    def _check_reference(self, known: set[str]) -> None:
-        if self.reference is None:
-            raise ValueError("reference is missing: what must the outputs be?")
-        for text in self.reference.given or []:
-            if text not in self.arguments:
-                check_names("reference.given", text, known)
-            elif not self.arguments[text].is_read:
-                raise ValueError(f"reference.given: {text} is an output")
-        if self.reference.variant is not None and self.reference.variant not in self.variants:
-            message = unknown("variant", self.reference.variant, self.variants)
-            raise ValueError(f"reference.variant: {message}")
-
-    def _check_of_problem(self, where: str, text: str, known: set[str]) -> None:
-        check_names(where, text, known)
-        raw = self.formulas.raw_names(text)
-        if strange := [each for each in raw if each not in self.problem]:
-            message = f"{text!r} reads {strange[0]}; it may read problem parameters only"
-            raise ValueError(f"{where}: {message}")
-
-    def _check_own_names(self) -> None:
-        taken = {name: "a name that every sweep has" for name in (*MEASURED_COLUMNS, "variant")}
-        taken |= dict.fromkeys(LATER_COLUMNS, "a column of later tables")
-        taken |= {name: "a fact of the GPU" for name in GPU_NAMES}
-        taken |= {name: "a function" for name in FUNCTIONS}
-        taken |= dict.fromkeys(("only", "constraints"), "a key of sweep.yaml")
-        for part in ("problem", "tunables", "derived"):
-            for name in getattr(self, part):
-                if name in taken:
-                    raise ValueError(f"{part}.{name}: {name} is already {taken[name]}")
-                taken[name] = f"in {part}"
-        for name, column in zip(self.stages, self.stage_columns, strict=True):
-            if column in taken:
-                raise ValueError(f"stages.{name}: {column} is already {taken[column]}")
-            taken[column] = "a stage"
-        for name in self.findings:
-            if name in taken:
-                raise ValueError(f"findings.{name}: {name} is already {taken[name]}")
-
-    def _check_expressions(self) -> None:
-        known = set(self.problem)
-        for name, text in self.derived.items():
-            # A derived name may stand on tunables (a pitch on the padding), so they count too.
-            check_names(f"derived.{name}", text, known | set(self.tunable_columns))
-            known.add(name)
-        for key in Work.model_fields:
-            if key != "item":
-                text = getattr(self.work, key)
-                check_names(f"work.{key}", text, known)
-                # Whatever stands behind derived names: a problem costs the same for every variant.
-                raw = self.formulas.raw_names(text)
-                if strange := [each for each in raw if each not in self.problem]:
-                    message = f"{text!r} reads {strange[0]}; it may read problem parameters only"
-                    raise ValueError(f"work.{key}: {message}")
-        known |= {*self.tunable_columns, *GPU_NAMES}
-        for text in self.constraints:
-            check_names("constraints", text, known)
-        for name, variant in self.variants.items():
-            for part in ("constraints", "block", "grid"):
-                for text in getattr(variant, part) or ():
-                    check_names(f"variants.{name}.{part}", text, known)
-        for name, text in self.features.items():
-            check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
-        if self.cost is not None:
-            try:
-                self.cost.check(known | set(GPU_FEATURES), self.variants)
-            except ValueError as error:
-                raise ValueError(f"cost.{error}") from error
 
     @cached_property
     def formulas(self) -> Formulas:
@@ -565,49 +269,6 @@ class Spec(Strict, title="spec.yaml"):
             if complaint := parameter.check(problem[name]):
                 return f"{name}: {complaint}"
         return None
-
-
-def _check_described(folder: Path, spec: Spec) -> None:
-    """Check what the arguments of a spec name outside of it: kernels, macros, the reference."""
-    from launchwise.workloads.references import check_listed
-
-    path = folder / SPEC_FILE
-    for name, variant in spec.variants.items():
-        text = _without_comments((folder / str(variant.source)).read_text(encoding="utf-8"))
-        kernels = [step.kernel for step in variant.kernels] or [str(variant.kernel)]
-        for kernel in kernels:
-            if not re.search(rf"\b{re.escape(kernel)}\s*\(", text):
-                known = re.findall(r"__global__[^;{(]*?(\w+)\s*\(", text)
-                message = f"{variant.source}: {unknown('kernel', kernel, known)}"
-                raise UserError(path, f"variants.{name}.kernel", message)
-        for tunable in variant.tunables:
-            if spec.tunables[tunable].kind == "launch" and _is_macro(tunable, text):
-                message = f"is launch, but {variant.source} reads {tunable} as a macro: say build"
-                raise UserError(path, f"tunables.{tunable}.kind", message)
-    if spec.reference is not None and spec.reference.call is not None:
-        try:
-            check_listed(spec.reference.call)
-        except ValueError as error:
-            raise UserError(path, "reference.call", str(error)) from None
-
-
-def _is_macro(name: str, text: str) -> bool:
-    """Whether a C++ text uses a name without declaring it as a variable or parameter."""
-    declared = re.search(rf"(?:\w|[*&>])\s+[*&]?{name}\s*[=;,)\[({{]", text)
-    return declared is None and re.search(rf"\b{name}\b", text) is not None
-
-
-def _without_comments(text: str) -> str:
-    """A C++ text without its comments."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
-
-
-def types_of_argument(where: str, argument: Argument, problem: Mapping[str, Any]) -> list[str]:
-    """:func:`launchwise.workloads.arguments.types_of`, with the key in its message."""
-    try:
-        return types_of(argument, problem)
-    except ValueError as error:
-        raise ValueError(f"{where}.{error}") from None
 
 
 def load_spec(folder: Path) -> Spec:
@@ -638,7 +299,7 @@ def load_spec(folder: Path) -> Spec:
         if variant.source is not None and not (folder / variant.source).is_file():
             raise UserError(path, f"variants.{name}.source", f"no file {variant.source!r}")
     if spec.arguments:
-        _check_described(folder, spec)
+        check_described(folder, spec)
     for header in spec.headers:
         if not (folder / header).is_file():
             raise UserError(path, "headers", f"no file {header!r}")

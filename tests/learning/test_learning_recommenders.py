@@ -29,8 +29,9 @@ from launchwise.learning.search import Found, choose, held_out_regret, mend, sea
 from launchwise.learning.splits import Case, among, case_codes
 from launchwise.learning.vectors import Columns, raw_names
 from launchwise.workloads import space
+from launchwise.workloads.parts import GPU_NAMES
 from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import GPU_NAMES, Spec
+from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
 from tests.support.streams import CANDIDATES, PROBLEM, SIZES, stream_sweep
 

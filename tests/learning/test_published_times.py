@@ -25,8 +25,9 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case
 from launchwise.tables.schemas import published_times_schema
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Value, load_spec
+from launchwise.workloads.spec import load_spec
 from tests.support.samples import ROOT
 
 SPEC = load_spec(ROOT / "kernels" / "tridiagonal")

@@ -14,7 +14,8 @@ from samples import ROOT
 from launchwise.report import wording
 from launchwise.tables.files import read_table
 from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.spec import Spec, Value, load_spec
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec, load_spec
 
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
 SPECS = {name: load_spec(ROOT / "kernels" / name) for name in WORKLOADS}

@@ -13,7 +13,8 @@ import yaml
 from launchwise.base.errors import UserError
 from launchwise.experiment.discovery import find_workloads
 from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.spec import MEASURED_COLUMNS, Spec, load_spec
+from launchwise.workloads.parts import MEASURED_COLUMNS
+from launchwise.workloads.spec import Spec, load_spec
 
 Change = Callable[[dict[str, Any]], Any]
 

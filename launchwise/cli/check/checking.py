@@ -17,8 +17,9 @@ from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
 from launchwise.workloads.packages import own_error
+from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
-from launchwise.workloads.spec import SPEC_FILE, Spec, load_spec
+from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload, load_workload
 
 MOST_BUILDS = 8

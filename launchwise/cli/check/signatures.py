@@ -11,7 +11,8 @@ from launchwise.base.errors import UserError
 from launchwise.cli.new.signature import Kernel, Parameter, read_source
 from launchwise.workloads.arguments import Argument, parameters_of, types_of
 from launchwise.workloads.described import steps_of
-from launchwise.workloads.spec import SPEC_FILE, Spec
+from launchwise.workloads.parts import SPEC_FILE
+from launchwise.workloads.spec import Spec
 
 
 def check_signatures(folder: Path, spec: Spec) -> None:

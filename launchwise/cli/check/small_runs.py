@@ -18,6 +18,7 @@ from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.experiment.method import Sweep
 from launchwise.workloads import corners
+from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import (
     Configuration,
     Problem,
@@ -26,7 +27,7 @@ from launchwise.workloads.space import (
     label,
     problems,
 )
-from launchwise.workloads.spec import SPEC_FILE, Spec
+from launchwise.workloads.spec import Spec
 
 MOST_PROBLEMS = 4
 MOST_CONFIGURATIONS = 4

@@ -7,7 +7,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError
 from launchwise.cli.new.signature import Source, choose, read_source
 from launchwise.cli.new.writing import QUESTION, check_name, spec_text
-from launchwise.workloads.spec import SPEC_FILE
+from launchwise.workloads.parts import SPEC_FILE
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:

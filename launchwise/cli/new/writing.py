@@ -26,7 +26,7 @@ from launchwise.cli.new.tunables import (
     role_of,
 )
 from launchwise.workloads.arguments import TOLERANCES
-from launchwise.workloads.spec import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
+from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
 
 QUESTION = "# ? "
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")

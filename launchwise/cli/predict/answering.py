@@ -33,8 +33,9 @@ from launchwise.tables.files import read_table
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workflow.plan import described_cards, recorded_folders
 from launchwise.workloads.cost import COST_FILE
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.spec import Spec
 
 COMMAND = "predict"
 TITLES = {"analytical": "cost model", "learnt": "cost model + trees"}

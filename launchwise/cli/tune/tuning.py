@@ -22,8 +22,9 @@ from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import label
-from launchwise.workloads.spec import SPEC_FILE, Spec, load_spec
+from launchwise.workloads.spec import Spec, load_spec
 
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"

@@ -27,8 +27,9 @@ from launchwise.learning.series import (
 )
 from launchwise.learning.splits import Case
 from launchwise.tables.rows import fastest_rows
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.spec import Spec
 
 from .choice import (
     OVERLAPPED,

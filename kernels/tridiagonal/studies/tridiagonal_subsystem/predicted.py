@@ -17,8 +17,9 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Cell, Column, Fold, Row, Table
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Part, configurations, gpu_facts
-from launchwise.workloads.spec import Spec, Value
+from launchwise.workloads.spec import Spec
 
 from .series import CHOICE, SIZE
 

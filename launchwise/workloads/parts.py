@@ -1,0 +1,167 @@
+"""Parts of ``spec.yaml`` as typed data: problem parameters, tunables, variants, work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from launchwise.base.expressions import Expression
+from launchwise.base.typed import Strict
+from launchwise.workloads.arguments import Formula, Sizes, Step
+
+SPEC_FILE = "spec.yaml"
+
+Value = int | str
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+GPU_NAMES = ("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes")
+"""Facts of the GPU that constraints may read, beside problem, derived names and tunables."""
+
+
+MEASURED_COLUMNS = (
+    *("gpu", "workload", "status", "reason", "time_ms", "times_ms", "repeats", "relative_error"),
+    *("first_ms", "l2", "max_error", "tolerance", "registers", "spill_bytes", "shared_bytes"),
+    *("spread_ms", "outlier_repeats", "timer", "launches_per_repeat", "occupancy"),
+    *("bandwidth_gbs", "flop_rate_gflops"),
+    *("sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "energy_j"),
+    *("throttle", "control_ratio", "attempt"),
+    *("card", "driver", "toolkit", "backend", "commit", "seed", "measured_at"),
+)
+"""Columns of a sweep beside problem and configuration: no parameter may have their names."""
+
+
+LATER_COLUMNS = (
+    *("study", "model", "role", "split", "fold", "scope", "rank", "predictor", "predicted_ms"),
+    *("baseline_ms", "best_ms", "roofline_ms", "bytes_ms", "flop_ms", "lower_ms", "upper_ms"),
+    *("improvement", "fraction", "improved_runs", "spearman", "absolute_percentage_error"),
+    *("bound_by", "position", "launches", "kernel", "grid_blocks", "block_threads"),
+    *("achieved_occupancy", "dram_throughput", "case", "baseline", "oracle"),
+    *("gain", "noise", "rate", "limit_share", "configurations", "worst", "loss"),
+)
+"""Columns that later stages and the report put beside a problem and a configuration: no parameter
+may have their names either."""
+
+
+class ProblemParameter(Strict, title="problem parameter"):
+    """One dimension of the problem space."""
+
+    type: Literal["integer", "category"] = Field(description="integers, or one of listed texts")
+    values: list[Value] | None = Field(
+        None, min_length=1, description="allowed values; required for a category"
+    )
+    minimum: int | None = Field(None, description="smallest allowed integer; none when left out")
+    maximum: int | None = Field(None, description="largest allowed integer; none when left out")
+    unit: str = Field("", description="unit, for the report")
+    description: str = Field("", description="what the parameter is, for the report")
+
+    @model_validator(mode="after")
+    def _bounds(self) -> ProblemParameter:
+        if self.type == "category" and self.values is None:
+            raise ValueError("a category needs values")
+        expected = int if self.type == "integer" else str
+        if strange := [value for value in self.values or [] if not isinstance(value, expected)]:
+            raise ValueError(f"values: {strange[0]!r} is not of type {self.type}")
+        if None not in (self.minimum, self.maximum) and self.minimum > self.maximum:  # type: ignore[operator]
+            raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}")
+        return self
+
+    def check(self, value: Any) -> str | None:
+        """What is wrong with ``value``, or None."""
+        expected = int if self.type == "integer" else str
+        if not isinstance(value, expected) or isinstance(value, bool):
+            return f"must be of type {self.type}, not {value!r}"
+        if self.values is not None and value not in self.values:
+            return f"{value!r} is not among {', '.join(map(str, self.values))}"
+        if self.minimum is not None and value < self.minimum:  # type: ignore[operator]
+            return f"{value} is below the minimum {self.minimum}"
+        if self.maximum is not None and value > self.maximum:  # type: ignore[operator]
+            return f"{value} is above the maximum {self.maximum}"
+        return None
+
+
+class Tunable(Strict, title="tunable"):
+    """A parameter that launchwise may choose."""
+
+    kind: Literal["build", "launch"] = Field(
+        description="build: every value needs a compilation; launch: none does"
+    )
+    values: list[Value] = Field(min_length=1, description="values to choose from")
+    neutral: Value = Field(
+        "",
+        description=(
+            "value in the rows of variants without this tunable; the first value when left out"
+        ),
+    )
+    unit: str = Field("", description="unit, for the report")
+    description: str = Field("", description="what the tunable is, for the report")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _neutral(cls, raw: Any) -> Any:
+        if isinstance(raw, Mapping) and "neutral" not in raw:
+            values = raw.get("values")
+            if isinstance(values, list) and values:
+                return {**raw, "neutral": values[0]}
+        return raw
+
+
+class Variant(Strict, title="variant"):
+    """One CUDA implementation: source file, tunables, launch."""
+
+    source: str | None = Field(
+        None,
+        description="CUDA source file in the workload's folder; none where others measured",
+    )
+    title: str = Field("", description="name of the variant in the report")
+    kernel: str | None = Field(
+        None,
+        description=(
+            "name of its `__global__` function, for a spec with `arguments`; the file then needs "
+            'neither `KERNEL` nor `extern "C"`'
+        ),
+    )
+    kernels: list[Step] = Field(
+        [], description="several kernels that run one after the other, instead of `kernel`"
+    )
+    arguments: list[str] | None = Field(
+        None, description="arguments in the order of the kernel's parameters; all when left out"
+    )
+    tunables: list[str] = Field([], description="tunables that the variant has")
+    constraints: list[Expression] = Field(
+        [], description="conditions that configurations of the variant satisfy"
+    )
+    block: Sizes | None = Field(None, description="threads per block in x, y, z")
+    grid: Sizes | None = Field(None, description="blocks per grid in x, y, z")
+    shared_bytes: Formula = Field("0", description="dynamic shared memory per block, bytes")
+    verified: bool = Field(
+        True,
+        description=(
+            "false for published code with a known race: it is timed, its results are not "
+            "checked, and it is never recommended"
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _launched(self) -> Variant:
+        if self.source is not None:
+            for key in ("block", "grid"):
+                if getattr(self, key) is None:
+                    raise ValueError(f"{key} is missing: how is {self.source} launched?")
+        elif self.kernel is not None or self.kernels:
+            raise ValueError("source is missing: which file has the kernel?")
+        return self
+
+
+class Work(Strict, title="work"):
+    """What a problem costs by its definition, independent of any variant."""
+
+    items: Expression = Field(description="work items of the problem")
+    item: str = Field(description="name of the work items, in plural, such as points")
+    bytes: Expression = Field(description="least traffic to and from device memory, bytes")
+    flop: Expression = Field(description="floating-point operations")
+    footprint_bytes: Expression = Field(description="device memory that measuring needs, bytes")
+    host_bytes: Expression = Field("0", description="host memory that measuring needs, bytes")
+    precision: Expression = Field(
+        "'float32'", description="type of the arithmetic: `'float32'` or `'float64'`"
+    )
