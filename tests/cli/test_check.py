@@ -117,7 +117,7 @@ def test_a_mistake_is_one_line_with_file_and_key(
         ),
         (
             of_source("float *output,", "const float *output,"),
-            "arguments.output: is an output, the kernel takes it as const",
+            "arguments.output: is output, the kernel takes it as const",
         ),
         (
             of_spec(lambda raw: raw["arguments"].pop("h")),

@@ -39,6 +39,15 @@ def test_kernel_tuner_and_launchwise_tune_the_same_shapes(tmp_path: Path) -> Non
     assert all(side["ms_a_configuration"] > 0 for side in sides.values())
 
 
+def test_one_file_is_tuned_beside_kernel_tuner(tmp_path: Path) -> None:
+    result = result_on_gpu("tune_own_kernel", tmp_path)
+    assert result["space"] == result["ours"]["configurations"] == 8
+    assert result["ours"]["statuses"].keys() <= {"ok", "slow"}
+    assert result["kernel_tuner"]["configurations"] == 4
+    assert result["our_best_over_theirs"] > 0
+    assert len(result["pairs"]) == 5
+
+
 def test_pytorch_and_launchwise_classify_the_same_reviews(tmp_path: Path) -> None:
     result = result_on_gpu("against_pytorch", tmp_path)
     assert result["pytorch"]["float32_ms"] > 0

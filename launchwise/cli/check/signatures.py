@@ -27,7 +27,14 @@ def check_signatures(folder: Path, spec: Spec) -> None:
     """
     if not spec.arguments:
         return
-    for variant, name, kernel, named in _launched(folder, spec):
+    launched = list(_launched(folder, spec))
+    writable = {
+        (variant, argument)
+        for variant, _, kernel, named in launched
+        for argument, parameter in zip(named, kernel.parameters, strict=False)
+        if not parameter.const
+    }
+    for variant, name, kernel, named in launched:
         given = [each for each in named if each in spec.arguments]
         takes = kernel.parameters
         key = f"variants.{variant}.arguments"
@@ -36,7 +43,9 @@ def check_signatures(folder: Path, spec: Spec) -> None:
             message = f"{name} takes {len(takes)} ({listed}), {len(given)} are given"
             raise UserError(folder / SPEC_FILE, key, f"{message} ({', '.join(given)})")
         for argument, parameter in zip(given, takes, strict=True):
-            if said := _difference(spec, spec.arguments[argument], parameter):
+            # One of several kernels that writes it is enough.
+            read_only = (variant, argument) not in writable
+            if said := _difference(spec, spec.arguments[argument], parameter, read_only):
                 where = f"arguments.{argument}"
                 raise UserError(folder / SPEC_FILE, where, f"{said}: {name}({parameter.name})")
 
@@ -55,14 +64,14 @@ def _launched(folder: Path, spec: Spec) -> Iterator[tuple[str, str, Kernel, list
                 yield variant, step.kernel, known[step.kernel], named
 
 
-def _difference(spec: Spec, argument: Argument, parameter: Parameter) -> str:
+def _difference(spec: Spec, argument: Argument, parameter: Parameter, read_only: bool) -> str:
     """What is wrong with an argument; '' when nothing is."""
     if argument.is_array != parameter.pointer:
         kinds = ("an array", "a number")
         own, other = kinds if argument.is_array else kinds[::-1]
         return f"is {own}, the kernel takes {other}"
-    if argument.is_written and parameter.const:
-        return f"is an {argument.role}, the kernel takes it as const"
+    if argument.is_written and read_only:
+        return f"is {argument.role}, the kernel takes it as const"
     if not parameter.type:
         return ""
     wanted = np.dtype(parameter.type)

@@ -1,0 +1,194 @@
+"""``launchwise tune`` on one file beside Kernel Tuner: from nothing to the answer, on one GPU.
+
+Both tune the convolution of the documents (``docs/tutorial/example/convolution``), 4096 x 4096,
+over the same larger space. Our clock runs over the whole command, in an empty folder: checks of the
+machine and the files, the profile of the GPU, nvcc, inputs, a verification of every configuration,
+timing, pages. Kernel Tuner's runs over ``tune_kernel`` alone, with its default of seven repeats and
+without a verification; it measures a random part of the space, because all of it takes longer than
+the machine is there. Then the best of each side are timed by Kernel Tuner, one after the other and
+again, so that what differs is not the day.
+
+    python benchmarks/tune_own_kernel.py benchmarks/results/tune.json
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from harness.command_line import arguments, provenance
+from harness.needs import gpu_and_packages
+from harness.projects import ROOT
+
+from launchwise.base.storage import write_json
+from launchwise.measuring.cards import cards
+from launchwise.workloads.space import configurations
+from launchwise.workloads.spec import load_spec
+
+with gpu_and_packages():
+    from kernel_tuner import tune_kernel
+
+EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "convolution"
+SIZES: dict[str, list[int]] = {
+    "block_size_x": [16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256],
+    "block_size_y": [1, 2, 3, 4, 6, 8, 12, 16],
+    "tile_size_x": [1, 2, 3, 4, 6, 8],
+    "tile_size_y": [1, 2, 3, 4, 6, 8],
+}
+SMALLEST = {
+    "block_size_x": [16, 32],
+    "block_size_y": [8, 16],
+    "tile_size_x": [1],
+    "tile_size_y": [1, 2],
+}
+WIDTH = 4096
+BACKEND = "NVCUDA"
+"""Kernel Tuner's fastest back-end (``against_kernel_tuner.py``)."""
+
+OF_THEIRS = 1000
+"""Configurations that Kernel Tuner measures."""
+
+ROUNDS = 5
+"""How often the two best configurations are timed against each other."""
+
+REPEATS = 50
+"""Launches of each in a round."""
+
+
+def workload(scratch: Path, sizes: dict[str, list[int]]) -> Path:
+    """The convolution with more values of its tunables."""
+    folder = Path(shutil.copytree(EXAMPLE, scratch / "convolution"))
+    spec = yaml.safe_load((folder / "spec.yaml").read_text())
+    for name, values in sizes.items():
+        spec["tunables"][name]["values"] = values
+    (folder / "spec.yaml").write_text(yaml.safe_dump(spec, sort_keys=False))
+    return folder
+
+
+def ours(folder: Path, width: int) -> dict[str, Any]:
+    """Seconds of the command, and its answer."""
+    line = [sys.executable, "-m", "launchwise", "tune", str(folder), f"w={width}", f"h={width}"]
+    begin = time.perf_counter()
+    done = subprocess.run(
+        [*line, "--json", "--cores", str(os.cpu_count() or 1)],
+        cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    seconds = time.perf_counter() - begin
+    (answer,) = json.loads(done.stdout)["answers"]
+    count = sum(answer["statuses"].values())
+    configuration = {name: answer["configuration"][name] for name in SIZES}
+    return {
+        "seconds": seconds,
+        "configurations": count,
+        "configurations_per_second": count / seconds,
+        "statuses": answer["statuses"],
+        "best": configuration,
+        "best_ms": answer["time_ms"],
+        "default_ms": answer["baseline_ms"],
+    }
+
+
+class KernelTuner:
+    """Kernel Tuner's side: the same file, arguments and conditions."""
+
+    def __init__(self, folder: Path, width: int) -> None:
+        self.text = (folder / "convolution.cu").read_text().replace("#include", "// #include")
+        random = np.random.default_rng(1)
+        image = random.standard_normal((width + 4, width + 4)).astype(np.float32)
+        weights = random.standard_normal((5, 5)).astype(np.float32)
+        output = np.zeros((width, width), np.float32)
+        self.arguments = [output, image, weights, np.int32(width), np.int32(width)]
+        self.size = (width, width)
+
+    def tune(self, sizes: dict[str, list[int]], **options: Any) -> list[dict[str, Any]]:
+        """Entries of ``tune_kernel``."""
+        results, _ = tune_kernel(
+            "convolution_kernel",
+            self.text,
+            self.size,
+            self.arguments,
+            sizes,
+            grid_div_x=["block_size_x", "tile_size_x"],
+            grid_div_y=["block_size_y", "tile_size_y"],
+            restrictions=[
+                "block_size_x * block_size_y >= 64",
+                "block_size_x * block_size_y <= 1024",
+            ],
+            lang=BACKEND,
+            quiet=True,
+            **options,
+        )
+        return [entry for entry in results if isinstance(entry["time"], float)]
+
+    def sample(self, sizes: dict[str, list[int]], count: int) -> dict[str, Any]:
+        """Seconds and the best of a random part of the space."""
+        begin = time.perf_counter()
+        found = self.tune(sizes, strategy="random_sample", strategy_options={"max_fevals": count})
+        seconds = time.perf_counter() - begin
+        best = min(found, key=lambda entry: statistics.median(entry["times"]))
+        return {
+            "seconds": seconds,
+            "configurations": len(found),
+            "configurations_per_second": len(found) / seconds,
+            "best": {name: int(best[name]) for name in SIZES},
+            "best_ms": statistics.median(best["times"]),
+        }
+
+    def time_ms(self, configuration: dict[str, int]) -> float:
+        """Median of :data:`REPEATS` launches of one configuration, ms."""
+        one = {name: [value] for name, value in configuration.items()}
+        (entry,) = self.tune(one, iterations=REPEATS)
+        return float(statistics.median(entry["times"]))
+
+
+def main() -> None:
+    """Run both sides and write the result."""
+    given = arguments(__doc__).parse_args()
+    sizes, width, count = (SMALLEST, 256, 4) if given.smallest else (SIZES, WIDTH, OF_THEIRS)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = workload(Path(temporary), sizes)
+        space = len(configurations(load_spec(folder), {"w": width, "h": width}))
+        mine = ours(folder, width)
+        peer = KernelTuner(folder, width)
+        theirs = peer.sample(sizes, count)
+        pairs = [
+            {"ours_ms": peer.time_ms(mine["best"]), "theirs_ms": peer.time_ms(theirs["best"])}
+            for _ in range(ROUNDS)
+        ]
+    card = cards()[0]
+    write_json(
+        given.output,
+        {
+            **provenance(kernel_tuner=metadata.version("kernel-tuner")),
+            **{"device": card.device_name, "driver": card.driver},
+            "space": space,
+            "ours": mine,
+            "kernel_tuner": theirs,
+            "pairs": pairs,
+            "our_best_over_theirs": statistics.median(
+                pair["ours_ms"] / pair["theirs_ms"] for pair in pairs
+            ),
+            "times_as_many_per_second": mine["configurations_per_second"]
+            / theirs["configurations_per_second"],
+        },
+    )
+    print(f"{mine['configurations']} configurations in {mine['seconds']:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

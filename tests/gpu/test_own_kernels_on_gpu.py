@@ -1,0 +1,52 @@
+"""``launchwise tune`` on a real GPU: workloads in one file, from nothing to the answer.
+
+Run with -m gpu.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from described_workloads import SMALL, WORKLOADS, written
+from samples import ROOT
+
+pytestmark = pytest.mark.gpu
+
+EXAMPLES = ROOT / "docs" / "tutorial" / "example"
+SIZES = {"convolution": ["w=1000", "h=700"], "smooth": ["width=1000", "height=700"]}
+
+
+def tuned(folder: Path, problem: list[str], place: Path) -> dict[str, int]:
+    """Rows of each status, over all problems."""
+    done = subprocess.run(
+        [sys.executable, "-m", "launchwise", "tune", str(folder), *problem, "--json"],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    counts: dict[str, int] = {}
+    for answer in json.loads(done.stdout)["answers"]:
+        assert answer["configuration"] is not None
+        for status, count in answer["statuses"].items():
+            counts[status] = counts.get(status, 0) + count
+    return counts
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_what_one_file_can_say_runs_on_the_gpu(name: str, tmp_path: Path) -> None:
+    assert tuned(written(name, tmp_path / "own"), SMALL[name], tmp_path).keys() <= {"ok", "slow"}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_examples_of_the_documents_run_on_the_gpu(name: str, tmp_path: Path) -> None:
+    counts = tuned(EXAMPLES / name, SIZES[name], tmp_path)
+    assert counts.keys() <= {"ok", "slow"}
+    assert counts["ok"] > 10
