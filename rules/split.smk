@@ -18,5 +18,6 @@ rule split:
         splits=lambda wildcards: STUDIES[wildcards.study]["splits"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
+        blamed=lambda wildcards: experiment.holders_of_splits(wildcards.study),
     script:
         "../scripts/split.py"

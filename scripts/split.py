@@ -15,6 +15,7 @@ def main(
     folder: str,
     sweeps: dict[str, str],
     profiles: dict[str, str],
+    blamed: dict[str, list[str]],
     output: str,
 ) -> None:
     """Write every split and fold of a study.
@@ -23,6 +24,8 @@ def main(
     ----------
     sweeps, profiles
         GPU to its file.
+    blamed
+        Split to the file that holds it and its key there.
     """
     from pydantic import TypeAdapter
 
@@ -39,7 +42,7 @@ def main(
     tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     asked = TypeAdapter(dict[str, Split]).validate_python(splits)
-    write_json(output, make_splits(name, asked, spec, tables, described))
+    write_json(output, make_splits(name, asked, spec, tables, described, blamed))
 
 
 if __name__ == "__main__":
@@ -53,5 +56,6 @@ if __name__ == "__main__":
         folder=snakemake.params.folder,
         sweeps=dict(zip(gpus, snakemake.input.sweeps, strict=True)),
         profiles=dict(zip(gpus, snakemake.input.profiles, strict=True)),
+        blamed=snakemake.params.blamed,
         output=snakemake.output[0],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,6 +74,34 @@ def check_study(study: Study, spec: Spec) -> None:
         parts = ("among",) if isinstance(split, TransferSplit) else ("train", "test")
         for part in parts:
             _check_selection(spec, getattr(split, part), f"splits.{name}.{part}")
+
+
+def check_splits(study: Study, measured: Collection[Problem]) -> None:
+    """Check that a sweep holds problems of both parts of each split.
+
+    Parameters
+    ----------
+    measured
+        Problems that the GPUs of the study measure.
+
+    Raises
+    ------
+    Misfit
+        At the first part without any.
+    """
+    for name, split in study.splits.items():
+        if isinstance(split, TransferSplit):
+            continue
+        for part in ("train", "test"):
+            chosen = getattr(split, part)
+            if any(
+                all(problem[key] in values for key, values in chosen.items())
+                for problem in measured
+            ):
+                continue
+            listed = {key: sorted({problem[key] for problem in measured}) for key in chosen}
+            known = "; ".join(f"{key}: {', '.join(map(str, each))}" for key, each in listed.items())
+            raise Misfit(f"splits.{name}.{part}", f"the sweep measures none of them ({known})")
 
 
 def _check_selection(spec: Spec, chosen: Mapping[str, Any], key: str) -> None:

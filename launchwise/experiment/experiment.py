@@ -96,6 +96,7 @@ class Experiment:
         self._check_gpus()
         self._check_studies()
         self._check_sweeps()
+        self._check_splits()
 
     # Messages
 
@@ -330,6 +331,21 @@ class Experiment:
             where = self.folders[workload] / SPEC_FILE
             raise UserError(where, "", f"{error} (required by {key})") from error
 
+    def _check_splits(self) -> None:
+        """Check that sweeps of live GPUs hold problems to train on and to test.
+
+        What recorded sweeps hold is known when they are read.
+        """
+        for name, study in self.studies.items():
+            gpus = self.gpus_of(name)
+            if any(self.settings.gpus[gpu].source != "live" for gpu in gpus):
+                continue
+            if any(self.settings.gpus[gpu].extend for gpu in gpus):
+                continue
+            measured = [each for gpu in gpus for each in self.problems_of(gpu, study.workload)]
+            with checking.raising(self._below(f"studies.{name}.")):
+                checking.check_splits(study, measured)
+
     # Asking
 
     def _is_measured(self, gpu: str) -> bool:
@@ -403,6 +419,14 @@ class Experiment:
     def _without_study(self, gpu: str) -> list[str]:
         alone = [workload for workload in self.alone if self._may_ask(gpu, workload)]
         return list(dict.fromkeys([*alone, *self.settings.gpus[gpu].workloads]))
+
+    def holders_of_splits(self, study: str) -> dict[str, list[str]]:
+        """Split of a study to the file that holds it and its key there."""
+        errors = {
+            split: self.error(f"studies.{study}.splits.{split}", "")
+            for split in self.studies[study].splits
+        }
+        return {split: [error.where, error.key] for split, error in errors.items()}
 
     def model_of(self, study: str, model: str) -> ModelEntry:
         """Entry of ``model``: the study's own, else that of the settings, else a plain kind."""

@@ -7,7 +7,7 @@ fold for every GPU, named after it: trained on all the others, tested on that on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,7 @@ def make_splits(
     spec: Spec,
     sweeps: Mapping[str, pd.DataFrame],
     profiles: Mapping[str, GpuProfile],
-    where: str = "config.yaml",
+    blamed: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Every split and fold of a study, as ``results/splits/<study>.json`` holds them.
 
@@ -156,8 +156,8 @@ def make_splits(
         The study and its splits, from the settings.
     sweeps
         GPU to its measurements (see :func:`launchwise.tables.schemas.measurement_schema`).
-    where
-        The settings' file, for messages.
+    blamed
+        Split to the file that holds it and its key there, for messages.
 
     Returns
     -------
@@ -193,7 +193,8 @@ def make_splits(
         "splits": {},
     }
     for split_name, split in splits.items():
-        key = f"studies.{name}.splits.{split_name}"
+        here = ("config.yaml", f"studies.{name}.splits.{split_name}")
+        where, key = (blamed or {}).get(split_name, here)
         made = _one_split(split_name, split, measured, where, key)
         if not isinstance(split, ProblemSplit):
             made["folds_on_unseen_cards"] = sum(

@@ -576,6 +576,27 @@ def test_a_gpu_measures_workloads_beside_those_of_its_studies(home: Path) -> Non
     assert alone.workloads_of("mine") == alone.alone_on("mine") == ["acoustic", "granger"]
 
 
+def test_a_split_of_a_live_sweep_needs_problems_of_it(home: Path) -> None:
+    path = home / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
+    live = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
+    only = nested(f"{S}/gpus", ["mine"])
+    asked = {**ASKED, "gpus": ["mine"]}
+    asked["splits"] = {
+        "sizes": {"kind": "problems", "title": "x", "train": {"n": [64]}, "test": {"n": [999]}}
+    }
+    path.write_text(yaml.safe_dump(asked))
+    said = line_of(live)
+    assert said.startswith(f"{path}: splits.sizes.test: the sweep measures none of them (n: ")
+    # An overlay that holds the split is to blame, not the file beneath.
+    more = nested(f"{S}/splits/sizes/test", {"n": [998]})
+    assert line_of(live, only, more).startswith(
+        "overlay2.yaml: studies.acoustic_tile.splits.sizes.test: the sweep measures none of them"
+    )
+    # What a recorded sweep holds is known when it is read.
+    found = experiment(nested(f"{S}/gpus", ["h200"]))
+    assert found.holders_of_splits("acoustic_tile") == {"sizes": [str(path), "splits.sizes"]}
+
+
 def test_an_overlay_reaches_every_key_of_a_study_and_null_takes_one_away(home: Path) -> None:
     found = experiment(nested(S, {"models": ["tree"], "splits": {"transfer": None}}))
     study = found.studies["acoustic_tile"]

@@ -185,6 +185,10 @@ def test_failed_and_wrong_rows_make_no_case(acoustic_spec: Spec) -> None:
     sweeps = {"a": rows}
     with pytest.raises(UserError, match=r"splits\.it\.train"):
         make_splits("s", {"it": by_sizes({64}, {100})}, acoustic_spec, sweeps, {"a": profile("a")})
+    # The file that holds the split is blamed.
+    asked = ({"it": by_sizes({64}, {100})}, acoustic_spec, sweeps, {"a": profile("a")})
+    with pytest.raises(UserError, match=r"^mine/study\.yaml: splits\.it\.train: no problem"):
+        make_splits("s", *asked, {"it": ["mine/study.yaml", "splits.it"]})
 
 
 def test_transfer_of_one_gpu_is_an_error(acoustic_spec: Spec) -> None:
