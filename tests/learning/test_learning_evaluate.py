@@ -154,6 +154,32 @@ def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
     assert figured["percent_improved"] == 50.0 * (ratio > 1)
 
 
+def test_a_recommendation_that_was_launched_once_has_that_time(
+    listed: list[dict[str, Any]], domain: Domain
+) -> None:
+    rows = pd.DataFrame(
+        {
+            "gpu": GPU,
+            **problem(64),
+            **configuration,
+            "status": status,
+            "time_ms": time_ms,
+            "times_ms": [time_ms],
+        }
+        for configuration, status, time_ms in zip(
+            listed, ("ok", "ok", "slow"), (4.0, 1.0, 16.0), strict=False
+        )
+    )
+    truth = Truth({GPU: rows}, domain)
+    fold = Fold("it", ALL, (case(200),), (case(64),))
+    table = evaluated(recommended(listed, {64: [2]}), [fold], truth, domain, [1])
+    found = of(table, "mine", 64)
+    assert (found["status"], found["time_ms"]) == ("slow", 16.0)
+    assert (found["improvement"], found["fraction"]) == (0.25, 1 / 16)
+    # Chance draws it like any other.
+    assert of(table, "random_1", 64)["time_ms"] == pytest.approx(7.0)
+
+
 def test_the_oracle_is_the_fastest_of_what_worked(
     listed: list[dict[str, Any]], truth: Truth, domain: Domain
 ) -> None:

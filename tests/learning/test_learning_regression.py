@@ -1,0 +1,67 @@
+"""What every model of times does with rows, whatever it is that learns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.learning.features import Domain
+from launchwise.learning.regression import TimeRegressor
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+from tests.support.samples import profile
+
+GPU = "test"
+TIMES = {64: [4.0, 1.0, 2.0], 256: [90.0, 30.0, 120.0]}
+"""Size to the times of three configurations, ms: the larger one is far from 64 times as long."""
+
+
+class Nothing(TimeRegressor):
+    """Keeps what it is given, and predicts the best time for everything."""
+
+    def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
+        self.target, self.weights = target, weights
+
+    def predict_rows(self, features: np.ndarray) -> np.ndarray:
+        return np.zeros(len(features))
+
+
+@pytest.fixture
+def rows(acoustic_spec: Spec) -> pd.DataFrame:
+    """Measurements of two problems."""
+    found = []
+    for n, times in TIMES.items():
+        problem = {"n": n, "dtype": "float32", "order": 2}
+        listed = space.configurations(acoustic_spec, problem)[: len(times)]
+        for configuration, time_ms in zip(listed, times, strict=True):
+            key = {"gpu": GPU, **problem, **configuration}
+            found.append({**key, "status": "ok", "time_ms": time_ms})
+    return pd.DataFrame(found)
+
+
+@pytest.fixture
+def domain(acoustic_spec: Spec) -> Domain:
+    return Domain(acoustic_spec, {GPU: profile()})
+
+
+@pytest.mark.parametrize("focus", [0.0, 2.0])
+def test_the_focus_weighs_fast_rows_most(domain: Domain, rows: pd.DataFrame, focus: float) -> None:
+    model = Nothing(domain, focus=focus).fit(rows)
+    best = rows.groupby("n")["time_ms"].transform("min")
+    np.testing.assert_allclose(model.weights, (best / rows["time_ms"]) ** focus)
+    np.testing.assert_allclose(model.target, np.log(rows["time_ms"] / best))
+
+
+def test_a_predicted_time_stands_on_the_level_of_its_problem(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    model = Nothing(domain).fit(rows)
+    predicted = model.judge(rows).predicted_ms
+    best = rows.groupby("n")["time_ms"].transform("min")
+    np.testing.assert_allclose(predicted, best, rtol=1e-6)
+    # Between the two sizes it lies between their levels over the bound.
+    between = rows.assign(n=128)
+    over = model.judge(between).predicted_ms / domain.bounds_ms(between)
+    ends = best.to_numpy() / domain.bounds_ms(rows)
+    assert ends.min() < over[0] < ends.max()
