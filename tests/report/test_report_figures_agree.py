@@ -1,0 +1,87 @@
+"""What the page says of times and cards is what the sweeps and profiles hold."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from launchwise.report import overview, sections, wording
+from launchwise.report.blocks import Fold, Lookup, Section, Table, Text
+from launchwise.report.numbers import winners
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import is_baseline
+from tests.support.report_study import study
+
+
+@pytest.fixture(scope="module")
+def made() -> StudyData:
+    """A study on a card and a slice of it."""
+    return study()
+
+
+def fastest_ms(made: StudyData, gpu: str) -> dict[tuple[object, ...], float]:
+    """Problem to the least time of its verified rows, straight from the sweep."""
+    rows = made.sweeps[gpu]
+    ok = rows[rows["status"].isin(["ok", "slow"])]
+    found = ok.groupby(made.problem_columns)["time_ms"].min()
+    return {key if isinstance(key, tuple) else (key,): time for key, time in found.items()}
+
+
+def test_the_lookup_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
+    (lookup,) = (block for block in overview.answer(made).blocks if isinstance(block, Lookup))
+    assert lookup.columns[2].unit == "ms"
+    count = 0
+    for gpu in made.gpus:
+        for problem, time_ms in fastest_ms(made, gpu).items():
+            rows = lookup.answers["|".join(map(str, problem))]
+            (row,) = (row for row in rows if row[0] == gpu)
+            assert row[2] == wording.number(time_ms, 4)
+            count += 1
+    assert count == sum(map(len, lookup.answers.values())) > 2
+
+
+def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
+    section = sections.compared(made, winners(made))
+    (fold,) = (block for block in section.blocks if isinstance(block, Fold))
+    (best,) = fold.blocks
+    assert isinstance(best, Table)
+    places = {column.title: place for place, column in enumerate(best.columns[:6])}
+    assert best.columns[places["time"]].unit == best.columns[places["baseline"]].unit == "ms"
+    for row in best.rows:
+        cells = [cell.text for cell in row.cells]
+        gpu = cells[places["GPU"]]
+        names = made.problem_columns
+        named = {
+            wording.problem(dict(zip(names, key, strict=True)), names): (key, time)
+            for key, time in fastest_ms(made, gpu).items()
+        }
+        key, time_ms = named[cells[places["problem"]]]
+        assert cells[places["time"]] == wording.number(time_ms, 4)
+        own = made.sweeps[gpu]
+        own = own[is_baseline(own, made.spec)].set_index(made.problem_columns)
+        default = own.loc[key if len(key) > 1 else key[0], "time_ms"]
+        assert cells[places["baseline"]] == wording.number(float(default), 4)
+
+
+def texts(section: Section) -> str:
+    """Every paragraph of a section."""
+    return " ".join(block.text for block in section.blocks if isinstance(block, Text))
+
+
+def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> None:
+    section = sections.transferred(made)
+    assert section is not None
+    assert made.cards == 1
+    honest = "So no claim about GPUs that nobody measured rests on these figures."
+    assert "are one model of card: big.sm4 is a slice" in texts(section)
+    assert honest in texts(section)
+    # The same rows, of two models of cards.
+    profiles = {
+        gpu: profile.model_copy(update={"device_name": f"Card {gpu}"})
+        for gpu, profile in made.profiles.items()
+    }
+    other = sections.transferred(dataclasses.replace(made, profiles=profiles, _known={}))
+    assert other is not None
+    assert "are 2 models of cards: big.sm4 is a slice" in texts(other)
+    assert honest not in texts(other)
