@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from launchwise.base.errors import UserError
 from launchwise.workloads.arguments import Argument, Fill, Step, parameters_of
 from launchwise.workloads.builds import Build
+from launchwise.workloads.comparison import Difference, Expected, largest, largest_difference
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.references import called, from_file
 from launchwise.workloads.spec import Spec
@@ -32,6 +34,9 @@ from launchwise.workloads.workload import (
 )
 
 Shape = tuple[int, int, int]
+
+PIECE_BYTES = 64 << 20
+"""Most bytes of an output that are read at once."""
 
 
 class DescribedWorkload(Workload):
@@ -90,7 +95,8 @@ class DescribedSession(Session):
         self.inputs = drawn(workload.folder, spec, problem, seed)
         """Name to content, of every array that the kernel reads."""
         self.working_set_bytes = int(spec.value(spec.work.bytes, problem))
-        self._expected: dict[str, np.ndarray] | None = None
+        self._expected: dict[str, Expected] | None = None
+        self._staging = np.empty(0, np.uint8)
         self._constants: set[Build] = set()
         with closed_on_error(self):
             self.buffers = dict(self._allocated())
@@ -172,21 +178,56 @@ class DescribedSession(Session):
         worst = Finding(0.0, 0.0)
         nearest = -1.0
         for name, right in self.expected.items():
-            found = np.empty(right.shape, self.arguments[name].dtype(self.problem))
-            self.device.download(self.buffers[name], found)
-            error, limit = relative_error(found, right), reference.tolerance_for(found.dtype)
+            difference = self._difference(name, right)
+            error = right.relative(difference)
+            limit = reference.tolerance_for(self.arguments[name].dtype(self.problem))
             # A NaN compares false, so it is wrong.
             if not error <= limit:
-                return Finding(error, limit, _said(name, found, right, error, limit))
+                return Finding(error, limit, self._said(name, right, difference.index, limit))
             if (share := error / limit if limit else 0.0) > nearest:
                 nearest, worst = share, Finding(error, limit)
         return worst
 
+    def _difference(self, name: str, right: Expected) -> Difference:
+        """The largest difference of an output, read and compared piece by piece."""
+        parts = []
+        for begin in range(0, right.flat.size, self._piece(name)):
+            wanted = right.flat[begin : begin + self._piece(name)]
+            part = largest_difference(self._read(name, begin, wanted.size), wanted)
+            parts.append(replace(part, index=begin + part.index))
+        return largest(parts)
+
+    def _piece(self, name: str) -> int:
+        """Elements of an output that are read at once."""
+        return PIECE_BYTES // self.arguments[name].dtype(self.problem).itemsize
+
+    def _read(self, name: str, begin: int, count: int) -> np.ndarray:
+        """Some elements of an output, valid until the next call."""
+        dtype = self.arguments[name].dtype(self.problem)
+        nbytes = count * dtype.itemsize
+        if self._staging.nbytes < nbytes:
+            self._staging = self.device.page_locked(nbytes)
+        into = self._staging[:nbytes].view(dtype)
+        self.device.download(
+            self.device.part(self.buffers[name], begin * dtype.itemsize, nbytes), into
+        )
+        return into
+
+    def _said(self, name: str, right: Expected, index: int, limit: float) -> str:
+        """What is wrong with an output, and where it is worst."""
+        place = ", ".join(map(str, np.unravel_index(index, right.shape)))
+        found = self._read(name, index, 1)
+        error = right.relative(largest_difference(found, right.flat[index : index + 1]))
+        return (
+            f"{name}[{place}] is {found[0]:.6g}, expected {right.flat[index]:.6g}: off by "
+            f"{error:.3g} of the largest value (allowed {limit:.3g})"
+        )
+
     @property
-    def expected(self) -> dict[str, np.ndarray]:
+    def expected(self) -> dict[str, Expected]:
         """Name to right content, of every output; computed once."""
         if self._expected is None:
-            self._expected = self._reference()
+            self._expected = {name: Expected(each) for name, each in self._reference().items()}
         return self._expected
 
     def _reference(self) -> dict[str, np.ndarray]:
@@ -297,33 +338,3 @@ def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[
     if not content.size:
         raise UserError(path, "", "is empty")
     return np.resize(content, shape).astype(dtype)
-
-
-def relative_error(found: np.ndarray, expected: np.ndarray) -> float:
-    """Largest difference of two arrays, divided by the largest expected value; NaN if one has any.
-
-    Equal infinities and NaN in the same places are no difference.
-    """
-    # Integers first: float64 does not tell large ones apart.
-    same = found == expected
-    found_, expected_ = np.asarray(found, np.float64), np.asarray(expected, np.float64)
-    same |= np.isnan(found_) & np.isnan(expected_)
-    if same.all():
-        return 0.0
-    finite = np.abs(expected_[np.isfinite(expected_)])
-    scale = float(finite.max()) if finite.size else 0.0
-    with np.errstate(invalid="ignore"):
-        worst = float(np.abs(found_[~same] - expected_[~same]).max())
-    return worst / scale if scale else worst
-
-
-def _said(name: str, found: np.ndarray, expected: np.ndarray, error: float, limit: float) -> str:
-    """What is wrong with an output, and where first."""
-    with np.errstate(invalid="ignore"):
-        away = np.abs(np.asarray(found, np.float64) - np.asarray(expected, np.float64))
-    first = np.unravel_index(int(np.argmax(np.where(np.isnan(away), np.inf, away))), found.shape)
-    place = ", ".join(map(str, first))
-    return (
-        f"{name}[{place}] is {found[first]:.6g}, expected {expected[first]:.6g}: off by "
-        f"{error:.3g} of the largest value (allowed {limit:.3g})"
-    )

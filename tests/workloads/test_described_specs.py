@@ -15,7 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.storage import digest
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.workloads.builds import Build, translation_unit
-from launchwise.workloads.described import drawn, relative_error
+from launchwise.workloads.described import drawn
 from launchwise.workloads.references import called
 from launchwise.workloads.space import configurations, feasible
 from launchwise.workloads.spec import load_spec
@@ -186,17 +186,6 @@ def test_structured_fills(folder: Path, fill: Any, expected: list[float]) -> Non
 
     spec = load_spec(changed(folder, change))
     assert drawn(folder, spec, SMALL, 1)["image"].tolist() == expected
-
-
-def test_error_is_relative_to_the_largest_value_and_nan_is_one() -> None:
-    right = np.array([4.0, -8.0, 0.0])
-    assert relative_error(right.astype(np.float32), right) == 0
-    assert relative_error(np.array([4.0, -8.0, 0.08]), right) == pytest.approx(0.01)
-    assert np.isnan(relative_error(np.array([4.0, np.nan, 0.0]), right))
-    big = np.array([2**62 + 1])
-    # float64 would not tell them apart.
-    assert relative_error(big, big) == 0
-    assert relative_error(np.array([np.inf]), np.array([np.inf])) == 0
 
 
 def test_a_build_has_the_variants_tunables_and_its_own_macros(folder: Path) -> None:

@@ -1,0 +1,148 @@
+"""Compares what a kernel wrote with what it should have written, element by element.
+
+A sweep compares the outputs of every configuration, so this runs on several cores, and piece by
+piece: no second copy of a large output is made on the host.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+
+SPAN = 1 << 16
+"""Elements compared at a time: their differences stay in a core's cache."""
+
+SERIAL = 4 * SPAN
+"""Most elements that are not worth another thread."""
+
+MOST_THREADS = 16
+"""More do not help: memory is busy then."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The largest difference of two arrays.
+
+    Parameters
+    ----------
+    size
+        Its absolute value; NaN where a NaN stands against something else.
+    index
+        Where it is, in the flat arrays; of several, the first. 0 where there is no difference.
+    """
+
+    size: float
+    index: int = 0
+
+    def exceeds(self, other: Difference) -> bool:
+        """Whether it is larger than ``other``; NaN is larger than everything else."""
+        return not (self.size <= other.size or math.isnan(other.size))
+
+
+NO_DIFFERENCE = Difference(0.0)
+
+
+class Expected:
+    """What an output must hold.
+
+    Parameters
+    ----------
+    values
+        Array of any shape, converted to float64 where it is floating point.
+    """
+
+    def __init__(self, values: np.ndarray) -> None:
+        if values.dtype.kind == "f":
+            values = values.astype(np.float64, copy=False)
+        self.shape = values.shape
+        self.flat = np.ascontiguousarray(values).reshape(-1)
+        self.scale = largest_magnitude(self.flat)
+        """The largest finite magnitude."""
+
+    def relative(self, difference: Difference) -> float:
+        """A difference divided by :attr:`scale`, unless that is 0."""
+        return difference.size / (self.scale or 1.0)
+
+
+def largest_difference(found: np.ndarray, expected: np.ndarray) -> Difference:
+    """Largest difference of two flat arrays of one length.
+
+    Equal infinities are no difference, nor are two NaN. Integers that differ differ by one at
+    least, however large they are.
+    """
+    if found.size <= SERIAL:
+        return _of_spans(found, expected, 0, found.size)
+    threads = _threads()
+    edges = np.linspace(0, found.size, threads + 1).astype(int).tolist()
+    parts = _pool().map(lambda edge: _of_spans(found, expected, *edge), pairwise(edges))
+    return largest(parts)
+
+
+def largest(differences: Iterable[Difference]) -> Difference:
+    """The largest of several differences, the first where several are."""
+    found = NO_DIFFERENCE
+    for each in differences:
+        if each.exceeds(found):
+            found = each
+    return found
+
+
+def largest_magnitude(values: np.ndarray) -> float:
+    """Largest absolute value of an array, infinities and NaN left out; 0 where there is none."""
+    finite = np.abs(np.asarray(values[np.isfinite(values)], np.float64))
+    return float(finite.max()) if finite.size else 0.0
+
+
+def _of_spans(found: np.ndarray, expected: np.ndarray, begin: int, end: int) -> Difference:
+    worst = NO_DIFFERENCE
+    for start in range(begin, end, SPAN):
+        stop = min(start + SPAN, end)
+        worst = _worse(found[start:stop], expected[start:stop], start, worst)
+    return worst
+
+
+def _worse(found: np.ndarray, expected: np.ndarray, begin: int, worst: Difference) -> Difference:
+    """The largest difference of a span that begins at ``begin``, if it exceeds ``worst``."""
+    if found.dtype.kind == expected.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            away = found - expected
+        size = max(float(away.max()), -float(away.min()))
+        # Infinities and NaN fail here: what they stand against decides.
+        if math.isfinite(size):
+            if not Difference(size).exceeds(worst):
+                return worst
+            return Difference(size, begin + int(np.abs(away).argmax()))
+    return largest([worst, _carefully(found, expected, begin)])
+
+
+def _carefully(found: np.ndarray, expected: np.ndarray, begin: int) -> Difference:
+    differ = found != expected
+    if found.dtype.kind == "f" and expected.dtype.kind == "f":
+        differ &= ~(np.isnan(found) & np.isnan(expected))
+    if not differ.any():
+        return NO_DIFFERENCE
+    with np.errstate(all="ignore"):
+        away = np.abs(np.asarray(found, np.float64) - np.asarray(expected, np.float64))
+    if found.dtype.kind in "iu" and expected.dtype.kind in "iu":
+        # float64 does not tell large integers apart.
+        away = np.maximum(away, 1.0)
+    away[~differ] = 0.0
+    # NaN is the largest for argmax and max alike.
+    return Difference(float(away.max()), begin + int(away.argmax()))
+
+
+def _threads() -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(MOST_THREADS, cores or 1)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_threads(), thread_name_prefix="compare")

@@ -1,0 +1,78 @@
+"""What outputs are compared by: every element, whatever the type, size and place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from launchwise.workloads.comparison import SERIAL, Expected, largest_difference
+
+NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32) | st.sampled_from(
+    [math.inf, -math.inf, math.nan]
+)
+
+
+def difference(found: Any, expected: Any) -> float:
+    """Size of the largest difference."""
+    return largest_difference(np.asarray(found), np.asarray(expected)).size
+
+
+@given(
+    arrays.arrays(np.float32, 40, elements=NUMBERS),
+    arrays.arrays(np.float64, 40, elements=NUMBERS),
+    st.integers(0, 40),
+)
+def test_it_is_what_one_element_after_the_other_gives(
+    found: np.ndarray, expected: np.ndarray, alike: int
+) -> None:
+    expected[:alike] = found[:alike]
+    each = [
+        0.0 if one == other or (math.isnan(one) and math.isnan(other)) else abs(one - other)
+        for one, other in zip(found.tolist(), expected.tolist(), strict=True)
+    ]
+    worst = largest_difference(found, expected)
+    if any(map(math.isnan, each)):
+        assert math.isnan(worst.size)
+        assert math.isnan(each[worst.index])
+    else:
+        assert worst.size == max(each)
+        assert each[worst.index] == worst.size
+
+
+@pytest.mark.parametrize("wrong", [0, SERIAL - 1, 3 * SERIAL + 7, 5 * SERIAL - 1])
+@pytest.mark.parametrize("value", [0.5, math.nan, math.inf])
+def test_one_wrong_element_of_a_large_output_is_found(wrong: int, value: float) -> None:
+    expected = np.random.default_rng(1).uniform(-1, 1, 5 * SERIAL)
+    found = expected.astype(np.float32)
+    found[wrong] += value
+    worst = largest_difference(found, expected)
+    assert worst.index == wrong
+    assert worst.size == pytest.approx(value, rel=1e-6, nan_ok=True)
+
+
+def test_integers_that_float64_does_not_tell_apart_differ() -> None:
+    large = np.array([1, 2**62, 2**62 + 1])
+    assert difference(large, large) == 0
+    assert difference(large + np.array([0, 1, 0]), large) == 1
+    assert difference(np.array([250], np.uint8), np.array([-1])) == 251
+    # A mean of integers is none.
+    assert difference(np.array([4]), np.array([3.5])) == 0.5
+
+
+def test_an_error_is_relative_to_the_largest_finite_value() -> None:
+    right = Expected(np.array([[4.0, -8.0], [0.0, math.inf]]))
+    found = np.array([4.0, -8.0, 0.08, math.inf], np.float32)
+    assert right.relative(largest_difference(found, right.flat)) == pytest.approx(0.01)
+    nothing = Expected(np.zeros(3))
+    assert nothing.relative(largest_difference(np.array([0.0, 0.0, 0.25]), nothing.flat)) == 0.25
+
+
+def test_nothing_has_no_difference() -> None:
+    assert difference(np.empty(0, np.float32), np.empty(0)) == 0
+    assert Expected(np.empty((0, 3))).scale == 0
