@@ -344,7 +344,7 @@ class CudaDevice:
         """See :class:`TimingDevice`: from ptxas, and the driver's occupancy."""
         bundle, kernel = self._kernel(launch)
         threads = math.prod(launch.block)
-        key = (launch.build.symbol(launch.kernel), threads, launch.shared_bytes)
+        key = (kernel.symbol, threads, launch.shared_bytes)
         if key not in self._occupancy:
             cubin = bundle.cubin(kernel.cubin)
             blocks = resident_blocks(cubin, (bundle.path, kernel.cubin), *key)

@@ -13,6 +13,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT, library_files
 from launchwise.base.storage import digest, digest_files, digest_in_order
 from launchwise.base.typed import Strict, read_yaml, validated
+from launchwise.workloads.builds import COMPARE_SOURCE
 from launchwise.workloads.sources import included_files
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import host_file
@@ -179,13 +180,16 @@ def deciding_files(folder: Path) -> list[Path]:
 
     CUDA sources, headers that they include from elsewhere (``kernels/common/``), C sources of the
     host, ``spec.yaml``, ``host/workload.py``, and the files of its package and of the library that
-    it imports at module level, except those that every sweep depends on.
+    it imports at module level, except those that every sweep depends on. Without host code, the
+    kernel of the project that compares outputs.
     """
     own = [path for pattern in SOURCES for path in folder.glob(pattern)]
     known = {path.resolve() for path in own}
     names = [path.name for path in own if path.suffix != ".yaml"]
-    own += [path for path in included_files(folder, names) if path not in known]
     host = host_file(folder)
+    if names and not host.is_file():
+        names.append(COMPARE_SOURCE)
+    own += [path for path in included_files(folder, names) if path not in known]
     if not host.is_file():
         return own
     shared = set(library_files([MEASURING]))

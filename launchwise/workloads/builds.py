@@ -18,6 +18,9 @@ from launchwise.base.storage import digest
 CHECK_SOURCE = "check.cu"
 """Kernels of a workload that make its inputs and check its outputs."""
 
+COMPARE_SOURCE = "common/compare.cu"
+"""Kernel of the project that compares outputs of workloads without a ``check.cu``."""
+
 REALS = {"float32": "float", "float64": "double"}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from launchwise.base.errors import UserError
 from launchwise.workloads.arguments import Argument, Fill, Step, parameters_of
 from launchwise.workloads.builds import Build
-from launchwise.workloads.comparison import Difference, Expected, largest, largest_difference
+from launchwise.workloads.output_check import OutputCheck, compare_build
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.references import called, from_file
 from launchwise.workloads.spec import Spec
@@ -34,9 +33,6 @@ from launchwise.workloads.workload import (
 )
 
 Shape = tuple[int, int, int]
-
-PIECE_BYTES = 64 << 20
-"""Most bytes of an output that are read at once."""
 
 
 class DescribedWorkload(Workload):
@@ -56,11 +52,20 @@ class DescribedWorkload(Workload):
         return Build.of(variant.source, macros, kernels_of(variant))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """No kernel makes inputs or checks outputs: NumPy does both."""
-        return []
+        """Those that compare large outputs."""
+        written = (each for each in self.spec.arguments.values() if each.is_written)
+        builds = (
+            compare_build(each.dtype(problem), nbytes_of(self.spec, each, problem))
+            for each in written
+        )
+        return list(dict.fromkeys(build for build in builds if build is not None))
 
     def check_reference(self, device: Device, problem: Mapping[str, Any], seed: int) -> str:
-        """Nothing to compare: inputs and reference are made on the host alone."""
+        """Nothing to compare: inputs and reference are made on the host alone.
+
+        How a device compares is checked by each session (see
+        :class:`launchwise.workloads.output_check.OutputCheck`).
+        """
         return ""
 
     def open(
@@ -95,8 +100,7 @@ class DescribedSession(Session):
         self.inputs = drawn(workload.folder, spec, problem, seed)
         """Name to content, of every array that the kernel reads."""
         self.working_set_bytes = int(spec.value(spec.work.bytes, problem))
-        self._expected: dict[str, Expected] | None = None
-        self._staging = np.empty(0, np.uint8)
+        self._outputs: dict[str, OutputCheck] | None = None
         self._constants: set[Build] = set()
         with closed_on_error(self):
             self.buffers = dict(self._allocated())
@@ -163,7 +167,16 @@ class DescribedSession(Session):
         self._constants.add(build)
 
     def poison(self) -> None:
-        """Set every bit of the outputs; fill buffers that are read and written again."""
+        """Set every bit of the outputs; fill buffers that are read and written again.
+
+        The first call computes the reference, too: a variant of the workload writes it to the same
+        buffers.
+        """
+        if self._outputs is None:
+            self._outputs = dict(self._output_checks())
+        self._poison()
+
+    def _poison(self) -> None:
         for name, argument in self.arguments.items():
             if argument.role == "output":
                 self.device.fill_bytes(self.buffers[name], 0xFF)
@@ -177,58 +190,22 @@ class DescribedSession(Session):
         # The output that comes nearest to its limit stands for all.
         worst = Finding(0.0, 0.0)
         nearest = -1.0
-        for name, right in self.expected.items():
-            difference = self._difference(name, right)
-            error = right.relative(difference)
+        assert self._outputs is not None  # poison comes first
+        for name, output in self._outputs.items():
             limit = reference.tolerance_for(self.arguments[name].dtype(self.problem))
+            difference = output.difference(limit)
+            error = output.expected.relative(difference)
             # A NaN compares false, so it is wrong.
             if not error <= limit:
-                return Finding(error, limit, self._said(name, right, difference.index, limit))
+                return Finding(error, limit, _said(name, output, difference.index, error, limit))
             if (share := error / limit if limit else 0.0) > nearest:
                 nearest, worst = share, Finding(error, limit)
         return worst
 
-    def _difference(self, name: str, right: Expected) -> Difference:
-        """The largest difference of an output, read and compared piece by piece."""
-        parts = []
-        for begin in range(0, right.flat.size, self._piece(name)):
-            wanted = right.flat[begin : begin + self._piece(name)]
-            part = largest_difference(self._read(name, begin, wanted.size), wanted)
-            parts.append(replace(part, index=begin + part.index))
-        return largest(parts)
-
-    def _piece(self, name: str) -> int:
-        """Elements of an output that are read at once."""
-        return PIECE_BYTES // self.arguments[name].dtype(self.problem).itemsize
-
-    def _read(self, name: str, begin: int, count: int) -> np.ndarray:
-        """Some elements of an output, valid until the next call."""
-        dtype = self.arguments[name].dtype(self.problem)
-        nbytes = count * dtype.itemsize
-        if self._staging.nbytes < nbytes:
-            self._staging = self.device.page_locked(nbytes)
-        into = self._staging[:nbytes].view(dtype)
-        self.device.download(
-            self.device.part(self.buffers[name], begin * dtype.itemsize, nbytes), into
-        )
-        return into
-
-    def _said(self, name: str, right: Expected, index: int, limit: float) -> str:
-        """What is wrong with an output, and where it is worst."""
-        place = ", ".join(map(str, np.unravel_index(index, right.shape)))
-        found = self._read(name, index, 1)
-        error = right.relative(largest_difference(found, right.flat[index : index + 1]))
-        return (
-            f"{name}[{place}] is {found[0]:.6g}, expected {right.flat[index]:.6g}: off by "
-            f"{error:.3g} of the largest value (allowed {limit:.3g})"
-        )
-
-    @property
-    def expected(self) -> dict[str, Expected]:
-        """Name to right content, of every output; computed once."""
-        if self._expected is None:
-            self._expected = {name: Expected(each) for name, each in self._reference().items()}
-        return self._expected
+    def _output_checks(self) -> Iterator[tuple[str, OutputCheck]]:
+        for name, values in self._reference().items():
+            dtype = self.arguments[name].dtype(self.problem)
+            yield name, OutputCheck(self.device, self.memory, self.buffers[name], dtype, values)
 
     def _reference(self) -> dict[str, np.ndarray]:
         spec, reference = self.workload.spec, self.workload.spec.reference
@@ -258,7 +235,7 @@ class DescribedSession(Session):
         spec = self.workload.spec
         neutral = {name: one.neutral for name, one in spec.tunables.items()}
         work = self.launch({"variant": variant, **neutral})
-        self.poison()
+        self._poison()
         for each in work.launches:
             self.device.launch(each)
         found = {}
@@ -338,3 +315,13 @@ def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[
     if not content.size:
         raise UserError(path, "", "is empty")
     return np.resize(content, shape).astype(dtype)
+
+
+def _said(name: str, output: OutputCheck, index: int, error: float, limit: float) -> str:
+    """What is wrong with an output, and where it is worst."""
+    place = ", ".join(map(str, np.unravel_index(index, output.expected.shape)))
+    return (
+        f"{name}[{place}] is {output.read(index, 1)[0]:.6g}, expected "
+        f"{output.expected.flat[index]:.6g}: off by {error:.3g} of the largest value "
+        f"(allowed {limit:.3g})"
+    )

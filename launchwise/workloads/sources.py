@@ -76,7 +76,7 @@ def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -
     """
     own = list(headers)
     files = included_files(folder, [*own, *sources])
-    common = [path for path in files if path.is_relative_to(COMMON)]
+    common = [path for path in files if path.is_relative_to(COMMON) and path.suffix == ".cuh"]
     return [*(path.relative_to(PROJECT_KERNELS).as_posix() for path in common), *own]
 
 

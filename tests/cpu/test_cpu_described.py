@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from described_workloads import written
 
 from launchwise.base.imports import ROOT
 from launchwise.cpu.device import CpuDevice
@@ -47,3 +48,19 @@ def test_a_transposed_filter_is_wrong(tmp_path: Path) -> None:
     assert text.count("filter[r * FILTER + c]") == 1
     source.write_text(text.replace("filter[r * FILTER + c]", "filter[c * FILTER + r]"))
     assert all(complaints(folder, tmp_path))
+
+
+def test_the_first_configuration_is_compared_with_the_variant_not_with_itself(
+    tmp_path: Path,
+) -> None:
+    folder = written("constant", tmp_path)
+    source = folder / "blocked.cu"
+    source.write_text(source.read_text().replace("start - 1.0f", "start + 1.0f"))
+    spec = load_spec(folder)
+    workload = load_workload(folder, spec)
+    device = CpuDevice(folder, spec.headers, cache=tmp_path)
+    session = workload.open(device, {"n": 100}, (), 1)
+    session.poison()
+    device.launch(session.launch({"variant": "blocked", "block_size_x": 64}))  # type: ignore[arg-type]
+    assert "output[" in session.check().wrong
+    session.close()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from described_workloads import SMALL, WORKLOADS, written
 from samples import ROOT
@@ -50,3 +51,6 @@ def test_the_examples_of_the_documents_run_on_the_gpu(name: str, tmp_path: Path)
     counts = tuned(EXAMPLES / name, SIZES[name], tmp_path)
     assert counts.keys() <= {"ok", "slow"}
     assert counts["ok"] > 10
+    (sweep,) = tmp_path.glob("tuned/*/results/sweeps/local/*.parquet")
+    # Symbols of C++ are found, too.
+    assert pd.read_parquet(sweep)["occupancy"].between(0.01, 1).all()

@@ -1,0 +1,154 @@
+"""Compares an output on a device with what it should hold.
+
+The device does it where the output is large: then a copy to the host would take longer than most
+kernels. The host repeats the first comparison, and every one that finds a mistake.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from launchwise.workloads.builds import COMPARE_SOURCE, Build
+from launchwise.workloads.comparison import Difference, Expected, largest, largest_difference
+from launchwise.workloads.workload import (
+    Allocations,
+    Buffer,
+    Device,
+    Launch,
+    LaunchFailed,
+    OutOfMemory,
+)
+
+KERNEL = "largest_difference"
+
+HOST_BYTES = 1 << 18
+"""Largest output that the host compares: its copy takes about as long as a launch and an answer."""
+
+PIECE_BYTES = 64 << 20
+"""Most bytes of an output that are copied to the host at once."""
+
+THREADS = 256
+BLOCKS_PER_SM = 8
+
+_TYPES = {
+    **{"float32": "float", "float64": "double"},
+    **{f"int{bits}": name for bits, name in ((8, "signed char"), (16, "short"), (32, "int"))},
+    **{f"uint{bits}": f"unsigned {name}" for bits, name in ((8, "char"), (16, "short"))},
+    **{"uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long"},
+}
+"""NumPy types that the device compares to their C++ types."""
+
+
+def compare_build(dtype: np.dtype, nbytes: int) -> Build | None:
+    """Build that compares outputs of so many bytes; None where the host does it."""
+    found = _TYPES.get(dtype.name)
+    if nbytes <= HOST_BYTES or found is None:
+        return None
+    expected = "double" if dtype.kind == "f" else found
+    return Build.of(COMPARE_SOURCE, {"FOUND": found, "EXPECTED": expected})
+
+
+class OutputCheck:
+    """One output of a session and what it should hold.
+
+    Parameters
+    ----------
+    memory
+        Where memory of the device is taken from; too little of it leaves the work to the host.
+    buffer
+        The output.
+    dtype
+        Type of its elements.
+    values
+        What they should be.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        memory: Allocations,
+        buffer: Buffer,
+        dtype: np.dtype,
+        values: np.ndarray,
+    ) -> None:
+        self.expected = Expected(values)
+        self._device = device
+        self._buffer = buffer
+        self._dtype = dtype
+        self._staging = np.empty(0, np.uint8)
+        self._twice = True
+        self._build = compare_build(dtype, self.expected.flat.size * dtype.itemsize)
+        self._wanted = self.expected.flat
+        if dtype.kind != "f":
+            with np.errstate(invalid="ignore"):
+                self._wanted = self.expected.flat.astype(dtype)
+            if not np.array_equal(self._wanted, self.expected.flat):
+                self._build = None
+        if self._build is not None:
+            try:
+                self._answer = memory.take(8)
+                self._there = memory.upload(self._wanted)
+            except OutOfMemory:
+                self._build = None
+
+    def difference(self, limit: float) -> Difference:
+        """The largest difference; the index is exact where it exceeds ``limit``, a relative error.
+
+        Raises
+        ------
+        LaunchFailed
+            When device and host disagree; that is fatal.
+        """
+        if self._build is None:
+            return self._on_host()
+        size = self._on_device(self._build)
+        if not self._twice and self.expected.relative(Difference(size)) <= limit:
+            return Difference(size)
+        checked = self._on_host()
+        if not _same(size, checked.size):
+            # A kernel may have written what it should not.
+            self._device.upload(self._there, self._wanted)
+            size = self._on_device(self._build)
+            if not _same(size, checked.size):
+                message = (
+                    f"the largest difference is {size:.6g} on the device, {checked.size:.6g} here"
+                )
+                raise LaunchFailed(message, fatal=True)
+        self._twice = False
+        return checked
+
+    def read(self, begin: int, count: int) -> np.ndarray:
+        """Some elements of the output, valid until the next call."""
+        nbytes = count * self._dtype.itemsize
+        if self._staging.nbytes < nbytes:
+            self._staging = self._device.page_locked(nbytes)
+        into = self._staging[:nbytes].view(self._dtype)
+        part = self._device.part(self._buffer, begin * self._dtype.itemsize, nbytes)
+        self._device.download(part, into)
+        return into
+
+    def _on_device(self, build: Build) -> float:
+        count = self.expected.flat.size
+        blocks = min(BLOCKS_PER_SM * self._device.sms, math.ceil(count / THREADS))
+        given = self._buffer, self._there, np.int64(count), self._answer
+        self._device.fill_bytes(self._answer, 0)
+        self._device.launch(Launch(build, KERNEL, (blocks, 1, 1), (THREADS, 1, 1), given))
+        size = np.empty(1, np.float64)
+        self._device.download(self._answer, size)
+        return float(size[0])
+
+    def _on_host(self) -> Difference:
+        piece = PIECE_BYTES // self._dtype.itemsize
+        parts = []
+        for begin in range(0, self.expected.flat.size, piece):
+            wanted = self.expected.flat[begin : begin + piece]
+            part = largest_difference(self.read(begin, wanted.size), wanted)
+            parts.append(replace(part, index=begin + part.index))
+        return largest(parts)
+
+
+def _same(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))
