@@ -1,7 +1,7 @@
 """``launchwise tune`` on one file beside Kernel Tuner: from nothing to the answer, on one GPU.
 
 Both tune the convolution of the documents (``docs/tutorial/example/convolution``), 4096 x 4096,
-over the same larger space. Our clock runs over the whole command, in an empty folder: checks of the
+over the same two larger spaces. Our clock runs over the whole command, in an empty folder: checks of the
 machine and the files, the profile of the GPU, nvcc, inputs, a verification of every configuration,
 timing, pages. Kernel Tuner's runs over ``tune_kernel`` alone, with its default of seven repeats and
 without a verification; it measures a random part of the space, because all of it takes longer than
@@ -40,17 +40,27 @@ with gpu_and_packages():
     from kernel_tuner import tune_kernel
 
 EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "convolution"
-SIZES: dict[str, list[int]] = {
-    "block_size_x": [16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256],
-    "block_size_y": [1, 2, 3, 4, 6, 8, 12, 16],
-    "tile_size_x": [1, 2, 3, 4, 6, 8],
-    "tile_size_y": [1, 2, 3, 4, 6, 8],
+SPACES: dict[str, dict[str, list[int]]] = {
+    "some": {
+        "block_size_x": [16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256],
+        "block_size_y": [1, 2, 3, 4, 6, 8, 12, 16],
+        "tile_size_x": [1, 2, 3, 4, 6, 8],
+        "tile_size_y": [1, 2, 3, 4, 6, 8],
+    },
+    "more": {
+        "block_size_x": list(range(16, 257, 16)),
+        "block_size_y": [1, 2, 3, 4, 6, 8, 12, 16],
+        "tile_size_x": list(range(1, 9)),
+        "tile_size_y": list(range(1, 9)),
+    },
 }
 SMALLEST = {
-    "block_size_x": [16, 32],
-    "block_size_y": [8, 16],
-    "tile_size_x": [1],
-    "tile_size_y": [1, 2],
+    "smallest": {
+        "block_size_x": [16, 32],
+        "block_size_y": [8, 16],
+        "tile_size_x": [1],
+        "tile_size_y": [1, 2],
+    }
 }
 WIDTH = 4096
 BACKEND = "NVCUDA"
@@ -91,13 +101,13 @@ def ours(folder: Path, width: int) -> dict[str, Any]:
     seconds = time.perf_counter() - begin
     (answer,) = json.loads(done.stdout)["answers"]
     count = sum(answer["statuses"].values())
-    configuration = {name: answer["configuration"][name] for name in SIZES}
+    names = load_spec(folder).tunables
     return {
         "seconds": seconds,
         "configurations": count,
         "configurations_per_second": count / seconds,
         "statuses": answer["statuses"],
-        "best": configuration,
+        "best": {name: answer["configuration"][name] for name in names},
         "best_ms": answer["time_ms"],
         "default_ms": answer["baseline_ms"],
     }
@@ -145,7 +155,7 @@ class KernelTuner:
             "seconds": seconds,
             "configurations": len(found),
             "configurations_per_second": len(found) / seconds,
-            "best": {name: int(best[name]) for name in SIZES},
+            "best": {name: int(best[name]) for name in sizes},
             "best_ms": statistics.median(best["times"]),
         }
 
@@ -156,10 +166,8 @@ class KernelTuner:
         return float(statistics.median(entry["times"]))
 
 
-def main() -> None:
-    """Run both sides and write the result."""
-    given = arguments(__doc__).parse_args()
-    sizes, width, count = (SMALLEST, 256, 4) if given.smallest else (SIZES, WIDTH, OF_THEIRS)
+def compared(sizes: dict[str, list[int]], width: int, count: int) -> dict[str, Any]:
+    """Both sides over one space."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = workload(Path(temporary), sizes)
         space = len(configurations(load_spec(folder), {"w": width, "h": width}))
@@ -170,24 +178,33 @@ def main() -> None:
             {"ours_ms": peer.time_ms(mine["best"]), "theirs_ms": peer.time_ms(theirs["best"])}
             for _ in range(ROUNDS)
         ]
+    return {
+        "space": space,
+        "ours": mine,
+        "kernel_tuner": theirs,
+        "pairs": pairs,
+        "our_best_over_theirs": statistics.median(
+            pair["ours_ms"] / pair["theirs_ms"] for pair in pairs
+        ),
+        "times_as_many_per_second": mine["configurations_per_second"]
+        / theirs["configurations_per_second"],
+    }
+
+
+def main() -> None:
+    """Run both sides and write the result."""
+    given = arguments(__doc__).parse_args()
+    spaces, width, count = (SMALLEST, 256, 4) if given.smallest else (SPACES, WIDTH, OF_THEIRS)
     card = cards()[0]
-    write_json(
-        given.output,
-        {
-            **provenance(kernel_tuner=metadata.version("kernel-tuner")),
-            **{"device": card.device_name, "driver": card.driver},
-            "space": space,
-            "ours": mine,
-            "kernel_tuner": theirs,
-            "pairs": pairs,
-            "our_best_over_theirs": statistics.median(
-                pair["ours_ms"] / pair["theirs_ms"] for pair in pairs
-            ),
-            "times_as_many_per_second": mine["configurations_per_second"]
-            / theirs["configurations_per_second"],
-        },
-    )
-    print(f"{mine['configurations']} configurations in {mine['seconds']:.0f} s")
+    result = {
+        **provenance(kernel_tuner=metadata.version("kernel-tuner")),
+        **{"device": card.device_name, "driver": card.driver, "width": width, "results": {}},
+    }
+    for name, sizes in spaces.items():
+        result["results"][name] = found = compared(sizes, width, count)
+        write_json(given.output, result)
+        mine = found["ours"]
+        print(f"{mine['configurations']} configurations in {mine['seconds']:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

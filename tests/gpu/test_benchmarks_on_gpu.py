@@ -40,7 +40,7 @@ def test_kernel_tuner_and_launchwise_tune_the_same_shapes(tmp_path: Path) -> Non
 
 
 def test_one_file_is_tuned_beside_kernel_tuner(tmp_path: Path) -> None:
-    result = result_on_gpu("tune_own_kernel", tmp_path)
+    (result,) = result_on_gpu("tune_own_kernel", tmp_path)["results"].values()
     assert result["space"] == result["ours"]["configurations"] == 8
     assert result["ours"]["statuses"].keys() <= {"ok", "slow"}
     assert result["kernel_tuner"]["configurations"] == 4
