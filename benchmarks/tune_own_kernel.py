@@ -1,8 +1,8 @@
 """``launchwise tune`` on one file beside Kernel Tuner: from nothing to the answer, on one GPU.
 
 Both tune the convolution of the documents (``docs/tutorial/example/convolution``), 4096 x 4096,
-over the same two larger spaces. Our clock runs over the whole command, in an empty folder: checks of
-the machine and the files, the profile of the GPU, nvcc, inputs, a verification of every
+over the same two larger spaces. Our clock runs over the whole command, in an empty folder: checks
+of the machine and the files, the profile of the GPU, nvcc, inputs, a verification of every
 configuration, timing, pages. Kernel Tuner's runs over ``tune_kernel`` alone, with its default of
 seven repeats and without a verification; it measures a random part of the space, because all of it
 takes longer than the machine is there. Then the best of each side are timed by Kernel Tuner, one
