@@ -1,4 +1,8 @@
-"""Baselines: heuristics without learning, with the protocol of recommenders."""
+"""Baselines: heuristics without learning, with the protocol of recommenders.
+
+What they carry over from other problems is a choice (:attr:`Domain.choice_columns`); a tunable that
+follows from the problem has the value of the asked one.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +39,15 @@ class BestOnAverage(Recommender):
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Compute the mean regret of every configuration over the training cases."""
-        regret = regrets(measurements, self.domain.spec)
+        rows, regret = _comparable(measurements, self.domain)
         # All tunables: a padded row is not what was measured without padding.
-        self._prior = Prior.of(measurements, regret, self.domain, self.domain.spec.tunable_columns)
+        self._prior = Prior.of(rows, regret, self.domain, self.domain.choice_columns)
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the mean regret in training; lower is better."""
-        return Judgement.without_times(self._prior.regret(rows, self.domain))
+        regret = self._prior.regret(rows, self.domain)
+        return Judgement.without_times(regret, self.domain.last_of_ties(rows))
 
 
 class MostFrequentBest(Recommender):
@@ -52,17 +57,17 @@ class MostFrequentBest(Recommender):
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Count the training cases in which each configuration is the best."""
-        spec = self.domain.spec
-        best = measurements[regrets(measurements, spec) == 0]
-        codes = configuration_codes(best, spec.tunable_columns, spec)
+        rows, regret = _comparable(measurements, self.domain)
+        best = rows[regret == 0]
+        codes = configuration_codes(best, self.domain.choice_columns, self.domain.spec)
         self._counts = pd.Series(codes).value_counts()
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the number of training cases won; baseline first in ties."""
-        codes = configuration_codes(rows, self.domain.spec.tunable_columns, self.domain.spec)
+        codes = configuration_codes(rows, self.domain.choice_columns, self.domain.spec)
         counts = pd.Series(codes).map(self._counts).fillna(0).to_numpy(dtype=float)
-        return Judgement.without_times(-counts, ~self.domain.is_baseline(rows))
+        return Judgement.without_times(-counts, self.domain.last_of_ties(rows))
 
 
 class _Nearest(Recommender):
@@ -75,14 +80,14 @@ class _Nearest(Recommender):
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Store the regret of every configuration in every training case."""
         spec = self.domain.spec
-        codes, keys = case_codes(measurements, spec)
+        rows, regret = _comparable(measurements, self.domain)
+        codes, keys = case_codes(rows, spec)
         first = np.unique(codes, return_index=True)[1]
-        features = self.domain.features(measurements.iloc[first])
+        features = self.domain.features(rows.iloc[first])
         self._problems = features[_problem_names(self.domain)].to_numpy()
         self._gpus = features[self.domain.gpu_features].to_numpy()
         self._names = [key[0] for key in keys]
-        regret = regrets(measurements, spec)
-        configurations = configuration_codes(measurements, spec.tunable_columns, spec)
+        configurations = configuration_codes(rows, self.domain.choice_columns, spec)
         self._configurations = np.unique(configurations)
         numbers = np.searchsorted(self._configurations, configurations)
         keys_of_rows = codes * len(self._configurations) + numbers
@@ -100,8 +105,9 @@ class _Nearest(Recommender):
         gpu = distances(self._gpus, features[self.domain.gpu_features].to_numpy())
         same = np.array([key[0] for key in keys])[:, None] == np.array(self._names)
         nearest = self._nearest(problem, gpu, same)[cases]
-        regret = self._regret(nearest, configuration_codes(rows, spec.tunable_columns, spec))
-        return Judgement.without_times(regret, ~self.domain.is_baseline(rows))
+        choices = configuration_codes(rows, self.domain.choice_columns, spec)
+        regret = self._regret(nearest, choices)
+        return Judgement.without_times(regret, self.domain.last_of_ties(rows))
 
     def _regret(self, cases: np.ndarray, configurations: np.ndarray) -> np.ndarray:
         """Regret of each configuration in the training case beside it, shape (rows,)."""
@@ -144,6 +150,16 @@ class NearestGpu(_Nearest):
         others = (~same).any(axis=1, keepdims=True)
         allowed = np.where(others, ~same, True)
         return _first(np.where(allowed, gpu, np.inf), np.where(allowed, problem, np.inf))
+
+
+def _comparable(measurements: pd.DataFrame, domain: Domain) -> tuple[pd.DataFrame, np.ndarray]:
+    """Training rows that have what follows from their problems, and their regrets among them.
+
+    All rows where no row has it.
+    """
+    follows = domain.follows(measurements)
+    rows = measurements[follows] if follows.any() else measurements
+    return rows, regrets(rows, domain.spec)
 
 
 def _places(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Selection
 from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.following import following_tunables
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.vectors import Columns, raw_names
 from launchwise.tables.rows import is_baseline
@@ -152,6 +153,35 @@ class Domain:
             table[name] = np.repeat([case.problem[name] for case in named], lengths)
         table["gpu"] = np.repeat([case.gpu for case in named], lengths)
         return table[columns]
+
+    @cached_property
+    def _following(self) -> dict[str, str]:
+        return following_tunables(self.spec, self.constraints)
+
+    @cached_property
+    def choice_columns(self) -> list[str]:
+        """Tunables that are chosen: all but those that follow from the problem.
+
+        Configurations of different problems are the same choice where they agree in these.
+        """
+        return [name for name in self.spec.tunable_columns if name not in self._following]
+
+    def follows(self, rows: pd.DataFrame) -> np.ndarray:
+        """Which rows have what follows from their problem: booleans, shape (rows,)."""
+        found = np.ones(len(rows), dtype=bool)
+        if self._following and len(rows):
+            columns = Columns(self.spec.derived, arrays(rows, self.spec))
+            for name, text in self._following.items():
+                found &= np.asarray(columns.value(f"{name} == ({text})"), dtype=bool)
+        return found
+
+    def last_of_ties(self, rows: pd.DataFrame) -> np.ndarray:
+        """Rows that yield to others of the same score: booleans, shape (rows,).
+
+        The baseline comes first; but not the one that has another value than what follows from the
+        problem, beside its twin that has it.
+        """
+        return ~self.is_baseline(rows) if not self._following else ~self.follows(rows)
 
     @cached_property
     def narrowed(self) -> Spec:

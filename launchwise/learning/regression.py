@@ -189,7 +189,7 @@ class Prior:
         """From training rows and their regrets, shape (rows,); by default of varying tunables."""
         varied = columns
         if varied is None:
-            varied = [name for name in domain.spec.tunable_columns if rows[name].nunique() > 1]
+            varied = [name for name in domain.choice_columns if rows[name].nunique() > 1]
         cases = case_numbers(rows, domain.spec)
         names = configuration_codes(rows, varied, domain.spec)
         known, numbers = np.unique(names, return_inverse=True)

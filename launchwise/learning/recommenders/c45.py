@@ -75,7 +75,7 @@ class C45Recommender(Recommender):
         varies = features.nunique() > 1
         self.columns = list(features.columns[varies])
         self.constant = sorted(features.columns[~varies])
-        codes = configuration_codes(chosen, spec.tunable_columns, spec)
+        codes = configuration_codes(chosen, self.domain.choice_columns, spec)
         self.classes, numbers = np.unique(codes, return_inverse=True)
         first = np.unique(codes, return_index=True)[1]
         self._configurations = chosen[spec.tunable_columns].iloc[first].reset_index(drop=True)
@@ -92,13 +92,14 @@ class C45Recommender(Recommender):
         first = np.unique(cases, return_index=True)[1]
         asked = self.domain.features(rows.iloc[first])[self.columns].to_numpy()
         shares = self._tree.distributions(asked)
-        codes = configuration_codes(rows, spec.tunable_columns, spec)
+        codes = configuration_codes(rows, self.domain.choice_columns, spec)
         found = np.searchsorted(self.classes, codes).clip(max=len(self.classes) - 1)
         known = self.classes[found] == codes
         in_leaf = np.where(known, shares[cases, found], 0.0)
         overall = np.where(known, self._shares[found], 0.0)
         never = ~known & ~self.domain.is_baseline(rows)
-        return Judgement.without_times(-in_leaf, -overall, never)
+        last = self.domain.last_of_ties(rows)
+        return Judgement.without_times(-in_leaf, -overall, never, last)
 
     def summary(self) -> dict[str, Any]:
         """Leaves, classes, classes of fewer than :data:`RARE_BELOW` examples, features."""

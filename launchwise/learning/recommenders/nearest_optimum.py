@@ -118,14 +118,15 @@ class NearestOptimumRecommender(Recommender):
         self._choices = [choices_in(one.configurations, self._choice, spec) for one in self._known]
         # Files keep columns by name, in no order of the spec's.
         self._configurations = [
-            one.configurations[spec.tunable_columns].to_numpy(dtype=object) for one in self._known
+            one.configurations[self.domain.choice_columns].to_numpy(dtype=object)
+            for one in self._known
         ]
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by rank among the preferred choices of a case, then the baseline."""
         spec = self.domain.spec
         choices = choices_in(rows, self._choice, spec)
-        tunables = rows[spec.tunable_columns].to_numpy(dtype=object)
+        tunables = rows[self.domain.choice_columns].to_numpy(dtype=object)
         places = np.zeros(len(rows))
         differing = np.zeros(len(rows))
         for case, mine in rows_of_cases(rows, spec):
@@ -135,7 +136,7 @@ class NearestOptimumRecommender(Recommender):
             places[mine] = place
             # Of other choices nothing is known, so none of them is nearer than another.
             differing[mine] = (tunables[mine] != meant).sum(axis=1) * (place < len(wanted))
-        return Judgement.without_times(places, differing, ~self.domain.is_baseline(rows))
+        return Judgement.without_times(places, differing, self.domain.last_of_ties(rows))
 
     def _preferred(self, case: Case) -> tuple[list[int], np.ndarray]:
         """Distinct choices in order: by votes of the neighbours, then by distance.

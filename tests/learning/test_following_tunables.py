@@ -1,0 +1,104 @@
+"""Tunables that follow from the problem: what is carried over has the asked problem's value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import profile
+from spaces import made
+
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.features import Domain
+from launchwise.learning.following import following_tunables
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import Case
+
+PROFILE = profile("gpu")
+WIDTHS = [1, 2, 4, 8]
+PARTS = [1, 2, 4, 8, 16]
+SPEC = made(
+    {"width": WIDTHS, "parts": PARTS},
+    {"plain": (["width", "parts"], [])},
+    width=1,
+    parts=1,
+)
+SIZES = [2, 4, 8]
+"""Training problems; the number of parts is the size."""
+
+HEURISTICS = [name for name in BASELINES if name != "untuned"]
+
+
+def domain(*constraints: str) -> Domain:
+    """The workload with conditions of a study."""
+    return Domain(SPEC, {"gpu": PROFILE}, constraints=constraints)
+
+
+def measured(every: bool = True) -> pd.DataFrame:
+    """Times of all widths, best at 4 for the size's own parts; others are slower and misleading."""
+    rows = [
+        {
+            **{"gpu": "gpu", "m": m, "variant": "plain", "width": width, "parts": parts},
+            "status": "ok",
+            "time_ms": m * (1 + abs(np.log2(width) - 2) if parts == m else 3 + 1 / width),
+        }
+        for m in SIZES
+        for width in WIDTHS
+        for parts in (PARTS if every else [m])
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("parts == m", {"parts": "m"}),
+        ("ceil_div(m, 2) == parts", {"parts": "ceil_div(m, 2)"}),
+        ("parts == 4", {"parts": "4"}),
+        ("parts == width", {}),
+        ("parts <= m", {}),
+        ("parts == m or width == 1", {}),
+        ("1 < parts == m", {}),
+        ("m == 4", {}),
+    ],
+)
+def test_only_an_equation_with_the_problem_decides_a_tunable(
+    text: str, found: dict[str, str]
+) -> None:
+    assert following_tunables(SPEC, [text]) == found
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+@pytest.mark.parametrize("every", [True, False])
+def test_heuristics_take_the_asked_problems_value(name: str, every: bool) -> None:
+    of_study = domain("parts == m")
+    heuristic = BASELINES[name](of_study).fit(measured(every))
+    first = heuristic.recommend("gpu", [{"m": 16}]).iloc[0]
+    # Sixteen parts were never measured: with the parts of another size nothing could be found.
+    assert (first["width"], first["parts"]) == (4, 16)
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_without_such_a_condition_they_copy_everything(name: str) -> None:
+    first = BASELINES[name](domain()).fit(measured(every=False)).recommend("gpu", [{"m": 16}])
+    assert first.iloc[0]["width"] == 4
+    assert first.iloc[0]["parts"] in SIZES
+
+
+@pytest.mark.parametrize("kind", ["c45", "tree"])
+def test_models_count_choices_not_their_companions(kind: str) -> None:
+    model = recommender_class(kind)(domain("parts == m")).fit(measured(every=False))
+    first = model.recommend("gpu", [{"m": 16}]).iloc[0]
+    assert (first["width"], first["parts"]) == (4, 16)
+
+
+def test_the_baseline_yields_to_its_twin_with_the_right_value() -> None:
+    rows = measured(every=False)
+    # Width 1, the baseline's, is the best everywhere; the baseline has one part.
+    rows["time_ms"] = rows["width"] * 1.0
+    for name in HEURISTICS:
+        heuristic = BASELINES[name](domain("parts == m")).fit(rows)
+        first = heuristic.recommend("gpu", [{"m": 16}]).iloc[0]
+        assert (first["width"], first["parts"]) == (1, 16)
+    cases = [Case("gpu", {"m": 16})]
+    assert len(domain("parts == m").choices(cases)) == len(WIDTHS) + 1
