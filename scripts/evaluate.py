@@ -52,7 +52,7 @@ def main(
     predicted = truth.timed(read_table(times, predicted_times_schema(spec, predicting)))
     table = evaluate(found, predicted, read_folds(splits), truth, domain, random_draws)
     write_table(output, table, evaluation_schema(spec), {"models": list(facts)})
-    summed = summarise(table, spec.tunable_columns, domain.near_best_percent, facts)
+    summed = summarise(table, spec, domain.near_best_percent, facts)
     errors = prediction_errors(predicted, predicting, domain, processes)
     facts_of_study = {"study": study, "random_draws": random_draws, "predictions": errors}
     write_json(summary, {**facts_of_study, **summed})

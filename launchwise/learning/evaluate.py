@@ -17,6 +17,7 @@ from launchwise.base.errors import UserError
 from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes
+from launchwise.learning.intervals import resampled_means
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.tables.rows import fastest_rows, row_numbers
@@ -30,6 +31,11 @@ EXPECTED = "expected"
 """Status of random draws: an expected value, without a configuration."""
 ORACLE = "oracle"
 ALL_GPUS = "all"
+HARM_PERCENT = 2.0
+"""A recommendation that takes longer than the baseline by more than this does harm, %."""
+
+INTERVAL_SEED = 0
+HEURISTICS = frozenset(BASELINES)
 
 
 class Truth:
@@ -268,7 +274,7 @@ def _case_rows(cases: Iterable[Case], domain: Domain) -> pd.DataFrame:
 
 def summarise(
     table: pd.DataFrame,
-    spec_columns: list[str],
+    spec: Spec,
     near_best_percent: float,
     facts: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
@@ -278,8 +284,6 @@ def summarise(
     ----------
     table
         What :func:`evaluate` gives.
-    spec_columns
-        Columns of a configuration.
     facts
         Model to what is known of it beside its results: ``title``, ``seconds_to_train``,
         ``seconds_to_recommend``.
@@ -289,7 +293,8 @@ def summarise(
     dict
         ``models`` (name to ``role``, ``title``, seconds) and ``splits``: split to GPU (and
         ``all``) to ``problems``, ``null_accuracy`` and ``models``: name to figures (see
-        :func:`figures`). Shares are 0..1, except where a name says percent.
+        :func:`figures` and :func:`_with_intervals`). Shares are 0..1, except where a name says
+        percent.
     """
     models: dict[str, Any] = {}
     for name, role in table[["model", "role"]].drop_duplicates().itertuples(index=False):
@@ -298,7 +303,7 @@ def summarise(
     for split, rows in table.groupby("split", sort=False):
         parts = {ALL_GPUS: rows, **dict(iter(rows.groupby("gpu", sort=False)))}
         splits[str(split)] = {
-            str(gpu): _part(part, spec_columns, near_best_percent) for gpu, part in parts.items()
+            str(gpu): _part(part, spec, near_best_percent) for gpu, part in parts.items()
         }
     return _without_nan({"models": models, "splits": splits})
 
@@ -312,16 +317,40 @@ def title(model: str) -> str:
     return model
 
 
-def _part(rows: pd.DataFrame, columns: list[str], near: float) -> dict[str, Any]:
+def _part(rows: pd.DataFrame, spec: Spec, near: float) -> dict[str, Any]:
     oracle = rows[rows["model"] == ORACLE]
-    classes = list(zip(*(oracle[column] for column in columns), strict=True))
+    classes = list(zip(*(oracle[column] for column in spec.tunable_columns), strict=True))
+    found = {str(model): figures(mine, near) for model, mine in rows.groupby("model", sort=False)}
     return {
         "problems": len(oracle),
         "null_accuracy": metrics.null_accuracy(classes),
-        "models": {
-            str(model): figures(mine, near) for model, mine in rows.groupby("model", sort=False)
-        },
+        "models": _with_intervals(found, rows, spec),
     }
+
+
+def _with_intervals(
+    found: dict[str, dict[str, Any]], rows: pd.DataFrame, spec: Spec
+) -> dict[str, dict[str, Any]]:
+    """Figures with what is sure of them.
+
+    ``fraction_interval``: of the geometric mean. ``beside_best_model`` and
+    ``beside_best_heuristic``: of its ratio to that of the best model and of the best heuristic
+    (without random draws, which measure). Each is a pair, None where there are too few problems
+    (see :mod:`launchwise.learning.intervals`).
+    """
+    means = resampled_means(rows, spec.problem_columns, INTERVAL_SEED)
+    roles = dict(rows[["model", "role"]].drop_duplicates().itertuples(index=False, name=None))
+    models = [model for model, role in roles.items() if role == "model"]
+    rivals = {"beside_best_model": models, "beside_best_heuristic": list(HEURISTICS & roles.keys())}
+    for model, figured in found.items():
+        figured["fraction_interval"] = means.interval(model)
+        for key, names in rivals.items():
+            # The first by name where two are equal.
+            best = min(
+                names, key=lambda one: (-found[one]["fraction_geometric_mean"], one), default=None
+            )
+            figured[key] = None if best is None else means.ratio(model, best)
+    return found
 
 
 def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
@@ -333,7 +362,9 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         ``problems``, ``without_time`` (recommendations that failed or were never measured),
         ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``,
         ``fraction_geometric_mean``, ``fraction_p5``, ``fraction_worst``, ``accuracy`` (the very
-        best), ``accuracy_near_best``, ``mape_percent`` and ``spearman`` (means over problems).
+        best), ``accuracy_near_best``, ``harmed`` (problems whose recommendation is slower than the
+        baseline by more than :data:`HARM_PERCENT`, or has no time), ``mape_percent`` and
+        ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
     least = 1 / (1 + near_best_percent / 100)
@@ -350,6 +381,7 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         "fraction_worst": float(fraction.min()),
         "accuracy": float((fraction >= 1).mean()),
         "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
+        "harmed": int((rows["improvement"] < 1 / (1 + HARM_PERCENT / 100)).sum()),
         "mape_percent": float(rows["absolute_percentage_error"].mean()),
         "spearman": float(rows["spearman"].mean()),
     }

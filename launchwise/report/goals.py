@@ -9,7 +9,7 @@ import pandas as pd
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import figures, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text, table
-from launchwise.report.models import first_split, leader
+from launchwise.report.models import first_split, is_tied, leader
 from launchwise.report.numbers import scores_on, winners
 from launchwise.report.study import StudyData
 
@@ -213,11 +213,26 @@ def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
     if rules.empty:
         return ""
     rule, own = rules.iloc[0], got[got["model"] == name].iloc[0]
-    relation = "more" if rule["fraction"] > own["fraction"] else "no more"
     return (
         f" The best rule without learning, “{study.title(str(rule['model']))}”, reaches "
-        f"{wording.fixed(rule['fraction'])} of the optimum, {relation} than {study.title(name)} "
-        f"({wording.fixed(own['fraction'])})."
+        f"{wording.fixed(rule['fraction'])} of the optimum, {study.title(name)} "
+        f"{wording.fixed(own['fraction'])}: {_compared(own)}."
+    )
+
+
+def _compared(own: pd.Series) -> str:
+    """What the ratio of a model to the best rule without learning says, with its interval."""
+    problems = wording.plural(int(own["problems"]), "problem")
+    ratio = own["beside_best_heuristic"]
+    if ratio is None:
+        return f"{problems} are too few to tell them apart"
+    if is_tied(ratio):
+        return (
+            f"the 95 % interval of their ratio, {wording.interval(ratio)}, holds 1 ({problems}), "
+            "so neither is better"
+        )
+    return (
+        f"the model reaches {wording.interval(ratio)} times as much (95 % interval of {problems})"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.learning.evaluate import HARM_PERCENT
 from launchwise.report import maps, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
 from launchwise.report.numbers import best_model, null_accuracy, records, scores_on
@@ -18,13 +19,13 @@ from launchwise.report.study import StudyData, remembered
 class Score:
     """A column of the model table: which figure, its heading, and how to write it.
 
-    ``more`` says whether the highest value is the best one.
+    ``more`` says whether the highest value is the best one; None where no value is marked.
     """
 
     key: str
     column: Column
     shown: Callable[[Any], str]
-    more: bool = True
+    more: bool | None = True
 
 
 ALL_GPUS = "all"
@@ -33,11 +34,18 @@ ALL_GPUS = "all"
 OPTIMUM = "fraction of the optimum"
 SCORES = (
     Score("fraction", Column("mean", "geometric", group=OPTIMUM), wording.fixed),
+    Score(
+        "fraction_interval",
+        Column("mean", "95 % interval", group=OPTIMUM),
+        wording.interval,
+        more=None,
+    ),
     Score("fraction_p5", Column("5th", "percentile", group=OPTIMUM), wording.fixed),
     Score("worst", Column("worst", "problem", group=OPTIMUM), wording.fixed),
     Score("improved", Column("problems", "%", group="improved"), wording.percent),
     Score("improved_runs", Column("runs", "%", group="improved"), wording.percent),
     Score("coefficient", Column("coefficient", "× baseline", group="improved"), wording.fixed),
+    Score("harmed", Column("slower", "problems", group="improved"), wording.count, more=False),
     Score("exact", Column("exact", "%", group="accuracy"), wording.percent),
     Score("accuracy", Column("near", "%", group="accuracy"), wording.percent),
     Score("mape", Column("MAPE", "%", group="predicted times"), wording.number, more=False),
@@ -120,6 +128,11 @@ def score_table(study: StudyData, split: str, part: str) -> pd.DataFrame:
     )
 
 
+def is_tied(ratio: tuple[float, float] | None) -> bool:
+    """Whether an interval of a ratio holds 1; without an interval nothing is known to differ."""
+    return ratio is None or ratio[0] <= 1 <= ratio[1]
+
+
 NO_TIME = (
     "No time: problems whose recommendation failed on the GPU or was never measured. Each counts "
     "as fraction 0 and improvement 0, so a single one makes a geometric mean 0."
@@ -134,7 +147,11 @@ def tables_of(study: StudyData) -> Section:
             "Fraction of the optimum: best time over time of the recommendation, 1 is perfect. "
             "Improvement: baseline time over time of the recommendation, above 1 is faster. "
             "Accuracy: the share of recommendations that are the best configuration, or within "
-            f"{near} % of the best time. The best model of a column is bold; baselines (grey) and "
+            f"{near} % of the best time. Slower: recommendations that take longer than the "
+            f"baseline by more than {HARM_PERCENT:g} %, or have no time. The best model of a "
+            "column is bold; of the mean, every model that the test problems do not tell from the "
+            "best (the 95 % interval of the ratio holds 1; bootstrap over problems). Baselines "
+            "(grey) and "
             "the oracle stand among the models. Training includes the hyper-parameter search; "
             "choosing is the time to rank the candidates of one problem."
         )
@@ -170,6 +187,8 @@ def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -
     models = [record for record in found if record["role"] == "model"]
     best = {}
     for score in SCORES:
+        if score.more is None:
+            continue
         values = {record[score.key] for record in models if not pd.isna(record[score.key])}
         if len(values) > 1:
             best[score.key] = max(values) if score.more else min(values)
@@ -182,6 +201,8 @@ def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -
         for score in SCORES:
             value = record[score.key]
             won = record["role"] == "model" and score.key in best and value == best[score.key]
+            if score.key == "fraction" and record["role"] == "model":
+                won = won or is_tied(record["beside_best_model"])
             cells.append(Cell(score.shown(value), best=won))
         rows.append(Row(cells, role=record["role"]))
     columns = [Column("way to choose", number=False), *(score.column for score in SCORES)]

@@ -36,6 +36,8 @@ FIGURES = {
     "spearman": ("spearman", 1),
 }
 """Columns of :func:`scores_on`: what the evaluation calls each, and the factor to a share."""
+INTERVALS = ("fraction_interval", "beside_best_model", "beside_best_heuristic")
+"""Columns of :func:`scores_on` with intervals, by the evaluation's names."""
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -210,7 +212,9 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
     DataFrame
         One row a model, sorted from the best fraction of the optimum: ``model``, ``role``,
         ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
-        and the columns of :data:`FIGURES`, shares as 0..1. Empty when nothing was evaluated.
+        ``harmed`` (problems slower than the baseline), the intervals of :data:`INTERVALS` (pairs;
+        None where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1.
+        Empty when nothing was evaluated.
     """
     given = study.facts.get("splits", {}).get(split, {}).get(part, {}).get("models", {})
     known = study.facts.get("models", {})
@@ -221,6 +225,8 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
             "role": known.get(model, {}).get("role", "model"),
             "problems": figures["problems"],
             "unmeasured": figures["without_time"],
+            "harmed": figures["harmed"],
+            **{name: figures[name] for name in INTERVALS},
         }
         for column, (name, factor) in FIGURES.items():
             value = figures[name]
@@ -229,7 +235,8 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
     # The oracle first where a model is just as good, then by name: the same order every time.
     found.sort(key=lambda row: (row["role"] != "oracle", row["model"]))
     found.sort(key=lambda row: np.inf if np.isnan(row["fraction"]) else -row["fraction"])
-    return pd.DataFrame(found, columns=["model", "role", "problems", "unmeasured", *FIGURES])
+    columns = ["model", "role", "problems", "unmeasured", "harmed", *INTERVALS, *FIGURES]
+    return pd.DataFrame(found, columns=columns)
 
 
 def null_accuracy(study: StudyData, split: str, part: str) -> float:

@@ -39,6 +39,11 @@ def percent(share: Any, places: int = 1) -> str:
     return MISSING if is_missing(share) else f"{100 * float(share):.{places}f}"
 
 
+def interval(ends: tuple[float, float] | None) -> str:
+    """``0.941 to 0.978``."""
+    return MISSING if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
+
+
 def count(value: Any) -> str:
     """A whole number with narrow gaps between thousands."""
     return MISSING if is_missing(value) else f"{int(value):,}".replace(",", "\u202f")

@@ -148,6 +148,7 @@ def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
     figured = figures(mine, 2.0)
     assert (figured["problems"], figured["without_time"]) == (2, 1)
     assert (figured["fraction_worst"], figured["fraction_geometric_mean"]) == (0, 0)
+    assert figured["harmed"] >= 1
     # The mean keeps the zero of what has no time.
     ratio = of(table, "mine", other)["improvement"]
     assert figured["improvement_coefficient"] == pytest.approx(ratio / 2)
@@ -216,7 +217,7 @@ def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Dom
         table[list(evaluation_schema(domain.spec).columns)], lazy=True
     )
     facts = {"mine": {"title": "Mine", "seconds_to_train": 2.0}}
-    summary = summarise(table, domain.spec.tunable_columns, 2.0, facts)
+    summary = summarise(table, domain.spec, 2.0, facts)
     assert summary["models"]["mine"] == {"role": "model", "title": "Mine", "seconds_to_train": 2.0}
     part = summary["splits"]["it"]["all"]
     assert part == summary["splits"]["it"][GPU]
@@ -230,6 +231,9 @@ def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Dom
     assert mine["accuracy"] == mine["accuracy_near_best"] == 0.5
     assert mine["improvement_coefficient"] == pytest.approx(1.8)
     assert mine["percent_improved"] == 100.0
+    assert mine["harmed"] == 0
+    # Two problems are too few for an interval.
+    assert mine["fraction_interval"] is mine["beside_best_model"] is None
     # Pairs below: 3 of 4 of (1, 3) against (2, 6); 2.5 | 7.5 against 4 | 12: 3 of 4.
     assert mine["percent_runs_improved"] == 75.0
     # 64: predicted 1, 3, 4 of measured 2, 1, 4: off by 50, 200 and 0 %, ranks (1, 2, 3)|(2, 1, 3).

@@ -223,7 +223,7 @@ def study(
     keys = ["split", "fold", *spec.key_columns]
     timed = predictions.merge(of_models[[*keys, "status", "time_ms"]].drop_duplicates(), on=keys)
     domain = Domain(spec, profiles)
-    summary = summarise(rows, spec.tunable_columns, 2.0, {"knn": {"seconds_to_recommend": 0.2}})
+    summary = summarise(rows, spec, 2.0, {"knn": {"seconds_to_recommend": 0.2}})
     return StudyData(
         name=name,
         folder=folder,

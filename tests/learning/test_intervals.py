@@ -1,0 +1,82 @@
+"""Intervals over problems: what they hold, what they compare, and when there are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.learning.intervals import FEWEST, Means, resampled_means
+
+
+def evaluation(fractions: dict[str, np.ndarray], gpus: int = 1) -> pd.DataFrame:
+    """Rows of an evaluation: fractions of every model, shape (problems, GPUs) or (problems,)."""
+    rows = []
+    for model, values in fractions.items():
+        table = np.broadcast_to(np.asarray(values).reshape(len(values), -1), (len(values), gpus))
+        for (n, gpu), fraction in np.ndenumerate(table):
+            rows.append({"model": model, "gpu": f"gpu{gpu}", "n": n, "fraction": fraction})
+    return pd.DataFrame(rows)
+
+
+def means(fractions: dict[str, np.ndarray], gpus: int = 1, seed: int = 0) -> Means:
+    """Resampled means of :func:`evaluation`."""
+    return resampled_means(evaluation(fractions, gpus), ["n"], seed)
+
+
+def drawn(count: int, seed: int) -> np.ndarray:
+    """Fractions whose logarithms are normal with mean -0.05."""
+    return np.exp(np.random.default_rng(seed).normal(-0.05, 0.04, count))
+
+
+def test_an_interval_holds_the_true_mean_as_often_as_it_says() -> None:
+    held = 0
+    for seed in range(300):
+        low, high = means({"a": drawn(40, seed)}, seed=seed).interval("a") or (0, 0)
+        held += low <= np.exp(-0.05) <= high
+    assert 0.90 <= held / 300 <= 0.98
+
+
+def test_a_ratio_is_taken_problem_by_problem() -> None:
+    hard = drawn(30, 1)
+    found = means({"a": hard, "b": hard * 0.99, "c": drawn(30, 2)})
+    assert found.ratio("b", "a") == pytest.approx((0.99, 0.99))
+    wide = found.interval("a") or (0, 0)
+    assert wide[1] - wide[0] > 0.01
+    low, high = found.ratio("c", "a") or (0, 0)
+    assert low < 1 < high
+    assert found.ratio("a", "a") == (1, 1)
+
+
+def test_the_same_problem_on_more_gpus_is_no_second_problem() -> None:
+    once = drawn(20, 3)
+    one, four = means({"a": once}).interval("a"), means({"a": once}, gpus=4).interval("a")
+    assert one == pytest.approx(four)
+
+
+def test_one_problem_on_many_gpus_is_sampled_by_gpu() -> None:
+    found = means({"a": drawn(6, 4).reshape(1, 6)}, gpus=6)
+    low, high = found.interval("a") or (0, 0)
+    assert low < high
+
+
+@pytest.mark.parametrize("count", [1, 2, FEWEST - 1])
+def test_of_few_problems_there_is_no_interval(count: int) -> None:
+    found = means({"a": drawn(count, 5), "b": drawn(count, 6)})
+    assert found.interval("a") is None
+    assert found.ratio("a", "b") is None
+    assert means({"a": drawn(FEWEST, 5)}).interval("a") is not None
+
+
+def test_what_has_no_time_pulls_the_interval_down() -> None:
+    fractions = np.ones(10)
+    fractions[3] = 0
+    low, high = means({"a": fractions}).interval("a") or (0, 0)
+    assert low < 0.1
+    assert high == 1
+
+
+def test_methods_on_different_problems_are_refused() -> None:
+    rows = evaluation({"a": drawn(8, 1), "b": drawn(8, 2)}).iloc[:-1]
+    with pytest.raises(ValueError, match="not evaluated on the same problems"):
+        resampled_means(rows, ["n"], 0)

@@ -1,0 +1,80 @@
+"""What the page calls best, and what it says beside the rules without learning."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import Any
+
+import pytest
+from report_study import study
+
+from launchwise.report.blocks import Table, Text
+from launchwise.report.goals import goals
+from launchwise.report.models import tables_of
+from launchwise.report.study import StudyData
+
+Ratio = tuple[float, float] | None
+
+
+def with_ratios(key: str, **ratios: Ratio) -> StudyData:
+    """The tiny study with intervals of some models' ratios."""
+    whole = study()
+    facts: dict[str, Any] = copy.deepcopy(dict(whole.facts))
+    for part in facts["splits"]["sizes"].values():
+        for model, ratio in ratios.items():
+            part["models"][model][key] = ratio
+            part["models"][model]["fraction_interval"] = (0.9012, 0.9876)
+    return dataclasses.replace(whole, facts=facts)
+
+
+def table_of(whole: StudyData) -> Table:
+    """The first table of models."""
+    return next(block for block in tables_of(whole).blocks if isinstance(block, Table))
+
+
+def marked(whole: StudyData) -> set[str]:
+    """Models whose mean is marked as the best."""
+    table = table_of(whole)
+    return {row.cells[0].text for row in table.rows if row.cells[1].best}
+
+
+@pytest.mark.parametrize(
+    ("knn", "tree", "best"),
+    [
+        ((1.0, 1.0), (0.97, 1.01), {"kNN", "regression tree"}),
+        ((0.8, 0.9), (1.0, 1.0), {"regression tree"}),
+        # Nothing is known of few problems.
+        (None, None, {"kNN", "regression tree"}),
+    ],
+)
+def test_models_that_the_problems_do_not_tell_apart_are_best_together(
+    knn: Ratio, tree: Ratio, best: set[str]
+) -> None:
+    found = marked(with_ratios("beside_best_model", knn=knn, tree=tree))
+    assert best <= found
+    assert (found == {"kNN", "regression tree"}) == (len(best) == 2)
+
+
+def test_the_interval_stands_beside_the_mean() -> None:
+    table = table_of(with_ratios("beside_best_model", knn=(1.0, 1.0)))
+    headings = [(column.title, column.unit) for column in table.columns]
+    place = headings.index(("mean", "95 % interval"))
+    (row,) = [row for row in table.rows if row.cells[0].text == "kNN"]
+    assert row.cells[place].text == "0.901 to 0.988"
+    assert not row.cells[place].best
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        (None, "problems are too few to tell them apart."),
+        ((0.95, 1.04), "the 95 % interval of their ratio, 0.950 to 1.040, holds 1 ("),
+        ((1.02, 1.04), "the model reaches 1.020 to 1.040 times as much (95 % interval of "),
+        ((0.90, 0.96), "the model reaches 0.900 to 0.960 times as much (95 % interval of "),
+    ],
+)
+def test_a_model_is_better_than_a_rule_outside_the_interval_only(ratio: Ratio, said: str) -> None:
+    section = goals(with_ratios("beside_best_heuristic", knn=ratio, tree=ratio))
+    texts = [block.text for block in section.blocks if isinstance(block, Text)]
+    assert any(said in text for text in texts), texts
