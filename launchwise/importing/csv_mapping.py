@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -31,6 +32,9 @@ class Mapped(Strict, title="columns of a CSV file"):
     """Which column of a CSV file holds what."""
 
     device: str = Field("", description="name of the device, which the file does not state")
+    devices: str | None = Field(
+        None, description="column with the name of the device, where rows are of several"
+    )
     kernel: str = Field("", description="name of the kernel")
     problem: list[str] = Field([], description="columns of problem parameters")
     tunables: list[str] = Field(min_length=1, description="columns of tunables, in order")
@@ -39,13 +43,24 @@ class Mapped(Strict, title="columns of a CSV file"):
     )
     repeats: list[str] = Field([], description="columns with the time of one repeat each")
     unit: Literal["s", "ms", "us", "ns"] = Field(description="unit of all times")
+    decimal: Literal[".", ","] = Field(".", description="decimal sign of times")
     status: str | None = Field(None, description="column that says whether a row has a valid time")
     ok: list[str] = Field(
         ["ok", "correct", "valid", "true", "1", ""],
-        description="values of the column `status` of rows with a valid time, in small letters",
+        description="values of the column `status` of rows with a valid time, in any case",
     )
     registers: str | None = Field(None, description="column of registers per thread")
     delimiter: str = Field(",", min_length=1, max_length=1, description="between two fields")
+
+    @property
+    def named(self) -> list[str]:
+        """Every column that is named."""
+        one = (self.devices, self.time, self.status, self.registers)
+        return [*self.problem, *self.tunables, *self.repeats, *(each for each in one if each)]
+
+    def is_ok(self, words: str) -> bool:
+        """Whether a status stands for a valid time."""
+        return words.lower() in {each.lower() for each in self.ok}
 
 
 def read_mapping(path: str | Path) -> Mapped:
@@ -59,50 +74,80 @@ def read_mapping(path: str | Path) -> Mapped:
     return validated(Mapped, read_yaml(path), path)
 
 
+Record = Mapping[str, str]
+"""Column to the text of a field, without spaces around it."""
+
+
 def read_csv(path: str | Path, mapped: Mapped) -> list[ForeignSweep]:
-    """Sweeps in a CSV file: one per problem.
+    """Sweeps in a CSV file: one per device and problem.
 
     Raises
     ------
     UserError
-        When the file is no CSV, or lacks a column that ``mapped`` names.
+        When the file is no CSV, lacks a column that ``mapped`` names, or has a row of more or fewer
+        fields than its first line; when a time is written in a way that ``mapped`` does not say.
     """
-    try:
-        reader = csv.DictReader(io.StringIO(read_text(path)), delimiter=mapped.delimiter)
-        columns = [name.strip() for name in reader.fieldnames or []]
-        reader.fieldnames = columns
-        records = list(reader)
-    except csv.Error as error:
-        raise UserError(path, "", f"is not CSV: {error}") from error
-    named = [*mapped.problem, *mapped.tunables, *mapped.repeats]
-    named += [each for each in (mapped.time, mapped.status, mapped.registers) if each]
-    for name in named:
-        if name not in columns:
-            raise UserError(path, name, unknown("column", name, columns))
     if mapped.time is None and not mapped.repeats:
         raise UserError(path, "time", "neither a column of times nor of repeats is named")
-    by_problem: dict[tuple[Value, ...], list[Row]] = {}
-    for record in records:
-        problem = tuple(as_value(record[name]) for name in mapped.problem)
-        by_problem.setdefault(problem, []).append(_row(record, mapped))
+    columns, records = _records(path, mapped)
+    by_group: dict[tuple[Value, ...], list[Row]] = {}
+    for number, record in records:
+        device = record[mapped.devices] if mapped.devices else mapped.device
+        group = (device, *(as_value(record[name]) for name in mapped.problem))
+        by_group.setdefault(group, []).append(_row(record, mapped, f"{path}:{number}"))
     notes = []
     if mapped.unit != "ms":
         notes.append(f"converted from {SPELLED[mapped.unit]} to milliseconds")
-    if left := [name for name in columns if name not in named]:
+    if left := [name for name in columns if name not in mapped.named]:
         notes.append(f"not taken over: {', '.join(left)}")
     return [
         ForeignSweep(
             source=str(path),
             format=FORMAT,
-            device_name=mapped.device,
+            device_name=str(device),
             kernel_name=mapped.kernel,
             problem=dict(zip(mapped.problem, problem, strict=True)),
             tunables=_values(rows, mapped.tunables),
             rows=rows,
-            notes=list(notes),
+            notes=[*notes, *_left_out(rows, mapped)],
         )
-        for problem, rows in by_problem.items()
+        for (device, *problem), rows in by_group.items()
     ]
+
+
+def _records(path: str | Path, mapped: Mapped) -> tuple[list[str], list[tuple[int, Record]]]:
+    """Columns, and every row that is not blank with the number of its line."""
+    handle = io.StringIO(read_text(path), newline="")
+    reader = csv.reader(handle, delimiter=mapped.delimiter, skipinitialspace=True, strict=True)
+    lines: list[tuple[int, list[str]]] = []
+    try:
+        for fields in reader:
+            if stripped := [field.strip() for field in fields]:
+                lines.append((reader.line_num, stripped))
+    except csv.Error as error:
+        raise UserError(f"{path}:{reader.line_num}", "", f"is not CSV: {error}") from error
+    if not lines:
+        raise UserError(path, "", "is empty")
+    (_, columns), *rest = lines
+    for name in mapped.named:
+        if name not in columns:
+            raise UserError(path, name, unknown("column", name, columns))
+        if columns.count(name) > 1:
+            raise UserError(path, name, "two columns have this name")
+    # Spreadsheets leave lines of nothing but delimiters.
+    filled = [(number, fields) for number, fields in rest if any(fields)]
+    if not filled:
+        raise UserError(path, "", "holds no row")
+    for number, fields in filled:
+        if len(fields) != len(columns):
+            message = f"has {len(fields)} fields, the first line has {len(columns)} columns"
+            raise UserError(f"{path}:{number}", "", message)
+    return columns, [(n, dict(zip(columns, fields, strict=True))) for n, fields in filled]
+
+
+def _left_out(rows: Sequence[Row], mapped: Mapped) -> list[str]:
+    count = sum(0 < len(row.times_ms) < len(mapped.repeats) for row in rows)
+    return [f"{count} rows lack some of their repeats"] if count else []
 
 
 def _values(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[Value]]:
@@ -113,23 +158,39 @@ def _values(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[Value]]
     }
 
 
-def _row(record: Mapping[str, str | None], mapped: Mapped) -> Row:
-    configuration = {name: as_value(record[name] or "") for name in mapped.tunables}
-    to_ms = TO_MS[mapped.unit]
-    found = [as_time(record[name]) for name in mapped.repeats]
-    times = tuple(each * to_ms for each in found if each is not None)
-    if len(times) < len(found):
-        times = ()
-    stated = as_time(record[mapped.time]) if mapped.time else None
-    time = stated * to_ms if stated is not None else None
+_NUMBER = re.compile(r"[+-]?[.,]?[0-9]")
+
+
+def _time(text: str, mapped: Mapped, where: str, column: str) -> float | None:
+    """A time in ms; None for words in its place, and for what is no time (0, NaN)."""
+    plain = text.replace(",", ".") if mapped.decimal == "," else text
+    time = as_time(plain)
+    if time is not None:
+        return time * TO_MS[mapped.unit]
+    try:
+        float(plain)
+    except ValueError:
+        if _NUMBER.match(text):
+            message = f"{text!r} is no number with the decimal sign {mapped.decimal!r}"
+            raise UserError(where, column, message) from None
+    return None
+
+
+def _row(record: Record, mapped: Mapped, where: str) -> Row:
+    configuration = {name: as_value(record[name]) for name in mapped.tunables}
+    # An empty field is a repeat that was not made; any other that is no time spoils the row's.
+    written_repeats = [name for name in mapped.repeats if record[name]]
+    found = [_time(record[name], mapped, where, name) for name in written_repeats]
+    times = () if None in found else tuple(each for each in found if each is not None)
+    time = _time(record[mapped.time], mapped, where, mapped.time) if mapped.time else None
     if mapped.time is None and times:
         time = sum(times) / len(times)
-    words = (record[mapped.status] or "").strip() if mapped.status else ""
+    words = record[mapped.status] if mapped.status else ""
     extra = {}
-    if mapped.registers and isinstance(registers := as_value(record[mapped.registers] or ""), int):
+    if mapped.registers and isinstance(registers := as_value(record[mapped.registers]), int):
         extra["registers"] = registers
-    if words.lower() in mapped.ok and time is not None:
+    if mapped.is_ok(words) and time is not None:
         return Row(configuration, "ok", "", times, time, extra)
-    written = (record[mapped.time] or "").strip() if mapped.time else ""
-    reason = (words if words.lower() not in mapped.ok else "") or written or "no time"
+    written = record[mapped.time] if mapped.time else ""
+    reason = ("" if mapped.is_ok(words) else words) or written or "no time"
     return Row(configuration, failure_status(reason), reason, times, None, extra)

@@ -16,7 +16,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
-from launchwise.importing.files import parse_json, read_text
+from launchwise.importing.files import Repeated, parse_json, read_text
 from launchwise.importing.sweep import (
     ForeignSweep,
     Row,
@@ -74,6 +74,8 @@ def sweep_of_cache(content: object, path: str | Path, cut: bool = False) -> Fore
     rows = [_row(key, entry, names, objective, path) for key, entry in cache.items()]
     if not rows:
         notes.append("the file holds no configuration")
+    if isinstance(cache, Repeated):
+        notes.append(f"{cache.count} entries repeat a configuration: the last of each is kept")
     notes += _notes(cache, names, rows)
     listed = content.get("tune_params")
     values = listed if isinstance(listed, Mapping) else {}
@@ -109,6 +111,10 @@ def _row(key: str, entry: object, names: Sequence[str], objective: str, path: st
     if not isinstance(entry, Mapping):
         raise UserError(path, f"cache.{key}", "is not an entry with parameters and times")
     words = key.split(",")
+    inside = [n for n, value in entry.items() if isinstance(value, Mapping) and "times" in value]
+    if inside:
+        message = f"holds the entry {inside[0]!r}: a bracket is missing"
+        raise UserError(path, f"cache.{key}", message)
     configuration: dict[str, Value] = {}
     for place, name in enumerate(names):
         if name in entry:
@@ -122,7 +128,8 @@ def _row(key: str, entry: object, names: Sequence[str], objective: str, path: st
     if stated is not None and stated >= FAILED_TIME:
         stated = None
     failure = _failure(entry, objective)
-    if stated is None and times and not failure:
+    # A stated time that is none, such as 1e20 or NaN, is a failure, whatever the repeats say.
+    if entry.get(TIME) is None and times and not failure:
         stated = math.fsum(times) / len(times)
     extra: dict[str, Any] = {}
     if isinstance(entry.get("timestamp"), str):
@@ -160,6 +167,13 @@ def _notes(cache: Mapping[str, Any], names: Sequence[str], rows: Sequence[Row]) 
         for row in rows
         if row.time_ms is not None and row.times_ms and not _is_mean(row.time_ms, row.times_ms)
     ]
+    broken = sum(
+        bool(entry.get("times")) and not as_times(entry["times"])
+        for entry in cache.values()
+        if isinstance(entry, Mapping)
+    )
+    if broken:
+        notes.append(f"{broken} rows have a repeat that is no time: their repeats are left out")
     if means:
         notes.append(f"{len(means)} rows state a time that is not the mean of their repeats")
     return notes

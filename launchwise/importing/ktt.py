@@ -70,6 +70,9 @@ def sweep_of_ktt(content: object, path: str | Path, cut: bool = False) -> Foreig
     else:
         notes.append("the file holds no result")
     kernels = [each.get("KernelName") for each in results if isinstance(each, Mapping)]
+    if len(named := sorted({str(name) for name in kernels if name})) > 1:
+        message = f"are of several kernels ({', '.join(named)}): leave one in the file"
+        raise UserError(path, "Results", message)
     return ForeignSweep(
         source=str(path),
         format=FORMAT,

@@ -115,6 +115,11 @@ def members_of(
         datasheet = card_of(sweep.device_name, cards, devices)
         gpu = _named(asked.gpus, sweep.source)
         gpu = gpu or (datasheet.name if datasheet else gpu_name(sweep.device_name))
+        if not gpu:
+            message = f"{sweep.device_name!r} makes no name of a GPU: give one, such as --gpu"
+            raise UserError(
+                sweep.source, "device_name", f"{message} {Path(sweep.source).name}=NAME"
+            )
         key = (gpu, *problem.items())
         if key in taken:
             message = f"is of the same GPU and problem as {taken[key]}: leave one out, or name"

@@ -33,15 +33,22 @@ def read_sweeps(
         When the file cannot be read, or is of no known format.
     """
     name = Path(path).name.lower().removesuffix(".gz")
-    if name.endswith((".csv", ".tsv")):
+    text = read_text(path)
+    is_json = text.lstrip().startswith(("{", "["))
+    if name.endswith((".csv", ".tsv")) or (columns is not None and not is_json):
         if columns is None:
             raise UserError(
                 path, "", "is CSV: name a file that says what its columns hold (--columns)"
             )
         return read_csv(path, columns)
-    content, cut = parse_json(read_text(path), path)
+    content, cut = parse_json(text, path)
     if is_cache(content):
-        return [sweep_of_cache(content, path, cut)]
+        found = sweep_of_cache(content, path, cut)
+        if space and set(space.tunables) != set(found.tunables):
+            strange = sorted(set(space.tunables) ^ set(found.tunables))
+            message = f"and the space (T1) have different parameters: {', '.join(strange)}"
+            raise UserError(path, "", message)
+        return [found]
     if is_ktt(content):
         return [sweep_of_ktt(content, path, cut)]
     if is_t4(content):

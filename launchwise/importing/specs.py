@@ -75,6 +75,9 @@ def spec_content(
         ours: list(dict.fromkeys(v for m in members for v in m.sweep.tunables[ours]))
         for ours in names.values()
     }
+    of_space = asked.space.tunables if asked.space else {}
+    for theirs, ours in names.items():
+        known[ours] += _more_values(known[ours], of_space.get(theirs, []))
     values = {ours: sorted(each) for ours, each in known.items()}
     conditions = [renamed_condition(text, names) for text in _conditions(asked, notes)]
     formats = ", ".join(dict.fromkeys(member.sweep.format for member in members))
@@ -98,7 +101,7 @@ def spec_content(
             for theirs, ours in names.items()
         },
         "variants": {chosen: {"title": told, "tunables": list(names.values())}},
-        "baseline": {"variant": chosen, **_baseline(members, names, asked, notes)},
+        "baseline": {"variant": chosen, **_baseline(members, names, values, asked, notes)},
         "work": {
             "items": " * ".join(numeric) or "1",
             "item": "work items" if numeric else "problems",
@@ -113,6 +116,17 @@ def spec_content(
     if conditions:
         content["constraints"] = conditions
     return content
+
+
+def _more_values(known: Sequence[Value], listed: Sequence[Value]) -> list[Value]:
+    """Values that T1 alone lists, as the texts or integers that the files' values are."""
+    texts = any(isinstance(value, str) for value in known)
+    typed = [str(value) if texts else value for value in listed]
+    return [
+        value
+        for value in dict.fromkeys(typed)
+        if value not in known and isinstance(value, str) == texts
+    ]
 
 
 def _check_expression(key: str, text: str, numeric: Sequence[str]) -> None:
@@ -149,7 +163,11 @@ def _conditions(asked: Options, notes: list[str]) -> list[str]:
 
 
 def _baseline(
-    members: list[Member], names: Mapping[str, str], asked: Options, notes: list[str]
+    members: list[Member],
+    names: Mapping[str, str],
+    values: Mapping[str, Sequence[Value]],
+    asked: Options,
+    notes: list[str],
 ) -> dict[str, Value]:
     """Default configuration: the user's, else T1's if measured, else the first timed everywhere."""
     columns = list(names.values())
@@ -161,10 +179,17 @@ def _baseline(
     if asked.baseline:
         return _named_baseline(members, names, asked.baseline)
     defaults = asked.space.defaults if asked.space else {}
-    wanted = tuple(defaults.get(name) for name in names)
+    # Tunables that have other values than integers hold texts.
+    wanted = tuple(
+        str(value) if isinstance(values[ours][0], str) and value is not None else value
+        for name, ours in names.items()
+        for value in (defaults.get(name),)
+    )
     if wanted in everywhere:
         notes.append("baseline: the defaults of T1")
         return dict(zip(columns, wanted, strict=True))  # type: ignore[arg-type]
+    if empty := [member for member in members if not member.sweep.timed]:
+        raise UserError(empty[0].sweep.source, "", "holds no configuration with a time")
     if not everywhere:
         message = "no configuration has a time in every file: name one with --baseline"
         raise UserError("import", "baseline", message)
@@ -197,7 +222,11 @@ def _named_baseline(
 
 
 def write_spec(
-    target: Path, content: dict[str, Any], members: list[Member], notes: list[str]
+    target: Path,
+    content: dict[str, Any],
+    members: list[Member],
+    asked: Options,
+    notes: list[str],
 ) -> None:
     """Write ``spec.yaml``; beside it the feasible configurations where conditions do not tell."""
     columns = list(content["tunables"])
@@ -208,6 +237,8 @@ def write_spec(
     )
     spec = validated(Spec, content, target / SPEC_FILE)
     told = _told_by_conditions(spec, members, columns, listed)
+    if told is None and asked.space and not (asked.space.constraints or asked.space.unread):
+        told = "the product of all values, as T1 states no condition"
     if (target / FEASIBLE_FILE).is_file():
         (target / FEASIBLE_FILE).unlink()
     if told is None:

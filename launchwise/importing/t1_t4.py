@@ -228,7 +228,9 @@ def sweep_of_t4(
     unit = time_unit(stated) if stated else None
     if stated and unit is None:
         raise UserError(path, "metadata.timeunit", f"{stated!r} is no unit of time")
-    if unit is None:
+    if unit is None and (unit := _own_unit(content["results"])):
+        notes.append(f"states the unit of its measurements alone: {SPELLED[unit]}, repeats too")
+    elif unit is None:
         unit = "ms"
         notes.append("states no unit of time: milliseconds, as the T4 schema has it")
     elif unit != "ms":
@@ -237,13 +239,17 @@ def sweep_of_t4(
     if not rows:
         notes.append("the file holds no result")
     names = list(space.tunables) if space else list(rows[0].configuration) if rows else []
-    for row in rows:
+    for number, row in enumerate(rows):
+        if others := [name for name in row.configuration if name not in names]:
+            known = "the space (T1)" if space else "the first result"
+            message = f"has the parameter {others[0]}, which {known} has not"
+            raise UserError(path, f"results.{number}.configuration", message)
         if lacking := [name for name in names if name not in row.configuration]:
             raise UserError(path, "results", f"a configuration lacks {lacking[0]}")
     values: dict[str, list[Value]] = {}
     for name in names:
-        known = space.tunables[name] if space else []
-        values[name] = list(dict.fromkeys([*known, *(row.configuration[name] for row in rows)]))
+        listed = space.tunables[name] if space else []
+        values[name] = list(dict.fromkeys([*listed, *(row.configuration[name] for row in rows)]))
     return ForeignSweep(
         source=str(path),
         format=FORMAT,
@@ -254,6 +260,23 @@ def sweep_of_t4(
         rows=rows,
         notes=notes,
     )
+
+
+def _own_unit(results: Sequence[object]) -> str | None:
+    """Unit of all measured times, where each states the same."""
+    units = {
+        time_unit(each.get("unit") or "")
+        for entry in results
+        if isinstance(entry, Mapping)
+        for each in entry.get("measurements") or []
+        if isinstance(each, Mapping) and _is_time(str(each.get("name")))
+    }
+    return units.pop() if len(units) == 1 else None
+
+
+def _is_time(name: str) -> bool:
+    """Whether a measurement of this name is a time: ``time``, ``runtime``, ``duration``."""
+    return any(word in name.lower() for word in ("time", "duration"))
 
 
 def _result(entry: object, number: int, to_ms: float, path: str | Path) -> Row:
@@ -272,7 +295,8 @@ def _result(entry: object, number: int, to_ms: float, path: str | Path) -> Row:
         if stated is not None and not words:
             return Row(configuration, "ok", "", runtimes, stated, extra)
         status = failure_status(words or "no time")
-    reason = words or WORDS_OF.get(invalidity, invalidity) or "no time"
+    known = "" if STATUS_OF.get(invalidity) == "ok" else WORDS_OF.get(invalidity, invalidity)
+    reason = words or known or "no time"
     return Row(configuration, status, reason, runtimes, None, extra)
 
 
@@ -292,7 +316,7 @@ def _stated(entry: Mapping[str, Any], to_ms: float) -> tuple[float | None, str]:
         time = as_time(value)
         if time is None:
             words = words or (value if isinstance(value, str) else "")
-        elif name.lower().startswith("time") or own is not None:
+        elif _is_time(name) or own is not None:
             factor = TO_MS[own] if own else to_ms
             return (time if factor == 1.0 else time * factor), words
     return None, words

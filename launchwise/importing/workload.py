@@ -92,7 +92,7 @@ def write_workload(
     read = read_files(files, asked, notes)
     members, names = members_of(read, asked, notes)
     content = spec_content(members, names, name, asked, notes)
-    write_spec(target, content, members, notes)
+    write_spec(target, content, members, asked, notes)
     spec = load_spec(target)
     flagged = _doubts(members, spec, asked)
     rows = _write_rows(members, names, spec, asked, flagged, Path(recorded))

@@ -316,3 +316,160 @@ def test_broken_bytes_are_refused_in_one_line(tmp_path: Path) -> None:
     for name in ("a.json.gz", "b.json", "none.json"):
         with pytest.raises(UserError):
             read_sweeps(tmp_path / name)
+
+
+def csv_rows(tmp_path: Path, text: str, **mapping: Any) -> list[Any]:
+    """Rows of a CSV file with the columns n, x, time."""
+    given = {"device": "A", "problem": ["n"], "tunables": ["x"], "time": "time", "unit": "ms"}
+    path = foreign.write(tmp_path / "rows.csv", text)
+    return [row for sweep in read_csv(path, Mapped(**{**given, **mapping})) for row in sweep.rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        # A decimal comma among commas, or in a time whose mapping does not say so.
+        ("n,x,time\n1,2,1,5\n", "rows.csv:2: has 4 fields, the first line has 3 columns"),
+        ('n,x,time\n1,2,"1,5"\n', "rows.csv:2: time: '1,5' is no number"),
+        ('n,x,time\n1,2,"1,234.5"\n', "'1,234.5' is no number"),
+        ("n,x,time\n1,2,1.5 ms\n", "'1.5 ms' is no number"),
+        ("n,x,time\n1,2,3\n1,4\n", "rows.csv:3: has 2 fields"),
+        ("n,x,time,time\n1,2,3,4\n", "time: two columns have this name"),
+        ('n,x,time\n1,2,3\n1,"4,5\n1,6,7\n', "is not CSV: unexpected end of data"),
+        ("n,x,time\n,,\n", "holds no row"),
+        ("", "is empty"),
+    ],
+)
+def test_csv_that_would_be_read_wrongly_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        csv_rows(tmp_path, text)
+    assert message in str(caught.value)
+
+
+def test_csv_as_spreadsheets_write_it(tmp_path: Path) -> None:
+    text = '\ufeffn; x; time\r\n1; "a"; 1,5\r\n1; b; 2\r\n1; c; InvalidConfig\r\n;;\r\n'
+    rows = csv_rows(tmp_path, text, delimiter=";", decimal=",")
+    assert [(row.configuration["x"], row.time_ms) for row in rows] == [
+        *(("a", 1.5), ("b", 2.0), ("c", None)),
+    ]
+    assert rows[2].reason == "InvalidConfig"
+
+
+def test_a_column_may_name_the_devices(tmp_path: Path) -> None:
+    path = foreign.write(tmp_path / "rows.txt", "gpu,x,t,ok\nA,1,1,OK\nB,1,2,Passed\nA,2,3,no\n")
+    mapped = Mapped(
+        devices="gpu", tunables=["x"], time="t", unit="s", status="ok", ok=["OK", "passed"]
+    )
+    # With a mapping, what is no JSON is CSV, whatever its name.
+    found = {sweep.device_name: sweep.rows for sweep in read_sweeps(path, columns=mapped)}
+    assert {name: [row.time_ms for row in rows] for name, rows in found.items()} == {
+        "A": [1000.0, None],
+        "B": [2000.0],
+    }
+    assert "not taken over" not in " ".join(read_csv(path, mapped)[0].notes)
+
+
+def test_a_repeat_that_was_not_made_leaves_the_others(tmp_path: Path) -> None:
+    path = foreign.write(tmp_path / "rows.csv", "x,a,b\n1,2,\n2,3,4\n3,5,0\n")
+    mapped = Mapped(device="A", tunables=["x"], repeats=["a", "b"], unit="ms")
+    (sweep,) = read_csv(path, mapped)
+    assert [(row.status, row.times_ms) for row in sweep.rows] == [
+        *(("ok", (2.0,)), ("ok", (3.0, 4.0)), ("failed", ())),
+    ]
+    assert sweep.notes == ["1 rows lack some of their repeats"]
+
+
+@pytest.mark.parametrize("time", ["1e20", "NaN", "0.0", "-1.0"])
+def test_a_stated_time_that_is_none_is_a_failure_whatever_the_repeats(
+    tmp_path: Path, time: str
+) -> None:
+    text = json.dumps(foreign.cache())
+    entry = foreign.cache()["cache"]["16,1,0"]["time"]
+    assert text.count(f'"time": {entry}') == 1
+    path = foreign.write(
+        tmp_path / "cache.json", text.replace(f'"time": {entry}', f'"time": {time}')
+    )
+    rows = {tuple(row.configuration.values()): row for row in read_cache(path).rows}
+    assert rows[16, 1, 0].status == "failed"
+    assert rows[16, 1, 0].time_ms is None
+
+
+def test_repeats_that_are_left_out_and_keys_that_repeat_are_said(tmp_path: Path) -> None:
+    given = foreign.cache()
+    given["cache"]["16,1,0"]["times"][0] = 0.0
+    text = json.dumps(given)
+    first = json.dumps(given["cache"]["16,1,0"])
+    text = text.replace('"cache": {', f'"cache": {{"16,1,0": {first}, ')
+    notes = read_cache(foreign.write(tmp_path / "cache.json", text)).notes
+    assert "1 entries repeat a configuration: the last of each is kept" in notes
+    assert "1 rows have a repeat that is no time: their repeats are left out" in notes
+
+
+@pytest.mark.parametrize("whole", [foreign.cache, foreign.t4])
+def test_damage_in_the_middle_is_no_cut(tmp_path: Path, whole: Any) -> None:
+    text = json.dumps(whole(), indent=1)
+    ends = [place for place in range(len(text)) if text.startswith("},\n", place)]
+    place = ends[len(ends) // 2]
+    path = foreign.write(tmp_path / "some.json", text[:place] + text[place + 1 :])
+    with pytest.raises(UserError):
+        read_sweeps(path)
+    # Nor where the end is missing, too.
+    path = foreign.write(tmp_path / "cut.json", text[:place] + text[place + 1 : -40])
+    with pytest.raises(UserError):
+        read_sweeps(path)
+
+
+def test_a_corrupt_gzip_is_refused_in_one_line(tmp_path: Path) -> None:
+    packed = bytearray(foreign.write(tmp_path / "a.json.gz", foreign.cache()).read_bytes())
+    packed[40:60] = b"\xff" * 20
+    (tmp_path / "a.json.gz").write_bytes(packed)
+    with pytest.raises(UserError, match="is not a complete gzip file"):
+        read_sweeps(tmp_path / "a.json.gz")
+
+
+def test_a_unit_that_only_measurements_state_holds_for_repeats(tmp_path: Path) -> None:
+    given = foreign.t4()
+    given["metadata"].pop("timeunit")
+    for result in given["results"]:
+        result["measurements"] = [{**each, "unit": "s"} for each in result["measurements"]]
+    found = read_t4(foreign.write(tmp_path / "t4.json", given))
+    before = read_t4(foreign.write(tmp_path / "ms.json", foreign.t4()))
+    for ours, theirs in zip(found.rows, before.rows, strict=True):
+        assert ours.times_ms == pytest.approx([1e3 * each for each in theirs.times_ms])
+        assert ours.time_ms == (theirs.time_ms and pytest.approx(1e3 * theirs.time_ms))
+    assert "states the unit of its measurements alone: seconds, repeats too" in found.notes
+
+
+def test_an_objective_may_be_called_otherwise(tmp_path: Path) -> None:
+    given = foreign.t4()
+    for result in given["results"]:
+        result["objectives"] = ["runtime"]
+        result["measurements"] = [
+            {**each, "name": "runtime", "unit": ""} for each in result["measurements"]
+        ]
+    found = read_t4(foreign.write(tmp_path / "t4.json", given))
+    before = read_t4(foreign.write(tmp_path / "time.json", foreign.t4()))
+    assert [row.time_ms for row in found.rows] == [row.time_ms for row in before.rows]
+    given["results"][0]["measurements"] = []
+    given["results"][0]["times"] = {}
+    first = read_t4(foreign.write(tmp_path / "t4.json", given)).rows[0]
+    assert (first.status, first.reason) == ("failed", "no time")
+
+
+def test_results_with_parameters_of_their_own_are_refused(tmp_path: Path) -> None:
+    given = foreign.t4()
+    given["results"][3]["configuration"]["more"] = 1
+    with pytest.raises(UserError, match=r"results\.3\.configuration: has the parameter more"):
+        read_t4(foreign.write(tmp_path / "t4.json", given))
+    space = read_t1(foreign.write(tmp_path / "t1.json", foreign.t1()))
+    space.tunables["other"] = [1]
+    path = foreign.write(tmp_path / "cache.json", foreign.cache())
+    with pytest.raises(UserError, match="have different parameters: other"):
+        read_sweeps(path, space)
+
+
+def test_results_of_several_kernels_are_refused(tmp_path: Path) -> None:
+    given = foreign.ktt()
+    given["Results"][1]["KernelName"] = "another"
+    with pytest.raises(UserError, match=r"Results: are of several kernels .Blur, another"):
+        read_ktt(foreign.write(tmp_path / "ktt.json", given))

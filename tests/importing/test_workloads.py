@@ -329,3 +329,44 @@ def test_the_two_mislabelled_public_files_are_flagged() -> None:
         if json.loads(path.read_text())["doubts"]
     }
     assert flagged == {"rtx2080ti.pnpoly", "titan_rtx"}
+
+
+def test_a_t1_without_conditions_says_that_all_is_feasible(tmp_path: Path) -> None:
+    space = foreign.t1()
+    space["ConfigurationSpace"]["Conditions"] = []
+    # A value that no file measured, and a default among texts.
+    first, *_ = space["ConfigurationSpace"]["TuningParameters"]
+    first["Values"] = str([*foreign.X, 4096])
+    path = foreign.write(tmp_path / "t1.json", space)
+    found = imported(tmp_path, caches(tmp_path), space=path)
+    spec = load_spec(found.folder)
+    assert spec.tunables["block_size_x"].values == [*foreign.X, 4096]
+    assert "space: the product of all values, as T1 states no condition" in " ".join(found.notes)
+    product = (len(foreign.X) + 1) * len(foreign.Y) * len(foreign.PAD)
+    assert len(configurations(spec, {"w": 4096, "h": 2048})) == product
+
+
+def test_the_default_of_t1_is_found_among_texts(tmp_path: Path) -> None:
+    given = foreign.cache()
+    for entry in given["cache"].values():
+        entry["pad"] = "a half" if entry["pad"] == 1 else entry["pad"]
+    given["tune_params"]["pad"] = [0, "a half"]
+    space = foreign.t1()
+    space["ConfigurationSpace"]["Conditions"] = []
+    files = [foreign.write(tmp_path / "a.json", given)]
+    found = imported(tmp_path, files, space=foreign.write(tmp_path / "t1.json", space))
+    assert "baseline: the defaults of T1" in found.notes
+    assert load_spec(found.folder).baseline["pad"] == "0"
+
+
+def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    nameless = foreign.write(tmp_path / "b.json", foreign.cache("设备"))
+    with pytest.raises(UserError, match=r"b\.json: device_name: .* makes no name of a GPU"):
+        imported(tmp_path, [nameless])
+    assert imported(tmp_path, [nameless], gpus=["b.json=mine"]).rows.keys() == {"mine"}
+    given = foreign.cache()
+    for entry in given["cache"].values():
+        entry["time"] = "RuntimeFailedConfig"
+    failed = foreign.write(tmp_path / "c.json", given)
+    with pytest.raises(UserError, match=r"c\.json: holds no configuration with a time"):
+        imported(tmp_path, [failed])
