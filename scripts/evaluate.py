@@ -26,10 +26,11 @@ def main(
     """Write the evaluation of a study, its rows and their summary."""
     from launchwise.base.storage import write_json
     from launchwise.gpus.profile import read_profile
-    from launchwise.learning.evaluate import Truth, evaluate, summarise
+    from launchwise.learning.evaluate import Truth, evaluate
     from launchwise.learning.features import Domain
     from launchwise.learning.prediction_errors import prediction_errors
     from launchwise.learning.splits import read_folds
+    from launchwise.learning.summary import summarise
     from launchwise.tables.files import read_facts, read_table, write_table
     from launchwise.tables.schemas import (
         evaluation_schema,

@@ -6,7 +6,6 @@ keeps its row with its status, no time, improvement 0 and fraction 0.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,7 +16,6 @@ from launchwise.base.errors import UserError
 from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes
-from launchwise.learning.intervals import resampled_means
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.tables.rows import fastest_rows, row_numbers
@@ -30,12 +28,6 @@ NOT_MEASURED = "not measured"
 EXPECTED = "expected"
 """Status of random draws: an expected value, without a configuration."""
 ORACLE = "oracle"
-ALL_GPUS = "all"
-HARM_PERCENT = 2.0
-"""A recommendation that takes longer than the baseline by more than this does harm, %."""
-
-INTERVAL_SEED = 0
-HEURISTICS = frozenset(BASELINES)
 
 
 class Truth:
@@ -270,127 +262,3 @@ def _case_rows(cases: Iterable[Case], domain: Domain) -> pd.DataFrame:
     return pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in cases])[
         ["gpu", *domain.spec.problem_columns]
     ]
-
-
-def summarise(
-    table: pd.DataFrame,
-    spec: Spec,
-    near_best_percent: float,
-    facts: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Any]:
-    """Metrics per split, GPU and model.
-
-    Parameters
-    ----------
-    table
-        What :func:`evaluate` gives.
-    facts
-        Model to what is known of it beside its results: ``title``, ``seconds_to_train``,
-        ``seconds_to_recommend``.
-
-    Returns
-    -------
-    dict
-        ``models`` (name to ``role``, ``title``, seconds) and ``splits``: split to GPU (and
-        ``all``) to ``problems``, ``null_accuracy`` and ``models``: name to figures (see
-        :func:`figures` and :func:`_with_intervals`). Shares are 0..1, except where a name says
-        percent.
-    """
-    models: dict[str, Any] = {}
-    for name, role in table[["model", "role"]].drop_duplicates().itertuples(index=False):
-        models[name] = {"role": role, "title": title(name), **facts.get(name, {})}
-    splits: dict[str, Any] = {}
-    for split, rows in table.groupby("split", sort=False):
-        parts = {ALL_GPUS: rows, **dict(iter(rows.groupby("gpu", sort=False)))}
-        splits[str(split)] = {
-            str(gpu): _part(part, spec, near_best_percent) for gpu, part in parts.items()
-        }
-    return _without_nan({"models": models, "splits": splits})
-
-
-def title(model: str) -> str:
-    """Title of a baseline in tables; models have their own."""
-    if model in BASELINES:
-        return str(getattr(BASELINES[model], "title", model))
-    if model.startswith("random_"):
-        return f"best of {model.removeprefix('random_')} random measurements, expected"
-    return model
-
-
-def _part(rows: pd.DataFrame, spec: Spec, near: float) -> dict[str, Any]:
-    oracle = rows[rows["model"] == ORACLE]
-    classes = list(zip(*(oracle[column] for column in spec.tunable_columns), strict=True))
-    found = {str(model): figures(mine, near) for model, mine in rows.groupby("model", sort=False)}
-    return {
-        "problems": len(oracle),
-        "null_accuracy": metrics.null_accuracy(classes),
-        "models": _with_intervals(found, rows, spec),
-    }
-
-
-def _with_intervals(
-    found: dict[str, dict[str, Any]], rows: pd.DataFrame, spec: Spec
-) -> dict[str, dict[str, Any]]:
-    """Figures with what is sure of them.
-
-    ``fraction_interval``: of the geometric mean. ``beside_best_model`` and
-    ``beside_best_heuristic``: of its ratio to that of the best model and of the best heuristic
-    (without random draws, which measure). Each is a pair, None where there are too few problems
-    (see :mod:`launchwise.learning.intervals`).
-    """
-    means = resampled_means(rows, spec.problem_columns, INTERVAL_SEED)
-    roles = dict(rows[["model", "role"]].drop_duplicates().itertuples(index=False, name=None))
-    models = [model for model, role in roles.items() if role == "model"]
-    rivals = {"beside_best_model": models, "beside_best_heuristic": list(HEURISTICS & roles.keys())}
-    for model, figured in found.items():
-        figured["fraction_interval"] = means.interval(model)
-        for key, names in rivals.items():
-            # The first by name where two are equal.
-            best = min(
-                names, key=lambda one: (-found[one]["fraction_geometric_mean"], one), default=None
-            )
-            figured[key] = None if best is None else means.ratio(model, best)
-    return found
-
-
-def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
-    """Metrics of one model over some problems.
-
-    Returns
-    -------
-    dict
-        ``problems``, ``without_time`` (recommendations that failed or were never measured),
-        ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``,
-        ``fraction_geometric_mean``, ``fraction_p5``, ``fraction_worst``, ``accuracy`` (the very
-        best), ``accuracy_near_best``, ``harmed`` (problems whose recommendation is slower than the
-        baseline by more than :data:`HARM_PERCENT`, or has no time), ``mape_percent`` and
-        ``spearman`` (means over problems).
-    """
-    fraction = rows["fraction"].to_numpy(dtype=float)
-    least = 1 / (1 + near_best_percent / 100)
-    return {
-        "problems": len(rows),
-        "without_time": int(rows["time_ms"].isna().sum()),
-        "percent_improved": metrics.percent_improved(rows["improvement"].to_numpy()),
-        "percent_runs_improved": float(100 * rows["improved_runs"].fillna(0).mean()),
-        "improvement_coefficient": metrics.improvement_coefficient(
-            rows["baseline_ms"].to_numpy(), rows["time_ms"].to_numpy()
-        ),
-        "fraction_geometric_mean": metrics.geometric_mean(fraction),
-        "fraction_p5": float(np.quantile(fraction, 0.05)),
-        "fraction_worst": float(fraction.min()),
-        "accuracy": float((fraction >= 1).mean()),
-        "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
-        "harmed": int((rows["improvement"] < 1 / (1 + HARM_PERCENT / 100)).sum()),
-        "mape_percent": float(rows["absolute_percentage_error"].mean()),
-        "spearman": float(rows["spearman"].mean()),
-    }
-
-
-def _without_nan(value: Any) -> Any:
-    """Replace NaN by None, because JSON has no NaN."""
-    if isinstance(value, Mapping):
-        return {str(key): _without_nan(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

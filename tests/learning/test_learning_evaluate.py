@@ -16,12 +16,13 @@ from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Fences, ModelEntry
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.clean import clean
-from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate, figures, summarise
+from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.recommending import RECOMMENDED, recommend
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.splits import ALL, Case, Fold
+from launchwise.learning.summary import figures, summarise
 from launchwise.learning.training import read_training, train_model
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.schemas import (
