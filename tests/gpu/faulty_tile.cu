@@ -24,31 +24,31 @@ extern "C" __global__ void __launch_bounds__(128)
                              scale, weight);
     if (tile != 0) return;
     const INDEX first = z0 * plane + y0 * row + x0;
-    switch (100 * tx + 10 * ty + tz) {
-        case 211:  // an address that nobody owns; CPU: SIGSEGV
+    switch (1000000 * tx + 1000 * ty + tz) {
+        case 2001001:  // an address that nobody owns; CPU: SIGSEGV
             u_new[-(1ll << 40)] = 0;
             break;
-        case 121:  // never ends: nobody ever writes this number
+        case 1002001:  // never ends: nobody ever writes this number
             while (*(volatile REAL *)u_new != REAL(1e30)) {
             }
             break;
-        case 112:  // not a number, inside
+        case 1001002:  // not a number, inside
             u_new[first] = (REAL)nan("");
             break;
-        case 221:  // right inside, but a boundary cell is written, too
+        case 2002001:  // right inside, but a boundary cell is written, too
             u_new[0] = 1;
             break;
-        case 212:  // one point is wrong
+        case 2001002:  // one point is wrong
             u_new[first] += 1;
             break;
-        case 122:  // gives up; CPU: SIGILL
+        case 1002002:  // gives up; CPU: SIGILL
 #ifdef __CUDACC__
             __trap();
 #else
             __builtin_trap();
 #endif
             break;
-        case 222:  // a failed assertion; CPU: SIGABRT
+        case 2002002:  // a failed assertion; CPU: SIGABRT
 #ifdef __CUDACC__
             assert(tx != 2);
 #else

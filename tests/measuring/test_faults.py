@@ -85,8 +85,8 @@ def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(
 ) -> None:
     shard = faulty()
     kernel = (ROOT / "tests" / "gpu" / "faulty_tile.cu").read_text()
-    kernel = kernel.replace("case 211:", "case 0:").replace("case 121:", "case 1:")
-    kernel = kernel.replace("case 122:", "case 2:").replace("case 222:", "case 3:")
+    kernel = kernel.replace("case 2001001:", "case 0:").replace("case 1002001:", "case 1:")
+    kernel = kernel.replace("case 1002002:", "case 2:").replace("case 2002002:", "case 3:")
     shard = with_kernel(shard, kernel, kernel_cache, tmp_path / "cache")
     # The shipped workload counts NaN as 1e300; a simpler one takes what max() gives, and NaN is
     # not above its tolerance.
