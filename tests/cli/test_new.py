@@ -132,7 +132,7 @@ def test_a_kernel_without_block_macros_gets_launch_tunables(tmp_path: Path) -> N
     }
     variant = spec["variants"]["scale"]
     assert variant["grid"] == ["ceil_div(cols, block_size_x)", "ceil_div(rows, block_size_y)"]
-    assert variant["shared_bytes"] == "4 * block_size_x * block_size_y"
+    assert variant["shared_bytes"] == "8 * block_size_x * block_size_y"
     assert spec["arguments"]["x"] == {
         **{"type": "float64", "shape": ["rows", "cols"], "role": "inout", "fill": "normal"}
     }
@@ -190,6 +190,54 @@ def test_tiles_with_rows_of_threads(tmp_path: Path) -> None:
     assert variant["block"] == ["TILE_DIM", "BLOCK_ROWS"]
     assert variant["grid"] == ["ceil_div(width, TILE_DIM)", "ceil_div(height, TILE_DIM)"]
     assert min(spec["tunables"]["TILE_DIM"]["values"]) >= 16
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_indices_say_which_macro_is_which_side(tmp_path: Path, turned: bool) -> None:
+    row, column = "blockIdx.y * TILE_M + threadIdx.y", "blockIdx.x * TILE_N + threadIdx.x"
+    if turned:
+        row, column = "threadIdx.y + blockIdx.y * TILE_M", "threadIdx.x + blockIdx.x * TILE_N"
+    spec = written(
+        tmp_path,
+        f"""
+        __global__ void matmul(const float *A, const float *B, float *C, int M, int N, int K) {{
+            __shared__ float a[TILE_M][TILE_K], b[TILE_K][TILE_N];
+            int row = {row};
+            int column = {column};
+            C[row * N + column] = A[row * K] * B[column];
+        }}
+        """,
+    )
+    variant = spec["variants"]["matmul"]
+    assert variant["block"] == ["TILE_N", "TILE_M"]
+    assert variant["grid"] == ["ceil_div(N, TILE_N)", "ceil_div(M, TILE_M)"]
+    assert max(spec["tunables"]["TILE_N"]["values"]) > 16
+    assert spec["tunables"]["TILE_K"]["values"] == [1, 2, 4]
+
+
+def test_items_of_a_thread_divide_the_grid(tmp_path: Path) -> None:
+    text = """
+        __global__ void k(float *x, int w, int h) {
+            int i = blockIdx.x * blockDim.x + threadIdx.x;
+            int j = (blockIdx.y * blockDim.y + threadIdx.y) * ROWS;
+            for (int r = 0; r < ROWS; ++r) x[(j + r) * w + i] = 0;
+        }
+        """
+    variant = written(tmp_path, text)["variants"]["k"]
+    assert variant["grid"] == ["ceil_div(w, block_size_x)", "ceil_div(h, block_size_y * ROWS)"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "size"), [("double", 8), ("float", 4), ("long long", 8), ("unsigned char", 1)]
+)
+def test_shared_memory_has_the_size_of_its_type(tmp_path: Path, type_: str, size: int) -> None:
+    text = f"""
+        __global__ void k(float *x, int n) {{
+            extern __shared__ {type_} part[];
+            x[threadIdx.x + blockIdx.x * blockDim.x] = part[threadIdx.x];
+        }}
+        """
+    assert written(tmp_path, text)["variants"]["k"]["shared_bytes"] == f"{size} * block_size_x"
 
 
 def test_a_grid_may_have_more_dimensions_than_the_block(tmp_path: Path) -> None:

@@ -96,3 +96,17 @@ def test_from_an_empty_folder_to_the_answer(here: Path) -> None:
         if line.startswith("page: "):
             assert (here / line.removeprefix("page: ")).is_file()
     assert "page: tuned/smooth/results/report/index.html" in said
+
+
+def test_what_pages_include_is_there_and_written_as_the_site_reads_it() -> None:
+    docs = ROOT / "docs"
+    found = 0
+    for page in docs.rglob("*.md"):
+        for line in page.read_text().splitlines():
+            # A formatter of code once wrote it with spaces, and the page showed the line itself.
+            if re.match(r"\s*-+\s*8\s*<", line):
+                named = re.fullmatch(r'--8<-- "(.+)"', line)
+                assert named, f"{page}: {line}"
+                assert (docs / named[1]).is_file(), f"{page}: {line}"
+                found += 1
+    assert found > 8

@@ -167,6 +167,42 @@ def _dimensions(tokens: Sequence[str], readers: Collection[str]) -> int:
     return max((AXES.index(axis) + 1 for axis in used if axis in AXES), default=1)
 
 
+_INDEX = re.compile(
+    r"blockIdx \. ([xyz]) \* (\w+) \+ threadIdx \. \1"
+    r"|threadIdx \. ([xyz]) \+ blockIdx \. \3 \* (\w+)(?! \*)"
+)
+"""``blockIdx.y * TILE + threadIdx.y``: the side of the block is TILE."""
+
+_ITEMS = re.compile(
+    r"\( blockIdx \. ([xyz]) \* (?:blockDim \. \1|\w+) \+ threadIdx \. \1 \) \* (\w+)"
+)
+"""``(blockIdx.y * blockDim.y + threadIdx.y) * ROWS``: a thread computes ROWS elements."""
+
+
+def by_index(tokens: Sequence[str], tunables: Sequence[Tunable]) -> list[Tunable]:
+    """Tunables with the role and the axis that the arithmetic of indices gives them.
+
+    A name that stands for a side along two axes says nothing: threads may walk along one of them.
+    """
+    text = " ".join(tokens)
+    sides: dict[str, set[str]] = {}
+    for found in _INDEX.finditer(text):
+        sides.setdefault(found[2] or found[4], set()).add(found[1] or found[3])
+    items = {found[2]: found[1] for found in _ITEMS.finditer(text)}
+    changed = []
+    for one in tunables:
+        if one.role != "block" and len(axes := sides.get(one.name, set())) == 1:
+            (axis,) = axes
+            values, start = _block_values(axis, several=True)
+            if one.given:
+                values, start = sorted({*values, one.start}), one.start
+            one = replace(one, role="block", axis=axis, values=values, start=start, question="")
+        elif one.name in items and one.role in ("other", "tile", "unroll"):
+            one = replace(one, role="tile", axis=items[one.name], question="")
+        changed.append(one)
+    return changed
+
+
 def guess_launch(
     tokens: Sequence[str], tunables: Sequence[Tunable], fixed: Mapping[str, int]
 ) -> Launch:
@@ -179,6 +215,7 @@ def guess_launch(
     fixed
         Macros that the file itself sets to integers.
     """
+    tunables = by_index(tokens, tunables)
     blocks = {one.axis: one.name for one in tunables if one.role == "block"}
     tiles = {one.axis: one.name for one in tunables if one.role == "tile"}
     sides = [AXES.index(axis) + 1 for axis in blocks if axis]

@@ -256,7 +256,9 @@ def _variant(
     lines += [Line("grid", grid), Line("block", launch.block)]
     if _has_dynamic_shared_memory(kernel.body):
         threads = " * ".join(launch.block)
-        lines.append(Line("shared_bytes", f"4 * {threads}", "bytes of the extern __shared__ array"))
+        size = _item_bytes(kernel.body)
+        question = "bytes of the extern __shared__ array"
+        lines.append(Line("shared_bytes", f"{size} * {threads}", question))
     return lines
 
 
@@ -265,6 +267,16 @@ def _has_dynamic_shared_memory(body: Sequence[str]) -> bool:
         token == "extern" and "__shared__" in body[place : place + 4]
         for place, token in enumerate(body)
     )
+
+
+def _item_bytes(body: Sequence[str]) -> int:
+    """Bytes of an element of the ``extern __shared__`` array, by its type; 4 where that is none."""
+    place = body.index("__shared__")
+    words = body[place + 1 : place + 4]
+    if "double" in words or list(words[:2]) == ["long", "long"]:
+        return 8
+    sizes = {"char": 1, "short": 2, "half": 2, "__half": 2}
+    return next((sizes[word] for word in words if word in sizes), 4)
 
 
 def _baseline(kernel: Kernel, tunables: Sequence[Tunable]) -> dict[str, Any]:
