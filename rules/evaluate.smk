@@ -10,6 +10,7 @@ rule evaluate:
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
+        usual=lambda wildcards: usual_of(wildcards.study),
         recommendations="results/recommendations/{study}.parquet",
         times="results/recommendations/{study}.times.parquet",
         sweeps=lambda wildcards: sweeps_of(wildcards.study),

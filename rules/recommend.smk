@@ -10,6 +10,7 @@ rule recommend:
         spec=lambda wildcards: spec_of(wildcards.study),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
+        usual=lambda wildcards: usual_of(wildcards.study),
         models=lambda wildcards: expand(
             "results/models/{study}/{model}",
             study=wildcards.study,

@@ -24,6 +24,11 @@ def cost_of(study):
     return present(f"{folder_of(study)}/cost.yaml")
 
 
+def usual_of(study):
+    """usual.yaml of the study's workload, as a list; empty if missing."""
+    return present(f"{folder_of(study)}/usual.yaml")
+
+
 def present(path):
     """``[path]`` if the file exists, else an empty list."""
     return [path] if Path(path).is_file() else []
@@ -41,12 +46,12 @@ def profiles_of(study):
 
 
 def question_of(study):
-    """Candidates of the study, when one counts as near the best, and features if not all."""
+    """Candidates of the study, when one counts as near the best, features and what is usual."""
     keys = ("candidates", "constraints", "near_best_percent")
-    features = STUDIES[study]["features"]
+    optional = {"only_features": STUDIES[study]["features"], "usual": STUDIES[study]["usual"]}
     return {
         **{key: STUDIES[study][key] for key in keys},
-        **({} if features is None else {"only_features": features}),
+        **{key: value for key, value in optional.items() if value is not None},
     }
 
 

@@ -129,6 +129,14 @@ MODEL_PAGES = (
         "counts as one kernel that moves the least bytes.",
         types=(Uses, Waits),
     ),
+    Page(
+        "usual",
+        "usual",
+        "The file lies beside `spec.yaml`: `kernels/<workload>/usual.yaml`. It names the "
+        "configuration that a competent person takes without measuring: what a recommendation has "
+        "to beat. Without it that is the baseline of [spec.yaml](spec.md). A study may have "
+        "[choices of its own](study.md).",
+    ),
 )
 
 OPERATORS = (

@@ -17,6 +17,7 @@ from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import StudyFile
 from launchwise.workloads.cost import Cost
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.usual import UsualChoices
 
 MODELS: dict[str, type[BaseModel]] = {
     "config": Settings,
@@ -26,6 +27,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "run_times": RunTimes,
     "spec": Spec,
     "cost": Cost,
+    "usual": UsualChoices,
 }
 """File, without its suffix, to the model of its content."""
 

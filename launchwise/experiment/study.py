@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
 from launchwise.experiment.method import Selection
+from launchwise.workloads.usual import Usual
 
 GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.]*$")]
 StudyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -99,6 +100,14 @@ class StudyFile(Strict, title="study.yaml"):
     )
     constraints: list[Expression] = Field(
         [], description="conditions on problem and configuration that candidates satisfy"
+    )
+    usual: list[Usual] | None = Field(
+        None,
+        min_length=1,
+        description=(
+            "usual configurations, instead of those of the workload's `usual.yaml`, such as where "
+            "these are no candidates"
+        ),
     )
     features: list[str] | None = Field(
         None,

@@ -32,6 +32,20 @@ class Untuned(Recommender):
         return Judgement.without_times(~self.domain.is_baseline(rows))
 
 
+class UsualChoice(Recommender):
+    """What a competent person takes without measuring; the baseline where nothing else is said."""
+
+    title = "usual choice"
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Do nothing: what is usual needs no training rows."""
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score 0 for what is usual, then the baseline, then every other row."""
+        return Judgement.without_times(~self.domain.is_usual(rows), ~self.domain.is_baseline(rows))
+
+
 class BestOnAverage(Recommender):
     """The configuration of least mean log(time / best) over the training cases."""
 
@@ -184,6 +198,7 @@ def _problem_names(domain: Domain) -> list[str]:
 
 BASELINES: dict[str, type[Recommender]] = {
     "untuned": Untuned,
+    "usual": UsualChoice,
     "best_on_average": BestOnAverage,
     "nearest_size": NearestSize,
     "nearest_gpu": NearestGpu,

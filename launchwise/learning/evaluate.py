@@ -1,7 +1,7 @@
 """Evaluates models, baselines, random draws and the oracle on the unfiltered sweep.
 
 Nothing is dropped in silence. A recommendation that failed on the GPU, or that no sweep measured,
-keeps its row with its status, no time, improvement 0 and fraction 0.
+keeps its row with its status, no time, and improvement, gain and fraction 0.
 """
 
 from __future__ import annotations
@@ -54,9 +54,13 @@ class Truth:
         )
         measured = self._rows[self._rows["status"].isin(MEASURED)]
         baseline = measured[domain.is_baseline(measured)].set_index("case")
+        usual = measured[domain.is_usual(measured)].set_index("case")
         best = fastest_rows(measured, ["case"], domain.spec).set_index("case")
         self._best = best.reindex(range(len(keys)))
         self._baseline = baseline.reindex(range(len(keys)))
+        # Where what is usual failed or was not measured, a competent person falls back as well.
+        usual_ms = usual["time_ms"].reindex(range(len(keys)))
+        self._usual_ms = usual_ms.fillna(self._baseline["time_ms"]).to_numpy(dtype=float)
         self._times = {
             case: times.to_numpy(dtype=float) for case, times in measured.groupby("case")["time_ms"]
         }
@@ -74,12 +78,13 @@ class Truth:
         """``recommendations`` with their measured columns.
 
         Adds ``case``, ``status``, ``time_ms``, ``times_ms`` and, of the case, ``baseline_ms``,
-        ``baseline_times`` and ``best_ms``.
+        ``baseline_times``, ``usual_ms`` and ``best_ms``.
         """
         table = self._joined(recommendations, ["status", "time_ms", "times_ms"])
         table["status"] = table["status"].fillna(NOT_MEASURED)
         cases = table["case"].to_numpy()
         table["baseline_ms"] = self._baseline["time_ms"].to_numpy()[cases]
+        table["usual_ms"] = self._usual_ms[cases]
         table["best_ms"] = self._best["time_ms"].to_numpy()[cases]
         table["baseline_times"] = self._baseline["times_ms"].to_numpy()[cases]
         return table
@@ -159,6 +164,7 @@ def evaluate(
     table = pd.concat([first, *others], ignore_index=True).assign(study=study)
     ratio = table["time_ms"].to_numpy(dtype=float)
     table["improvement"] = np.nan_to_num(table["baseline_ms"].to_numpy(dtype=float) / ratio)
+    table["gain"] = np.nan_to_num(table["usual_ms"].to_numpy(dtype=float) / ratio)
     table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
     return table
 

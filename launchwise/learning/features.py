@@ -16,9 +16,10 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.following import following_tunables
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.vectors import Columns, raw_names
-from launchwise.tables.rows import is_baseline
+from launchwise.tables.rows import is_baseline, row_numbers
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.usual import Usual, check_usual, usual_configuration
 
 _KEPT = "feature:"
 
@@ -43,6 +44,9 @@ class Domain:
         Configurations this near the best of a case count as good as it.
     only_features
         Names of the features that models use; all when None.
+    usual
+        What is usual for a problem (see :class:`launchwise.workloads.usual.Usual`), instead of what
+        the workload's ``usual.yaml`` says.
     """
 
     spec: Spec
@@ -51,6 +55,7 @@ class Domain:
     constraints: Sequence[str] = ()
     near_best_percent: float = 2.0
     only_features: Sequence[str] | None = None
+    usual: Sequence[Mapping[str, Any]] = ()
 
     def _is_used(self, feature: str) -> bool:
         return self.only_features is None or feature in self.only_features
@@ -272,6 +277,40 @@ class Domain:
     def is_baseline(self, rows: pd.DataFrame) -> np.ndarray:
         """See :func:`launchwise.tables.rows.is_baseline`."""
         return is_baseline(rows, self.spec)
+
+    @cached_property
+    def _usual(self) -> tuple[Usual, ...]:
+        if not self.usual:
+            return self.spec.usual
+        own = tuple(Usual.model_validate(each) for each in self.usual)
+        check_usual(own, self.spec)
+        return own
+
+    def is_usual(self, rows: pd.DataFrame) -> np.ndarray:
+        """Which rows hold what is usual for their problem: booleans, shape (rows,).
+
+        The baseline where nothing else is said.
+
+        Raises
+        ------
+        ValueError
+            When what is usual cannot be evaluated for a problem.
+        """
+        if not self._usual or rows.empty:
+            return self.is_baseline(rows)
+        columns = self.spec.problem_columns
+        problems = row_numbers(rows, columns)
+        first = np.unique(problems, return_index=True)[1]
+        default = space.baseline(self.spec)
+        usual = [
+            usual_configuration(self._usual, problem, self.spec) or default
+            for problem in _records(rows[columns].iloc[first])
+        ]
+        found = np.ones(len(rows), dtype=bool)
+        for name in self.spec.tunable_columns:
+            wanted = np.array([each[name] for each in usual], dtype=object)
+            found &= rows[name].to_numpy(dtype=object) == wanted[problems]
+        return found
 
 
 def without_features(rows: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from launchwise.workloads.spec import Spec
 
 ALL_GPUS = "all"
 HARM_PERCENT = 2.0
-"""A recommendation that takes longer than the baseline by more than this does harm, %."""
+"""A recommendation that takes longer than what is usual by more than this does harm, %."""
 
 INTERVAL_SEED = 0
 HEURISTICS = frozenset(BASELINES)
@@ -112,9 +112,10 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
     dict
         ``problems``, ``without_time`` (recommendations that failed or were never measured),
         ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``,
+        ``gain_geometric_mean`` (over what is usual; without a time it counts as 0),
         ``fraction_geometric_mean``, ``fraction_p5``, ``fraction_worst``, ``accuracy`` (the very
-        best), ``accuracy_near_best``, ``harmed`` (problems whose recommendation is slower than the
-        baseline by more than :data:`HARM_PERCENT`, or has no time), ``mape_percent`` and
+        best), ``accuracy_near_best``, ``harmed`` (problems whose recommendation is slower than what
+        is usual by more than :data:`HARM_PERCENT`, or has no time), ``mape_percent`` and
         ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
@@ -127,12 +128,13 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         "improvement_coefficient": metrics.improvement_coefficient(
             rows["baseline_ms"].to_numpy(), rows["time_ms"].to_numpy()
         ),
+        "gain_geometric_mean": metrics.geometric_mean(rows["gain"].to_numpy(dtype=float)),
         "fraction_geometric_mean": metrics.geometric_mean(fraction),
         "fraction_p5": float(np.quantile(fraction, 0.05)),
         "fraction_worst": float(fraction.min()),
         "accuracy": float((fraction >= 1).mean()),
         "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
-        "harmed": int((rows["improvement"] < 1 / (1 + HARM_PERCENT / 100)).sum()),
+        "harmed": int((rows["gain"] < 1 / (1 + HARM_PERCENT / 100)).sum()),
         "mape_percent": float(rows["absolute_percentage_error"].mean()),
         "spearman": float(rows["spearman"].mean()),
     }

@@ -32,6 +32,7 @@ ALL_GPUS = "all"
 """What the evaluation calls every GPU together."""
 
 OPTIMUM = "fraction of the optimum"
+USUAL = "beside the usual choice"
 SCORES = (
     Score("fraction", Column("mean", "geometric", group=OPTIMUM), wording.fixed),
     Score(
@@ -45,7 +46,8 @@ SCORES = (
     Score("improved", Column("problems", "%", group="improved"), wording.percent),
     Score("improved_runs", Column("runs", "%", group="improved"), wording.percent),
     Score("coefficient", Column("coefficient", "× baseline", group="improved"), wording.fixed),
-    Score("harmed", Column("slower", "problems", group="improved"), wording.count, more=False),
+    Score("gain", Column("speed-up", "geometric", group=USUAL), wording.fixed),
+    Score("harmed", Column("slower", "problems", group=USUAL), wording.count, more=False),
     Score("exact", Column("exact", "%", group="accuracy"), wording.percent),
     Score("accuracy", Column("near", "%", group="accuracy"), wording.percent),
     Score("mape", Column("MAPE", "%", group="predicted times"), wording.number, more=False),
@@ -133,6 +135,14 @@ def is_tied(ratio: tuple[float, float] | None) -> bool:
     return ratio is None or ratio[0] <= 1 <= ratio[1]
 
 
+def _usual(study: StudyData) -> str:
+    """Reasons for the usual choices of a study in brackets; what stands for them without any."""
+    rules = study.settings.usual or study.spec.usual
+    if not rules:
+        return " (here the baseline)"
+    return f" ({'; '.join(dict.fromkeys(rule.reason for rule in rules))})"
+
+
 NO_TIME = (
     "No time: problems whose recommendation failed on the GPU or was never measured. Each counts "
     "as fraction 0 and improvement 0, so a single one makes a geometric mean 0."
@@ -147,8 +157,9 @@ def tables_of(study: StudyData) -> Section:
             "Fraction of the optimum: best time over time of the recommendation, 1 is perfect. "
             "Improvement: baseline time over time of the recommendation, above 1 is faster. "
             "Accuracy: the share of recommendations that are the best configuration, or within "
-            f"{near} % of the best time. Slower: recommendations that take longer than the "
-            f"baseline by more than {HARM_PERCENT:g} %, or have no time. The best model of a "
+            f"{near} % of the best time. Usual choice: what a competent person takes without "
+            f"measuring{_usual(study)}. Slower: recommendations that take longer than it by more "
+            f"than {HARM_PERCENT:g} %, or have no time. The best model of a "
             "column is bold; of the mean, every model that the test problems do not tell from the "
             "best (the 95 % interval of the ratio holds 1; bootstrap over problems). Baselines "
             "(grey) and "

@@ -30,6 +30,7 @@ FIGURES = {
     "improved": ("percent_improved", 0.01),
     "improved_runs": ("percent_runs_improved", 0.01),
     "coefficient": ("improvement_coefficient", 1),
+    "gain": ("gain_geometric_mean", 1),
     "exact": ("accuracy", 1),
     "accuracy": ("accuracy_near_best", 1),
     "mape": ("mape_percent", 1),
@@ -212,7 +213,7 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
     DataFrame
         One row a model, sorted from the best fraction of the optimum: ``model``, ``role``,
         ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
-        ``harmed`` (problems slower than the baseline), the intervals of :data:`INTERVALS` (pairs;
+        ``harmed`` (problems slower than what is usual), the intervals of :data:`INTERVALS` (pairs;
         None where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1.
         Empty when nothing was evaluated.
     """

@@ -349,8 +349,9 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of the evaluation: one row per (model, split, fold, GPU, test problem).
 
     ``time_ms`` is the measured time of the recommended configuration (an expectation for random
-    draws); ``improvement`` is baseline over it, ``fraction`` is best over it. A recommendation that
-    no sweep measured has no time; ``status`` says why.
+    draws); ``improvement`` is baseline over it, ``gain`` what is usual over it (where that has a
+    time, else the baseline), ``fraction`` is best over it. A recommendation that no sweep measured
+    has no time; ``status`` says why.
     """
     return pa.DataFrameSchema(
         {
@@ -366,8 +367,10 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
             "predicted_ms": _real(pa.Check.gt(0), nullable=True),
             "time_ms": _real(pa.Check.gt(0), nullable=True),
             "baseline_ms": _real(pa.Check.gt(0), nullable=True),
+            "usual_ms": _real(pa.Check.gt(0), nullable=True),
             "best_ms": _real(pa.Check.gt(0)),
             "improvement": _real(nullable=True),
+            "gain": _real(nullable=True),
             "fraction": _real(nullable=True),
             "improved_runs": _real(pa.Check.ge(0), nullable=True),
             "spearman": _real(nullable=True),

@@ -35,6 +35,7 @@ from launchwise.workloads.parts import (
     Work,
 )
 from launchwise.workloads.spec_checks import check_described, check_spec
+from launchwise.workloads.usual import USUAL_FILE, Usual, UsualChoices, check_usual
 
 FEATURES_FILE = "features.yaml"
 
@@ -108,11 +109,17 @@ class Spec(Strict, title="spec.yaml"):
     )
     _folder: Path | None = PrivateAttr(None)
     _feasible: dict[tuple[Value, ...], None] | None = PrivateAttr(None)
+    _usual: tuple[Usual, ...] = PrivateAttr(())
 
     @property
     def folder(self) -> Path | None:
         """Folder that the spec was read from, if it was."""
         return self._folder
+
+    @property
+    def usual(self) -> tuple[Usual, ...]:
+        """Usual configurations of ``usual.yaml``; empty without the file."""
+        return self._usual
 
     @property
     def has_kernel(self) -> bool:
@@ -272,9 +279,9 @@ class Spec(Strict, title="spec.yaml"):
 
 
 def load_spec(folder: Path) -> Spec:
-    """Read and check ``folder/spec.yaml``, with ``features.yaml`` and ``cost.yaml`` beside it.
+    """Read and check ``folder/spec.yaml`` and what lies beside it.
 
-    Both may be missing.
+    ``features.yaml``, ``cost.yaml`` and ``usual.yaml`` may be missing.
 
     Raises
     ------
@@ -306,7 +313,27 @@ def load_spec(folder: Path) -> Spec:
     spec._folder = folder
     if spec.feasible is not None:
         spec._feasible = _read_feasible(folder / spec.feasible, spec)
+    spec._usual = _read_usual(folder / USUAL_FILE, spec)
     return spec
+
+
+def _read_usual(path: Path, spec: Spec) -> tuple[Usual, ...]:
+    """Usual configurations of a file that may be missing.
+
+    Raises
+    ------
+    UserError
+        When the file is broken or names what the workload does not have.
+    """
+    if not path.is_file():
+        return ()
+    choices = validated(UsualChoices, read_yaml(path), path).choices
+    try:
+        check_usual(choices, spec)
+    except ValueError as error:
+        key, _, message = str(error).partition(": ")
+        raise UserError(path, key, message) from error
+    return tuple(choices)
 
 
 def _read_feasible(path: Path, spec: Spec) -> dict[tuple[Value, ...], None]:

@@ -1,0 +1,104 @@
+"""``usual.yaml``: what a competent person takes for a problem without measuring.
+
+The usual configuration is what a recommendation has to beat: a common block, a library's rule, a
+published choice. The baseline of ``spec.yaml`` is where the history starts; beating it is easy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from launchwise.base.errors import unknown
+from launchwise.base.expressions import Expression, check_names
+from launchwise.base.typed import Strict
+from launchwise.workloads.parts import Value
+
+if TYPE_CHECKING:
+    from launchwise.workloads.spec import Spec
+
+USUAL_FILE = "usual.yaml"
+
+
+class Usual(Strict, title="usual configuration"):
+    """A usual configuration and the problems that it is for."""
+
+    when: Expression = Field("1 == 1", description="condition on the problem; always when left out")
+    reason: str = Field(description="why a competent person takes it")
+    configuration: dict[str, Value] = Field(
+        description=(
+            "variant and tunables; a text for a number is an expression over problem, derived "
+            "names and the tunables before it; tunables left out are neutral"
+        )
+    )
+
+
+class UsualChoices(Strict, title="usual.yaml"):
+    """Usual configurations of a workload."""
+
+    choices: list[Usual] = Field(
+        min_length=1, description="usual configurations; the first whose condition holds is taken"
+    )
+
+
+def check_usual(rules: Sequence[Usual], spec: Spec) -> None:
+    """Check that rules name what the workload has.
+
+    Raises
+    ------
+    ValueError
+        With number and key of the rule, at the first mistake.
+    """
+    for number, rule in enumerate(rules):
+        where = f"choices.{number}"
+        check_names(f"{where}.when", rule.when, {*spec.problem, *spec.derived})
+        chosen = rule.configuration
+        if chosen.get("variant") not in spec.variants:
+            message = unknown("variant", chosen.get("variant"), spec.variants)
+            raise ValueError(f"{where}.configuration: {message}")
+        own = {"variant", *spec.variants[str(chosen["variant"])].tunables}
+        for name, value in chosen.items():
+            if name not in own:
+                message = unknown("tunable", name, own - {"variant"})
+                raise ValueError(f"{where}.configuration: {message}")
+            if _is_expression(name, value, spec):
+                known = {*spec.problem, *spec.derived, *spec.tunable_columns}
+                check_names(f"{where}.configuration.{name}", str(value), known)
+            elif value not in spec.values_of(name):
+                message = f"{value!r} is not a value of this tunable"
+                raise ValueError(f"{where}.configuration.{name}: {message}")
+
+
+def usual_configuration(
+    rules: Sequence[Usual], problem: Mapping[str, Any], spec: Spec
+) -> dict[str, Value] | None:
+    """What is usual for a problem, by the first rule whose condition holds; None without one.
+
+    Raises
+    ------
+    ValueError
+        When an expression has no value for the problem, or one that the tunable does not have.
+    """
+    rule = next((each for each in rules if spec.value(each.when, problem)), None)
+    if rule is None:
+        return None
+    found: dict[str, Value] = {name: one.neutral for name, one in spec.tunables.items()}
+    found = {"variant": rule.configuration["variant"], **found}
+    for name, value in rule.configuration.items():
+        if _is_expression(name, value, spec):
+            value = spec.value(str(value), problem, found)
+            if value not in spec.values_of(name):
+                raise ValueError(f"usual: {name} = {value!r} is not a value of this tunable")
+        found[name] = value
+    return found
+
+
+def _is_expression(name: str, value: Value, spec: Spec) -> bool:
+    """Whether a value is a text where the tunable has numbers."""
+    return (
+        name != "variant"
+        and isinstance(value, str)
+        and not isinstance(spec.tunables[name].neutral, str)
+    )
