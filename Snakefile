@@ -64,6 +64,7 @@ rule all:
             for gpu in settings.gpus
             for workload in experiment.alone_on(gpu)
         ],
+        [f"results/final/{study}" for study in experiment.studies],
 
 
 include: "rules/common.smk"
@@ -75,6 +76,8 @@ include: "rules/clean.smk"
 include: "rules/train.smk"
 include: "rules/recommend.smk"
 include: "rules/evaluate.smk"
+include: "rules/final.smk"
+include: "rules/export.smk"
 include: "rules/predict.smk"
 include: "rules/report.smk"
 include: "rules/targets.smk"

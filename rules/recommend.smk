@@ -28,7 +28,11 @@ rule recommend:
     params:
         code=lambda wildcards: code(
             "scripts/recommend.py",
-            *(source_of(wildcards.study, model) for model in STUDIES[wildcards.study]["models"]),
+            *(
+                path
+                for model in STUDIES[wildcards.study]["models"]
+                for path in sources_of(wildcards.study, model)
+            ),
         ),
         question=lambda wildcards: question_of(wildcards.study),
         models=lambda wildcards: STUDIES[wildcards.study]["models"],

@@ -1,7 +1,7 @@
 # Functions shared by the rules of a study: files of its workload, GPUs and models.
 from pathlib import Path
 
-from launchwise.learning.recommenders import BY_COST
+from launchwise.learning.recommenders import BY_COST, answering_model, kinds_of
 
 
 def folder_of(study):
@@ -82,6 +82,14 @@ def study_folder(study):
     return f"{folder_of(study)}/studies/{study}"
 
 
-def source_of(study, model):
-    """Source file of the model's kind: an edit retrains the models of this kind only."""
-    return model_source(MODELS[study][model]["kind"], folder_of(study))
+def sources_of(study, model):
+    """Source files of the model's kinds: an edit retrains the models of this kind only."""
+    folder = folder_of(study)
+    kinds = kinds_of(MODELS[study][model], Path(folder))
+    return [model_source(kind, folder) for kind in kinds]
+
+
+def asks_cost(study, model):
+    """Whether the model reads the workload's cost.yaml."""
+    kinds = kinds_of(MODELS[study][model], Path(folder_of(study)))
+    return any(kind in BY_COST for kind in kinds)

@@ -33,6 +33,18 @@ for study, entry in experiment.studies.items():
         input:
             f"results/evaluation/{study}.parquet",
 
+    rule:
+        name:
+            f"final_{study}"
+        input:
+            f"results/final/{study}",
+
+    rule:
+        name:
+            f"export_{study}"
+        input:
+            f"results/export/{study}",
+
     if CARDS:
 
         rule:

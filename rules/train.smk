@@ -10,11 +10,10 @@ rule train:
         features=lambda wildcards: features_of(wildcards.study),
         # An edit retrains only the kinds that read it.
         cost=lambda wildcards: (
-            cost_of(wildcards.study)
-            if MODELS[wildcards.study][wildcards.model]["kind"] in BY_COST
-            else []
+            cost_of(wildcards.study) if asks_cost(wildcards.study, wildcards.model) else []
         ),
         training="results/clean/{study}.parquet",
+        usual=lambda wildcards: usual_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),
     output:
         directory("results/models/{study}/{model}"),
@@ -22,7 +21,9 @@ rule train:
         "results/logs/train/{study}.{model}.log",
     threads: lambda wildcards: processes_of(wildcards.study)
     params:
-        code=lambda wildcards: code("scripts/train.py", source_of(wildcards.study, wildcards.model)),
+        code=lambda wildcards: code(
+            "scripts/train.py", *sources_of(wildcards.study, wildcards.model)
+        ),
         model=lambda wildcards: MODELS[wildcards.study][wildcards.model],
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),

@@ -14,6 +14,8 @@ from launchwise.cli.check.command import check
 from launchwise.cli.importing.command import export_sweep, import_
 from launchwise.cli.new.command import new
 from launchwise.cli.predict.command import predict
+from launchwise.cli.recommend.command import recommend
+from launchwise.cli.recommend.export_command import export
 from launchwise.cli.tune.command import tune
 
 NAME = "launchwise"
@@ -25,10 +27,12 @@ STOPPED = 130
 # Plain help and plain tracebacks: those of rich take half of the start-up time.
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("check")(check)
+app.command("export")(export)
 app.command("export-sweep")(export_sweep)
 app.command("import")(import_)
 app.command("new")(new)
 app.command("predict")(predict)
+app.command("recommend")(recommend)
 app.command("tune")(tune)
 
 

@@ -7,7 +7,8 @@ follows from the problem has the value of the asked one.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,18 @@ class BestOnAverage(Recommender):
         self._prior = Prior.of(rows, regret, self.domain, self.domain.choice_columns)
         return self
 
+    def state(self) -> dict[str, Any]:
+        """Mean regrets as JSON values."""
+        return self._prior.plain()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`state` gave."""
+        self._prior = Prior(**state)
+
+    def losses(self, rows: pd.DataFrame) -> np.ndarray:
+        """Mean regret in training: float64, shape (rows,)."""
+        return self._prior.regret(rows, self.domain)
+
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the mean regret in training; lower is better."""
         regret = self._prior.regret(rows, self.domain)
@@ -84,6 +97,11 @@ class MostFrequentBest(Recommender):
         return Judgement.without_times(-counts, self.domain.last_of_ties(rows))
 
 
+REGRETS_FILE = "regrets.npz"
+_KEPT = ("problems", "gpus", "configurations", "measured", "regrets", "worst")
+"""Attributes of :class:`_Nearest` in its file."""
+
+
 class _Nearest(Recommender):
     """The configurations of the nearest training case, best first.
 
@@ -107,10 +125,15 @@ class _Nearest(Recommender):
         keys_of_rows = codes * len(self._configurations) + numbers
         order = np.argsort(keys_of_rows)
         self._measured, self._regrets = keys_of_rows[order], regret[order]
+        self._worst = np.array(regret.max(initial=0.0))
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by regret in the nearest training case; configurations that it lacks come last."""
+        return Judgement.without_times(self.losses(rows), self.domain.last_of_ties(rows))
+
+    def losses(self, rows: pd.DataFrame) -> np.ndarray:
+        """Regret in the nearest training case: float64, shape (rows,)."""
         spec = self.domain.spec
         cases, keys = case_codes(rows, spec)
         first = np.unique(cases, return_index=True)[1]
@@ -120,8 +143,22 @@ class _Nearest(Recommender):
         same = np.array([key[0] for key in keys])[:, None] == np.array(self._names)
         nearest = self._nearest(problem, gpu, same)[cases]
         choices = configuration_codes(rows, self.domain.choice_columns, spec)
-        regret = self._regret(nearest, choices)
-        return Judgement.without_times(regret, self.domain.last_of_ties(rows))
+        return self._regret(nearest, choices)
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``regrets.npz``."""
+        np.savez_compressed(
+            folder / REGRETS_FILE,
+            names=np.array(self._names, dtype=str),
+            **{name: getattr(self, f"_{name}") for name in _KEPT},
+        )
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``regrets.npz``."""
+        with np.load(folder / REGRETS_FILE, allow_pickle=False) as kept:
+            self._names = kept["names"].tolist()
+            for name in _KEPT:
+                setattr(self, f"_{name}", kept[name])
 
     def _regret(self, cases: np.ndarray, configurations: np.ndarray) -> np.ndarray:
         """Regret of each configuration in the training case beside it, shape (rows,)."""
@@ -129,7 +166,7 @@ class _Nearest(Recommender):
         keys = cases * len(self._configurations) + numbers
         places = _places(self._measured, keys)
         known = (self._configurations[numbers] == configurations) & (self._measured[places] == keys)
-        return np.where(known, self._regrets[places], UNMEASURED_REGRET)
+        return np.where(known, self._regrets[places], UNMEASURED_REGRET + self._worst)
 
     @abstractmethod
     def _nearest(self, problem: np.ndarray, gpu: np.ndarray, same: np.ndarray) -> np.ndarray:

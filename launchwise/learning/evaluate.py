@@ -17,6 +17,7 @@ from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.ranks import correlations, group_ranks
+from launchwise.learning.recommender import GAINS
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.tables.schemas import predicted_column
@@ -164,6 +165,10 @@ def evaluate(
     table = pd.concat([first, *others], ignore_index=True).assign(study=study)
     ratio = table["time_ms"].to_numpy(dtype=float)
     table["improvement"] = np.nan_to_num(table["baseline_ms"].to_numpy(dtype=float) / ratio)
+    for name in GAINS:
+        # What only looks up, or only draws, expects no gain.
+        table[name] = table[name].astype(float) if name in table else np.nan
+    table["is_usual"] = domain.is_usual(table)
     table["gain"] = np.nan_to_num(table["usual_ms"].to_numpy(dtype=float) / ratio)
     table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
     return table

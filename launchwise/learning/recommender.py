@@ -8,6 +8,7 @@ and asked with a GPU and problems.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,6 +24,9 @@ from launchwise.workloads.space import Problem
 
 FACTS_FILE = "recommender.json"
 
+GAINS = ("expected_gain", "least_gain", "most_gain")
+"""Columns of an expected gain over what is usual: itself, and the limits of its interval."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -35,10 +39,14 @@ class Judgement:
         the left, and the smallest is recommended.
     predicted_ms
         float64, ms, shape (rows,); NaN where no time is predicted.
+    gains
+        Expected time of what is usual divided by the row's, with the interval's limits: float64,
+        shape (rows, 3), as :data:`GAINS` names them; NaN where none is expected.
     """
 
     scores: np.ndarray
     predicted_ms: np.ndarray
+    gains: np.ndarray | None = None
 
     @classmethod
     def by_time(cls, times_ms: np.ndarray, is_baseline: np.ndarray) -> Judgement:
@@ -62,13 +70,14 @@ class Ranking:
         Numbers of the rows by case (as they came), then rank: int64, shape (rows,).
     rank
         Rank of each row in its case, from 1: int64, shape (rows,).
-    predicted_ms
+    predicted_ms, gains
         See :class:`Judgement`; of each row as they came.
     """
 
     order: np.ndarray
     rank: np.ndarray
     predicted_ms: np.ndarray
+    gains: np.ndarray | None = None
 
     def first(self, count: int) -> np.ndarray:
         """Numbers of the rows of the first ``count`` ranks, in the order of :attr:`order`."""
@@ -116,6 +125,9 @@ class Recommender(ABC):
         """Hyper-parameters that an Optuna ``trial`` tries; none to search by default."""
         return {}
 
+    def expect(self, cases: Sequence[Case]) -> None:  # noqa: B027 (nothing to do is fine)
+        """Say what will be asked, before :meth:`fit`: it need not prepare for anything else."""
+
     @abstractmethod
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn.
@@ -137,6 +149,13 @@ class Recommender(ABC):
     def predict(self, rows: pd.DataFrame) -> np.ndarray:
         """Predicted time of each row: float64, ms, shape (rows,); NaN where it predicts none."""
         return self.judge(rows).predicted_ms
+
+    def losses(self, rows: pd.DataFrame) -> np.ndarray:
+        """Log time of each row but for a constant of its case: float64, shape (rows,).
+
+        By default of the predicted time; NaN where nothing of the kind is predicted.
+        """
+        return np.log(self.predict(rows))
 
     def recommend(self, gpu: str, problems: list[Problem]) -> pd.DataFrame:
         """Every feasible candidate of every problem, the recommended one first.
@@ -184,7 +203,7 @@ class Recommender(ABC):
         lengths = np.diff(np.append(starts, len(order)))
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
-        return Ranking(order, rank, judgement.predicted_ms)
+        return Ranking(order, rank, judgement.predicted_ms, judgement.gains)
 
     def summary(self) -> dict[str, Any]:
         """JSON-able facts of the fit, for the report."""

@@ -16,7 +16,7 @@ from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, without_features
-from launchwise.learning.recommender import Recommender
+from launchwise.learning.recommender import GAINS, Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold
 from launchwise.learning.training import read_training
@@ -157,4 +157,6 @@ def _first(
     first = without_features(choices).iloc[rows].reset_index(drop=True)
     first["rank"] = ranking.rank[rows]
     first["predicted_ms"] = ranking.predicted_ms[rows]
+    gains = np.full((len(choices), len(GAINS)), np.nan) if ranking.gains is None else ranking.gains
+    first[list(GAINS)] = gains[rows]
     return first, ranking.predicted_ms

@@ -30,7 +30,8 @@ TARGETS = ("regret", "log_ratio", "time")
 RESOLUTION = 0.002
 """Predicted log times closer than this tie: sweeps are not measured more precisely."""
 UNMEASURED_REGRET = float(np.log(3.0))
-"""Regret of rows that stopped early, failed or were filtered: a sweep stops at 3 times the best."""
+"""Least regret of rows that stopped early, failed or were filtered: a sweep stops at 3 times the
+best."""
 NEAREST_LEVELS = 4
 
 
@@ -162,7 +163,9 @@ class TimeRegressor(Recommender):
 class Prior:
     """Mean regret of every configuration over the training cases.
 
-    A configuration without a row in a case (failed, filtered) has :data:`UNMEASURED_REGRET` there.
+    A configuration without a row in a case (failed, filtered) has :data:`UNMEASURED_REGRET` there,
+    or the largest regret that was measured: others' sweeps keep what ours would stop early, and a
+    failure is no better than that.
     Tunables that never varied in training tell nothing and are left out of its name.
 
     Parameters
@@ -193,9 +196,11 @@ class Prior:
         cases = case_numbers(rows, domain.spec)
         names = configuration_codes(rows, varied, domain.spec)
         known, numbers = np.unique(names, return_inverse=True)
-        best = np.full((len(known), cases.max() + 1), UNMEASURED_REGRET)
+        best = np.full((len(known), cases.max() + 1), np.inf)
         np.minimum.at(best, (numbers, cases), regret)
-        means = best.mean(axis=1)
+        worst = np.full(cases.max() + 1, UNMEASURED_REGRET)
+        np.maximum.at(worst, cases, regret)
+        means = np.where(np.isfinite(best), best, worst).mean(axis=1)
         return cls(varied, dict(zip(map(str, known.tolist()), means.tolist(), strict=True)))
 
     def regret(self, rows: pd.DataFrame, domain: Domain) -> np.ndarray:

@@ -19,6 +19,9 @@ ALL_GPUS = "all"
 HARM_PERCENT = 2.0
 """A recommendation that takes longer than what is usual by more than this does harm, %."""
 
+WORTH_PERCENT = 5.0
+"""A best configuration that is faster than what is usual by more than this is worth finding, %."""
+
 INTERVAL_SEED = 0
 HEURISTICS = frozenset(BASELINES)
 
@@ -115,7 +118,8 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         ``gain_geometric_mean`` (over what is usual; without a time it counts as 0),
         ``fraction_geometric_mean``, ``fraction_p5``, ``fraction_worst``, ``accuracy`` (the very
         best), ``accuracy_near_best``, ``harmed`` (problems whose recommendation is slower than what
-        is usual by more than :data:`HARM_PERCENT`, or has no time), ``mape_percent`` and
+        is usual by more than :data:`HARM_PERCENT`, or has no time), what :func:`_promises` gives,
+        ``mape_percent`` and
         ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
@@ -135,8 +139,32 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         "accuracy": float((fraction >= 1).mean()),
         "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
         "harmed": int((rows["gain"] < 1 / (1 + HARM_PERCENT / 100)).sum()),
+        **_promises(rows),
         "mape_percent": float(rows["absolute_percentage_error"].mean()),
         "spearman": float(rows["spearman"].mean()),
+    }
+
+
+def _promises(rows: pd.DataFrame) -> dict[str, Any]:
+    """How expected gains held: ``kept_usual``, ``missed``, ``intervals`` and ``covered``.
+
+    Problems answered by what is usual; those of them where the best is faster by more than
+    :data:`WORTH_PERCENT`, and how many are in all (``worthwhile``); answers with an interval of
+    their gain, and the share whose gain lies in it.
+    """
+    usual = rows["is_usual"].to_numpy(dtype=bool)
+    possible = rows["usual_ms"].to_numpy(dtype=float) / rows["best_ms"].to_numpy(dtype=float)
+    worth = possible > 1 + WORTH_PERCENT / 100
+    least, most = (rows[name].to_numpy(dtype=float) for name in ("least_gain", "most_gain"))
+    known = np.isfinite(least) & ~usual
+    gain = rows["gain"].to_numpy(dtype=float)
+    within = (gain >= least) & (gain <= most)
+    return {
+        "kept_usual": int(usual.sum()),
+        "missed": int((usual & worth).sum()),
+        "worthwhile": int(worth.sum()),
+        "intervals": int(known.sum()),
+        "covered": float(within[known].mean()) if known.any() else math.nan,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ def train_model(
     rows = read_training(training, domain)
     if rows.empty:
         raise UserError(training, "", "holds no training rows")
+    asked = {(fold["split"], fold["fold"]): fold["test"] for fold in read_facts(training)["folds"]}
 
     def fit(part: tuple[tuple[Any, ...], pd.DataFrame]) -> dict[str, Any]:
         (split, fold), of_fold = part
@@ -102,7 +104,7 @@ def train_model(
         with _blaming(name, entry):
             facts = _fit_fold(
                 kind, entry, domain, of_fold, options, seed, folder / str(split) / str(fold),
-                journal, f"{split}/{fold}",
+                journal, f"{split}/{fold}", _cases(asked[split, fold]),
             )  # fmt: skip
         return {"split": str(split), "fold": str(fold), **facts}
 
@@ -154,6 +156,7 @@ def _fit_fold(
     folder: Path,
     journal: Path | None,
     name: str,
+    asked: Sequence[Case] = (),
 ) -> dict[str, Any]:
     found = search(
         kind,
@@ -170,7 +173,9 @@ def _fit_fold(
     )
     parameters = {"seed": seed, **found.parameters, **entry.parameters}
     started = time.perf_counter()
-    recommender = kind(domain, **parameters).fit(rows)
+    recommender = kind(domain, **parameters)
+    recommender.expect(asked)
+    recommender.fit(rows)
     seconds = time.perf_counter() - started
     recommender.save(folder)
     cases = int(case_numbers(rows, domain.spec).max()) + 1

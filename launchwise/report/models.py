@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.learning.recommenders import COMMITTEE
 from launchwise.learning.summary import HARM_PERCENT
 from launchwise.report import maps, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
@@ -76,9 +77,20 @@ def first_split_is_transfer(study: StudyData) -> bool:
     return asked is not None and asked.kind == "leave_one_gpu_out"
 
 
+def answering(study: StudyData) -> str | None:
+    """Name of the model that was chosen on training rows alone; None in a study without one."""
+    kinds = {name: model.get("kind") for name, model in study.models.items()}
+    return next((name for name, kind in kinds.items() if kind == COMMITTEE), None)
+
+
 def leader(study: StudyData, split: str, gpu: str) -> str | None:
-    """Name of the best model of a split on ``gpu``; None when no model was evaluated there."""
-    return best_model(scores_on(study, split, gpu))
+    """Name of the model that answers: the one chosen before the test, else the best of the test.
+
+    None when no model was evaluated there.
+    """
+    scores = scores_on(study, split, gpu)
+    chosen = answering(study)
+    return chosen if chosen in set(scores["model"]) else best_model(scores)
 
 
 def score_of(study: StudyData, split: str, gpu: str, model: str) -> dict[str, Any]:

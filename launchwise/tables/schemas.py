@@ -296,7 +296,9 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
 def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of recommendations: the first candidates of every test problem, best first.
 
-    ``predicted_ms`` is empty where a model predicts no time.
+    ``predicted_ms`` is empty where a model predicts no time. ``expected_gain`` is the expected time
+    of what is usual over that of the row, between ``least_gain`` and ``most_gain``; empty where a
+    model expects none.
     """
     return pa.DataFrameSchema(
         {
@@ -309,11 +311,18 @@ def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
             "rank": _whole(1),
             **configuration_schema(spec),
             "predicted_ms": _real(pa.Check.gt(0), nullable=True),
+            **_gains_schema(),
         },
         unique=["model", "split", "fold", "gpu", *spec.problem_columns, "rank"],
         strict=True,
         name="recommendations",
     )
+
+
+def _gains_schema() -> dict[str, pa.Column]:
+    """Columns of an expected gain over what is usual."""
+    names = ("expected_gain", "least_gain", "most_gain")
+    return {name: _real(pa.Check.gt(0), nullable=True) for name in names}
 
 
 def predicted_column(model: str) -> str:
@@ -350,8 +359,8 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
 
     ``time_ms`` is the measured time of the recommended configuration (an expectation for random
     draws); ``improvement`` is baseline over it, ``gain`` what is usual over it (where that has a
-    time, else the baseline), ``fraction`` is best over it. A recommendation that no sweep measured
-    has no time; ``status`` says why.
+    time, else the baseline; ``is_usual``: it is just that), ``fraction`` is best over it. A
+    recommendation that no sweep measured has no time; ``status`` says why.
     """
     return pa.DataFrameSchema(
         {
@@ -365,9 +374,11 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
             **configuration_schema(spec),
             "status": _text(),
             "predicted_ms": _real(pa.Check.gt(0), nullable=True),
+            **_gains_schema(),
             "time_ms": _real(pa.Check.gt(0), nullable=True),
             "baseline_ms": _real(pa.Check.gt(0), nullable=True),
             "usual_ms": _real(pa.Check.gt(0), nullable=True),
+            "is_usual": pa.Column(bool),
             "best_ms": _real(pa.Check.gt(0)),
             "improvement": _real(nullable=True),
             "gain": _real(nullable=True),
@@ -379,6 +390,26 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
         unique=["model", "split", "fold", "gpu", *spec.problem_columns],
         strict=True,
         name="evaluation",
+    )
+
+
+def best_measured_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of the fastest measured candidates: one row per (GPU, problem).
+
+    ``usual_ms`` and ``baseline_ms`` are empty where these were not timed.
+    """
+    return pa.DataFrameSchema(
+        {
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "time_ms": _real(pa.Check.gt(0)),
+            "usual_ms": _real(pa.Check.gt(0), nullable=True),
+            "baseline_ms": _real(pa.Check.gt(0), nullable=True),
+        },
+        unique=["gpu", *spec.problem_columns],
+        strict=True,
+        name="best measured",
     )
 
 

@@ -22,9 +22,11 @@ BELOW: dict[str, set[str]] = {
     "measuring": GENERAL,
     "cuda": GENERAL | {"measuring"},
     "learning": GENERAL,
+    "exporting": GENERAL | {"learning"},
     "report": GENERAL | {"measuring", "learning"},
     "workflow": GENERAL | {"measuring", "learning", "report"},
-    "cli": GENERAL | {"cpu", "importing", "measuring", "learning", "report", "workflow"},
+    "cli": GENERAL
+    | {"cpu", "exporting", "importing", "measuring", "learning", "report", "workflow"},
 }
 """Room to the rooms that it may import, beside itself."""
 

@@ -250,7 +250,7 @@ def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> Pred
     return Prediction(predictor, choices, tied, len(rows), "")
 
 
-def read_problem(words: Sequence[str], spec: Spec) -> Problem:
+def read_problem(words: Sequence[str], spec: Spec, command: str = COMMAND) -> Problem:
     """Problem from ``NAME=VALUE`` words.
 
     Raises
@@ -263,15 +263,15 @@ def read_problem(words: Sequence[str], spec: Spec) -> Problem:
         name, sign, value = word.partition("=")
         if not sign or name in problem:
             message = "is given twice" if name in problem else "must be NAME=VALUE"
-            raise UserError(COMMAND, word, message)
+            raise UserError(command, word, message)
         whole = name in spec.problem and spec.problem[name].type == "integer"
         problem[name] = int(value) if whole and value.lstrip("-").isdigit() else value
     if complaint := spec.check_problem(problem):
-        raise UserError(COMMAND, "problem", complaint)
+        raise UserError(command, "problem", complaint)
     return {name: problem[name] for name in spec.problem_columns}
 
 
-def find_profile(gpu: str, experiment: Experiment) -> GpuProfile:
+def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> GpuProfile:
     """Profile of a GPU of the settings (recorded, described, or measured here), or of a card.
 
     Raises
@@ -285,7 +285,7 @@ def find_profile(gpu: str, experiment: Experiment) -> GpuProfile:
         cards = read_cards(root / CARDS_FILE)
         card = described_cards(experiment.settings).get(gpu, gpu)
         if card not in cards:
-            raise UserError(COMMAND, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
+            raise UserError(command, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
         efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE)
         return described_profile(gpu, cards, efficiency, card)
     if entry.source == "recorded":
@@ -293,7 +293,7 @@ def find_profile(gpu: str, experiment: Experiment) -> GpuProfile:
         return read_profile(root / folder / "profile.json", gpu)
     path = root / "results" / "gpus" / f"{gpu}.json"
     if not path.is_file():
-        raise UserError(COMMAND, "gpu", f"{gpu} is live and not described yet: run describe_{gpu}")
+        raise UserError(command, "gpu", f"{gpu} is live and not described yet: run describe_{gpu}")
     return read_profile(path, gpu)
 
 

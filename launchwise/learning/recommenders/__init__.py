@@ -8,9 +8,10 @@ loads the one library that it needs.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.workloads.packages import import_from
@@ -22,6 +23,22 @@ FOLDER = Path(__file__).resolve().parent
 
 BY_COST = ("analytical", "learnt")
 """Kinds that use a workload's ``cost.yaml`` and need no measurement on the target GPU."""
+
+
+COMMITTEE = "committee"
+"""Kind that is made of others."""
+
+MEMBERS = (
+    "learnt",
+    "gaussian_process",
+    "knn",
+    "forest",
+    "xgboost",
+    "lightgbm",
+    "best_on_average",
+    "nearest_size",
+)
+"""Members of a committee that names none: kinds, and heuristics."""
 
 
 OWN = "recommenders"
@@ -44,6 +61,27 @@ def source(kind: str, workload: Path | None = None) -> Path:
         path = workload / OWN / kind
         return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return FOLDER / f"{kind}.py"
+
+
+def kinds_of(entry: Mapping[str, Any], workload: Path | None = None) -> list[str]:
+    """Kinds that a model of the settings (``kind`` and ``parameters``) runs: its own, members'."""
+    found = [str(entry["kind"])]
+    if found == [COMMITTEE]:
+        known = kinds(workload)
+        found += [name for name in members_of(entry["parameters"]) if name in known]
+    return found
+
+
+def members_of(parameters: Mapping[str, Any]) -> list[str]:
+    """Members of a committee by its parameters, in order."""
+    named = str(parameters.get("members", ", ".join(MEMBERS)))
+    return list(dict.fromkeys(name.strip() for name in named.split(",")))
+
+
+def answering_model(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Name of the model that answers: the committee of a study, or its first model."""
+    chosen = [name for name, entry in models.items() if entry["kind"] == COMMITTEE]
+    return chosen[0] if chosen else next(iter(models))
 
 
 def recommender_class(

@@ -1,0 +1,1 @@
+"""``launchwise recommend`` and ``launchwise export``: answers of fitted models."""

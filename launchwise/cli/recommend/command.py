@@ -1,0 +1,50 @@
+"""Arguments and options of ``launchwise recommend``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def recommend(
+    study: Annotated[str, typer.Argument(help="A study of the settings.")],
+    problem: Annotated[
+        list[str], typer.Argument(metavar="NAME=VALUE...", help="The problem, such as n=333.")
+    ],
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            help="A GPU of the settings, or a card of data/cards.csv.",
+            show_default="the only one that was measured",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", min=1, help="Number of configurations.")] = 1,
+    configfile: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            show_default="config.yaml",
+            help="Settings; given again, each is laid over those before.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    macros: Annotated[
+        bool, typer.Option("--macros", help="Print a C header with a macro per tunable.")
+    ] = False,
+) -> None:
+    """Say what to launch for a problem on a GPU, how much it gains and what that rests on.
+
+    Reads results/final/STUDY. Where nothing is expected to beat the usual choice, that is the
+    answer.
+    """
+    from launchwise.cli.recommend.recommending import Question, answered, as_json_text, as_text
+    from launchwise.exporting.macros import macros_text
+
+    files = configfile or [Path("config.yaml")]
+    found = answered(Question(study, gpu, problem, top, files), Path.cwd())
+    if macros:
+        print(macros_text(found), end="")
+    else:
+        print(as_json_text(found) if as_json else as_text(found))

@@ -1,0 +1,52 @@
+"""Arguments and options of ``launchwise export``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """What answers are exported as."""
+
+    hpp = "hpp"
+    json = "json"
+    python = "python"
+    wisdom = "wisdom"
+    t4 = "t4"
+
+
+def export(
+    study: Annotated[str, typer.Argument(help="A study of the settings.")],
+    format_: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="A C++17 header; JSON; a Python module without packages; Kernel Launcher's "
+            "wisdom; T4, a file per device.",
+        ),
+    ] = Format.hpp,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="File to write; a folder for T4.", show_default="the file's own name"),
+    ] = None,
+    cores: Annotated[int | None, typer.Option(min=1, show_default="all")] = None,
+    configfile: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", show_default="config.yaml", help="Settings; may be repeated."),
+    ] = None,
+) -> None:
+    """Write a study's answers as a file that needs nothing of this project.
+
+    Runs the target export_STUDY; the line is printed. The file answers measured sizes and sizes
+    between, any other by the nearest size, and an unknown device by the default.
+    """
+    import os
+
+    from launchwise.cli.recommend.exporting import exported
+
+    cores = cores or os.cpu_count() or 1
+    print(exported(study, format_.value, output, cores, configfile or []))

@@ -1,0 +1,157 @@
+"""Asks a study's product: what ``launchwise recommend`` computes and prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.merging import laid_over
+from launchwise.base.storage import read_json
+from launchwise.base.typed import read_yaml
+from launchwise.cli.predict.answering import find_profile, read_problem
+from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.learning.answering import BASES, Answer, Suggestion, answers
+from launchwise.learning.features import Domain
+from launchwise.learning.final import FACTS_FILE, Final, read_final
+from launchwise.learning.splits import Case
+from launchwise.report import wording
+
+COMMAND = "recommend"
+FINAL = Path("results", "final")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks.
+
+    Parameters
+    ----------
+    study, gpu
+        Names; without a GPU the only one that the study measured.
+    problem
+        Words ``NAME=VALUE``.
+    top
+        Number of configurations.
+    files
+        Settings, each laid over those before.
+    """
+
+    study: str
+    gpu: str | None
+    problem: Sequence[str]
+    top: int
+    files: Sequence[Path]
+
+
+def answered(asked: Question, root: Path) -> Answer:
+    """Answer of the product that lies in ``root``.
+
+    Raises
+    ------
+    UserError
+        When there is no such study, product, GPU or problem.
+    """
+    experiment = read_experiment(asked.files, root)
+    gpus = known_gpus(asked.study, experiment)
+    gpu = asked.gpu or (gpus[0] if len(gpus) == 1 else None)
+    if gpu is None:
+        raise UserError(COMMAND, "--gpu", f"which one? {asked.study} measured {', '.join(gpus)}")
+    final = load_final(asked.study, experiment, [gpu])
+    problem = read_problem(asked.problem, final.spec, COMMAND)
+    return answers(final, [Case(gpu, problem)], asked.top)[0]
+
+
+def read_experiment(files: Sequence[Path], root: Path) -> Experiment:
+    """The settings of the project in ``root``."""
+    config: dict[str, Any] = {}
+    for path in files:
+        config = laid_over(config, read_yaml(path))
+    return load_experiment(config, list(files), root)
+
+
+def known_gpus(study: str, experiment: Experiment) -> list[str]:
+    """GPUs that a study's product learnt from.
+
+    Raises
+    ------
+    UserError
+        When there is no such study, or no product of it.
+    """
+    if study not in experiment.studies:
+        raise UserError(COMMAND, "", unknown("study", study, experiment.studies))
+    path = experiment.root / FINAL / study / FACTS_FILE
+    if not path.is_file():
+        message = f"is missing: make it with snakemake --cores all -- final_{study}"
+        raise UserError(path.parent.relative_to(experiment.root), "", message)
+    return list(read_json(path)["gpus"])
+
+
+def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
+    """A study's product that can be asked about ``gpus``, beside those that it learnt from.
+
+    Raises
+    ------
+    UserError
+        When a GPU is unknown, or the product is missing or damaged.
+    """
+    known = known_gpus(study, experiment)
+    settings = experiment.studies[study]
+    spec = experiment.specs[settings.workload]
+    domain = Domain(
+        spec,
+        {gpu: find_profile(gpu, experiment, COMMAND) for gpu in dict.fromkeys([*known, *gpus])},
+        settings.candidates,
+        settings.constraints,
+        settings.near_best_percent,
+        settings.features,
+        [each.model_dump() for each in settings.usual or ()],
+    )
+    return read_final(experiment.root / FINAL / study, domain)
+
+
+def as_json_text(found: Answer) -> str:
+    """The answer as JSON."""
+    return json.dumps({**asdict(found), "basis_in_words": BASES[found.basis]}, indent=2)
+
+
+def as_text(found: Answer) -> str:
+    """Lines for a terminal: what to launch, what it gains, what that rests on."""
+    problem = ", ".join(f"{name}={value}" for name, value in found.problem.items())
+    lines = [f"{problem} on {found.gpu}: {BASES[found.basis]}"]
+    for each in found.suggestions:
+        number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
+        lines.append(f"{number}{named(each.configuration)}")
+        lines += [f"   {line}" for line in _expectations(each)]
+    lines += [f"usual choice: {named(found.usual)}", f"why: {found.why}"]
+    return "\n".join(lines)
+
+
+def _expectations(one: Suggestion) -> list[str]:
+    found = []
+    if one.expected_ms is not None:
+        found.append(f"time {wording.number(one.expected_ms, 4)} ms{_limits(one.interval_ms)}")
+    if one.is_usual:
+        found.append("this is the usual choice")
+    elif one.gain is not None:
+        found.append(
+            f"{one.gain:.3g} times as fast as the usual choice{_limits(one.gain_interval)}"
+        )
+    return found
+
+
+def _limits(interval: tuple[float, float] | None) -> str:
+    if interval is None:
+        return ""
+    low, high = interval
+    return f" (90 % interval {low:.3g} to {high:.3g})"
+
+
+def named(configuration: Mapping[str, Any]) -> str:
+    """``tiled: block_size_x=32, block_size_y=8``: every value with its name."""
+    variant, *tunables = configuration.items()
+    values = ", ".join(f"{name}={value}" for name, value in tunables)
+    return f"{variant[1]}: {values}" if values else str(variant[1])

@@ -1,0 +1,35 @@
+"""Files of a table of answers, one per format."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from launchwise.base.storage import write_json, write_text
+from launchwise.exporting.cpp import cpp_header
+from launchwise.exporting.others import t4_contents, wisdom_text
+from launchwise.exporting.python import python_module
+from launchwise.exporting.table import AnswerTable
+
+FORMATS = {
+    "hpp": "{study}.hpp",
+    "json": "{study}.json",
+    "python": "{study}.py",
+    "wisdom": "{study}.wisdom",
+    "t4": "t4",
+}
+"""Format to its file, or its folder with a file per device."""
+
+
+def write_answers(folder: Path, table: AnswerTable) -> None:
+    """Write every format into ``folder``, which is made anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    paths = {name: folder / file.format(study=table.study) for name, file in FORMATS.items()}
+    write_text(paths["hpp"], cpp_header(table))
+    write_text(paths["python"], python_module(table))
+    write_text(paths["wisdom"], wisdom_text(table))
+    write_json(paths["json"], table.plain())
+    paths["t4"].mkdir()
+    for device, content in t4_contents(table).items():
+        write_json(paths["t4"] / f"{device}.json", content)

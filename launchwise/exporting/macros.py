@@ -1,0 +1,25 @@
+"""One answer as a C header: a macro per tunable."""
+
+from __future__ import annotations
+
+import re
+
+from launchwise.learning.answering import BASES, Answer
+
+
+def macros_text(answer: Answer) -> str:
+    """Macros of the first suggestion: numbers as they are, the variant by its name."""
+    first = answer.suggestions[0]
+    problem = ", ".join(f"{name}={value}" for name, value in answer.problem.items())
+    lines = [f"// {problem} on {answer.gpu}: {BASES[answer.basis]}", "#pragma once"]
+    for name, value in first.configuration.items():
+        if isinstance(value, str):
+            lines.append(f"#define {macro_name(name)}_{macro_name(value)} 1")
+        else:
+            lines.append(f"#define {macro_name(name)} {value}")
+    return "\n".join(lines) + "\n"
+
+
+def macro_name(name: str) -> str:
+    """A name in capitals, of letters, digits and underscores."""
+    return re.sub(r"\W", "_", name).upper()

@@ -1,0 +1,78 @@
+"""A table of answers as a Python module that needs nothing but Python."""
+
+from __future__ import annotations
+
+import json
+from pprint import pformat
+
+from launchwise.exporting.table import AnswerTable
+
+TEMPLATE = '''\
+"""{title}: what to launch, by device and problem.
+
+Written by launchwise export; measured at commit {commits}.
+Needs Python 3.8 or newer and no package.
+
+    recommend(device_name, {example})
+"""
+
+PARAMETERS = {parameters}
+TUNABLES = {tunables}
+TEXTS = {texts}
+DEVICES = {devices}
+DEFAULT = {default}
+# Number of the device, problem, configuration, time (ms), gain over the usual choice, basis.
+ENTRIES = {entries}
+
+
+def recommend(device, **problem):
+    """The configuration to launch, with ``time_ms``, ``gain`` and ``basis``.
+
+    A size that is not listed is answered by the entry nearest in size, an unknown device by the
+    default. ``time_ms`` and ``gain`` (usual time / this time) are None where unknown.
+    """
+    if set(problem) != set(PARAMETERS):
+        raise TypeError("recommend(device, " + ", ".join(PARAMETERS) + ")")
+    asked = [problem[name] for name in PARAMETERS]
+    numbers = [place for place, names in enumerate(DEVICES) if device in names]
+    best, least = (None, None, DEFAULT, None, None, "default"), float("inf")
+    for entry in ENTRIES:
+        if not numbers or entry[0] != numbers[0]:
+            continue
+        distance = _distance(asked, entry[1])
+        if distance < least:
+            best, least = entry, distance
+    _, _, configuration, time_ms, gain, basis = best
+    return dict(zip(TUNABLES, configuration), time_ms=time_ms, gain=gain, basis=basis)
+
+
+def _distance(asked, known):
+    found = 1.0
+    for name, one, other in zip(PARAMETERS, asked, known):
+        if name in TEXTS:
+            found = found if one == other else float("inf")
+        else:
+            low, high = sorted((int(one), int(other)))
+            found *= (high + 1) / (low + 1)
+    return found
+'''
+
+
+def python_module(table: AnswerTable) -> str:
+    """Text of the module."""
+    entries = [
+        (one.device, one.problem, one.configuration, one.time_ms, one.gain, one.basis)
+        for one in table.entries
+    ]
+    listed = "[\n" + "".join(f"    {entry!r},\n" for entry in entries) + "]"
+    return TEMPLATE.format(
+        title=json.dumps(table.title)[1:-1],
+        commits=", ".join(table.commits) or "unknown",
+        example=", ".join(f"{name}=..." for name in table.parameters),
+        parameters=repr(table.parameters),
+        tunables=repr(table.tunables),
+        texts=repr(sorted(table.texts)),
+        devices=pformat(list(table.devices)),
+        default=repr(table.default),
+        entries=listed,
+    )

@@ -1,0 +1,210 @@
+"""A table of answers that any language can look up: problems, configurations, and a default.
+
+Lookup, the same in every exported form:
+
+1. the device by its name in the settings or by what CUDA calls it; without it the default;
+2. of its entries those with the same texts (such as a type); without any the default;
+3. of these the one nearest in size: the least product over integer parameters of
+   (larger + 1) / (smaller + 1), the first of equal ones. Divisions and products of doubles are
+   rounded the same everywhere, logarithms are not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from launchwise.learning.answering import Answer, answers
+from launchwise.learning.final import Final
+from launchwise.learning.splits import Case
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import Problem, baseline
+from launchwise.workloads.spec import Spec
+
+BETWEEN = 3
+"""Sizes that are asked for between two measured ones, in equal ratios."""
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An answer.
+
+    Parameters
+    ----------
+    device
+        Number of its device.
+    problem
+        Values in the order of the parameters.
+    configuration
+        Values in the order of the tunables, the variant first.
+    time_ms, gain
+        Measured or expected, and over the usual choice; None where nothing is known.
+    basis
+        See :data:`launchwise.learning.answering.BASES`.
+    """
+
+    device: int
+    problem: tuple[Value, ...]
+    configuration: tuple[Value, ...]
+    time_ms: float | None
+    gain: float | None
+    basis: str
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Everything that an exported file holds.
+
+    Parameters
+    ----------
+    study, workload, title
+        What the answers are of.
+    commits
+        Commits at which it was measured.
+    parameters, tunables
+        Names; the variant is the first tunable.
+    texts
+        Those of them whose values are texts.
+    devices
+        Pairs: name in the settings, name that CUDA gives.
+    default
+        Configuration where nothing else is known.
+    entries
+        Sorted by device, then by problem.
+    """
+
+    study: str
+    workload: str
+    title: str
+    commits: tuple[str, ...]
+    parameters: tuple[str, ...]
+    tunables: tuple[str, ...]
+    texts: frozenset[str]
+    devices: tuple[tuple[str, str], ...]
+    default: tuple[Value, ...]
+    entries: tuple[Entry, ...]
+
+    def lookup(self, device: str, problem: Mapping[str, Value]) -> Entry | None:
+        """The entry that answers; None where the default does."""
+        numbers = [place for place, names in enumerate(self.devices) if device in names]
+        asked = [problem[name] for name in self.parameters]
+        best: Entry | None = None
+        least = float("inf")
+        for entry in self.entries:
+            if not numbers or entry.device != numbers[0]:
+                continue
+            distance = self._distance(asked, entry.problem)
+            if distance < least:
+                best, least = entry, distance
+        return best
+
+    def _distance(self, asked: Sequence[Value], known: Sequence[Value]) -> float:
+        found = 1.0
+        for name, one, other in zip(self.parameters, asked, known, strict=True):
+            if name in self.texts:
+                found = found if one == other else float("inf")
+            else:
+                low, high = sorted((int(one), int(other)))
+                found *= (high + 1) / (low + 1)
+        return found
+
+    def configuration(self, entry: Entry | None) -> dict[str, Value]:
+        """Configuration of an entry, or the default, with every tunable in it."""
+        values = self.default if entry is None else entry.configuration
+        return dict(zip(self.tunables, values, strict=True))
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            **asdict(self),
+            "texts": sorted(self.texts),
+            "entries": [asdict(entry) for entry in self.entries],
+        }
+
+
+def answer_table(final: Final, study: str, gpus: Iterable[str] = ()) -> AnswerTable:
+    """Answers for what was measured, and for sizes between, on every GPU of a product.
+
+    Parameters
+    ----------
+    gpus
+        GPUs of the product's domain that it did not learn from, to be answered as well.
+    """
+    spec, domain = final.spec, final.recommender.domain
+    names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
+    problems = asked_problems(final)
+    cases = [Case(gpu, problem) for gpu in names for problem in problems]
+    found = answers(final, cases)
+    return AnswerTable(
+        study=study,
+        workload=spec.workload,
+        title=spec.title,
+        commits=tuple(final.facts["commits"]),
+        parameters=tuple(spec.problem_columns),
+        tunables=tuple(spec.tunable_columns),
+        texts=frozenset(_texts(spec)),
+        devices=tuple((gpu, domain.profiles[gpu].device_name) for gpu in names),
+        default=tuple(baseline(spec).values()),
+        entries=tuple(_entry(names.index(each.gpu), each, spec) for each in found),
+    )
+
+
+def asked_problems(final: Final) -> list[Problem]:
+    """Measured problems, and :data:`BETWEEN` sizes between two of them, sorted.
+
+    The size is the integer parameter with the most values; all others stay.
+    """
+    spec = final.spec
+    columns = spec.problem_columns
+    known = list(dict.fromkeys(final.measured[columns].itertuples(index=False, name=None)))
+    integers = [name for name in columns if spec.problem[name].values is None]
+    found = {tuple(_plain(value) for value in values) for values in known}
+    if integers:
+        size = max(integers, key=lambda name: len({row[columns.index(name)] for row in known}))
+        place = columns.index(size)
+        by_rest: dict[tuple[Value, ...], list[int]] = {}
+        for row in sorted(found, key=lambda row: int(row[place])):
+            by_rest.setdefault((*row[:place], *row[place + 1 :]), []).append(int(row[place]))
+        for rest, sizes in by_rest.items():
+            for low, high in itertools.pairwise(sizes):
+                for step in range(1, BETWEEN + 1):
+                    value = round(low * (high / low) ** (step / (BETWEEN + 1)))
+                    found.add((*rest[:place], value, *rest[place:]))
+    problems = [dict(zip(columns, row, strict=True)) for row in sorted(found, key=_sortable)]
+    return [problem for problem in problems if spec.check_problem(problem) is None]
+
+
+def _sortable(row: tuple[Value, ...]) -> list[tuple[bool, Value]]:
+    return [(isinstance(value, str), value) for value in row]
+
+
+def _texts(spec: Spec) -> set[str]:
+    found = {name for name, one in spec.tunables.items() if isinstance(one.neutral, str)}
+    found |= {
+        name
+        for name, one in spec.problem.items()
+        if one.values is not None and any(isinstance(value, str) for value in one.values)
+    }
+    return {"variant", *found}
+
+
+def _entry(device: int, answer: Answer, spec: Spec) -> Entry:
+    first = answer.suggestions[0]
+    neutral = {name: one.neutral for name, one in spec.tunables.items()}
+    whole = {"variant": first.configuration["variant"], **neutral, **first.configuration}
+    return Entry(
+        device=device,
+        problem=tuple(answer.problem[name] for name in spec.problem_columns),
+        configuration=tuple(whole[name] for name in spec.tunable_columns),
+        time_ms=first.expected_ms,
+        gain=first.gain,
+        basis=answer.basis,
+    )
+
+
+def _plain(value: Any) -> Value:
+    return value if isinstance(value, str) else int(value)

@@ -1,0 +1,205 @@
+"""Answers of a study's product: what to launch for a problem on a GPU, how sure, and why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning.choosing.plans import TOLERATED_LOSS
+from launchwise.learning.choosing.situations import Known
+from launchwise.learning.features import without_features
+from launchwise.learning.final import Final
+from launchwise.learning.recommenders.committee import CommitteeRecommender
+from launchwise.learning.splits import Case, case_columns
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import used
+
+MEASURED = "measured"
+BASES = {
+    MEASURED: "measured on this GPU",
+    "within": "between measured sizes",
+    "beyond": "beyond the measured sizes",
+    "new_gpu": "no measurement on this GPU",
+}
+"""What an answer rests on, and its words."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What to launch.
+
+    Parameters
+    ----------
+    rank
+        From 1.
+    configuration
+        The variant, and every tunable that it has, to their values.
+    expected_ms, interval_ms
+        Time, and the limits of its 90 % interval; None where nothing is expected.
+    gain, gain_interval
+        Time of the usual choice divided by its own, likewise.
+    is_usual
+        Whether it is the usual choice.
+    """
+
+    rank: int
+    configuration: dict[str, Value]
+    expected_ms: float | None
+    interval_ms: Interval | None
+    gain: float | None
+    gain_interval: Interval | None
+    is_usual: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Suggestions for one problem on one GPU.
+
+    Parameters
+    ----------
+    gpu, problem
+        What was asked.
+    basis
+        A key of :data:`BASES`.
+    suggestions
+        From the one to take.
+    usual
+        Configuration that a competent person takes without measuring.
+    why
+        One sentence.
+    """
+
+    gpu: str
+    problem: dict[str, Value]
+    basis: str
+    suggestions: list[Suggestion]
+    usual: dict[str, Value]
+    why: str
+
+
+def answers(final: Final, cases: list[Case], top: int = 1) -> list[Answer]:
+    """Answers for problems on GPUs, in order.
+
+    A measured problem is answered by its fastest configuration, if that beats the usual choice by
+    more than 2 %; any other by the fitted model. The usual choice is always among the candidates.
+
+    Parameters
+    ----------
+    cases
+        GPUs of the product's domain, and problems of its workload.
+    top
+        Suggestions per problem; of a measured problem there is one.
+    """
+    domain = final.recommender.domain
+    choices = domain.keeping_features(domain.choices(cases))
+    ranking = final.recommender.ranking(choices)
+    known = Known.of(final.measured, final.spec)
+    usual = domain.is_usual(choices)
+    measured = _measured(final)
+    first = without_features(choices)
+    taken = ranking.first(top)
+    rows = first.iloc[taken].reset_index(drop=True)
+    gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
+    times = ranking.predicted_ms[taken]
+    limits = _time_limits(final, rows, times)
+    table = rows.assign(
+        rank=ranking.rank[taken],
+        expected_ms=times,
+        **{f"time_{place}": limits[:, place] for place in range(2)},
+        **{f"gain_{place}": gains[taken][:, place] for place in range(3)},
+        is_usual=usual[taken],
+        basis=known.situations(rows),
+    )
+    keys = case_columns(final.spec)
+    usual_rows = first[usual].set_index(keys)
+    baseline_rows = first[domain.is_baseline(first)].set_index(keys)
+    found = []
+    for case, of_case in zip(cases, _by_case(table, keys, cases), strict=True):
+        key = (case.gpu, *(case.problem[name] for name in final.spec.problem_columns))
+        own = usual_rows if key in usual_rows.index else baseline_rows
+        default = used(_plain(own.loc[[key]].iloc[0], final.spec.tunable_columns), final.spec)
+        row = measured.get(key)
+        if row is not None:
+            found.append(_of_measured(case, row, default, final))
+        else:
+            found.append(_of_model(case, of_case, default, final))
+    return found
+
+
+def _by_case(table: pd.DataFrame, keys: list[str], cases: list[Case]) -> list[list[dict[str, Any]]]:
+    groups = dict(list(table.groupby(keys, sort=False)))
+    columns = keys[1:]
+    wanted = [(case.gpu, *(case.problem[name] for name in columns)) for case in cases]
+    return [_records(groups[key]) for key in wanted]
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+
+
+def _measured(final: Final) -> dict[tuple[Any, ...], dict[str, Any]]:
+    keys = case_columns(final.spec)
+    records = _records(final.measured)
+    return {tuple(record[name] for name in keys): record for record in records}
+
+
+def _of_measured(
+    case: Case, row: dict[str, Any], default: dict[str, Value], final: Final
+) -> Answer:
+    usual_ms = row["usual_ms"] if math.isfinite(row["usual_ms"]) else row["baseline_ms"]
+    own = used(_plain(row, final.spec.tunable_columns), final.spec)
+    gain = float(usual_ms / row["time_ms"]) if math.isfinite(usual_ms) else None
+    time_ms = float(row["time_ms"])
+    why = "the fastest of the measured configurations"
+    if gain is not None and math.log(gain) <= TOLERATED_LOSS and own != default:
+        own, time_ms, gain = default, float(usual_ms), 1.0
+        why = "no measured configuration beats the usual choice by more than 2 %"
+    suggestion = Suggestion(1, own, time_ms, None, gain, None, own == default)
+    return Answer(case.gpu, dict(case.problem), MEASURED, [suggestion], default, why)
+
+
+def _of_model(
+    case: Case, rows: list[dict[str, Any]], default: dict[str, Value], final: Final
+) -> Answer:
+    suggestions = [
+        Suggestion(
+            rank=int(row["rank"]),
+            configuration=used(_plain(row, final.spec.tunable_columns), final.spec),
+            expected_ms=_number(row["expected_ms"]),
+            interval_ms=_interval(row["time_0"], row["time_1"]),
+            gain=_number(row["gain_0"]),
+            gain_interval=_interval(row["gain_1"], row["gain_2"]),
+            is_usual=bool(row["is_usual"]),
+        )
+        for row in rows
+    ]
+    basis = str(rows[0]["basis"])
+    why = "the fastest by the models that did best on held-out problems of this kind"
+    if suggestions[0].is_usual:
+        why = "nothing is expected to beat the usual choice by more than the models disagree"
+    return Answer(case.gpu, dict(case.problem), basis, suggestions, default, why)
+
+
+def _time_limits(final: Final, rows: pd.DataFrame, times_ms: np.ndarray) -> np.ndarray:
+    if isinstance(final.recommender, CommitteeRecommender):
+        return final.recommender.time_interval(rows, times_ms)
+    return np.full((len(rows), 2), np.nan)
+
+
+def _plain(row: Any, columns: list[str]) -> dict[str, Value]:
+    values = {name: row[name] for name in columns}
+    return {name: each if isinstance(each, str) else int(each) for name, each in values.items()}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _interval(low: Any, high: Any) -> Interval | None:
+    return (float(low), float(high)) if math.isfinite(low) else None

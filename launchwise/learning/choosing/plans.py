@@ -1,0 +1,214 @@
+"""Plans: whose predictions answer, how cautiously, and how far the expected gain may be off.
+
+Every member predicts the log time of a candidate relative to the usual choice. A plan takes the
+mean over some members, adds :attr:`Plan.caution` times the spread over all members, and recommends
+the candidate with the lowest sum. The usual choice has 0, so it is recommended where nothing is
+expected to beat it by more than members disagree.
+
+Sources: the one-standard-error rule of Breiman et al. (1984) on paired differences chooses plans;
+conformal prediction (Vovk et al., 2005; Lei et al., 2018, locally weighted) gives intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from launchwise.learning.search import choose
+
+HARM_WEIGHT = 3.0
+"""A loss against the usual choice counts so many times more than a missed gain."""
+
+TOLERATED_LOSS = math.log(1.02)
+"""Log ratio to the usual choice up to which nothing is lost: what sweeps cannot tell."""
+
+CAUTIONS = (0.5, 0.0, 1.0)
+"""Cautions that are tried; the first is taken unless another is clearly better."""
+
+SHARE = 0.9
+"""Share of the gains that an interval is meant to hold."""
+
+SPREAD_FLOOR = 0.01
+"""Spread of members that agree exactly: their common error is no smaller."""
+
+LARGEST_LOSS = 3.0
+"""Predicted log time relative to the usual choice above which more makes no difference."""
+
+FEWEST_CASES = 8
+"""Held-out cases below which a single member may stand for the committee."""
+
+BEST_OF = 3
+"""Members of the committee of the best."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a situation is answered.
+
+    Parameters
+    ----------
+    members
+        Whose mean counts.
+    caution
+        Factor of the spread.
+    cases
+        Held-out training cases by which it was chosen; 0 where there were none.
+    loss
+        Mean log(time / best) of these; NaN without.
+    harmed, abstained
+        Of them, those slower than what is usual by more than 2 %, and those answered by it.
+    offsets
+        Lower and upper quantile of (gain - expected gain) / spread; None where there are too few
+        cases to tell.
+    time_offsets
+        Lower and upper quantile of log(time / predicted time); None likewise.
+    """
+
+    members: tuple[str, ...]
+    caution: float
+    cases: int = 0
+    loss: float = math.nan
+    harmed: int = 0
+    abstained: int = 0
+    offsets: tuple[float, float] | None = None
+    time_offsets: tuple[float, float] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        loss = None if math.isnan(self.loss) else self.loss
+        limits = {
+            name: None if each is None else list(each)
+            for name, each in (("offsets", self.offsets), ("time_offsets", self.time_offsets))
+        }
+        return {**asdict(self), "members": list(self.members), "loss": loss, **limits}
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any]) -> Plan:
+        """From the result of :meth:`plain`."""
+        found = dict(plain)
+        found["members"] = tuple(found["members"])
+        found["loss"] = math.nan if found["loss"] is None else found["loss"]
+        for name in ("offsets", "time_offsets"):
+            found[name] = None if found[name] is None else tuple(found[name])
+        return cls(**found)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Held-out candidates with what members predict of them.
+
+    Parameters
+    ----------
+    cases
+        Number of each row's case, from 0 and none left out: int64, shape (rows,).
+    losses
+        Member to predicted log time relative to the usual choice: float64, shape (rows,).
+    times_ms
+        Measured, shape (rows,).
+    usual
+        Which rows are the usual choice of their case: booleans, shape (rows,); one a case.
+    predicted_ms
+        Shape (rows,); None where no member predicts times.
+    """
+
+    cases: np.ndarray
+    losses: Mapping[str, np.ndarray]
+    times_ms: np.ndarray
+    usual: np.ndarray
+    predicted_ms: np.ndarray | None = None
+
+    def by_case(self, values: np.ndarray) -> np.ndarray:
+        """Least value of each case, shape (cases,)."""
+        found = np.full(int(self.cases.max(initial=-1)) + 1, np.inf)
+        np.minimum.at(found, self.cases, values)
+        return found
+
+
+def centre_and_spread(
+    losses: Mapping[str, np.ndarray], members: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of some members' losses, and deviation over all: float64, shape (rows,) each."""
+    bounded = {name: np.clip(each, -LARGEST_LOSS, LARGEST_LOSS) for name, each in losses.items()}
+    centre = np.mean([bounded[name] for name in members], axis=0)
+    return centre, np.std(list(bounded.values()), axis=0)
+
+
+def first_rows(scores: np.ndarray, cases: np.ndarray) -> np.ndarray:
+    """Row of the lowest score of each case, the first of equal ones: int64, shape (cases,)."""
+    order = np.lexsort((np.arange(len(cases)), scores, cases))
+    return order[np.flatnonzero(np.diff(cases[order], prepend=-1))]
+
+
+def chosen_plan(held: HeldOut, members: Sequence[str], cautious: str | None = None) -> Plan:
+    """The plan that answers held-out cases best, losses against the usual choice weighing more.
+
+    The committee of all members at the first of :data:`CAUTIONS` is taken unless another plan is
+    better by more than one standard error of the paired differences.
+
+    Parameters
+    ----------
+    cautious
+        Member that is taken alone instead of all where there are fewer than
+        :data:`FEWEST_CASES` cases: too few to trust what learns from them.
+    """
+    best_ms = held.by_case(held.times_ms)
+    usual_ms = held.by_case(np.where(held.usual, held.times_ms, np.inf))
+
+    def costs(plan: Plan) -> np.ndarray:
+        times = held.times_ms[_answers(plan, held)]
+        against = np.log(times / usual_ms)
+        harm = np.maximum(0, against - TOLERATED_LOSS)
+        return np.asarray(np.log(times / best_ms) + HARM_WEIGHT * harm)
+
+    alone = {name: costs(Plan((name,), 0.0)).mean() for name in members}
+    leading = tuple(sorted(members, key=lambda name: (alone[name], name))[:BEST_OF])
+    first = tuple(members)
+    if cautious is not None and len(best_ms) < FEWEST_CASES:
+        first = (cautious,)
+    committees = dict.fromkeys([first, tuple(members), leading, *((name,) for name in members)])
+    plans = [Plan(each, caution) for each in committees for caution in CAUTIONS]
+    plan = plans[choose([costs(each) for each in plans])]
+    return _with_figures(plan, held, best_ms, usual_ms)
+
+
+def _answers(plan: Plan, held: HeldOut) -> np.ndarray:
+    centre, spread = centre_and_spread(held.losses, plan.members)
+    return first_rows(centre + plan.caution * spread, held.cases)
+
+
+def _with_figures(plan: Plan, held: HeldOut, best_ms: np.ndarray, usual_ms: np.ndarray) -> Plan:
+    rows = _answers(plan, held)
+    times = held.times_ms[rows]
+    gains = np.log(usual_ms / times)
+    answered = ~held.usual[rows]
+    centre, spread = centre_and_spread(held.losses, plan.members)
+    errors = (gains + centre[rows]) / (spread[rows] + SPREAD_FLOOR)
+    return Plan(
+        plan.members,
+        plan.caution,
+        cases=len(rows),
+        loss=float(np.log(times / best_ms).mean()),
+        harmed=int((gains < -TOLERATED_LOSS).sum()),
+        abstained=int((~answered).sum()),
+        offsets=conformal_offsets(errors[answered]),
+        time_offsets=None
+        if held.predicted_ms is None
+        else conformal_offsets(np.log(times / held.predicted_ms[rows])),
+    )
+
+
+def conformal_offsets(errors: np.ndarray) -> tuple[float, float] | None:
+    """Quantiles that hold :data:`SHARE` of the next errors, if they are like these.
+
+    Of n errors, the k-th smallest and the k-th largest with k = (n + 1) (1 - SHARE) / 2, between
+    two errors in proportion; None where k is below 1.
+    """
+    tail = (1 - SHARE) / 2
+    if (len(errors) + 1) * tail < 1 - 1e-9:
+        return None
+    low, high = np.quantile(errors, [tail, 1 - tail], method="weibull")
+    return float(low), float(high)

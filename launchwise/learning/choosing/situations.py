@@ -1,0 +1,177 @@
+"""What is asked, seen from the training rows: a known GPU or a new one, a size inside or beyond.
+
+A model that interpolates well may extrapolate badly. So what answers a question is chosen, and its
+errors are measured, on held-out training cases that lie to the rest as the question lies to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning.features import arrays
+from launchwise.learning.search import grouped_folds
+from launchwise.learning.splits import case_numbers
+from launchwise.learning.vectors import Columns
+from launchwise.tables.rows import row_numbers
+from launchwise.workloads.spec import Spec
+
+Situation = Literal["within", "beyond", "new_gpu"]
+"""``within``: a known GPU, and every number of the problem between measured ones. ``beyond``: a
+known GPU, and a number outside, or a text that no training problem has. ``new_gpu``: no training
+row is of that GPU."""
+
+SITUATIONS: tuple[Situation, ...] = get_args(Situation)
+BEYOND_SHARE = 1 / 3
+"""Share of the training problems, the largest, that is held out to see how models extrapolate."""
+
+FEWEST_BEYOND = 6
+"""Fewest training problems of which some are held out so."""
+
+MOST_GPU_FOLDS = 6
+"""Most folds that leave GPUs out."""
+
+Folds = list[tuple[np.ndarray, np.ndarray]]
+"""Row numbers of training and held-out rows, fold by fold."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What training rows are of.
+
+    Parameters
+    ----------
+    gpus
+        Names of GPUs.
+    ranges
+        Problem parameter to its least and its largest value, where it is a number.
+    values
+        Problem parameter to its values, where it is a text.
+    """
+
+    gpus: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
+    values: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, spec: Spec) -> Known:
+        """From training rows."""
+        ranges, values = {}, {}
+        for name in spec.problem_columns:
+            distinct = rows[name].unique().tolist()
+            if all(isinstance(each, str) for each in distinct):
+                values[name] = tuple(sorted(distinct))
+            else:
+                ranges[name] = (float(min(distinct)), float(max(distinct)))
+        return cls(tuple(sorted(map(str, rows["gpu"].unique()))), ranges, values)
+
+    def situations(self, rows: pd.DataFrame) -> np.ndarray:
+        """Situation of each row that holds a GPU and a problem: objects, shape (rows,)."""
+        beyond = np.zeros(len(rows), dtype=bool)
+        for name, (least, largest) in self.ranges.items():
+            asked = rows[name].to_numpy(dtype=float)
+            beyond |= (asked < least) | (asked > largest)
+        for name, texts in self.values.items():
+            beyond |= ~rows[name].isin(texts).to_numpy()
+        found = np.where(beyond, "beyond", "within").astype(object)
+        found[~rows["gpu"].isin(self.gpus).to_numpy()] = "new_gpu"
+        return found
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"gpus": list(self.gpus), "ranges": dict(self.ranges), "values": dict(self.values)}
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any]) -> Known:
+        """From the result of :meth:`plain`."""
+        return cls(
+            tuple(plain["gpus"]),
+            {name: (float(low), float(high)) for name, (low, high) in plain["ranges"].items()},
+            {name: tuple(texts) for name, texts in plain["values"].items()},
+        )
+
+
+def validation_folds(
+    rows: pd.DataFrame,
+    spec: Spec,
+    situation: Situation,
+    folds: int,
+    seed: int,
+    new: Sequence[str] = (),
+) -> Folds:
+    """Training rows held out as a situation would have them; empty where there are too few.
+
+    Parameters
+    ----------
+    rows
+        Training rows.
+    folds
+        Folds of sizes (``within``), each held out on all GPUs and with all other parameters. GPUs
+        are left out one by one (``new_gpu``), the largest problems all at once (``beyond``).
+    new
+        Problem parameters of which values will be asked that no training problem has; the integer
+        with the most values where nobody said.
+    """
+    if situation == "beyond":
+        held = _largest(rows, spec)
+        return [(np.flatnonzero(~held), np.flatnonzero(held))] if held.any() else []
+    columns = ["gpu"] if situation == "new_gpu" else list(new) or _size(rows, spec)
+    groups = row_numbers(rows, columns)
+    if situation == "within" and not groups.any():
+        groups = row_numbers(rows, spec.problem_columns)
+    count = int(groups.max(initial=-1)) + 1
+    if count < 2:
+        return []
+    wanted = min(count, MOST_GPU_FOLDS) if situation == "new_gpu" else folds
+    return list(grouped_folds(groups, wanted, seed))
+
+
+def new_parameters(
+    rows: pd.DataFrame, problems: Iterable[Mapping[str, Any]], spec: Spec
+) -> list[str]:
+    """Problem parameters of which ``problems`` have values that no training row has."""
+    asked = list(problems)
+    return [
+        name
+        for name in spec.problem_columns
+        if {problem[name] for problem in asked} - set(rows[name].unique().tolist())
+    ]
+
+
+def _size(rows: pd.DataFrame, spec: Spec) -> list[str]:
+    """The integer parameter with the most values; all parameters where there is no integer."""
+    integers = [name for name, one in spec.problem.items() if one.values is None]
+    if not integers:
+        return spec.problem_columns
+    return [max(integers, key=lambda name: rows[name].nunique())]
+
+
+def _largest(rows: pd.DataFrame, spec: Spec) -> np.ndarray:
+    """Rows of the largest problems by memory footprint: booleans, shape (rows,)."""
+    columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
+    footprints = np.broadcast_to(columns.value(spec.work.footprint_bytes), len(rows))
+    distinct = np.unique(np.asarray(footprints, dtype=float))
+    if len(distinct) < FEWEST_BEYOND:
+        return np.zeros(len(rows), dtype=bool)
+    least = distinct[-max(2, int(len(distinct) * BEYOND_SHARE))]
+    return np.asarray(footprints >= least)
+
+
+def drawn(rows: pd.DataFrame, spec: Spec, most: int, seed: int) -> pd.DataFrame:
+    """Whole cases of ``rows``, drawn at random until the next would exceed ``most`` rows.
+
+    One case of every GPU stays, however large it is.
+    """
+    codes = case_numbers(rows, spec)
+    sizes = np.bincount(codes)
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    gpus = rows["gpu"].to_numpy()[np.unique(codes, return_index=True)[1]][order]
+    first = np.zeros(len(order), dtype=bool)
+    first[np.unique(gpus.astype(str), return_index=True)[1]] = True
+    order = np.concatenate([order[first], order[~first]])
+    count = max(int(first.sum()), 2, int(np.searchsorted(np.cumsum(sizes[order]), most, "right")))
+    return rows[np.isin(codes, order[:count])].reset_index(drop=True)

@@ -1,0 +1,175 @@
+"""The product of a study: its answering model, fitted to everything that was measured.
+
+A folder with the fitted model (``recommender/``), what is fastest of each measured problem
+(``measured.parquet``) and facts (``final.json``). It answers users; no test problem scores it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base import provenance
+from launchwise.base.errors import UserError
+from launchwise.base.storage import digest_files, read_json, write_json
+from launchwise.experiment.study import ModelEntry, Study
+from launchwise.learning.clean import clean
+from launchwise.learning.features import Domain
+from launchwise.learning.recommender import Recommender
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import ALL, Fold, asked_about, case_columns, cases_in
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.rows import fastest_rows
+from launchwise.tables.schemas import best_measured_schema
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
+
+FACTS_FILE = "final.json"
+MEASURED_FILE = "measured.parquet"
+MODEL_FOLDER = "recommender"
+
+
+def fit_final(
+    study: Study,
+    name: str,
+    entry: ModelEntry,
+    domain: Domain,
+    sweeps: Mapping[str, pd.DataFrame],
+    sources: Sequence[Path],
+    seed: int,
+    folder: Path,
+) -> dict[str, Any]:
+    """Fit a study's answering model to all that was measured of it, and write the folder.
+
+    Parameters
+    ----------
+    name, entry
+        The model.
+    sweeps
+        GPU to its measurements.
+    sources
+        Files of the sweeps: their digest names what was learnt from.
+    folder
+        Written anew.
+
+    Returns
+    -------
+    dict
+        The facts.
+
+    Raises
+    ------
+    UserError
+        When nothing was measured, or the model cannot be fitted.
+    """
+    spec = domain.spec
+    asked = {gpu: rows[asked_about(study, rows)] for gpu, rows in sweeps.items()}
+    asked = {gpu: rows for gpu, rows in asked.items() if rows["status"].isin(MEASURED).any()}
+    if not asked:
+        raise UserError("the sweeps", "", "hold no measured row of the study")
+    cases = tuple(case for rows in asked.values() for case in cases_in(rows, spec))
+    learnt = asked
+    if study.train_on == "candidates":
+        learnt = {gpu: rows[domain.is_candidate(rows)] for gpu, rows in asked.items()}
+    training = clean(learnt, [Fold("final", ALL, cases, ())], spec, study.fences).training
+    training = training.drop(columns=["split", "fold"]).astype({"gpu": object})
+    kind = recommender_class(entry.kind, f"models.{name}", spec.folder)
+    recommender = kind(domain, **{"seed": seed, **entry.parameters})
+    recommender.fit(training)
+    shutil.rmtree(folder, ignore_errors=True)
+    recommender.save(folder / MODEL_FOLDER)
+    write_table(
+        folder / MEASURED_FILE, best_measured(asked, domain), best_measured_schema(spec), {}
+    )
+    facts = {
+        "study": folder.name,
+        "workload": spec.workload,
+        "model": name,
+        "kind": entry.kind,
+        "gpus": {gpu: domain.profiles[gpu].device_name for gpu in asked},
+        "rows": len(training),
+        "cases": len(cases),
+        "seed": seed,
+        "commits": sorted({str(one) for rows in asked.values() for one in rows["commit"].unique()}),
+        "sweeps": digest_files(list(sources)),
+        "versions": provenance.versions(),
+        **recommender.summary(),
+    }
+    write_json(folder / FACTS_FILE, facts)
+    return facts
+
+
+def best_measured(sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
+    """The fastest candidate of each measured case, beside what is usual.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`launchwise.tables.schemas.best_measured_schema` declares it.
+    """
+    spec = domain.spec
+    columns = [*spec.key_columns, "status", "time_ms"]
+    rows = pd.concat([sweep[columns] for sweep in sweeps.values()], ignore_index=True)
+    rows = rows[rows["status"].isin(MEASURED) & domain.is_candidate(rows)]
+    rows = rows.drop(columns="status").reset_index(drop=True)
+    keys = case_columns(spec)
+    found = fastest_rows(rows, keys, spec)
+    for name, mask in (
+        ("usual_ms", domain.is_usual(rows)),
+        ("baseline_ms", domain.is_baseline(rows)),
+    ):
+        times = rows.loc[mask, [*keys, "time_ms"]].rename(columns={"time_ms": name})
+        found = found.merge(times, on=keys, how="left")
+    order = np.lexsort([found[name].to_numpy() for name in reversed(keys)])
+    return found.iloc[order].reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class Final:
+    """A study's product, read from its folder.
+
+    Parameters
+    ----------
+    recommender
+        The fitted model.
+    measured
+        See :func:`best_measured`.
+    facts
+        What :func:`fit_final` wrote.
+    """
+
+    recommender: Recommender
+    measured: pd.DataFrame
+    facts: Mapping[str, Any]
+
+    @property
+    def spec(self) -> Spec:
+        """The workload."""
+        return self.recommender.domain.spec
+
+
+def read_final(folder: Path, domain: Domain) -> Final:
+    """Read a study's product.
+
+    Raises
+    ------
+    UserError
+        When the folder holds none, one of another workload, or a damaged one.
+    """
+    if not (folder / FACTS_FILE).is_file():
+        message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"
+        raise UserError(folder, "", message)
+    facts = read_json(folder / FACTS_FILE)
+    if facts["workload"] != domain.spec.workload:
+        message = f"is of {facts['workload']}, not of {domain.spec.workload}"
+        raise UserError(folder / FACTS_FILE, "workload", message)
+    kind = recommender_class(facts["kind"], workload=domain.spec.folder)
+    recommender = kind.load(folder / MODEL_FOLDER, domain)
+    measured = read_table(folder / MEASURED_FILE, best_measured_schema(domain.spec))
+    return Final(recommender, measured, facts)

@@ -1,0 +1,294 @@
+"""A committee of recommenders that is chosen, and made cautious, by held-out training cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.learning.baselines import BASELINES
+from launchwise.learning.choosing.plans import (
+    CAUTIONS,
+    SPREAD_FLOOR,
+    HeldOut,
+    Plan,
+    centre_and_spread,
+    chosen_plan,
+)
+from launchwise.learning.choosing.situations import (
+    SITUATIONS,
+    Folds,
+    Known,
+    drawn,
+    new_parameters,
+    validation_folds,
+)
+from launchwise.learning.features import Domain, without_features
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommenders import MEMBERS, members_of, recommender_class
+from launchwise.learning.splits import Case, case_numbers
+
+FALLBACK = "best_on_average"
+"""Member that answers where no training case could be held out."""
+
+
+class CommitteeRecommender(Recommender):
+    """Answers as the best of its members, or their mean, did on held-out training cases.
+
+    For each situation (see :mod:`launchwise.learning.choosing.situations`) training cases are held
+    out as it would have them, every member is fitted to the rest, and a plan is chosen (see
+    :mod:`launchwise.learning.choosing.plans`). Then the members are fitted to all rows. Nothing but
+    training rows decides. Where nothing is expected to beat the usual choice, that is the answer.
+
+    ``members`` names kinds of recommenders and heuristics, with commas between them; ``folds`` is
+    the number of folds of problems, ``most_rows`` how many rows members are validated on.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {
+        "members": ", ".join(MEMBERS),
+        "folds": 3,
+        "most_rows": 20_000,
+        "seed": 0,
+    }
+
+    def __init__(self, domain: Domain, **parameters: Any) -> None:
+        super().__init__(domain, **parameters)
+        self._names = list(dict.fromkeys([*members_of(self.parameters), FALLBACK]))
+        self._expected: Sequence[Case] = ()
+
+    def expect(self, cases: Sequence[Case]) -> None:
+        """Validate only for the situations of these cases."""
+        self._expected = cases
+
+    def _made(self) -> dict[str, Recommender]:
+        """Members, not fitted."""
+        found: dict[str, Recommender] = {}
+        for name in self._names:
+            kind = BASELINES.get(name) or recommender_class(
+                name, "models.parameters.members", self.domain.spec.folder
+            )
+            if issubclass(kind, CommitteeRecommender):
+                message = "a committee is no member of a committee"
+                raise UserError("config.yaml", "models.parameters.members", message)
+            seeded = {"seed": self.parameters["seed"]} if "seed" in kind.defaults else {}
+            found[name] = kind(self.domain, **seeded)
+        return found
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Choose a plan for every situation, then fit the members (see :meth:`Recommender.fit`).
+
+        Raises
+        ------
+        UserError
+            When there are no rows, or a member does not exist.
+        """
+        if measurements.empty:
+            raise UserError("training rows", "", "there are none")
+        spec = self.domain.spec
+        self._known = Known.of(measurements, spec)
+        self._cards = {gpu: self.domain.profiles[gpu].card_model for gpu in self._known.gpus}
+        most, seed = self.parameters["most_rows"], self.parameters["seed"]
+        few = self.domain.keeping_features(drawn(measurements, spec, most, seed))
+        self._plans: dict[str, Plan] = {}
+        wanted = self._wanted()
+        # "within" comes last: where too few cases could be held out otherwise, it stands for them.
+        for situation in reversed(SITUATIONS):
+            if situation not in wanted and (situation != "within" or wanted <= self._plans.keys()):
+                continue
+            new = new_parameters(few, (case.problem for case in self._expected), spec)
+            folds = validation_folds(few, spec, situation, self.parameters["folds"], seed, new)
+            held = self._held_out(few, folds)
+            if held is not None:
+                members = [name for name in self._names if name in held.losses]
+                cautious = FALLBACK if situation == "new_gpu" else None
+                self._plans[situation] = chosen_plan(held, members, cautious)
+        self._members = self._made()
+        for member in self._members.values():
+            member.fit(measurements)
+        return self
+
+    def _wanted(self) -> set[str]:
+        """Situations that will be asked; all of them where nobody said."""
+        if not self._expected:
+            return set(SITUATIONS)
+        cases = [{"gpu": case.gpu, **case.problem} for case in self._expected]
+        return set(self._known.situations(pd.DataFrame(cases)))
+
+    def _held_out(self, rows: pd.DataFrame, folds: Folds) -> HeldOut | None:
+        """Candidates of held-out cases whose usual choice has a time; None without any."""
+        if not folds:
+            return None
+        parts = [part for part in (self._of_fold(rows, *fold) for fold in folds) if len(part)]
+        if not parts:
+            return None
+        table = pd.concat(parts, ignore_index=True)
+        names = [name for name in self._names if name in table and table[name].notna().all()]
+        if not names:
+            return None
+        predicted = table["predicted_ms"].to_numpy(dtype=float)
+        return HeldOut(
+            cases=pd.factorize(table["case"])[0],
+            losses={name: table[name].to_numpy(dtype=float) for name in names},
+            times_ms=table["time_ms"].to_numpy(dtype=float),
+            usual=table["usual"].to_numpy(dtype=bool),
+            predicted_ms=predicted if np.isfinite(predicted).all() else None,
+        )
+
+    def _of_fold(self, rows: pd.DataFrame, train: np.ndarray, held: np.ndarray) -> pd.DataFrame:
+        """Held-out candidates: ``case``, ``time_ms``, ``usual``, and losses by member."""
+        learnt = rows.iloc[train].reset_index(drop=True)
+        asked = rows.iloc[held].reset_index(drop=True)
+        numbers = case_numbers(rows, self.domain.spec)[held]
+        members = self._made()
+        for member in members.values():
+            member.fit(learnt)
+        candidates = self.domain.is_candidate(asked)
+        asked, numbers = asked[candidates].reset_index(drop=True), numbers[candidates]
+        usual = self.domain.is_usual(asked)
+        # Without the time of what is usual nothing can be compared with it.
+        comparable = np.isin(numbers, numbers[usual])
+        asked, numbers = asked[comparable].reset_index(drop=True), numbers[comparable]
+        if asked.empty:
+            return pd.DataFrame()
+        found = {
+            "case": numbers,
+            "time_ms": asked["time_ms"],
+            "usual": usual[comparable],
+        }
+        losses, predicted_ms = self._losses(members, asked, usual[comparable])
+        return pd.DataFrame({**found, "predicted_ms": predicted_ms, **losses})
+
+    def _losses(
+        self, members: Mapping[str, Recommender], rows: pd.DataFrame, usual: np.ndarray
+    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """What members say of rows.
+
+        Returns
+        -------
+        losses
+            Each member's predicted log time relative to the usual choice of the case, (rows,).
+        predicted_ms
+            Geometric mean of predicted times: ms, (rows,); NaN where no member predicts times.
+        """
+        cases = case_numbers(rows, self.domain.spec)
+        reference = _reference_rows(cases, usual, self.domain.is_baseline(rows))
+        found, timed = {}, []
+        for name, member in members.items():
+            losses = member.losses(rows)
+            found[name] = losses - losses[reference][cases]
+            # What heuristics carry over is no time.
+            if name not in BASELINES and np.isfinite(losses).all():
+                timed.append(losses)
+        times = np.exp(np.mean(timed, axis=0)) if timed else np.full(len(rows), np.nan)
+        return found, times
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by the plan of each case's situation; the usual choice comes first in ties."""
+        rows = self.domain.keeping_features(without_features(rows))
+        usual = self.domain.is_usual(rows)
+        losses, times = self._losses(self._members, rows, usual)
+        situations = self._known.situations(rows)
+        scores, gains = np.zeros(len(rows)), np.full((len(rows), 3), np.nan)
+        for situation in dict.fromkeys(situations):
+            mine = situations == situation
+            plan, known = self._plan(situation, losses, mine)
+            centre, spread = centre_and_spread(
+                {name: each[mine] for name, each in losses.items() if name in known}, plan.members
+            )
+            scores[mine] = centre + plan.caution * spread
+            gains[mine] = _gains(plan, centre, spread, usual[mine])
+            if situation == "beyond":
+                # How far beyond is asked is not how far beyond was held out.
+                gains[mine, 1:] = np.nan
+        gains[self._unlike_all(rows), 1:] = np.nan
+        criteria = np.column_stack([scores, ~usual, ~self.domain.is_baseline(rows)])
+        return Judgement(criteria.astype(float), times, gains)
+
+    def _plan(
+        self, situation: str, losses: Mapping[str, np.ndarray], mine: np.ndarray
+    ) -> tuple[Plan, set[str]]:
+        """Plan of a situation, and members that have losses of its rows."""
+        known = {name for name, each in losses.items() if np.isfinite(each[mine]).all()}
+        return self._plan_of(situation), known if self._plans else {FALLBACK}
+
+    def time_interval(self, rows: pd.DataFrame, times_ms: np.ndarray) -> np.ndarray:
+        """Interval of the time of recommended rows: float64, ms, shape (rows, 2); NaN without.
+
+        Parameters
+        ----------
+        rows
+            First recommendations.
+        times_ms
+            Their predicted times, shape (rows,).
+        """
+        situations = self._known.situations(rows)
+        limits = [self._plan_of(each).time_offsets or (np.nan, np.nan) for each in situations]
+        found = times_ms[:, None] * np.exp(np.array(limits, dtype=float).reshape(-1, 2))
+        found[self._unlike_all(rows)] = np.nan
+        return found
+
+    def _unlike_all(self, rows: pd.DataFrame) -> np.ndarray:
+        """Rows of another card than the one that all training rows are of: booleans, (rows,).
+
+        Leaving out slices of a card tells how far off one is on a slice, not on another card.
+        """
+        profiles = self.domain.profiles
+        cards = {self._cards[gpu] for gpu in self._known.gpus}
+        if len(cards) > 1:
+            return np.zeros(len(rows), dtype=bool)
+        strange = [gpu for gpu, one in profiles.items() if one.card_model not in cards]
+        return rows["gpu"].isin(strange).to_numpy()
+
+    def _plan_of(self, situation: str) -> Plan:
+        fallback = Plan((FALLBACK,), CAUTIONS[0])
+        return self._plans.get(situation) or self._plans.get("within") or fallback
+
+    def summary(self) -> dict[str, Any]:
+        """Plans by situation."""
+        plans = {name: plan.plain() for name, plan in self._plans.items()}
+        return {"features": [], "features_dropped": [], "plans": plans}
+
+    def state(self) -> dict[str, Any]:
+        """Plans and what was known, as JSON values."""
+        plans = {name: plan.plain() for name, plan in self._plans.items()}
+        return {"plans": plans, "known": self._known.plain(), "cards": self._cards}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore from the result of :meth:`state`."""
+        self._plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
+        self._known = Known.read(state["known"])
+        self._cards = dict(state["cards"])
+
+    def save_model(self, folder: Path) -> None:
+        """Write every member into a folder of its own."""
+        for name, member in self._members.items():
+            member.save(folder / name)
+
+    def load_model(self, folder: Path) -> None:
+        """Read what :meth:`save_model` wrote."""
+        kinds = {name: type(member) for name, member in self._made().items()}
+        self._members = {
+            name: kind.load(folder / name, self.domain) for name, kind in kinds.items()
+        }
+
+
+def _gains(plan: Plan, centre: np.ndarray, spread: np.ndarray, usual: np.ndarray) -> np.ndarray:
+    """Expected gains over what is usual, and their interval: (rows, 3). Of itself exactly 1."""
+    low, high = plan.offsets or (np.nan, np.nan)
+    width = spread + SPREAD_FLOOR
+    logs = np.column_stack([-centre, -centre + low * width, -centre + high * width])
+    logs[usual] = 0.0
+    return np.exp(logs)
+
+
+def _reference_rows(cases: np.ndarray, usual: np.ndarray, baseline: np.ndarray) -> np.ndarray:
+    """Row of each case that losses are relative to: the usual choice, else the baseline, else any.
+
+    int64, shape (cases,).
+    """
+    order = np.lexsort((~baseline, ~usual, cases))
+    return order[np.flatnonzero(np.diff(cases[order], prepend=-1))]

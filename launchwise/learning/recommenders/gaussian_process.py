@@ -1,0 +1,175 @@
+"""A Gaussian process over log sizes and log tunables (Rasmussen and Williams, 2006)."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from launchwise.base.errors import UserError
+from launchwise.learning.analytical import CostModel
+from launchwise.learning.features import regrets
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.regression import Scaling
+
+POINTS_FILE = "points.npz"
+VARIANT_DISTANCE = 2.0
+"""Distance of two variants along each of their axes, in deviations of a feature."""
+
+WORST_REGRET = float(np.log(3.0))
+"""Rows that take longer than three times the best tell nothing of the best."""
+
+
+class GaussianProcessRecommender(Recommender):
+    """Time = cost model x exp(residual of a Gaussian process).
+
+    scikit-learn's ``GaussianProcessRegressor`` with a Matern kernel (3/2) that has a length scale
+    for each feature, and noise. Trees step from one measured size to the next; this interpolates.
+    Exact inference takes the cube of the rows: ``most_rows`` of them are drawn, each with a
+    probability in proportion to (best / time)^2, and the length scales are fitted to
+    ``rows_for_scales`` of those in ``iterations`` steps of L-BFGS.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {
+        "most_rows": 1500,
+        "rows_for_scales": 200,
+        "iterations": 20,
+        "seed": 0,
+    }
+
+    @cached_property
+    def _model(self) -> CostModel:
+        return CostModel(self.domain.spec, self.domain.profiles)
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Learn the residuals (see :meth:`Recommender.fit`).
+
+        Raises
+        ------
+        UserError
+            When there are no rows, or only rows that stopped early (``slow``).
+        """
+        rows, random = self._drawn(measurements)
+        features = self.domain.features(rows)
+        self._columns = [str(name) for name in features if features[name].nunique() > 1]
+        self._variants = sorted(map(str, rows["variant"].unique()))
+        self._scaling = Scaling.of(features[self._columns].to_numpy(dtype=float))
+        points = self._points(rows)
+        estimates = self._model.estimate(rows).time_ms
+        logs = np.log(rows["time_ms"].to_numpy(dtype=float) / estimates)
+        self._mean, self._deviation = float(logs.mean()), float(logs.std()) or 1.0
+        target = (logs - self._mean) / self._deviation
+        # One thread: jobs already share the cores, and sums come out the same everywhere.
+        with threadpool_limits(1):
+            self._fit(points, target, random)
+        return self
+
+    def _fit(self, points: np.ndarray, target: np.ndarray, random: np.random.Generator) -> None:
+        """Length scales from some points, then the exact posterior of all."""
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+        scales = np.full(points.shape[1], 3.0)
+        kernel = ConstantKernel(1.0) * Matern(scales, (0.2, 1e3), nu=1.5)
+        noisy = kernel + WhiteKernel(1e-2, (1e-5, 1.0))
+        few = random.permutation(len(points))[: self.parameters["rows_for_scales"]]
+        scaled = GaussianProcessRegressor(noisy, optimizer=self._descended)
+        with warnings.catch_warnings():
+            # A feature without influence ends at the upper bound: nothing to warn of.
+            warnings.simplefilter("ignore")
+            found = scaled.fit(points[few], target[few]).kernel_
+        fitted = GaussianProcessRegressor(found, optimizer=None).fit(points, target)
+        self._kernel = fitted.kernel_.k1
+        self._known, self._weights = points, np.asarray(fitted.alpha_)
+
+    def _drawn(self, measurements: pd.DataFrame) -> tuple[pd.DataFrame, np.random.Generator]:
+        """Rows that are learnt from, and the generator that drew them."""
+        random = np.random.default_rng(self.parameters["seed"])
+        rows = measurements
+        if "status" in rows:
+            rows = rows[rows["status"] != "slow"].reset_index(drop=True)
+        if rows.empty:
+            raise UserError("training rows", "", "there are none, or every row stopped early")
+        regret = regrets(rows, self.domain.spec)
+        near = np.flatnonzero(regret < WORST_REGRET)
+        most = self.parameters["most_rows"]
+        if len(near) > most:
+            chances = np.exp(-2 * regret[near])
+            near = random.choice(near, most, replace=False, p=chances / chances.sum())
+        return rows.iloc[np.sort(near)].reset_index(drop=True), random
+
+    def _descended(self, objective: Any, start: np.ndarray, bounds: Any) -> tuple[Any, Any]:
+        """A few steps of L-BFGS: the last digits of a length scale change no recommendation."""
+        from scipy.optimize import minimize
+
+        options = {"maxiter": self.parameters["iterations"]}
+        found = minimize(
+            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+        return found.x, found.fun
+
+    def _points(self, rows: pd.DataFrame) -> np.ndarray:
+        """Scaled features and an axis per variant: float64, shape (rows, axes)."""
+        features = self.domain.features(rows)[self._columns].to_numpy(dtype=float)
+        names = rows["variant"].to_numpy(dtype=object)[:, None]
+        is_variant = names == np.array(self._variants, dtype=object)[None, :]
+        return np.column_stack([self._scaling(features), VARIANT_DISTANCE * is_variant])
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by predicted time; the baseline comes first in ties."""
+        points = self._points(rows)
+        logs = np.empty(len(points))
+        # In pieces: the kernel between all candidates and all known rows may not fit the memory.
+        with threadpool_limits(1):
+            for start in range(0, len(points), 4096):
+                piece = slice(start, start + 4096)
+                logs[piece] = self._kernel(points[piece], self._known) @ self._weights
+        residuals = self._mean + self._deviation * logs
+        times = self._model.estimate(rows).time_ms * np.exp(residuals)
+        return Judgement.by_time(times, self.domain.is_baseline(rows))
+
+    def summary(self) -> dict[str, Any]:
+        """Features that vary in training."""
+        return {"features": [*self._columns, "variant"], "features_dropped": []}
+
+    def state(self) -> dict[str, Any]:
+        """Features, scaling and kernel as JSON values."""
+        return {
+            "columns": self._columns,
+            "variants": self._variants,
+            "mean": self._mean,
+            "deviation": self._deviation,
+            "amplitude": float(self._kernel.k1.constant_value),
+            "scales": np.atleast_1d(self._kernel.k2.length_scale).tolist(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore from the result of :meth:`state`."""
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+        self._columns, self._variants = list(state["columns"]), list(state["variants"])
+        self._mean, self._deviation = float(state["mean"]), float(state["deviation"])
+        matern = Matern(np.array(state["scales"]), nu=1.5)
+        self._kernel = ConstantKernel(state["amplitude"]) * matern
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``points.npz``."""
+        np.savez_compressed(
+            folder / POINTS_FILE,
+            known=self._known,
+            weights=self._weights,
+            logs=self._scaling.logs,
+            mean=self._scaling.mean,
+            deviation=self._scaling.deviation,
+        )
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``points.npz``."""
+        with np.load(folder / POINTS_FILE, allow_pickle=False) as kept:
+            self._known, self._weights = kept["known"], kept["weights"]
+            self._scaling = Scaling(kept["logs"], kept["mean"], kept["deviation"])

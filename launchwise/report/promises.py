@@ -1,0 +1,56 @@
+"""What the answering model promised for the test problems, and what of it held."""
+
+from __future__ import annotations
+
+from launchwise.learning.summary import WORTH_PERCENT
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Column, Text, table
+from launchwise.report.models import answering, splits_evaluated
+from launchwise.report.study import StudyData
+
+
+def promises(study: StudyData) -> list[Block]:
+    """What the model that answers promised, and what of it held, split by split."""
+    name = answering(study)
+    rows = []
+    for split in splits_evaluated(study):
+        parts = study.facts["splits"][split]["all"]["models"]
+        if name not in parts:
+            continue
+        got = parts[name]
+        low, high = got["fraction_interval"] or (float("nan"), float("nan"))
+        rows.append(
+            [
+                split,
+                wording.count(got["problems"]),
+                wording.fixed(got["fraction_geometric_mean"]),
+                wording.interval((low, high)) if got["fraction_interval"] else "–",
+                wording.fixed(got["gain_geometric_mean"], 2),
+                wording.count(got["harmed"]),
+                wording.count(got["kept_usual"]),
+                f"{got['missed']} of {got['worthwhile']}",
+                wording.count(got["intervals"]),
+                "–" if got["covered"] is None else wording.percent(got["covered"], 0),
+            ]
+        )
+    if not rows or name is None:
+        return []
+    columns = [
+        Column("split", number=False),
+        Column("problems", "count"),
+        Column("mean", "geometric", group="fraction of the optimum"),
+        Column("mean", "95 % interval", group="fraction of the optimum"),
+        Column("speed-up", "× usual", group="beside the usual choice"),
+        Column("slower", "problems", group="beside the usual choice"),
+        Column("kept", "problems", group="beside the usual choice"),
+        Column("missed", "of worthwhile", group="beside the usual choice"),
+        Column("intervals", "count", group="90 % intervals of the gain"),
+        Column("held", "%", group="90 % intervals of the gain"),
+    ]
+    note = (
+        f"Kept: {study.title(name)} answers with the usual choice, because it expects no gain "
+        f"beyond what its members disagree by. Missed: of these, problems where the best is faster "
+        f"by more than {WORTH_PERCENT:g} %. Held: answers whose measured gain lies in the interval "
+        "that was given with them."
+    )
+    return [table(f"What {study.title(name)} promised, and what held", columns, rows), Text(note)]

@@ -1,0 +1,28 @@
+# Answers for other languages and tools.
+#   in   the study's product, profiles of its GPUs
+#   out  results/export/{study}/  a C++ header, a Python module, JSON, wisdom, T4
+
+
+rule export:
+    """Write a study's answers for other languages and tools."""
+    input:
+        spec=lambda wildcards: spec_of(wildcards.study),
+        features=lambda wildcards: features_of(wildcards.study),
+        cost=lambda wildcards: cost_of(wildcards.study),
+        usual=lambda wildcards: usual_of(wildcards.study),
+        final="results/final/{study}",
+        profiles=lambda wildcards: profiles_of(wildcards.study),
+    output:
+        directory("results/export/{study}"),
+    log:
+        "results/logs/export/{study}.log",
+    params:
+        code=lambda wildcards: code(
+            "scripts/export.py",
+            *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
+        ),
+        question=lambda wildcards: question_of(wildcards.study),
+        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+    script:
+        "../scripts/export.py"

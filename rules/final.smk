@@ -1,0 +1,32 @@
+# The model that answers users, fitted to everything that was measured of a study.
+#   in   sweeps, profiles
+#   out  results/final/{study}/  the fitted model, the fastest of each measured problem, facts
+
+
+rule final:
+    """Fit a study's answering model to all of its measurements."""
+    input:
+        spec=lambda wildcards: spec_of(wildcards.study),
+        features=lambda wildcards: features_of(wildcards.study),
+        cost=lambda wildcards: cost_of(wildcards.study),
+        usual=lambda wildcards: usual_of(wildcards.study),
+        sweeps=lambda wildcards: sweeps_of(wildcards.study),
+        profiles=lambda wildcards: profiles_of(wildcards.study),
+    output:
+        directory("results/final/{study}"),
+    log:
+        "results/logs/final/{study}.log",
+    params:
+        code=lambda wildcards: code(
+            "scripts/final.py",
+            *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
+        ),
+        study=lambda wildcards: STUDIES[wildcards.study],
+        question=lambda wildcards: question_of(wildcards.study),
+        name=lambda wildcards: answering_model(MODELS[wildcards.study]),
+        model=lambda wildcards: MODELS[wildcards.study][answering_model(MODELS[wildcards.study])],
+        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        seed=settings.seed,
+    script:
+        "../scripts/final.py"

@@ -1,0 +1,56 @@
+"""Write a study's answers for other languages and tools."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    study: str,
+    folder: str,
+    question: dict[str, Any],
+    final: str,
+    profiles: dict[str, str],
+    output: str,
+) -> None:
+    """Write every format into one folder.
+
+    Parameters
+    ----------
+    final
+        Folder of the study's product.
+    profiles
+        GPU to its file; those that the product did not learn from are answered as well.
+    """
+    from launchwise.exporting.files import write_answers
+    from launchwise.exporting.table import answer_table
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.features import Domain
+    from launchwise.learning.final import read_final
+    from launchwise.workloads.spec import load_spec
+
+    described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
+    domain = Domain(load_spec(Path(folder)), described, **question)
+    table = answer_table(read_final(Path(final), domain), study, list(described))
+    write_answers(Path(output), table)
+    log.info("%d answers on %d devices", len(table.entries), len(table.devices))
+
+
+if __name__ == "__main__":
+    params, given = snakemake.params, snakemake.input
+    run(
+        main,
+        snakemake,
+        "models",
+        study=snakemake.wildcards.study,
+        folder=params.folder,
+        question=params.question,
+        final=given.final,
+        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
+        output=snakemake.output[0],
+    )

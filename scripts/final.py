@@ -1,0 +1,73 @@
+"""Fit the model that answers users to everything that was measured of a study."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    study: dict[str, Any],
+    folder: str,
+    question: dict[str, Any],
+    name: str,
+    model: dict[str, Any],
+    sweeps: dict[str, str],
+    profiles: dict[str, str],
+    seed: int,
+    output: str,
+) -> None:
+    """Write the folder of a study's product.
+
+    Parameters
+    ----------
+    name, model
+        Of the settings' models.
+    sweeps, profiles
+        GPU to its file.
+    """
+    from launchwise.experiment.study import ModelEntry, Study
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.features import Domain
+    from launchwise.learning.final import fit_final
+    from launchwise.tables.files import read_table
+    from launchwise.tables.schemas import measurement_schema
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
+    described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
+    domain = Domain(spec, described, **question)
+    tables = {gpu: read_table(path, measurement_schema(spec)) for gpu, path in sweeps.items()}
+    facts = fit_final(
+        Study.model_validate(study),
+        name,
+        ModelEntry.model_validate(model),
+        domain,
+        tables,
+        [Path(path) for path in sweeps.values()],
+        seed,
+        Path(output),
+    )
+    log.info("%s: %d rows of %d problems", name, facts["rows"], facts["cases"])
+
+
+if __name__ == "__main__":
+    params, given = snakemake.params, snakemake.input
+    run(
+        main,
+        snakemake,
+        "models",
+        study=params.study,
+        folder=params.folder,
+        question=params.question,
+        name=params.name,
+        model=params.model,
+        sweeps=dict(zip(params.gpus, given.sweeps, strict=True)),
+        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
+        seed=params.seed,
+        output=snakemake.output[0],
+    )

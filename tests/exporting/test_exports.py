@@ -1,0 +1,302 @@
+"""Answers that leave the project: every exported form says what the Python answer says."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
+from launchwise.experiment.study import ModelEntry, Study
+from launchwise.exporting.cpp import cpp_header, cpp_name
+from launchwise.exporting.files import FORMATS, write_answers
+from launchwise.exporting.macros import macros_text
+from launchwise.exporting.others import wisdom_text
+from launchwise.exporting.table import AnswerTable, Entry, answer_table
+from launchwise.gpus.profile import read_profile
+from launchwise.importing.t1_t4 import is_t4, read_t4
+from launchwise.learning.answering import MEASURED, answers
+from launchwise.learning.features import Domain
+from launchwise.learning.final import FACTS_FILE, Final, fit_final, read_final
+from launchwise.learning.splits import Case
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads import space
+from launchwise.workloads.spec import Spec
+
+GPUS = ("h200", "h200.sm16")
+UNKNOWN = "h200.sm32"
+SIZES = (200, 256, 400, 512)
+
+
+@pytest.fixture(scope="module")
+def domain(acoustic_spec: Spec) -> Domain:
+    folders = {gpu: ROOT / "data" / "recorded" / gpu for gpu in (*GPUS, UNKNOWN)}
+    profiles = {gpu: read_profile(path / "profile.json", gpu) for gpu, path in folders.items()}
+    return Domain(acoustic_spec, profiles)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, domain: Domain) -> Path:
+    """The product of a study of a few sizes."""
+    schema = measurement_schema(domain.spec)
+    paths = {gpu: ROOT / "data" / "recorded" / gpu / "acoustic.parquet" for gpu in GPUS}
+    sweeps = {gpu: read_table(path, schema) for gpu, path in paths.items()}
+    sweeps = {
+        gpu: rows[rows["n"].isin(SIZES) & (rows["order"] == 2)] for gpu, rows in sweeps.items()
+    }
+    study = Study(
+        title="t",
+        question="q",
+        workload="acoustic",
+        models=["chosen"],
+        splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
+    )
+    parameters = {"members": "knn, lightgbm, nearest_size"}
+    entry = ModelEntry(kind="committee", title="chosen", parameters=parameters)
+    found = tmp_path_factory.mktemp("final") / "tiles"
+    fit_final(study, "chosen", entry, domain, sweeps, list(paths.values()), 1, found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def final(folder: Path, domain: Domain) -> Final:
+    return read_final(folder, domain)
+
+
+@pytest.fixture(scope="module")
+def table(final: Final) -> AnswerTable:
+    return answer_table(final, "tiles", [UNKNOWN])
+
+
+def problem(n: int, dtype: str = "float32") -> dict[str, Any]:
+    return {"n": n, "dtype": dtype, "order": 2}
+
+
+# Answers
+
+
+def test_a_measured_problem_is_answered_by_its_fastest_row(final: Final) -> None:
+    found = answers(final, [Case("h200", problem(512))])[0]
+    rows = pd.read_parquet(ROOT / "data/recorded/h200/acoustic.parquet")
+    rows = rows[(rows["n"] == 512) & (rows["dtype"] == "float32") & (rows["order"] == 2)]
+    assert found.basis == MEASURED
+    assert found.suggestions[0].expected_ms == rows["time_ms"].min()
+    assert (found.suggestions[0].gain or 0) > 1.02
+
+
+@pytest.mark.parametrize(
+    ("gpu", "n", "basis"),
+    [("h200", 300, "within"), ("h200", 900, "beyond"), (UNKNOWN, 256, "new_gpu")],
+)
+def test_an_unmeasured_problem_says_what_its_answer_rests_on(
+    final: Final, gpu: str, n: int, basis: str
+) -> None:
+    found = answers(final, [Case(gpu, problem(n))], top=3)[0]
+    assert found.basis == basis
+    assert [each.rank for each in found.suggestions] == [1, 2, 3]
+    assert found.suggestions[0].expected_ms is not None
+    assert found.usual["variant"] == "block3d"
+
+
+def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
+    usual = final.measured["usual_ms"]
+    equal = replace(final, measured=final.measured.assign(time_ms=usual / 1.01))
+    for found in answers(equal, [Case("h200", problem(n)) for n in SIZES]):
+        assert found.suggestions[0].configuration == found.usual
+        assert found.suggestions[0].is_usual
+        assert "usual choice" in found.why
+
+
+def test_a_missing_or_damaged_product_is_one_line(
+    folder: Path, domain: Domain, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=r"is missing: make it with snakemake .* final_none"):
+        read_final(tmp_path / "none", domain)
+    copy = tmp_path / "tiles"
+    shutil.copytree(folder, copy)
+    facts = json.loads((copy / FACTS_FILE).read_text())
+    (copy / FACTS_FILE).write_text(json.dumps({**facts, "workload": "granger"}))
+    with pytest.raises(UserError, match="is of granger, not of acoustic"):
+        read_final(copy, domain)
+
+
+# The table
+
+
+def test_the_table_holds_measured_sizes_and_sizes_between(table: AnswerTable, final: Final) -> None:
+    sizes = {entry.problem[0] for entry in table.entries}
+    assert set(SIZES) < sizes
+    assert {min(sizes), max(sizes)} == {200, 512}
+    own = [entry for entry in table.entries if entry.basis == MEASURED]
+    assert len(own) == len(final.measured)
+    assert {table.devices[entry.device][0] for entry in own} == set(GPUS)
+    assert {table.devices[entry.device][0] for entry in table.entries} == {*GPUS, UNKNOWN}
+
+
+def test_an_unlisted_size_takes_the_nearest_and_a_stranger_the_default(
+    table: AnswerTable,
+) -> None:
+    near = table.lookup("h200", problem(10_000))
+    assert near is not None
+    assert near.problem[0] == 512
+    assert table.lookup("h200", problem(300, "float16")) is None
+    assert table.lookup("no such card", problem(256)) is None
+    assert table.configuration(None) == space.baseline(final_spec(table))
+
+
+def final_spec(table: AnswerTable) -> Spec:
+    from launchwise.workloads.spec import load_spec
+
+    return load_spec(ROOT / "kernels" / table.workload)
+
+
+def asked(table: AnswerTable) -> list[tuple[str, dict[str, Any]]]:
+    """Every listed problem, and sizes and devices that are not listed."""
+    devices = [name for pair in table.devices for name in pair] + ["no such card"]
+    sizes = sorted({int(entry.problem[0]) for entry in table.entries} | {1, 7, 333, 4096, 10**6})
+    types = ["float32", "float64", "float16"]
+    return [(device, problem(n, dtype)) for device in devices for n in sizes for dtype in types]
+
+
+def expected(table: AnswerTable, device: str, asked_for: dict[str, Any]) -> dict[str, Any]:
+    entry = table.lookup(device, asked_for)
+    basis = "default" if entry is None else entry.basis
+    known = (None, None) if entry is None else (entry.time_ms, entry.gain)
+    return {**table.configuration(entry), "time_ms": known[0], "gain": known[1], "basis": basis}
+
+
+def test_the_python_module_says_the_same_everywhere(table: AnswerTable, tmp_path: Path) -> None:
+    write_answers(tmp_path / "out", table)
+    module = runpy.run_path(str(tmp_path / "out" / "tiles.py"))
+    for device, wanted in asked(table):
+        assert module["recommend"](device, **wanted) == expected(table, device, wanted)
+    with pytest.raises(TypeError, match="recommend"):
+        module["recommend"]("h200", n=1)
+
+
+def test_the_python_module_imports_nothing(table: AnswerTable, tmp_path: Path) -> None:
+    write_answers(tmp_path / "out", table)
+    assert "import " not in (tmp_path / "out" / "tiles.py").read_text()
+
+
+def main_of(questions: Iterable[tuple[str, dict[str, Any]]]) -> str:
+    """A program that prints an answer a line."""
+    calls = "\n".join(
+        f'    show(tiles::recommend({json.dumps(device)}, {{{one["n"]}, "{one["dtype"]}", 2}}));'
+        for device, one in questions
+    )
+    return f"""\
+#include "tiles.hpp"
+#include <cstdio>
+#include <string>
+namespace tiles = launchwise::tiles;
+static void show(const tiles::answer &found) {{
+    const auto &c = found.launch;
+    std::printf("%s %ld %ld %ld %ld %ld %ld %ld %.17g %.17g %s\\n", std::string(c.variant).c_str(),
+        long(c.row_padding), long(c.bx), long(c.by), long(c.bz), long(c.tx), long(c.ty), long(c.tz),
+        found.time_ms, found.gain, std::string(found.basis).c_str());
+}}
+static_assert(tiles::recommend("no such card", {{1, "float32", 2}}).time_ms == 0);
+int main() {{
+{calls}
+}}
+"""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_the_header_compiles_alone_and_says_the_same_everywhere(
+    table: AnswerTable, tmp_path: Path
+) -> None:
+    write_answers(tmp_path, table)
+    questions = asked(table)
+    (tmp_path / "main.cpp").write_text(main_of(questions))
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    command = ["g++", *flags, "main.cpp", "-o", "main"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
+    found = [line.split() for line in lines.stdout.splitlines()]
+    assert len(found) == len(questions)
+    for words, (device, wanted) in zip(found, questions, strict=True):
+        *configuration, time_ms, gain, basis = expected(table, device, wanted).values()
+        assert words[:8] == [str(value) for value in configuration]
+        assert float(words[8]) == (time_ms or 0)
+        assert float(words[9]) == (gain or 0)
+        assert words[10] == basis
+
+
+def test_a_planted_mistake_in_the_header_is_seen(table: AnswerTable) -> None:
+    entry = table.entries[0]
+    other = replace(entry, configuration=(*entry.configuration[:-1], 77))
+    changed = replace(table, entries=(other, *table.entries[1:]))
+    assert cpp_header(changed) != cpp_header(table)
+    first = dict(zip(table.parameters, entry.problem, strict=True))
+    assert expected(changed, table.devices[0][0], first)["tz"] == 77
+
+
+def test_names_that_cpp_reserves_are_changed() -> None:
+    assert [cpp_name(name) for name in ("n", "register", "2d", "a-b")] == [
+        "n", "register_", "_2d", "a_b"
+    ]  # fmt: skip
+
+
+def test_json_wisdom_and_t4_can_be_read(table: AnswerTable, tmp_path: Path) -> None:
+    write_answers(tmp_path, table)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        file.format(study="tiles") for file in FORMATS.values()
+    }
+    plain = json.loads((tmp_path / "tiles.json").read_text())
+    assert len(plain["entries"]) == len(table.entries)
+    header, *lines = [json.loads(line) for line in wisdom_text(table).splitlines()]
+    assert header["tunable_parameters"] == list(table.tunables)
+    assert len({(line["environment"]["device_name"], *line["problem_size"]) for line in lines}) == (
+        len(lines)
+    )
+    for gpu in GPUS:
+        path = tmp_path / "t4" / f"{gpu}.json"
+        assert is_t4(json.loads(path.read_text()))
+        sweep = read_t4(path)
+        measured = [one for one in table.entries if one.device == GPUS.index(gpu)]
+        times = [one.time_ms for one in measured if one.basis == MEASURED]
+        assert [row.time_ms for row in sweep.rows] == pytest.approx(times)
+
+
+def test_macros_name_every_tunable(final: Final) -> None:
+    found = answers(final, [Case("h200", problem(512))])[0]
+    text = macros_text(found)
+    for name, value in found.suggestions[0].configuration.items():
+        wanted = (
+            f"#define VARIANT_{value.upper()} 1"
+            if name == "variant"
+            else f"#define {name.upper()} {value}"
+        )
+        assert wanted in text.splitlines()
+
+
+def test_entries_are_plain(table: AnswerTable) -> None:
+    for entry in table.entries:
+        assert isinstance(entry, Entry)
+        assert all(type(value) in (int, str) for value in (*entry.problem, *entry.configuration))
+        assert entry.time_ms is None or np.isfinite(entry.time_ms)
+
+
+def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
+    from launchwise.experiment.experiment import load_experiment
+    from launchwise.learning.recommenders import COMMITTEE, answering_model
+
+    experiment = load_experiment(read_yaml(ROOT / "config.yaml"), [ROOT / "config.yaml"], ROOT)
+    for name, study in experiment.studies.items():
+        models = {one: experiment.model_of(name, one).model_dump() for one in study.models}
+        assert models[answering_model(models)]["kind"] == COMMITTEE

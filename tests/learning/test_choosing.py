@@ -1,0 +1,239 @@
+"""Choosing without the test: situations, plans, and answers that keep to what is usual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import profile
+from spaces import made
+
+from launchwise.learning.choosing.plans import (
+    HeldOut,
+    Plan,
+    centre_and_spread,
+    chosen_plan,
+    conformal_offsets,
+)
+from launchwise.learning.choosing.situations import Known, drawn, validation_folds
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import Case, case_numbers
+
+WIDTHS = [1, 2, 4, 8, 16]
+SPEC = made({"width": WIDTHS}, {"plain": (["width"], [])}, width=1)
+GPUS = ("one", "two", "three")
+SIZES = [2**power for power in range(4, 16)]
+PROFILES = {gpu: profile(gpu, sms=10 * (place + 1)) for place, gpu in enumerate((*GPUS, "new"))}
+
+
+def domain(usual: int = 4) -> Domain:
+    rule = {"reason": "r", "configuration": {"variant": "plain", "width": usual}}
+    return Domain(SPEC, PROFILES, usual=[rule])
+
+
+def measured(best: Any, gpus: tuple[str, ...] = GPUS, noise: float = 0.0) -> pd.DataFrame:
+    """Times of all widths; ``best`` gives the best width of a size."""
+    random = np.random.default_rng(0)
+    rows = [
+        {
+            **{"gpu": gpu, "m": m, "variant": "plain", "width": width, "status": "ok"},
+            "time_ms": m
+            * (1 + 0.3 * abs(np.log2(width / best(m))))
+            * float(np.exp(noise * random.standard_normal())),
+        }
+        for gpu in gpus
+        for m in SIZES
+        for width in WIDTHS
+    ]
+    return pd.DataFrame(rows).astype({"gpu": object, "variant": object})
+
+
+def fitted(rows: pd.DataFrame, usual: int = 4, members: str = "knn, tree, nearest_size") -> Any:
+    committee = recommender_class("committee")(domain(usual), members=members)
+    return committee.fit(rows)
+
+
+# Situations
+
+
+def test_a_question_is_within_beyond_or_of_a_new_gpu() -> None:
+    known = Known.of(measured(lambda m: 4), SPEC)
+    asked = pd.DataFrame(
+        {"gpu": ["one", "one", "one", "new", "new"], "m": [20, 8, 2**15 + 1, 20, 8]}
+    )
+    found = known.situations(asked).tolist()
+    assert found == ["within", "beyond", "beyond", "new_gpu", "new_gpu"]
+    assert Known.read(known.plain()) == known
+
+
+@pytest.mark.parametrize("situation", ["within", "beyond", "new_gpu"])
+def test_held_out_cases_lie_to_the_rest_as_the_question_to_all(situation: Any) -> None:
+    rows = measured(lambda m: 4)
+    folds = validation_folds(rows, SPEC, situation, 3, 0)
+    for train, held in folds:
+        one, other = rows.iloc[train], rows.iloc[held]
+        if situation == "new_gpu":
+            assert not set(one["gpu"]) & set(other["gpu"])
+        else:
+            assert not set(one["m"]) & set(other["m"])
+            assert set(one["gpu"]) == set(other["gpu"])
+        if situation == "beyond":
+            assert one["m"].max() < other["m"].min()
+    held_out = np.concatenate([held for _, held in folds])
+    assert len(set(held_out.tolist())) == len(held_out)
+    assert situation == "beyond" or len(held_out) == len(rows)
+
+
+def test_drawn_rows_are_whole_cases_of_every_gpu() -> None:
+    rows = measured(lambda m: 4)
+    few = drawn(rows, SPEC, 40, 0)
+    assert set(few["gpu"]) == set(GPUS)
+    assert len(few) <= 40 or few.groupby("gpu").size().max() == len(WIDTHS)
+    assert (few.groupby(["gpu", "m"]).size() == len(WIDTHS)).all()
+
+
+# Plans
+
+
+def held_out(losses: dict[str, list[list[float]]], times: list[list[float]]) -> HeldOut:
+    """Cases of three candidates, the first of them usual."""
+    return HeldOut(
+        cases=np.repeat(np.arange(len(times)), 3),
+        losses={name: np.ravel(each).astype(float) for name, each in losses.items()},
+        times_ms=np.ravel(times).astype(float),
+        usual=np.tile([True, False, False], len(times)),
+    )
+
+
+def test_a_member_that_is_clearly_better_answers_alone() -> None:
+    times = [[1.0, 2.0, 0.5]] * 10
+    right, wrong = [[0.0, 0.7, -0.7]] * 10, [[0.0, -2.0, 0.5]] * 10
+    plan = chosen_plan(held_out({"right": right, "wrong": wrong}, times), ["right", "wrong"])
+    assert plan.members == ("right",)
+    assert (plan.loss, plan.harmed, plan.abstained) == (0.0, 0, 0)
+
+
+def test_where_members_disagree_the_usual_choice_stays() -> None:
+    losses = {"a": np.array([0.0, -0.5, 0.1]), "b": np.array([0.0, 0.4, 0.1])}
+    centre, spread = centre_and_spread(losses, ["a", "b"])
+    assert centre.tolist() == pytest.approx([0.0, -0.05, 0.1])
+    assert (centre + 0.5 * spread).argmin() == 0
+
+
+def test_losses_against_the_usual_choice_weigh_more_than_missed_gains() -> None:
+    # Half of the time the bold member finds 10 %, half of the time it loses as much.
+    times = [[1.0, 0.9, 2.0], [1.0, 1.1, 2.0]] * 10
+    bold, shy = [[0.0, -0.1, 1.0]] * 20, [[0.0, 0.1, 1.0]] * 20
+    plan = chosen_plan(held_out({"bold": bold, "shy": shy}, times), ["bold", "shy"])
+    assert plan.harmed == 0
+    assert plan.abstained == 20
+
+
+@given(st.integers(19, 400), st.integers(0, 10_000))
+def test_offsets_hold_about_nine_of_ten_of_the_next_errors(count: int, seed: int) -> None:
+    errors = np.random.default_rng(seed).uniform(size=count)
+    found = conformal_offsets(errors)
+    assert found is not None
+    low, high = found
+    assert 0 <= low < high <= 1
+    # Of uniform errors the share inside is the width: exact on average, Beta around it.
+    assert high - low == pytest.approx(0.9, abs=4 * (0.1 / count) ** 0.5)
+
+
+def test_few_errors_give_no_interval() -> None:
+    assert conformal_offsets(np.arange(18.0)) is None
+    assert Plan.read(Plan(("a",), 0.5).plain()).offsets is None
+
+
+# The committee
+
+
+def test_it_finds_what_changes_with_the_size_and_says_what_it_expects() -> None:
+    committee = fitted(measured(lambda m: 16 if m >= 256 else 1, noise=0.01))
+    found = committee.recommend("one", [{"m": 3000}, {"m": 24}])
+    assert found[found["rank"] == 1]["width"].tolist() == [16, 1]
+    ranking = committee.ranking(committee.domain.choices([Case("one", {"m": 3000})]))
+    expected, least, most = ranking.gains[ranking.order[0]]
+    assert least < expected < most
+    assert least < 1.6 < most
+
+
+def test_where_nothing_beats_it_the_usual_choice_is_the_answer() -> None:
+    committee = fitted(measured(lambda m: 4, noise=0.05), usual=4)
+    found = committee.recommend("one", [{"m": m + 3} for m in SIZES[2:-2]])
+    assert (found[found["rank"] == 1]["width"] == 4).all()
+    ranking = committee.ranking(committee.domain.choices([Case("one", {"m": 3000})]))
+    assert ranking.gains[ranking.order[0]].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_new_gpu_is_answered_by_a_plan_of_its_own() -> None:
+    committee = fitted(measured(lambda m: 8))
+    assert set(committee.summary()["plans"]) == {"within", "beyond", "new_gpu"}
+    found = committee.recommend("new", [{"m": 100}])
+    assert found["width"].iloc[0] == 8
+
+
+def test_another_card_than_the_one_that_was_sliced_has_no_interval() -> None:
+    cards = {gpu: profile(gpu, device_name="one card", sms=10 * n) for n, gpu in enumerate(GPUS, 1)}
+    cards["slice"] = profile("slice", device_name="one card", sms=5)
+    cards["other"] = profile("other", device_name="another card", sms=50)
+    rule = {"reason": "r", "configuration": {"variant": "plain", "width": 1}}
+    of_card = Domain(SPEC, cards, usual=[rule])
+    committee = recommender_class("committee")(of_card, members="knn, tree")
+    committee.fit(measured(lambda m: 8, noise=0.01))
+    for gpu, known in (("slice", True), ("other", False)):
+        rows = of_card.choices([Case(gpu, {"m": 100})])
+        ranking = committee.ranking(rows)
+        first = ranking.order[:1]
+        assert np.isfinite(ranking.gains[first, 0]).all()
+        assert np.isfinite(ranking.gains[first, 1:]).all() == known
+        times = committee.time_interval(rows.iloc[first], ranking.predicted_ms[first])
+        assert np.isfinite(times).all() == known
+
+
+def test_only_what_will_be_asked_is_validated() -> None:
+    committee = recommender_class("committee")(domain(), members="knn, tree")
+    committee.expect([Case("new", {"m": 100})])
+    committee.fit(measured(lambda m: 8))
+    assert set(committee.summary()["plans"]) == {"new_gpu"}
+
+
+def test_no_figure_of_a_test_case_reaches_the_choice() -> None:
+    rows = measured(lambda m: 16 if m >= 256 else 1, noise=0.02)
+    codes = case_numbers(rows, SPEC)
+    train = rows[codes % 2 == 0].reset_index(drop=True)
+    asked = [Case("one", {"m": m}) for m in (24, 3000)]
+    first = recommender_class("committee")(domain(), members="knn, tree")
+    first.expect(asked)
+    other = recommender_class("committee")(domain(), members="knn, tree")
+    other.expect(asked)
+    # Whatever else lies beside the training rows: the state is the same.
+    assert first.fit(train).state() == other.fit(train.assign(registers=3)).state()
+
+
+def test_one_training_case_leaves_its_best_to_answer() -> None:
+    rows = measured(lambda m: 16, gpus=("one",))
+    committee = fitted(rows[rows["m"] == 16].reset_index(drop=True))
+    assert committee.summary()["plans"] == {}
+    assert committee.recommend("new", [{"m": 16}])["width"].iloc[0] == 16
+
+
+def test_without_a_time_of_what_is_usual_the_best_on_average_answers() -> None:
+    rows = measured(lambda m: 16)
+    committee = fitted(rows[rows["width"] != 4].reset_index(drop=True))
+    assert committee.summary()["plans"] == {}
+    assert committee.recommend("new", [{"m": 100}])["width"].iloc[0] == 16
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [("forrest", "unknown kind of model 'forrest'"), ("committee", "a committee is no member")],
+)
+def test_a_wrong_member_is_a_user_error(members: str, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        fitted(measured(lambda m: 4), members=members)
