@@ -25,6 +25,13 @@ class Fences(Strict, title="Tukey filter"):
     factor: float = Field(
         1.5, gt=0, description="allowed distance from the quartiles, in interquartile ranges"
     )
+    sides: Literal["upper", "both"] = Field(
+        "upper",
+        description=(
+            "fences that filter. upper: nothing makes a kernel faster by chance, and the fastest "
+            "rows are what is looked for; both: as published"
+        ),
+    )
 
 
 class ProblemSplit(Strict, title="split by problems"):

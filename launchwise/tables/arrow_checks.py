@@ -57,6 +57,8 @@ def _column_fits(values: pyarrow.ChunkedArray, column: pa.Column) -> bool:
         return _integers_fit(values, checks)
     if kind == "float64" and values.type == pyarrow.float64():
         return _reals_fit(values.to_numpy(), column.nullable, checks)
+    if kind == "bool" and pyarrow.types.is_boolean(values.type):
+        return not checks
     if kind == "object" and values.type == pyarrow.list_(pyarrow.float64()):
         return all(check.error == EVERY_TIME for check in checks) and _are_times(values)
     return False

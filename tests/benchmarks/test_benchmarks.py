@@ -29,10 +29,21 @@ def test_predictions_are_timed(tmp_path: Path) -> None:
     assert all(row["ms"] > 0 for row in result["times"])
 
 
+def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
+    result = result_of("search_on_a_new_gpu", tmp_path)
+    assert {card["workload"] for card in result["cards"]} == {
+        "convolution", "pnpoly", "pnpoly_turing"
+    }  # fmt: skip
+    for card in result["cards"]:
+        own = card["launchwise"]
+        assert 0 < own["best_of_1"] <= own["best_of_5"] <= own["best_of_20"] <= 1
+        assert 0 < card["within_5_percent_of_the_best"] < card["configurations"]
+
+
 def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
     result = result_of("paper_recipe", tmp_path)
     (run,) = result["runs"].values()
-    assert run["fences"] == {"scope": "global", "factor": 1.5}
+    assert run["fences"] == {"scope": "global", "factor": 1.5, "sides": "both"}
     counts = run["training"]
     assert counts["training"] == counts["measured"] - counts["removed"]["global"]["rows"]
     assert run["models"]["knn_printed"]["parameters"]["k"] == 2

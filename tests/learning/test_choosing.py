@@ -110,12 +110,26 @@ def held_out(losses: dict[str, list[list[float]]], times: list[list[float]]) -> 
     )
 
 
-def test_a_member_that_is_clearly_better_answers_alone() -> None:
+def test_the_best_three_answer_where_they_are_clearly_better() -> None:
     times = [[1.0, 2.0, 0.5]] * 10
     right, wrong = [[0.0, 0.7, -0.7]] * 10, [[0.0, -2.0, 0.5]] * 10
-    plan = chosen_plan(held_out({"right": right, "wrong": wrong}, times), ["right", "wrong"])
-    assert plan.members == ("right",)
+    losses = {"a": wrong, "b": right, "c": right, "d": right, "e": wrong}
+    plan = chosen_plan(held_out(losses, times), list(losses))
+    assert plan.members == ("b", "c", "d")
     assert (plan.loss, plan.harmed, plan.abstained) == (0.0, 0, 0)
+
+
+def test_where_nothing_tells_plans_apart_all_members_answer() -> None:
+    losses = {name: [[0.0, 0.7, -0.7]] * 10 for name in "abcde"}
+    plan = chosen_plan(held_out(losses, [[1.0, 2.0, 0.5]] * 10), list(losses))
+    assert plan.members == tuple("abcde")
+
+
+@pytest.mark.parametrize(("cases", "members"), [(7, ("b",)), (8, ("a", "b"))])
+def test_of_few_cases_one_member_is_trusted(cases: int, members: tuple[str, ...]) -> None:
+    losses = {name: [[0.0, 0.7, -0.7]] * cases for name in "ab"}
+    held = held_out(losses, [[1.0, 2.0, 0.5]] * cases)
+    assert chosen_plan(held, ["a", "b"], "b").members == members
 
 
 def test_where_members_disagree_the_usual_choice_stays() -> None:

@@ -59,7 +59,8 @@ def fold(train: list[int], test: list[int]) -> Fold:
 def cleaned(
     spec: Spec, rows: pd.DataFrame, one: Fold, scope: Scope = "problem", factor: float = 1.5
 ) -> Cleaned:
-    return clean({"a": rows}, [one], spec, Fences(scope=scope, factor=factor))
+    fences = Fences(scope=scope, factor=factor, sides="both")
+    return clean({"a": rows}, [one], spec, fences)
 
 
 def names(rows: pd.DataFrame, spec: Spec) -> set[tuple[Any, ...]]:
@@ -186,6 +187,17 @@ def test_the_problem_scope_has_its_fences_on_log_times(acoustic_spec: Spec) -> N
     assert of_problem["time_ms"].tolist() == [2.0**20]
     assert of_problem["lower_ms"].tolist() == pytest.approx([2**-4.5])
     assert of_problem["upper_ms"].tolist() == pytest.approx([2**13.5])
+
+
+@pytest.mark.parametrize(("sides", "kept"), [("upper", 9), ("both", 8)])
+def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
+    acoustic_spec: Spec, sides: Any, kept: int
+) -> None:
+    rows = sweep(acoustic_spec, {64: [0.01, *(1 + i / 10 for i in range(8)), 1000.0]})
+    found = clean({"a": rows}, [fold([64], [])], acoustic_spec, Fences(sides=sides))
+    assert len(found.training) == kept
+    assert (0.01 in found.training["time_ms"].tolist()) == (sides == "upper")
+    assert 1000.0 not in found.training["time_ms"].tolist()
 
 
 @pytest.mark.parametrize("scope", ["problem", "global"])

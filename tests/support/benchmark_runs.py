@@ -13,7 +13,7 @@ from samples import ROOT
 from launchwise.base.storage import read_json
 
 FOLDER = ROOT / "benchmarks"
-ANYWHERE = ("dag", "main_job", "paper_recipe", "predictions")
+ANYWHERE = ("search_on_a_new_gpu", "dag", "main_job", "paper_recipe", "predictions")
 """Benchmarks that run on any machine."""
 
 ON_GPU = {

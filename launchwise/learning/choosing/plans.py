@@ -146,8 +146,9 @@ def first_rows(scores: np.ndarray, cases: np.ndarray) -> np.ndarray:
 def chosen_plan(held: HeldOut, members: Sequence[str], cautious: str | None = None) -> Plan:
     """The plan that answers held-out cases best, losses against the usual choice weighing more.
 
-    The committee of all members at the first of :data:`CAUTIONS` is taken unless another plan is
-    better by more than one standard error of the paired differences.
+    The committee of all members at the first of :data:`CAUTIONS` is taken unless that of the best
+    :data:`BEST_OF`, or another caution, is better by more than one standard error of the paired
+    differences. A single member is none of the plans: the best of eight is a lucky one.
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ def chosen_plan(held: HeldOut, members: Sequence[str], cautious: str | None = No
     first = tuple(members)
     if cautious is not None and len(best_ms) < FEWEST_CASES:
         first = (cautious,)
-    committees = dict.fromkeys([first, tuple(members), leading, *((name,) for name in members)])
+    committees = dict.fromkeys([first, tuple(members), leading])
     plans = [Plan(each, caution) for each in committees for caution in CAUTIONS]
     plan = plans[choose([costs(each) for each in plans])]
     return _with_figures(plan, held, best_ms, usual_ms)

@@ -51,7 +51,7 @@ class CommitteeRecommender(Recommender):
     defaults: ClassVar[dict[str, Any]] = {
         "members": ", ".join(MEMBERS),
         "folds": 3,
-        "most_rows": 20_000,
+        "most_rows": 8_000,
         "seed": 0,
     }
 

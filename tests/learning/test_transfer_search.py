@@ -1,0 +1,101 @@
+"""Search on a new GPU: what other GPUs say guides it, what it measures corrects them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.learning.transfer_search import TransferSearch
+
+POINTS = np.array([[x, y] for x in 2.0 ** np.arange(8) for y in 2.0 ** np.arange(8)])
+
+
+def losses(best: tuple[int, int], noise: float = 0.0, seed: int = 0) -> np.ndarray:
+    """Log time of each point relative to the best: a bowl around ``best`` (exponents)."""
+    exponents = np.log2(POINTS)
+    bowl = 0.05 * ((exponents - best) ** 2).sum(axis=1)
+    found = bowl + noise * np.random.default_rng(seed).standard_normal(len(POINTS))
+    return np.asarray(found - found.min())
+
+
+def needed(own: np.ndarray, others: np.ndarray, within: float = 0.01) -> int:
+    """Evaluations until one is within 1 % of the best."""
+    search = TransferSearch(POINTS, others)
+    for count in range(1, len(POINTS) + 1):
+        candidate = search.propose()
+        search.tell(candidate, float(3 * np.exp(own[candidate])))
+        if own[candidate] <= within:
+            return count
+    raise AssertionError("never found")
+
+
+def none() -> np.ndarray:
+    return np.empty((len(POINTS), 0))
+
+
+def test_what_was_best_elsewhere_is_tried_first() -> None:
+    others = np.column_stack([losses((3, 4)), losses((3, 4))])
+    assert TransferSearch(POINTS, others).propose() == int(losses((3, 4)).argmin())
+    assert needed(losses((3, 4)), others) == 1
+
+
+def test_relatives_help_where_the_best_moved() -> None:
+    others = np.column_stack([losses((2, 4), 0.02, 1), losses((4, 3), 0.02, 2)])
+    own = losses((3, 4), 0.02, 3)
+    random = np.random.default_rng(0)
+    drawn = np.median([_draws(own, random) for _ in range(200)])
+    assert needed(own, others) < needed(own, none()) < drawn
+
+
+def _draws(own: np.ndarray, random: np.random.Generator) -> int:
+    order = random.permutation(len(own))
+    return int(np.flatnonzero(own[order] <= 0.01)[0]) + 1
+
+
+def test_misleading_relatives_are_outlived() -> None:
+    # On the other GPU the opposite corner is best.
+    others = losses((7, 7))[:, None]
+    assert needed(losses((0, 0)), others) < len(POINTS) / 2
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10_000))
+def test_every_candidate_is_proposed_once(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    points = random.integers(1, 5, size=(12, 2)).astype(float)
+    others = np.where(random.random((12, 2)) < 0.2, np.inf, random.random((12, 2)))
+    others[random.random((12, 2)) < 0.2] = np.nan
+    search = TransferSearch(points, others)
+    for _ in range(12):
+        candidate = search.propose()
+        assert candidate not in search.tried
+        search.tell(candidate, None if random.random() < 0.3 else float(random.random() + 0.1))
+    assert sorted(search.tried) == list(range(12))
+    with pytest.raises(StopIteration):
+        search.propose()
+
+
+def test_what_failed_elsewhere_comes_last() -> None:
+    others = losses((3, 4))[:, None].copy()
+    best = int(others.argmin())
+    others[best] = np.inf
+    assert TransferSearch(POINTS, others).propose() != best
+
+
+def test_its_order_does_not_depend_on_the_unit_of_time() -> None:
+    orders = []
+    for unit in (1.0, 1e-3, 1e6):
+        search = TransferSearch(POINTS, losses((2, 5))[:, None])
+        own = losses((3, 3))
+        for _ in range(30):
+            candidate = search.propose()
+            search.tell(candidate, unit * float(np.exp(own[candidate])))
+        orders.append(search.tried)
+    assert orders[0] == orders[1] == orders[2]
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="64 candidates have losses of 3"):
+        TransferSearch(POINTS, np.zeros((3, 1)))
