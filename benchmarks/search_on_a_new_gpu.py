@@ -63,7 +63,7 @@ def sweeps_of(workload: str) -> tuple[Spec, dict[str, Path]]:
     settings = ROOT / "config.yaml"
     with contextlib.chdir(ROOT):
         experiment = load_experiment(read_yaml(settings), [settings], ROOT)
-    gpus = experiment.gpus_of(f"{workload}_transfer")
+        gpus = experiment.gpus_of(f"{workload}_transfer")
     spec = load_spec(PUBLIC / "workloads" / workload)
     return spec, {gpu: PUBLIC / "gpus" / gpu / f"{workload}.parquet" for gpu in gpus}
 
