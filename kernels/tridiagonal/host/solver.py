@@ -46,7 +46,7 @@ USUAL = (
     (None, 20, Choice("staged", (), threads=64)),
 )
 """Rows up to which it is used, m of the outermost level, and the rest. On the recorded sweep of an
-H200 these lose 1.7 % in the geometric mean over 10^4 to 10^8 rows, 14 % at most."""
+H200 they reach 98.0 % of the best in the geometric mean over 10^4 to 10^8 rows, at least 86.1 %."""
 
 
 Problem = Mapping[str, Any]

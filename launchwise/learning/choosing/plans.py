@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,8 @@ class Plan:
     offsets
         Lower and upper quantile of (gain - expected gain) / spread; None where there are too few
         cases to tell.
+    timer
+        Member whose predicted times were nearest; None where no member predicts times.
     time_offsets
         Lower and upper quantile of log(time / predicted time); None likewise.
     """
@@ -75,6 +77,7 @@ class Plan:
     harmed: int = 0
     abstained: int = 0
     offsets: tuple[float, float] | None = None
+    timer: str | None = None
     time_offsets: tuple[float, float] | None = None
 
     def plain(self) -> dict[str, Any]:
@@ -111,15 +114,15 @@ class HeldOut:
         Measured, shape (rows,).
     usual
         Which rows are the usual choice of their case: booleans, shape (rows,); one a case.
-    predicted_ms
-        Shape (rows,); None where no member predicts times.
+    log_times
+        Member to log of its predicted times (ms), shape (rows,); those alone that predict times.
     """
 
     cases: np.ndarray
     losses: Mapping[str, np.ndarray]
     times_ms: np.ndarray
     usual: np.ndarray
-    predicted_ms: np.ndarray | None = None
+    log_times: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def by_case(self, values: np.ndarray) -> np.ndarray:
         """Least value of each case, shape (cases,)."""
@@ -188,6 +191,7 @@ def _with_figures(plan: Plan, held: HeldOut, best_ms: np.ndarray, usual_ms: np.n
     answered = ~held.usual[rows]
     centre, spread = centre_and_spread(held.losses, plan.members)
     errors = (gains + centre[rows]) / (spread[rows] + SPREAD_FLOOR)
+    timer = _nearest_timer(held)
     return Plan(
         plan.members,
         plan.caution,
@@ -196,10 +200,18 @@ def _with_figures(plan: Plan, held: HeldOut, best_ms: np.ndarray, usual_ms: np.n
         harmed=int((gains < -TOLERATED_LOSS).sum()),
         abstained=int((~answered).sum()),
         offsets=conformal_offsets(errors[answered]),
+        timer=timer,
         time_offsets=None
-        if held.predicted_ms is None
-        else conformal_offsets(np.log(times / held.predicted_ms[rows])),
+        if timer is None
+        else conformal_offsets(np.log(times) - held.log_times[timer][rows]),
     )
+
+
+def _nearest_timer(held: HeldOut) -> str | None:
+    """Member of the least median error of predicted times, in logarithms."""
+    logs = np.log(held.times_ms)
+    errors = {name: float(np.median(np.abs(logs - one))) for name, one in held.log_times.items()}
+    return min(errors, key=lambda name: (errors[name], name), default=None)
 
 
 def conformal_offsets(errors: np.ndarray) -> tuple[float, float] | None:

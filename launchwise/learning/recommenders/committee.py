@@ -32,6 +32,9 @@ from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import MEMBERS, members_of, recommender_class
 from launchwise.learning.splits import Case, case_numbers
 
+LOG = "log time by "
+"""Prefix of columns with the log of a member's predicted times."""
+
 FALLBACK = "best_on_average"
 """Member that answers where no training case could be held out."""
 
@@ -129,13 +132,17 @@ class CommitteeRecommender(Recommender):
         names = [name for name in self._names if name in table and table[name].notna().all()]
         if not names:
             return None
-        predicted = table["predicted_ms"].to_numpy(dtype=float)
+        log_times = {
+            name: table[f"{LOG}{name}"].to_numpy(dtype=float)
+            for name in names
+            if f"{LOG}{name}" in table
+        }
         return HeldOut(
             cases=pd.factorize(table["case"])[0],
             losses={name: table[name].to_numpy(dtype=float) for name in names},
             times_ms=table["time_ms"].to_numpy(dtype=float),
             usual=table["usual"].to_numpy(dtype=bool),
-            predicted_ms=predicted if np.isfinite(predicted).all() else None,
+            log_times=log_times,
         )
 
     def _of_fold(self, rows: pd.DataFrame, train: np.ndarray, held: np.ndarray) -> pd.DataFrame:
@@ -159,40 +166,41 @@ class CommitteeRecommender(Recommender):
             "time_ms": asked["time_ms"],
             "usual": usual[comparable],
         }
-        losses, predicted_ms = self._losses(members, asked, usual[comparable])
-        return pd.DataFrame({**found, "predicted_ms": predicted_ms, **losses})
+        losses, log_times = self._losses(members, asked, usual[comparable])
+        timed = {f"{LOG}{name}": each for name, each in log_times.items()}
+        return pd.DataFrame({**found, **losses, **timed})
 
     def _losses(
         self, members: Mapping[str, Recommender], rows: pd.DataFrame, usual: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """What members say of rows.
 
         Returns
         -------
         losses
             Each member's predicted log time relative to the usual choice of the case, (rows,).
-        predicted_ms
-            Geometric mean of predicted times: ms, (rows,); NaN where no member predicts times.
+        log_times
+            Log of the predicted times (ms) of each member that predicts times, (rows,).
         """
         cases = case_numbers(rows, self.domain.spec)
         reference = _reference_rows(cases, usual, self.domain.is_baseline(rows))
-        found, timed = {}, []
+        found, timed = {}, {}
         for name, member in members.items():
             losses = member.losses(rows)
             found[name] = losses - losses[reference][cases]
             # What heuristics carry over is no time.
             if name not in BASELINES and np.isfinite(losses).all():
-                timed.append(losses)
-        times = np.exp(np.mean(timed, axis=0)) if timed else np.full(len(rows), np.nan)
-        return found, times
+                timed[name] = losses
+        return found, timed
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the plan of each case's situation; the usual choice comes first in ties."""
         rows = self.domain.keeping_features(without_features(rows))
         usual = self.domain.is_usual(rows)
-        losses, times = self._losses(self._members, rows, usual)
+        losses, log_times = self._losses(self._members, rows, usual)
         situations = self._known.situations(rows)
         scores, gains = np.zeros(len(rows)), np.full((len(rows), 3), np.nan)
+        times = np.full(len(rows), np.nan)
         for situation in dict.fromkeys(situations):
             mine = situations == situation
             plan, known = self._plan(situation, losses, mine)
@@ -201,6 +209,9 @@ class CommitteeRecommender(Recommender):
             )
             scores[mine] = centre + plan.caution * spread
             gains[mine] = _gains(plan, centre, spread, usual[mine])
+            timer = plan.timer or next(iter(log_times), None)
+            if timer in log_times:
+                times[mine] = np.exp(log_times[timer][mine])
             if situation == "beyond":
                 # How far beyond is asked is not how far beyond was held out.
                 gains[mine, 1:] = np.nan
