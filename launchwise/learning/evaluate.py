@@ -25,6 +25,9 @@ from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
+SHORT_LISTS = {5: "best_of_5", 20: "best_of_20"}
+"""Numbers of recommendations that are measured, and the column of what that reaches."""
+
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"
 """Status of random draws: an expected value, without a configuration."""
@@ -155,7 +158,9 @@ def evaluate(
     study = recommendations["study"].iloc[0]
     first = recommendations[recommendations["rank"] == 1].reset_index(drop=True)
     _check_complete(first, folds, domain)
-    first = truth.beside(first)
+    first = truth.beside(first).merge(
+        _short_lists(recommendations, truth), on=["model", "split", "fold", "case"], how="left"
+    )
     predicted = _predictions(times, list(first["model"].unique()))
     keys = ["model", "split", "fold", "case"]
     first = first.merge(predicted, on=keys, how="left")
@@ -165,6 +170,9 @@ def evaluate(
     table = pd.concat([first, *others], ignore_index=True).assign(study=study)
     ratio = table["time_ms"].to_numpy(dtype=float)
     table["improvement"] = np.nan_to_num(table["baseline_ms"].to_numpy(dtype=float) / ratio)
+    oracle = table["role"] == ORACLE
+    for name in SHORT_LISTS.values():
+        table[name] = table[name].where(~oracle, 1.0)
     for name in GAINS:
         # What only looks up, or only draws, expects no gain.
         table[name] = table[name].astype(float) if name in table else np.nan
@@ -172,6 +180,22 @@ def evaluate(
     table["gain"] = np.nan_to_num(table["usual_ms"].to_numpy(dtype=float) / ratio)
     table["fraction"] = np.nan_to_num(table["best_ms"].to_numpy(dtype=float) / ratio)
     return table
+
+
+def _short_lists(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
+    """What measuring the first few recommendations reaches: best time over the best of them.
+
+    One row per (model, split, fold, case), a column per length of :data:`SHORT_LISTS`; 0 where none
+    of them has a time.
+    """
+    keys = ["model", "split", "fold", "case"]
+    columns = [name for name in recommendations if name != "predicted_ms"]
+    table = truth.beside(recommendations[columns])
+    found = table[keys].drop_duplicates().set_index(keys)
+    for count, name in SHORT_LISTS.items():
+        shares = (table["best_ms"] / table["time_ms"]).where(table["rank"] <= count)
+        found[name] = shares.fillna(0.0).groupby([table[key] for key in keys]).max()
+    return found.reset_index()
 
 
 def _improved_runs(table: pd.DataFrame, domain: Domain) -> list[float]:

@@ -22,8 +22,8 @@ from launchwise.learning.splits import Fold
 from launchwise.learning.training import read_training
 from launchwise.tables.schemas import predicted_column
 
-RECOMMENDED = 5
-"""Recommendations of a model that are kept for a test case; of a baseline the first."""
+RECOMMENDED = 20
+"""Recommendations that are kept for a test case."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _recommend_fold(
     for name, kind in BASELINES.items():
         recommender = kind(domain).fit(rows)
         started = time.perf_counter()
-        first, _ = _first(recommender, candidates, 1)
+        first, _ = _first(recommender, candidates, RECOMMENDED)
         found.seconds[name] = time.perf_counter() - started
         found.baselines[name] = first.assign(**named, model=name)
     return found

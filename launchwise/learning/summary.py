@@ -11,7 +11,7 @@ import pandas as pd
 
 from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.evaluate import ORACLE
+from launchwise.learning.evaluate import ORACLE, SHORT_LISTS
 from launchwise.learning.intervals import resampled_means
 from launchwise.workloads.spec import Spec
 
@@ -116,10 +116,11 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         ``problems``, ``without_time`` (recommendations that failed or were never measured),
         ``percent_improved`` and ``percent_runs_improved``, ``improvement_coefficient``,
         ``gain_geometric_mean`` (over what is usual; without a time it counts as 0),
-        ``fraction_geometric_mean``, ``fraction_p5``, ``fraction_worst``, ``accuracy`` (the very
-        best), ``accuracy_near_best``, ``harmed`` (problems whose recommendation is slower than what
-        is usual by more than :data:`HARM_PERCENT`, or has no time), what :func:`_promises` gives,
-        ``mape_percent`` and
+        ``best_of_5`` and ``best_of_20`` (geometric means of what measuring so many recommendations
+        reaches; NaN for random draws), ``fraction_geometric_mean``, ``fraction_p5``,
+        ``fraction_worst``, ``accuracy`` (the very best), ``accuracy_near_best``, ``harmed``
+        (problems whose recommendation is slower than what is usual by more than
+        :data:`HARM_PERCENT`, or has no time), what :func:`_promises` gives, ``mape_percent`` and
         ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
@@ -134,6 +135,10 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         ),
         "gain_geometric_mean": metrics.geometric_mean(rows["gain"].to_numpy(dtype=float)),
         "fraction_geometric_mean": metrics.geometric_mean(fraction),
+        **{
+            name: metrics.geometric_mean(rows[name].to_numpy(dtype=float))
+            for name in SHORT_LISTS.values()
+        },
         "fraction_p5": float(np.quantile(fraction, 0.05)),
         "fraction_worst": float(fraction.min()),
         "accuracy": float((fraction >= 1).mean()),

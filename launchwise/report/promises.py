@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from launchwise.learning.evaluate import SHORT_LISTS
 from launchwise.learning.summary import WORTH_PERCENT
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Text, table
@@ -25,6 +26,7 @@ def promises(study: StudyData) -> list[Block]:
                 wording.count(got["problems"]),
                 wording.fixed(got["fraction_geometric_mean"]),
                 wording.interval((low, high)) if got["fraction_interval"] else "–",
+                *(wording.fixed(got[name]) for name in SHORT_LISTS.values()),
                 wording.fixed(got["gain_geometric_mean"], 2),
                 wording.count(got["harmed"]),
                 wording.count(got["kept_usual"]),
@@ -40,6 +42,7 @@ def promises(study: StudyData) -> list[Block]:
         Column("problems", "count"),
         Column("mean", "geometric", group="fraction of the optimum"),
         Column("mean", "95 % interval", group="fraction of the optimum"),
+        *(Column(f"of {count}", "geometric", group="best measured") for count in SHORT_LISTS),
         Column("speed-up", "× usual", group="beside the usual choice"),
         Column("slower", "problems", group="beside the usual choice"),
         Column("kept", "problems", group="beside the usual choice"),
@@ -47,10 +50,12 @@ def promises(study: StudyData) -> list[Block]:
         Column("intervals", "count", group="90 % intervals of the gain"),
         Column("held", "%", group="90 % intervals of the gain"),
     ]
+    title = study.title(name)
     note = (
-        f"Kept: {study.title(name)} answers with the usual choice, because it expects no gain "
-        f"beyond what its members disagree by. Missed: of these, problems where the best is faster "
-        f"by more than {WORTH_PERCENT:g} %. Held: answers whose measured gain lies in the interval "
-        "that was given with them."
+        "Best measured: what the fastest of the first 5 or 20 recommendations reaches, if they "
+        f"are measured. Kept: {title} answers with the usual choice, because it expects no gain "
+        "beyond what its members disagree by. Missed: of these, problems where the best is "
+        f"faster by more than {WORTH_PERCENT:g} %. Held: answers whose measured gain lies in the "
+        "interval that was given with them."
     )
-    return [table(f"What {study.title(name)} promised, and what held", columns, rows), Text(note)]
+    return [table(f"What {title} promised, and what held", columns, rows), Text(note)]

@@ -360,7 +360,8 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
     ``time_ms`` is the measured time of the recommended configuration (an expectation for random
     draws); ``improvement`` is baseline over it, ``gain`` what is usual over it (where that has a
     time, else the baseline; ``is_usual``: it is just that), ``fraction`` is best over it. A
-    recommendation that no sweep measured has no time; ``status`` says why.
+    recommendation that no sweep measured has no time; ``status`` says why. ``best_of_5`` and
+    ``best_of_20`` are the fraction that measuring so many recommendations reaches.
     """
     return pa.DataFrameSchema(
         {
@@ -383,6 +384,8 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
             "improvement": _real(nullable=True),
             "gain": _real(nullable=True),
             "fraction": _real(nullable=True),
+            "best_of_5": _real(pa.Check.ge(0), nullable=True),
+            "best_of_20": _real(pa.Check.ge(0), nullable=True),
             "improved_runs": _real(pa.Check.ge(0), nullable=True),
             "spearman": _real(nullable=True),
             "absolute_percentage_error": _real(nullable=True),

@@ -35,6 +35,7 @@ LATER_COLUMNS = (
     *("study", "model", "role", "split", "fold", "scope", "rank", "predictor", "predicted_ms"),
     *("baseline_ms", "usual_ms", "best_ms", "roofline_ms", "bytes_ms", "flop_ms"),
     *("lower_ms", "upper_ms", "expected_gain", "least_gain", "most_gain", "is_usual"),
+    *("best_of_5", "best_of_20"),
     *("improvement", "fraction", "improved_runs", "spearman", "absolute_percentage_error"),
     *("bound_by", "position", "launches", "kernel", "grid_blocks", "block_threads"),
     *("achieved_occupancy", "dram_throughput", "case", "baseline", "oracle"),

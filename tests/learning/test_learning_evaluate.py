@@ -420,7 +420,7 @@ def test_from_sweep_to_evaluation(
     write_table(tmp_path / "s.parquet", found.recommendations, recommendation_schema(domain.spec))
     counts = found.recommendations.groupby("model")["rank"].agg(list)
     assert counts["t"] == list(range(1, RECOMMENDED + 1))
-    assert counts["untuned"] == [1]
+    assert counts["untuned"] == list(range(1, RECOMMENDED + 1))
     times = predicted_times_schema(domain.spec, ["t"])
     write_table(tmp_path / "s.times.parquet", found.times, times)
     # Every candidate has a predicted time, and the first recommendation the least of them.
@@ -433,6 +433,12 @@ def test_from_sweep_to_evaluation(
     write_table(tmp_path / "table.parquet", table, evaluation_schema(domain.spec))
     assert (table["n"] == 100).all()
     assert (table["fraction"] <= 1 + 1e-12).all()
+    own = of(table, "t", 100)
+    assert own["fraction"] <= own["best_of_5"] <= own["best_of_20"] <= 1
+    listed = truth.beside(found.recommendations.query("model == 't'"))
+    for count in (5, 20):
+        shares = (listed["best_ms"] / listed["time_ms"])[listed["rank"] <= count]
+        assert own[f"best_of_{count}"] == shares.max()
     assert of(table, "t", 100)["improvement"] > of(table, "random_1", 100)["improvement"]
     assert of(table, "untuned", 100)["improvement"] == 1.0
     assert of(table, "random_20", 100)["time_ms"] < of(table, "random_1", 100)["time_ms"]

@@ -51,6 +51,7 @@ def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:
         **dict.fromkeys(("time_ms", "baseline_ms", "best_ms", "predicted_ms"), steps),
         **dict.fromkeys(("lower_ms", "upper_ms", "improvement", "fraction"), steps),
         **dict.fromkeys(("improved_runs", "spearman", "absolute_percentage_error"), steps),
+        **dict.fromkeys(("best_of_5", "best_of_20"), steps),
         **dict.fromkeys(("expected_gain", "least_gain", "most_gain", "usual_ms", "gain"), steps),
     }
     whole = table.assign(**times, is_usual=False)
