@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from command_line import complaint, launchwise
 from samples import ROOT, Project, copy_project
 
 from launchwise.gpus.profile import read_profile, write_profile
@@ -19,7 +22,14 @@ TRAIN, TEST = [256, 512], [300, 550]
 STUDY: dict[str, Any] = {
     "title": "Small",
     "question": "Which tile?",
-    "models": ["tree", "c45"],
+    "models": ["chosen", "tree", "c45"],
+    "own_models": {
+        "chosen": {
+            "kind": "committee",
+            "title": "chosen",
+            "parameters": {"members": "tree, knn, nearest_size"},
+        }
+    },
     "splits": {
         "paper": {
             "kind": "problems",
@@ -135,6 +145,67 @@ def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> No
     found = json.loads((study.folder / SPLIT).read_text())
     assert found["distinct_cards"] == 1
     assert found["splits"]["transfer"]["folds_on_unseen_cards"] == 0
+
+
+QUESTION = ("acoustic_tile", "--gpu", "h200", "n=400", "dtype=float32", "order=8")
+
+
+def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(
+    study: Project, acoustic_spec: Spec
+) -> None:
+    rows = read_table(study.folder / EVALUATION, evaluation_schema(acoustic_spec))
+    chosen = rows[rows["model"] == "chosen"]
+    assert len(chosen) == (rows["model"] == "oracle").sum()
+    assert chosen["expected_gain"].notna().all()
+    assert (chosen.loc[chosen["is_usual"], "expected_gain"] == 1).all()
+    page = (study.folder / REPORT).read_text(encoding="utf-8")
+    assert "What chosen promised, and what held" in page
+
+
+def test_the_study_answers_on_the_command_line(study: Project) -> None:
+    done = launchwise("recommend", *QUESTION, folder=study.folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("n=400, dtype=float32, order=8 on h200: between measured sizes")
+    assert "usual choice: block3d: " in done.stdout
+    found = json.loads(launchwise("recommend", *QUESTION, "--json", folder=study.folder).stdout)
+    assert found["basis"] == "within"
+    assert found["suggestions"][0]["configuration"]["variant"] in acoustic_variants(study)
+    macros = launchwise("recommend", *QUESTION, "--macros", folder=study.folder).stdout
+    for name, value in found["suggestions"][0]["configuration"].items():
+        assert name == "variant" or f"#define {name.upper()} {value}" in macros.splitlines()
+
+
+def acoustic_variants(study: Project) -> list[str]:
+    spec = (study.folder / "kernels" / "acoustic" / "spec.yaml").read_text()
+    return [name for name in ("linear", "block3d", "omp_tile") if f"  {name}:" in spec]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("acoustic_tile", "n=400"), "recommend: --gpu: which one? acoustic_tile measured h200, "),
+        (("acoustic_tile", "--gpu", "h2000", "n=400"), "recommend: gpu: unknown GPU or card"),
+        (("acoustic_tile", "--gpu", "h200", "n=400"), "recommend: problem: dtype is missing"),
+        (("acoustic", "n=400"), "recommend: unknown study 'acoustic'"),
+    ],
+)
+def test_a_wrong_question_is_one_line(study: Project, words: tuple[str, ...], said: str) -> None:
+    assert complaint(launchwise("recommend", *words, folder=study.folder)).startswith(said)
+
+
+def test_the_answers_leave_the_project(study: Project, tmp_path: Path) -> None:
+    output = tmp_path / "tiles.py"
+    words = ("export", "acoustic_tile", "--format", "python", "--output", str(output))
+    done = launchwise(*words, "--cores", "2", folder=study.folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{output}\n"
+    assert "export_acoustic_tile" in done.stderr.splitlines()[0]
+    found = runpy.run_path(str(output))["recommend"]("h200", n=512, dtype="float32", order=8)
+    asked = ("acoustic_tile", "--gpu", "h200", "n=512", "dtype=float32", "order=8", "--json")
+    answer = json.loads(launchwise("recommend", *asked, folder=study.folder).stdout)
+    first = answer["suggestions"][0]
+    assert first["configuration"].items() <= found.items()
+    assert (found["time_ms"], found["basis"]) == (first["expected_ms"], answer["basis"])
 
 
 # The last one: it leaves the study changed.
