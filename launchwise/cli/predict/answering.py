@@ -6,7 +6,7 @@ configurations of one problem on any GPU of the settings or of ``data/cards.csv`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -179,10 +179,7 @@ def answer(asked: Question, root: Path) -> Answer:
     UserError
         When there is no such study, GPU, problem, sweep or profile.
     """
-    config: dict[str, Any] = {}
-    for path in asked.files:
-        config = laid_over(config, read_yaml(path))
-    experiment = load_experiment(config, list(asked.files), root)
+    experiment = read_experiment(asked.files, root)
     studies = experiment.studies
     if asked.study not in studies:
         raise UserError(COMMAND, "", unknown("study", asked.study, studies))
@@ -210,6 +207,14 @@ def answer(asked: Question, root: Path) -> Answer:
         for name, rows in table.groupby("predictor", sort=False)
     ]
     return Answer(asked.study, asked.gpu, problem, limits, predictions)
+
+
+def read_experiment(files: Sequence[Path], root: Path) -> Experiment:
+    """The settings of the project in ``root``: ``files``, each laid over those before."""
+    config: dict[str, Any] = {}
+    for path in files:
+        config = laid_over(config, read_yaml(path))
+    return load_experiment(config, list(files), root)
 
 
 def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> Prediction:
@@ -331,7 +336,7 @@ def _rows(one: Prediction) -> list[str]:
             wording.number(choice.predicted_ms, 4),
             wording.fixed(choice.speedup, 2),
             choice.bound_by,
-            named(choice),
+            named(choice.variant, choice.tunables),
         )
         for choice in one.choices
     ]
@@ -346,7 +351,7 @@ def _rows(one: Prediction) -> list[str]:
     ]
 
 
-def named(choice: Choice) -> str:
+def named(variant: str, tunables: Mapping[str, Any]) -> str:
     """``tiled: block_size_x=32, block_size_y=8``: every value with its name."""
-    values = ", ".join(f"{name}={value}" for name, value in choice.tunables.items())
-    return f"{choice.variant}: {values}" if values else choice.variant
+    values = ", ".join(f"{name}={value}" for name, value in tunables.items())
+    return f"{variant}: {values}" if values else variant

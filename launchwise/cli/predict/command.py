@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from launchwise.cli.settings import ConfigFiles, settings_files
+
 
 def predict(
     study: Annotated[
@@ -21,14 +23,7 @@ def predict(
         bool,
         typer.Option("--learnt", help="Also predict with trees fitted to the study's sweeps."),
     ] = False,
-    configfile: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            show_default="config.yaml",
-            help="Settings; given again, each is laid over those before.",
-        ),
-    ] = None,
+    configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Predict the fastest configurations of one problem, without running any.
@@ -38,7 +33,7 @@ def predict(
     """
     from launchwise.cli.predict.answering import Question, answer, as_text
 
-    files = configfile or [Path("config.yaml")]
+    files = settings_files(configfile)
     found = answer(Question(study, gpu, problem, top, learnt, files), Path.cwd())
     if as_json:
         import json

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from launchwise.cli.settings import ConfigFiles, settings_files
+
 
 def recommend(
     study: Annotated[str, typer.Argument(help="A study of the settings.")],
@@ -21,14 +23,7 @@ def recommend(
         ),
     ] = None,
     top: Annotated[int, typer.Option(metavar="N", min=1, help="Number of configurations.")] = 1,
-    configfile: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            show_default="config.yaml",
-            help="Settings; given again, each is laid over those before.",
-        ),
-    ] = None,
+    configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     macros: Annotated[
         bool, typer.Option("--macros", help="Print a C header with a macro per tunable.")
@@ -42,7 +37,7 @@ def recommend(
     from launchwise.cli.recommend.recommending import Question, answered, as_json_text, as_text
     from launchwise.exporting.macros import macros_text
 
-    files = configfile or [Path("config.yaml")]
+    files = settings_files(configfile)
     found = answered(Question(study, gpu, problem, top, files), Path.cwd())
     if macros:
         print(macros_text(found), end="")

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from launchwise.cli.settings import ConfigFiles
+
 
 class Format(StrEnum):
     """What answers are exported as."""
@@ -34,10 +36,7 @@ def export(
         typer.Option(help="File to write; a folder for T4.", show_default="the file's own name"),
     ] = None,
     cores: Annotated[int | None, typer.Option(min=1, show_default="all")] = None,
-    configfile: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", show_default="config.yaml", help="Settings; may be repeated."),
-    ] = None,
+    configfile: ConfigFiles = None,
 ) -> None:
     """Write a study's answers as a file that needs nothing of this project.
 

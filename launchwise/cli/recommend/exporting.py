@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.imports import ROOT
-from launchwise.cli.recommend.recommending import read_experiment
+from launchwise.cli.predict.answering import read_experiment
+from launchwise.cli.running import run_snakemake
+from launchwise.cli.settings import settings_files
 from launchwise.exporting.files import FORMATS
 
 COMMAND = "export"
@@ -36,10 +34,10 @@ def exported(
     SystemExit
         With Snakemake's exit code when it fails; it has said why.
     """
-    experiment = read_experiment(files or [Path("config.yaml")], Path.cwd())
+    experiment = read_experiment(settings_files(files), Path.cwd())
     if study not in experiment.studies:
         raise UserError(COMMAND, "", unknown("study", study, experiment.studies))
-    _run(line_to_run(study, cores, files))
+    run_snakemake(line_to_run(study, cores, files))
     made = EXPORT / study / FORMATS[format_].format(study=study)
     target = output or Path(f"{study}.t4" if made.is_dir() else made.name)
     if made.is_dir():
@@ -54,17 +52,3 @@ def line_to_run(study: str, cores: int, files: Sequence[Path]) -> list[str]:
     settings = ["--configfile", *map(str, files)] if files else []
     options = ["--cores", str(cores), "--quiet", "rules", "progress", "host", *settings]
     return ["snakemake", "--snakefile", str(ROOT / "Snakefile"), *options, "--", f"export_{study}"]
-
-
-def _run(line: Sequence[str]) -> None:
-    print(shlex.join(line), file=sys.stderr, flush=True)
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    done = subprocess.run(
-        [sys.executable, "-m", *line],
-        env={**os.environ, "PYTHONPATH": path},
-        # The path of the file alone goes to standard output.
-        stdout=2,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(done.returncode)

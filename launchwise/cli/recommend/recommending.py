@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.merging import laid_over
 from launchwise.base.storage import read_json
-from launchwise.base.typed import read_yaml
-from launchwise.cli.predict.answering import find_profile, read_problem
-from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
+from launchwise.experiment.experiment import Experiment
 from launchwise.learning.answering import BASES, Answer, Suggestion, answers
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
@@ -63,14 +61,6 @@ def answered(asked: Question, root: Path) -> Answer:
     final = load_final(asked.study, experiment, [gpu])
     problem = read_problem(asked.problem, final.spec, COMMAND)
     return answers(final, [Case(gpu, problem)], asked.top)[0]
-
-
-def read_experiment(files: Sequence[Path], root: Path) -> Experiment:
-    """The settings of the project in ``root``."""
-    config: dict[str, Any] = {}
-    for path in files:
-        config = laid_over(config, read_yaml(path))
-    return load_experiment(config, list(files), root)
 
 
 def known_gpus(study: str, experiment: Experiment) -> list[str]:
@@ -124,9 +114,9 @@ def as_text(found: Answer) -> str:
     lines = [f"{problem} on {found.gpu}: {BASES[found.basis]}"]
     for each in found.suggestions:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
-        lines.append(f"{number}{named(each.configuration)}")
+        lines.append(f"{number}{_named(each.configuration)}")
         lines += [f"   {line}" for line in _expectations(each)]
-    lines += [f"usual choice: {named(found.usual)}", f"why: {found.why}"]
+    lines += [f"usual choice: {_named(found.usual)}", f"why: {found.why}"]
     return "\n".join(lines)
 
 
@@ -150,8 +140,6 @@ def _limits(interval: tuple[float, float] | None) -> str:
     return f" (90 % interval {low:.3g} to {high:.3g})"
 
 
-def named(configuration: Mapping[str, Any]) -> str:
-    """``tiled: block_size_x=32, block_size_y=8``: every value with its name."""
-    variant, *tunables = configuration.items()
-    values = ", ".join(f"{name}={value}" for name, value in tunables)
-    return f"{variant[1]}: {values}" if values else str(variant[1])
+def _named(configuration: Mapping[str, Any]) -> str:
+    tunables = {name: value for name, value in configuration.items() if name != "variant"}
+    return named(str(configuration["variant"]), tunables)

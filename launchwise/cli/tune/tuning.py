@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +14,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.imports import ROOT
 from launchwise.base.storage import read_json, write_text
 from launchwise.cli.check.signatures import check_signatures
+from launchwise.cli.running import run_snakemake
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
@@ -199,18 +196,7 @@ def run(project: Project, asked: Question) -> None:
     SystemExit
         With Snakemake's exit code when it fails; it has said why.
     """
-    line = command(project, asked)
-    print(shlex.join(line), file=sys.stderr, flush=True)
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    done = subprocess.run(
-        [sys.executable, "-m", *line],
-        env={**os.environ, "PYTHONPATH": path},
-        # Answers alone go to standard output.
-        stdout=2,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(done.returncode)
+    run_snakemake(command(project, asked))
 
 
 def as_json(project: Project) -> str:

@@ -1,0 +1,32 @@
+"""Runs Snakemake for a command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from launchwise.base.imports import ROOT
+
+
+def run_snakemake(line: Sequence[str]) -> None:
+    """Print a line that begins with ``snakemake`` and run it.
+
+    Raises
+    ------
+    SystemExit
+        With Snakemake's exit code when it fails; it has said why.
+    """
+    print(shlex.join(line), file=sys.stderr, flush=True)
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    done = subprocess.run(
+        [sys.executable, "-m", *line],
+        env={**os.environ, "PYTHONPATH": path},
+        # What the command answers goes alone to standard output.
+        stdout=2,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.returncode)
