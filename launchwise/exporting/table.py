@@ -26,8 +26,6 @@ from launchwise.workloads.spec import Spec
 BETWEEN = 3
 """Sizes that are asked for between two measured ones, in equal ratios."""
 
-DEFAULT = "default"
-
 
 @dataclass(frozen=True)
 class Entry:

@@ -17,10 +17,9 @@ from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.ranks import correlations, group_ranks
-from launchwise.learning.recommender import GAINS
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.tables.rows import fastest_rows, row_numbers
-from launchwise.tables.schemas import predicted_column
+from launchwise.tables.schemas import GAINS, predicted_column
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED

@@ -124,8 +124,10 @@ class Domain:
         """``rows`` with their features beside them, so that :meth:`features` need not compute.
 
         A search fits on parts of the same rows again and again, and models of a study rank the
-        same candidates.
+        same candidates. Rows that hold them already come back as they are.
         """
+        if any(str(name).startswith(_KEPT) for name in rows):
+            return rows
         return pd.concat([rows, self.features(rows).add_prefix(_KEPT)], axis=1)
 
     def bounds_ms(self, rows: pd.DataFrame) -> np.ndarray:

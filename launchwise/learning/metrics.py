@@ -7,6 +7,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+HARM_PERCENT = 2.0
+"""A recommendation that takes longer than what is usual by more than this does harm, %."""
+
 
 def geometric_mean(values: Sequence[float] | np.ndarray) -> float:
     """Geometric mean of values of at least 0 (0 when one of them is); NaN of none."""

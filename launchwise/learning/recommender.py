@@ -24,9 +24,6 @@ from launchwise.workloads.space import Problem
 
 FACTS_FILE = "recommender.json"
 
-GAINS = ("expected_gain", "least_gain", "most_gain")
-"""Columns of an expected gain over what is usual: itself, and the limits of its interval."""
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -41,7 +38,8 @@ class Judgement:
         float64, ms, shape (rows,); NaN where no time is predicted.
     gains
         Expected time of what is usual divided by the row's, with the interval's limits: float64,
-        shape (rows, 3), as :data:`GAINS` names them; NaN where none is expected.
+        shape (rows, 3), as :data:`launchwise.tables.schemas.GAINS` names them; NaN where none is
+        expected.
     """
 
     scores: np.ndarray

@@ -16,11 +16,11 @@ from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain, without_features
-from launchwise.learning.recommender import GAINS, Recommender
+from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold
 from launchwise.learning.training import read_training
-from launchwise.tables.schemas import predicted_column
+from launchwise.tables.schemas import GAINS, predicted_column
 
 RECOMMENDED = 20
 """Recommendations that are kept for a test case."""

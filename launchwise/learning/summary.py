@@ -16,9 +16,6 @@ from launchwise.learning.intervals import resampled_means
 from launchwise.workloads.spec import Spec
 
 ALL_GPUS = "all"
-HARM_PERCENT = 2.0
-"""A recommendation that takes longer than what is usual by more than this does harm, %."""
-
 WORTH_PERCENT = 5.0
 """A best configuration that is faster than what is usual by more than this is worth finding, %."""
 
@@ -120,8 +117,8 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         reaches; NaN for random draws), ``fraction_geometric_mean``, ``fraction_p5``,
         ``fraction_worst``, ``accuracy`` (the very best), ``accuracy_near_best``, ``harmed``
         (problems whose recommendation is slower than what is usual by more than
-        :data:`HARM_PERCENT`, or has no time), what :func:`_promises` gives, ``mape_percent`` and
-        ``spearman`` (means over problems).
+        :data:`launchwise.learning.metrics.HARM_PERCENT`, or has no time), what :func:`_promises`
+        gives, ``mape_percent`` and ``spearman`` (means over problems).
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
     least = 1 / (1 + near_best_percent / 100)
@@ -143,7 +140,7 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         "fraction_worst": float(fraction.min()),
         "accuracy": float((fraction >= 1).mean()),
         "accuracy_near_best": float((fraction >= least - 1e-12).mean()),
-        "harmed": int((rows["gain"] < 1 / (1 + HARM_PERCENT / 100)).sum()),
+        "harmed": int((rows["gain"] < 1 / (1 + metrics.HARM_PERCENT / 100)).sum()),
         **_promises(rows),
         "mape_percent": float(rows["absolute_percentage_error"].mean()),
         "spearman": float(rows["spearman"].mean()),

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.learning.metrics import HARM_PERCENT
 from launchwise.learning.recommenders import COMMITTEE
-from launchwise.learning.summary import HARM_PERCENT
 from launchwise.report import maps, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
 from launchwise.report.numbers import best_model, null_accuracy, records, scores_on

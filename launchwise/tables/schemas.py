@@ -319,10 +319,13 @@ def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
     )
 
 
+GAINS = ("expected_gain", "least_gain", "most_gain")
+"""Columns of an expected gain over what is usual: itself, and the limits of its interval."""
+
+
 def _gains_schema() -> dict[str, pa.Column]:
     """Columns of an expected gain over what is usual."""
-    names = ("expected_gain", "least_gain", "most_gain")
-    return {name: _real(pa.Check.gt(0), nullable=True) for name in names}
+    return {name: _real(pa.Check.gt(0), nullable=True) for name in GAINS}
 
 
 def predicted_column(model: str) -> str:

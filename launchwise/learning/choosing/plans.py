@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.learning.metrics import HARM_PERCENT
 from launchwise.learning.search import choose
 
 HARM_WEIGHT = 3.0
 """A loss against the usual choice counts so many times more than a missed gain."""
 
-TOLERATED_LOSS = math.log(1.02)
+TOLERATED_LOSS = math.log(1 + HARM_PERCENT / 100)
 """Log ratio to the usual choice up to which nothing is lost: what sweeps cannot tell."""
 
 CAUTIONS = (0.5, 0.0, 1.0)
@@ -140,9 +141,13 @@ def centre_and_spread(
     return centre, np.std(list(bounded.values()), axis=0)
 
 
-def first_rows(scores: np.ndarray, cases: np.ndarray) -> np.ndarray:
-    """Row of the lowest score of each case, the first of equal ones: int64, shape (cases,)."""
-    order = np.lexsort((np.arange(len(cases)), scores, cases))
+def first_rows(cases: np.ndarray, *criteria: np.ndarray) -> np.ndarray:
+    """Row that comes first in each case, criterion by criterion the smallest, then in their order.
+
+    int64, shape (cases,); ``cases`` and each criterion have shape (rows,).
+    """
+    # lexsort is stable and compares its last key first.
+    order = np.lexsort((*reversed(criteria), cases))
     return order[np.flatnonzero(np.diff(cases[order], prepend=-1))]
 
 
@@ -181,7 +186,7 @@ def chosen_plan(held: HeldOut, members: Sequence[str], cautious: str | None = No
 
 def _answers(plan: Plan, held: HeldOut) -> np.ndarray:
     centre, spread = centre_and_spread(held.losses, plan.members)
-    return first_rows(centre + plan.caution * spread, held.cases)
+    return first_rows(held.cases, centre + plan.caution * spread)
 
 
 def _with_figures(plan: Plan, held: HeldOut, best_ms: np.ndarray, usual_ms: np.ndarray) -> Plan:

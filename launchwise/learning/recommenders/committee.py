@@ -18,6 +18,7 @@ from launchwise.learning.choosing.plans import (
     Plan,
     centre_and_spread,
     chosen_plan,
+    first_rows,
 )
 from launchwise.learning.choosing.situations import (
     SITUATIONS,
@@ -27,7 +28,7 @@ from launchwise.learning.choosing.situations import (
     new_parameters,
     validation_folds,
 )
-from launchwise.learning.features import Domain, without_features
+from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import MEMBERS, members_of, recommender_class
 from launchwise.learning.splits import Case, case_numbers
@@ -183,7 +184,8 @@ class CommitteeRecommender(Recommender):
             Log of the predicted times (ms) of each member that predicts times, (rows,).
         """
         cases = case_numbers(rows, self.domain.spec)
-        reference = _reference_rows(cases, usual, self.domain.is_baseline(rows))
+        # Relative to the usual choice; without it to the baseline, else to any row.
+        reference = first_rows(cases, ~usual, ~self.domain.is_baseline(rows))
         found, timed = {}, {}
         for name, member in members.items():
             losses = member.losses(rows)
@@ -195,7 +197,7 @@ class CommitteeRecommender(Recommender):
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by the plan of each case's situation; the usual choice comes first in ties."""
-        rows = self.domain.keeping_features(without_features(rows))
+        rows = self.domain.keeping_features(rows)
         usual = self.domain.is_usual(rows)
         losses, log_times = self._losses(self._members, rows, usual)
         situations = self._known.situations(rows)
@@ -294,12 +296,3 @@ def _gains(plan: Plan, centre: np.ndarray, spread: np.ndarray, usual: np.ndarray
     logs = np.column_stack([-centre, -centre + low * width, -centre + high * width])
     logs[usual] = 0.0
     return np.exp(logs)
-
-
-def _reference_rows(cases: np.ndarray, usual: np.ndarray, baseline: np.ndarray) -> np.ndarray:
-    """Row of each case that losses are relative to: the usual choice, else the baseline, else any.
-
-    int64, shape (cases,).
-    """
-    order = np.lexsort((~baseline, ~usual, cases))
-    return order[np.flatnonzero(np.diff(cases[order], prepend=-1))]
