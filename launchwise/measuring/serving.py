@@ -31,6 +31,7 @@ from launchwise.measuring.measure import (
     measure_energy,
     unless_fatal,
 )
+from launchwise.measuring.open_layouts import OpenLayouts
 from launchwise.measuring.reference_kernel import Control, Watched
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload
@@ -207,30 +208,3 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
                 break
     finally:
         runs.close()
-
-
-class OpenLayouts:
-    """Layouts of an explorer's proposals, kept open while memory lasts."""
-
-    def __init__(self, context: ProblemContext) -> None:
-        self._context = context
-        self._open: dict[Any, LayoutRun] = {}
-
-    def of(self, configuration: Configuration) -> LayoutRun:
-        """The layout of a configuration; OutOfMemory when it does not fit even alone."""
-        layout = self._context.workload.layout(configuration)
-        if layout not in self._open:
-            try:
-                self._open[layout] = LayoutRun(self._context, layout)
-            except OutOfMemory:
-                if not self._open:
-                    raise
-                self.close()
-                self._open[layout] = LayoutRun(self._context, layout)
-        return self._open[layout]
-
-    def close(self) -> None:
-        """Release all buffers."""
-        for run in self._open.values():
-            run.close()
-        self._open.clear()
