@@ -1,4 +1,5 @@
 # Names used by every stage.
+import math
 from pathlib import Path
 
 from launchwise.base.storage import digest_files
@@ -22,6 +23,7 @@ METHODS = {
     name: sweep.model_dump(mode="json", exclude={"problems", "anew"})
     for name, sweep in experiment.sweeps.items()
 }
+CONFIRMATION = settings.confirm.model_dump(mode="json")
 LIVE = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
 RECORDED_IN = recorded_folders(experiment)
 # Recorded rows that live GPUs extend.
@@ -50,11 +52,11 @@ def compiled_alongside(gpu):
     return GPUS[gpu]["compile"] == "alongside"
 
 
-def bundle_of(gpu):
+def bundle_of(gpu, workload):
     """Cubin bundle of a GPU's sweep; empty if the sweep job compiles."""
     if compiled_alongside(gpu):
         return []
-    return f"results/build/{{workload}}/{ARCHS[gpu]}.cubins"
+    return f"results/build/{workload}/{ARCHS[gpu]}.cubins"
 
 
 def extends(gpu, workload):
@@ -91,3 +93,19 @@ def described(gpu):
 def placed(what):
     """Slurm resource of a GPU: its partition, model or constraint."""
     return lambda wildcards: CLUSTER.place(wildcards.gpu, what)
+
+
+def sweep_of(gpu, study):
+    """Sweep that a study has of a GPU."""
+    return f"results/sweeps/{gpu}/{STUDIES[study]['workload']}.parquet"
+
+
+def recorded_pairs_of(gpu, study):
+    """Recorded pairs; the file may be missing."""
+    return f"{RECORDED_IN[gpu]}/{study}.pairs.parquet"
+
+
+def minutes_of_pairs(gpu, study, attempt):
+    """Time limit of a job: what its problems may take, and a start."""
+    problems = len(experiment.problems_of(gpu, STUDIES[study]["workload"]))
+    return attempt * (15 + math.ceil(3 * CONFIRMATION["seconds"] * problems / 60))

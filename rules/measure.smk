@@ -141,7 +141,7 @@ rule sweep:
     """Verify and time every configuration of one shard; shards claim problems one by one."""
     input:
         profile="results/gpus/{gpu}.json",
-        bundle=lambda wildcards: bundle_of(wildcards.gpu),
+        bundle=lambda wildcards: bundle_of(wildcards.gpu, wildcards.workload),
         sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
         guesses=lambda wildcards: guesses_of(wildcards.gpu, wildcards.workload),
     output:

@@ -99,6 +99,20 @@ for gpu in settings.gpus:
 
 for gpu in LIVE:
 
+    asked = [study for study in experiment.studies if gpu in experiment.gpus_of(study)]
+
+    rule:
+        name:
+            f"confirm_{gpu}"
+        input:
+            expand("results/pairs/{gpu}/{study}.parquet", gpu=gpu, study=asked),
+
+    rule:
+        name:
+            f"record_pairs_{gpu}"
+        input:
+            expand("data/recorded/{gpu}/{study}.pairs.parquet", gpu=gpu, study=asked),
+
     rule:
         name:
             f"record_{gpu}"

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.provenance import commit, versions
+from launchwise.base.provenance import versions
 from launchwise.base.scripting import log, running
 from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
@@ -21,6 +21,7 @@ from launchwise.measuring.extension import read_extension
 from launchwise.measuring.guesses import read_guesses
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
+from launchwise.measuring.labels import labels_of
 from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import rows_to_table
@@ -31,7 +32,7 @@ from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.space import Problem, ProblemBlock, gpu_facts, narrowings
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
@@ -154,19 +155,6 @@ def claims_of(
     """Locks on the problems of a sweep; a changed sweep or number of shards starts new locks."""
     sweep = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
     return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
-
-
-def labels_of(spec: Spec, profile: GpuProfile, card: Card, toolkit: str) -> dict[str, str]:
-    """Columns that are the same in every row."""
-    return {
-        "gpu": profile.name,
-        "workload": spec.workload,
-        "card": card.mark,
-        "driver": card.driver,
-        "toolkit": toolkit,
-        "backend": f"pycuda {versions().get('pycuda', '')}".strip(),
-        "commit": commit(),
-    }
 
 
 if __name__ == "__main__":

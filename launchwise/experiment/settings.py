@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from launchwise.base.typed import Strict
+from launchwise.experiment.confirmation import Confirmation
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import GpuName, ModelEntry, StudyName
 
@@ -168,6 +169,9 @@ class Settings(Strict, title="config.yaml"):
         {}, description="models by name, for studies to list"
     )
     search: Search = Field(Search(), description="hyper-parameter search")
+    confirm: Confirmation = Field(
+        Confirmation(), description="how the fastest configurations are compared in pairs"
+    )
     sweeps: dict[str, dict[str, Any] | None] = Field(
         {}, description="workload to keys of `sweep.yaml` that override its own; null removes a key"
     )

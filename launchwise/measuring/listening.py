@@ -275,7 +275,7 @@ class Listener:
             raise interrupted(self.stop, self.journal)
 
     def blame(self, code: int, last_words: str) -> None:
-        """After the process has died: write a row for the configuration that it was measuring."""
+        """After the process has died: write down the configuration that it was measuring."""
         if self.in_hand is None or (self._killed_from_outside(code) and self._is_first_time()):
             return
         if self.silence:
@@ -285,7 +285,11 @@ class Listener:
             said = f": {last_words}" if last_words and code > 0 else ""
             reason = self.fatal or _death(code) + said
             found = {"status": "failed", "reason": reason}
-        row = make_row(self.shard.labels, self.in_hand, found)
+        self._write_blame(self.in_hand, found)
+
+    def _write_blame(self, names: dict[str, Any], found: dict[str, Any]) -> None:
+        """Write a row for the configuration ``names``."""
+        row = make_row(self.shard.labels, names, found)
         if self._attempt > 1:
             # What was measured in the first attempt stays; it is not tried a third time.
             key = [row[name] for name in self.shard.spec.key_columns]

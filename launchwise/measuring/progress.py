@@ -42,6 +42,8 @@ class Progress:
         Gives seconds.
     every_s
         Shortest time between two plain lines, in seconds.
+    unit
+        What is counted.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class Progress:
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
         every_s: float = 30.0,
+        unit: str = "rows",
     ) -> None:
         self._total = total
         self._title = title
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
         self._every_s = every_s
+        self._unit = unit
         self._began = clock()
         self._done = 0
         self._measured = 0
@@ -99,7 +103,7 @@ class Progress:
         elapsed = self._clock() - self._began
         parts = [f"{self._counted()} in {_duration(elapsed)}"]
         if self._measured and elapsed > 0:
-            parts.append(f"{_plain(self._measured / elapsed, 2)} rows/s")
+            parts.append(f"{_plain(self._measured / elapsed, 2)} {self._unit}/s")
         self._write(", ".join([*parts, *self._best_so_far()]))
 
     def problem(self, text: str) -> None:
@@ -153,12 +157,12 @@ class Progress:
             parts.append("time left unknown")
         else:
             left = max(0, self._total - self._done) / rate
-            parts += [f"{_plain(rate, 2)} rows/s", f"{_duration(left)} left"]
+            parts += [f"{_plain(rate, 2)} {self._unit}/s", f"{_duration(left)} left"]
         return ", ".join([*parts, *self._best_so_far()])
 
     def _counted(self) -> str:
         # More rows than announced are an error of whoever announced them, not of the count.
-        return f"{self._title}: {self._done} of {max(self._total, self._done)} rows"
+        return f"{self._title}: {self._done} of {max(self._total, self._done)} {self._unit}"
 
     def _rate(self) -> float | None:
         """Rows per second in the window; None until two rows have different times."""

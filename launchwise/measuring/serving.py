@@ -32,6 +32,7 @@ from launchwise.measuring.measure import (
     unless_fatal,
 )
 from launchwise.measuring.open_layouts import OpenLayouts
+from launchwise.measuring.pairs.rounds import measure_pairs
 from launchwise.measuring.reference_kernel import Control, Watched
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload
@@ -48,7 +49,8 @@ class Task:
     at the beginning); ``attempt`` is 2 for rows that are measured again. With
     ``explore`` (kind, budget, seconds, guesses, known, gpu_facts), what is measured is chosen by an
     explorer, and ``configurations`` is empty. With ``energy``, they are not timed but run in loops
-    long enough for the card's counter.
+    long enough for the card's counter. With ``pairs`` (precision, seconds, references), they run in
+    turn (see :mod:`launchwise.measuring.pairs.rounds`).
     """
 
     problem: Problem
@@ -58,6 +60,7 @@ class Task:
     attempt: int = 1
     explore: dict[str, Any] | None = None
     energy: bool = False
+    pairs: dict[str, Any] | None = None
 
 
 def problem_seed(seed: int, problem: Mapping[str, Any]) -> int:
@@ -131,6 +134,8 @@ def _measure_problem(context: ProblemContext, task: Task) -> None:
         raise LaunchFailed(complaint, fatal=True)
     if task.energy:
         _measure_energies(context, task.configurations)
+    elif task.pairs is not None:
+        measure_pairs(context, task.configurations, **task.pairs)
     elif task.explore is None:
         for layout, configurations in _by_layout(context, task.configurations):
             _measure_layout(context, layout, configurations)

@@ -78,7 +78,7 @@ def measure_shard(
             or (energy_tasks(shard, journal) if telemetry else [])
         )
 
-    with _stop_requests() as stop:
+    with stop_requests() as stop:
         claim_control(shard)
         _note_what_does_not_fit(shard, journal, shard.problems)
         barren = 0
@@ -137,7 +137,7 @@ def _note_what_does_not_fit(shard: Shard, journal: Journal, problems: list[Probl
 
 
 @contextlib.contextmanager
-def _stop_requests() -> Iterator[list[int]]:
+def stop_requests() -> Iterator[list[int]]:
     """A list that fills when SIGTERM or SIGINT arrives; handlers are put back afterwards."""
     received: list[int] = []
 

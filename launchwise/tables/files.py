@@ -33,6 +33,8 @@ UNITS = {
     "times_ms": "ms",
     "first_ms": "ms",
     "spread_ms": "ms",
+    "sweep_ms": "ms",
+    "clocks_mhz": "MHz",
     "relative_error": "1",
     "occupancy": "1",
     "achieved_occupancy": "1",

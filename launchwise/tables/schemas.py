@@ -146,7 +146,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             **finding_schema(spec),
             **_kernel_columns(),
             **_card_columns(),
-            **_origin_columns(),
+            **origin_columns(),
         },
         checks=[measured, repeats, _fitting_statuses(spec)],
         unique=spec.key_columns,
@@ -211,7 +211,7 @@ def _card_columns() -> dict[str, pa.Column]:
     }
 
 
-def _origin_columns() -> dict[str, pa.Column]:
+def origin_columns() -> dict[str, pa.Column]:
     """Columns of provenance."""
     texts = ("card", "driver", "toolkit", "backend", "commit")
     return {**{name: _text() for name in texts}, "seed": _whole(), "measured_at": _text()}

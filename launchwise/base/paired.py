@@ -1,0 +1,100 @@
+"""Ratios of two times that were measured in pairs.
+
+What changes slowly (temperature, clocks, another user) changes both times of a pair, so their ratio
+says more than two rows of a sweep do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+LEAST_ROUNDS = 6
+"""Fewest rounds whose median has a 95 % interval without assumptions: 1 - 2 / 2^6 = .97."""
+
+UNKNOWN_CLOCK = 0.0
+"""Clock of a card that cannot be asked, MHz."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ratio of two times measured in pairs.
+
+    Parameters
+    ----------
+    value
+        Median over the pairs; NaN without any.
+    low, high
+        Limits of its 95 % interval; NaN for less than :data:`LEAST_ROUNDS` pairs.
+    pairs
+        How many pairs it rests on.
+    thrown
+        How many were thrown away because the two ran at different clocks.
+    """
+
+    value: float
+    low: float
+    high: float
+    pairs: int
+    thrown: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval relative to the ratio; infinite without an interval."""
+        width = (self.high - self.low) / (2 * self.value) if self.pairs else np.nan
+        return float(width) if np.isfinite(width) else float("inf")
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the interval holds 1; a ratio without an interval is one."""
+        return not (self.low > 1 or self.high < 1)
+
+
+def paired_ratio(
+    reference_ms: Sequence[float] | np.ndarray,
+    times_ms: Sequence[float] | np.ndarray,
+    reference_mhz: Sequence[float] | np.ndarray,
+    clocks_mhz: Sequence[float] | np.ndarray,
+    clock_tolerance: float,
+) -> Ratio:
+    """Ratio of two configurations' times over the same rounds.
+
+    The interval of the median is that of the sign test (Conover, Practical Nonparametric
+    Statistics, 1999, section 3.2): it assumes nothing of how times are distributed.
+
+    Parameters
+    ----------
+    reference_ms, times_ms
+        Times of the reference and of the configuration, ms, shape (rounds,).
+    reference_mhz, clocks_mhz
+        SM clocks while they ran, MHz, shape (rounds,); :data:`UNKNOWN_CLOCK` where unknown.
+    clock_tolerance
+        Relative difference of clocks above which a pair is thrown away; none is where a clock is
+        unknown.
+
+    Raises
+    ------
+    ValueError
+        When the shapes differ.
+    """
+    # Late: the measuring process imports this module.
+    from scipy.stats import quantile_test
+
+    times = [np.asarray(each, dtype=float) for each in (reference_ms, times_ms)]
+    clocks = [np.asarray(each, dtype=float) for each in (reference_mhz, clocks_mhz)]
+    if len({each.shape for each in (*times, *clocks)}) != 1:
+        raise ValueError("every round needs two times and two clocks")
+    known = (clocks[0] > 0) & (clocks[1] > 0)
+    largest = np.maximum(clocks[0], clocks[1])
+    kept = ~known | (np.abs(clocks[0] - clocks[1]) <= clock_tolerance * largest)
+    ratios = times[0][kept] / times[1][kept]
+    thrown = int((~kept).sum())
+    if not len(ratios):
+        return Ratio(np.nan, np.nan, np.nan, 0, thrown)
+    value = float(np.median(ratios))
+    if len(ratios) < LEAST_ROUNDS:
+        return Ratio(value, np.nan, np.nan, len(ratios), thrown)
+    limits = quantile_test(ratios, q=1.0, p=0.5).confidence_interval(0.95)
+    return Ratio(value, float(limits.low), float(limits.high), len(ratios), thrown)

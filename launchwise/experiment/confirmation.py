@@ -1,0 +1,99 @@
+"""Which configurations are compared in pairs, how, and the file that lists them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json, write_json
+from launchwise.base.typed import Strict
+from launchwise.workloads.parts import Value
+
+Role = Literal["baseline", "usual", "recommended", "best", "near"]
+"""Why a configuration is compared: the workload's baseline, the usual choice, a recommendation,
+the fastest of the sweep, or one that the sweep cannot tell from the fastest."""
+
+
+class Confirmation(Strict, title="confirmation"):
+    """How the fastest configurations of a sweep are compared in pairs."""
+
+    precision: float = Field(
+        0.01,
+        gt=0,
+        lt=1,
+        description="half the width of the 95 % interval of a ratio at which measuring ends",
+    )
+    seconds: float = Field(
+        2.0,
+        gt=0,
+        description=(
+            "time per problem after which measuring ends, s; up to three times as long where "
+            "that is too short for six rounds"
+        ),
+    )
+    near_percent: float = Field(
+        2.0,
+        ge=0,
+        description="excess over the best time up to which a configuration takes part, %",
+    )
+    most: int = Field(8, ge=2, le=100, description="most configurations per problem")
+    clock_tolerance: float = Field(
+        0.01,
+        gt=0,
+        lt=1,
+        description="relative difference of SM clocks above which a pair is thrown away",
+    )
+
+
+class Entrant(Strict, title="entrant"):
+    """A configuration that takes part."""
+
+    configuration: dict[str, Value]
+    roles: list[Role] = Field(min_length=1)
+
+
+class Contest(Strict, title="contest"):
+    """The configurations of one problem that are compared in pairs, the baseline first."""
+
+    problem: dict[str, Value]
+    entrants: list[Entrant] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Contest:
+        seen = [sorted(each.configuration.items(), key=str) for each in self.entrants]
+        if any(one in seen[:place] for place, one in enumerate(seen)):
+            raise ValueError("a configuration takes part twice")
+        return self
+
+
+class Contests(Strict, title="contests"):
+    """Contests of one study on one GPU."""
+
+    study: str
+    workload: str
+    gpu: str
+    contests: list[Contest]
+
+
+def write_contests(path: str | Path, contests: Contests) -> None:
+    """Write contests as JSON."""
+    write_json(path, contests.model_dump(mode="json"))
+
+
+def read_contests(path: str | Path) -> Contests:
+    """Read contests.
+
+    Raises
+    ------
+    UserError
+        When the file is missing or holds something else.
+    """
+    try:
+        return Contests.model_validate(read_json(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UserError(path, where, first["msg"]) from error

@@ -1,0 +1,94 @@
+"""Contests of a study: which configurations of its problems are to be compared in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from launchwise.experiment.confirmation import Confirmation, Contest, Entrant, Role
+from launchwise.experiment.study import Study
+from launchwise.learning.features import Domain
+from launchwise.learning.splits import asked_about
+from launchwise.workloads.space import Configuration
+from launchwise.workloads.statuses import MEASURED
+
+
+def contests_of_sweep(
+    study: Study, domain: Domain, sweep: pd.DataFrame, how: Confirmation
+) -> list[Contest]:
+    """Contests of every problem of a study that a sweep measured.
+
+    Baseline, usual choice, the fastest, and what lies within ``how.near_percent`` of it, fastest
+    first, until there are ``how.most``; only configurations that the sweep measured.
+
+    Parameters
+    ----------
+    sweep
+        Measurements of one GPU.
+    """
+    rows = sweep[asked_about(study, sweep)]
+    rows = rows[rows["status"].isin(MEASURED)]
+    candidate = domain.is_candidate(rows)
+    rows = rows.assign(
+        is_baseline=domain.is_baseline(rows), is_usual=domain.is_usual(rows), candidate=candidate
+    )
+    found = []
+    for _, members in rows.groupby(domain.spec.problem_columns, sort=False):
+        choices = members[members["candidate"]].sort_values("time_ms", kind="stable")
+        if not choices.empty:
+            found.append(_contest(members, choices, domain, how))
+    return found
+
+
+def _contest(
+    members: pd.DataFrame, choices: pd.DataFrame, domain: Domain, how: Confirmation
+) -> Contest:
+    limit = float(choices["time_ms"].iloc[0]) * (1 + how.near_percent / 100)
+    near = choices[choices["time_ms"] <= limit]
+    picked: list[tuple[Role, pd.DataFrame]] = [
+        ("baseline", members[members["is_baseline"]]),
+        ("usual", members[members["is_usual"]]),
+        ("best", choices.iloc[:1]),
+        ("near", near.iloc[1:]),
+    ]
+    listed = [
+        (role, configuration)
+        for role, rows in picked
+        for configuration in configurations_in(rows, domain)
+    ]
+    problem = plain(members.iloc[0], domain.spec.problem_columns)
+    return contest_of(problem, listed, how.most)
+
+
+def contest_of(
+    problem: Configuration, listed: Sequence[tuple[Role, Configuration]], most: int
+) -> Contest:
+    """Contest of configurations with their roles; of one that has several, they are joined.
+
+    Parameters
+    ----------
+    most
+        Entrants beyond this number are left out, the last first.
+    """
+    roles: dict[tuple[object, ...], list[Role]] = {}
+    found: dict[tuple[object, ...], Configuration] = {}
+    for role, configuration in listed:
+        key = tuple(configuration.values())
+        if key not in found and len(found) >= most:
+            continue
+        found.setdefault(key, configuration)
+        if role not in roles.setdefault(key, []):
+            roles[key].append(role)
+    entrants = [Entrant(configuration=each, roles=roles[key]) for key, each in found.items()]
+    return Contest(problem=problem, entrants=entrants)
+
+
+def configurations_in(rows: pd.DataFrame, domain: Domain) -> list[Configuration]:
+    """Configurations of rows, in order, as JSON holds them."""
+    return [plain(row, domain.spec.tunable_columns) for _, row in rows.iterrows()]
+
+
+def plain(row: pd.Series, columns: list[str]) -> Configuration:
+    """Values of a row in ``columns``, as JSON holds them."""
+    return {name: value if isinstance(value := row[name], str) else int(value) for name in columns}

@@ -1,0 +1,1 @@
+"""Comparing a problem's best configurations in turn on one card."""

@@ -1,0 +1,244 @@
+"""Supervisor of pairs: keeps a measuring process busy until every ratio is known.
+
+The journal gets one note per visit of a problem (``visit``: rounds with times and clocks), written
+when the visit is over, so a problem that a kill interrupts is visited again. A configuration whose
+process dies gets a note (``lost``) and takes part no longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from launchwise.base.errors import UserError
+from launchwise.base.paired import paired_ratio
+from launchwise.experiment.confirmation import Confirmation, Contest
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.listening import Listener, interrupted, run_child
+from launchwise.measuring.progress import Progress
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, stop_requests
+from launchwise.measuring.telemetry import Telemetry
+from launchwise.tables.schemas import UNKNOWN
+
+VISIT, LOST = "visit", "lost"
+
+MOST_VISITS = 3
+"""A problem is visited again while pairs that were thrown away leave a ratio unknown."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Rounds of one contest on one card, over all visits.
+
+    Parameters
+    ----------
+    times_ms, clocks_mhz
+        Of each configuration in each round; the clock is 0 where it is unknown.
+    throttle
+        Reasons for low clocks of each configuration, sorted.
+    found
+        ``status`` and ``reason`` of each configuration.
+    timer, l2
+        How they were timed; empty where none was.
+    visits
+        How often the problem was visited.
+    """
+
+    times_ms: list[list[float]]
+    clocks_mhz: list[list[float]]
+    throttle: list[list[str]]
+    found: list[dict[str, str]]
+    timer: str
+    l2: str
+    visits: int
+
+
+def confirm(
+    shard: Shard,
+    contests: list[Contest],
+    how: Confirmation,
+    journal: Journal,
+    telemetry: Telemetry | None,
+    progress: Progress | None = None,
+) -> None:
+    """Compare the entrants of every contest in pairs, as far as ``journal`` (open) lacks them.
+
+    Raises
+    ------
+    UserError
+        When measuring processes die again and again without a result, or kernels cannot be
+        compiled.
+    Interrupted
+        After SIGTERM or SIGINT.
+    """
+
+    def tasks() -> list[dict[str, Any]]:
+        return [
+            task
+            for contest in contests
+            if (task := _task(contest, rounds_of(contest, journal.notes, shard), how))
+        ]
+
+    barren = 0
+    with stop_requests() as stop:
+        while todo := tasks():
+            if stop:
+                raise interrupted(stop, journal)
+            listener = PairsListener(shard, journal, stop, telemetry, progress, list)
+            reason = run_child(shard, todo, None, listener)
+            barren = 0 if listener.rows else barren + 1
+            if barren >= MAX_BARREN_PROCESSES:
+                raise UserError("confirm", str(shard.labels["gpu"]), f"cannot measure: {reason}")
+
+
+def _task(contest: Contest, rounds: Rounds, how: Confirmation) -> dict[str, Any] | None:
+    """Task of a contest whose ratios are not known yet; None for one that is done."""
+    taking_part = [place for place, each in enumerate(rounds.found) if each["status"] == "ok"]
+    references = [
+        number
+        for number, place in enumerate(taking_part)
+        if {"baseline", "usual"} & {*contest.entrants[place].roles}
+    ]
+    if rounds.visits >= MOST_VISITS or len(taking_part) < 2:
+        return None
+    if rounds.visits and not _spoilt(rounds, references, taking_part, how):
+        return None
+    return {
+        "problem": contest.problem,
+        "configurations": [contest.entrants[place].configuration for place in taking_part],
+        "pairs": {
+            "precision": how.precision,
+            "seconds": how.seconds,
+            "references": references or [0],
+        },
+    }
+
+
+def _spoilt(
+    rounds: Rounds, references: list[int], taking_part: list[int], how: Confirmation
+) -> bool:
+    """Whether thrown pairs are why a ratio is not known."""
+    for number in references:
+        reference = taking_part[number]
+        for place in taking_part:
+            if not rounds.times_ms[place] or not rounds.times_ms[reference]:
+                continue
+            ratio = paired_ratio(
+                rounds.times_ms[reference],
+                rounds.times_ms[place],
+                rounds.clocks_mhz[reference],
+                rounds.clocks_mhz[place],
+                how.clock_tolerance,
+            )
+            if ratio.thrown and ratio.half_width > how.precision:
+                return True
+    return False
+
+
+def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]], shard: Shard) -> Rounds:
+    """What the notes of a journal say of a contest on this card.
+
+    Visits with other configurations, or on another card, do not count: configurations are compared
+    within one round only.
+    """
+    entrants = [each.configuration for each in contest.entrants]
+    number = len(entrants)
+    found = [{"status": "ok", "reason": ""} for _ in entrants]
+    times: list[list[float]] = [[] for _ in entrants]
+    clocks: list[list[float]] = [[] for _ in entrants]
+    throttle: list[set[str]] = [set() for _ in entrants]
+    timer, l2, visits = "", "", 0
+    for note in notes:
+        if note["note"] not in (VISIT, LOST) or note["problem"] != contest.problem:
+            continue
+        if note["note"] == LOST:
+            if note["configuration"] in entrants:
+                place = entrants.index(note["configuration"])
+                found[place] = {"status": note["status"], "reason": note["reason"]}
+            continue
+        expected = [
+            each for each, one in zip(entrants, found, strict=True) if one["status"] == "ok"
+        ]
+        if note["card"] != shard.labels["card"] or note["configurations"] != expected:
+            continue
+        visits += 1
+        timer, l2 = note["timer"], note["l2"]
+        places = [entrants.index(each) for each in note["configurations"]]
+        for place, one in zip(places, note["found"], strict=True):
+            if one["status"] != "ok":
+                found[place] = one
+        running = [
+            place for place, one in zip(places, note["found"], strict=True) if one["status"] == "ok"
+        ]
+        if visits > 1 and [place for place in range(number) if times[place]] != running:
+            # Fewer than before: rounds of different sets do not belong together.
+            times, clocks = [[] for _ in entrants], [[] for _ in entrants]
+        for each in note["rounds"]:
+            for place, time_ms, mhz, why in zip(
+                running, each["times_ms"], each["clocks_mhz"], each["throttle"], strict=True
+            ):
+                times[place].append(time_ms)
+                clocks[place].append(mhz)
+                throttle[place] |= {why} - {""}
+    return Rounds(times, clocks, [sorted(each) for each in throttle], found, timer, l2, visits)
+
+
+class PairsListener(Listener):
+    """Turns the events of rounds into one note per visit."""
+
+    _entered: dict[str, Any] | None = None
+    _visited: list[dict[str, Any]]
+
+    def _hear(self, event: dict[str, Any]) -> str:
+        kind = str(event["event"])
+        if kind == "problem":
+            self._entered, self._visited = None, []
+        elif kind == "entered":
+            self._entered = event
+            self.in_hand = None
+            return kind
+        elif kind == "round":
+            self._visited.append(self._with_clocks(event))
+            self.in_hand = None
+            self._maybe_stop()
+            return kind
+        elif kind == "done":
+            self._note_visit(event["problem"])
+        return super()._hear(event)
+
+    def _with_clocks(self, event: dict[str, Any]) -> dict[str, Any]:
+        during = [
+            self.telemetry.during(began, ended) if self.telemetry else {}
+            for began, ended in event["when"]
+        ]
+        throttle = [one.get("throttle") for one in during]
+        return {
+            "times_ms": event["times_ms"],
+            "clocks_mhz": [round(float(one.get("sm_clock_mhz") or 0.0), 1) for one in during],
+            "throttle": [UNKNOWN if each is None else each for each in throttle],
+        }
+
+    def _note_visit(self, problem: dict[str, Any]) -> None:
+        assert self._entered is not None
+        self.rows += 1
+        self.journal.note(
+            VISIT,
+            problem=problem,
+            **{name: self._entered[name] for name in ("configurations", "found", "timer", "l2")},
+            card=self.shard.labels["card"],
+            rounds=self._visited,
+        )
+        if self.progress:
+            self.progress.row("ok", None, f"{len(self._visited)} rounds")
+
+    def _write_blame(self, names: dict[str, Any], found: dict[str, Any]) -> None:
+        spec = self.shard.spec
+        self.rows += 1
+        self.journal.note(
+            LOST,
+            problem={name: names[name] for name in spec.problem_columns},
+            configuration={name: names[name] for name in spec.tunable_columns},
+            **found,
+        )

@@ -1,0 +1,240 @@
+"""The measuring process's part: rounds in which each configuration runs once, in random order.
+
+It says ``entered`` with what became of each configuration's verification, then ``round`` with the
+times of all of them and when each was taken; ``start`` before a configuration is touched.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from dataclasses import asdict, dataclass
+
+from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
+from launchwise.measuring.check_results import complaint
+from launchwise.measuring.measure import (
+    GRAPH_MS,
+    MOST_LAUNCHES_PER_GRAPH,
+    LaunchFailed,
+    LayoutRun,
+    OutOfMemory,
+    ProblemContext,
+    times_ms,
+)
+from launchwise.measuring.open_layouts import OpenLayouts
+from launchwise.workloads.space import Configuration
+from launchwise.workloads.workload import HostRun, Runnable
+
+ROUND_MS = 2.0
+"""Time that a configuration runs in one round, ms: a median of several launches where they are
+short."""
+
+MOST_IN_A_ROUND = 25
+MOST_ROUNDS = 400
+PATIENCE = 3
+"""Longest time of a problem over the allowed one, where six rounds take that long."""
+
+LOOK_EVERY = 4
+"""Rounds between two looks at the intervals."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How all configurations of a problem are timed.
+
+    Parameters
+    ----------
+    timer
+        ``events``, ``graph`` or ``host``.
+    l2
+        Whether L2 is ``cold`` or ``warm`` before each launch.
+    """
+
+    timer: str
+    l2: str
+
+
+@dataclass
+class Entered:
+    """A configuration whose result was right.
+
+    Parameters
+    ----------
+    shortest_ms
+        Of a few launches.
+    launches
+        Kernels that it launches one after the other.
+    by_host
+        Whether the host drives it.
+    fits_l2
+        Whether what it reads and writes fits L2.
+    """
+
+    configuration: Configuration
+    shortest_ms: float
+    launches: int
+    by_host: bool
+    fits_l2: bool
+
+
+def measure_pairs(
+    context: ProblemContext,
+    configurations: list[Configuration],
+    precision: float,
+    seconds: float,
+    references: list[int],
+) -> None:
+    """Verify configurations of one problem, then run them in turn and report every round.
+
+    Ends when the 95 % interval of each ratio to each reference is at most ``precision`` to either
+    side, or when the time is spent.
+
+    Parameters
+    ----------
+    seconds
+        Longest time; up to :data:`PATIENCE` times as long for the first six rounds.
+    references
+        Places in ``configurations`` of those that the others are compared with.
+
+    Raises
+    ------
+    LaunchFailed
+        Only when the context is lost.
+    """
+    began = time.monotonic()
+    runs = OpenLayouts(context)
+    try:
+        found = [_enter(context, runs, each) for each in configurations]
+        entered = [each for each in found if isinstance(each, Entered)]
+        way = _way(context, entered)
+        context.say(
+            {
+                "event": "entered",
+                "configurations": configurations,
+                "found": [
+                    {"status": "ok", "reason": ""} if isinstance(each, Entered) else each
+                    for each in found
+                ],
+                **asdict(way),
+            }
+        )
+        if len(entered) < 2:
+            return
+        kept = [place for place, each in enumerate(found) if isinstance(each, Entered)]
+        columns = [kept.index(place) for place in references if place in kept]
+        rounds = Rounds(context, runs, entered, way)
+        while not rounds.known(columns, precision) and len(rounds.times) < MOST_ROUNDS:
+            spent = time.monotonic() - began
+            allowed = seconds * (PATIENCE if len(rounds.times) < LEAST_ROUNDS else 1)
+            if rounds.times and spent > allowed:
+                break
+            rounds.run()
+    finally:
+        runs.close()
+
+
+def _enter(
+    context: ProblemContext, runs: OpenLayouts, configuration: Configuration
+) -> Entered | dict[str, str]:
+    """Run a configuration on poisoned outputs and compare them with the reference."""
+    context.say({"event": "start", **context.problem, **configuration})
+    device = context.device
+    try:
+        with context.spending("verify"):
+            run = runs.of(configuration)
+            work = run.session.launch(configuration)
+            run.session.poison()
+            times_ms(device, work, 1)
+            if wrong := complaint(run.session.check()):
+                return {"status": "wrong", "reason": wrong}
+        with context.spending("warm_up"):
+            shortest = min(times_ms(device, work, 3))
+    except LaunchFailed as error:
+        if error.fatal:
+            raise
+        return {"status": "failed", "reason": str(error)}
+    except OutOfMemory as error:
+        return {"status": "out_of_memory", "reason": str(error)}
+    by_host = isinstance(work, HostRun)
+    fits_l2 = run.session.working_set_bytes <= device.l2_bytes
+    return Entered(configuration, shortest, len(work.launches), by_host, fits_l2)
+
+
+def _way(context: ProblemContext, entered: list[Entered]) -> Way:
+    """One way for all: two timers, or a cold and a warm L2, would be compared with each other."""
+    if any(each.by_host for each in entered):
+        return Way("host", "warm")
+    if context.empties_l2 and any(each.fits_l2 for each in entered):
+        return Way("events", "cold")
+    limit_ms = context.method.graph_below_us / 1e3
+    short = any(each.shortest_ms < each.launches * limit_ms for each in entered)
+    return Way("graph" if short else "events", "warm")
+
+
+class Rounds:
+    """Rounds of one problem.
+
+    Attributes
+    ----------
+    times
+        Median time of each configuration in each round, ms.
+    """
+
+    def __init__(
+        self, context: ProblemContext, runs: OpenLayouts, entered: list[Entered], way: Way
+    ) -> None:
+        self._context = context
+        self._runs = runs
+        self._entered = entered
+        self._way = way
+        self._dice = random.Random(context.seed)
+        self.times: list[list[float]] = []
+
+    def run(self) -> None:
+        """Run every configuration once, in random order, and report it."""
+        context = self._context
+        order = list(range(len(self._entered)))
+        self._dice.shuffle(order)
+        times = [0.0] * len(order)
+        when = [(0.0, 0.0)] * len(order)
+        for place in order:
+            entrant = self._entered[place]
+            context.say({"event": "start", **context.problem, **entrant.configuration})
+            run = self._runs.of(entrant.configuration)
+            # Anew each time: a session may keep the streams of one configuration only.
+            work = run.session.launch(entrant.configuration)
+            with context.spending("time"):
+                began = time.monotonic()
+                times[place] = statistics.median(self._timed(run, work, entrant))
+                when[place] = began, time.monotonic()
+        self.times.append(times)
+        context.say({"event": "round", "times_ms": times, "when": when})
+
+    def _timed(self, run: LayoutRun, work: Runnable, entrant: Entered) -> list[float]:
+        device, shortest = run.device, max(entrant.shortest_ms, 1e-3)
+        count = max(1, min(MOST_IN_A_ROUND, math.ceil(ROUND_MS / shortest)))
+        if isinstance(work, HostRun):
+            # The first run after another configuration touches its memory for the first time.
+            times_ms(device, work, 1)
+            return times_ms(device, work, count)
+        if self._way.timer == "graph":
+            launches = min(MOST_LAUNCHES_PER_GRAPH, math.ceil(GRAPH_MS / shortest))
+            replays = max(3, min(MOST_IN_A_ROUND, math.ceil(ROUND_MS / (shortest * launches))))
+            return device.replayed(work, replays, launches).times_ms
+        return device.timed(work, count, self._way.l2 == "cold")
+
+    def known(self, references: list[int], precision: float) -> bool:
+        """Whether every ratio to every reference is known well enough."""
+        number = len(self.times)
+        if number < LEAST_ROUNDS or (number - LEAST_ROUNDS) % LOOK_EVERY:
+            return False
+        by_place = list(zip(*self.times, strict=True))
+        clocks = [0.0] * number
+        return all(
+            paired_ratio(by_place[reference], times, clocks, clocks, 1.0).half_width <= precision
+            for reference in references
+            for place, times in enumerate(by_place)
+            if place != reference
+        )

@@ -1,0 +1,71 @@
+"""Schema of times of configurations that ran in turn on one card.
+
+In every round each configuration of a problem runs once, in random order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandera.pandas as pa
+
+from launchwise.tables.schemas import configuration_schema, origin_columns, problem_schema
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import STATUSES
+
+RATIOS = ("gain", "improvement")
+"""Columns of ratios: time of the usual choice, and of the baseline, over that of the row."""
+
+
+def _are_clocks(row: Any) -> bool:
+    clocks = np.asarray(row, dtype=float)
+    return clocks.ndim == 1 and bool(np.all(np.isfinite(clocks) & (clocks >= 0)))
+
+
+def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of paired times: one row per (GPU, problem, configuration).
+
+    ``roles`` says why it takes part (joined by ``+``), ``sweep_ms`` what it took in the sweep.
+    ``times_ms`` and ``clocks_mhz`` hold one value per round, in the same order for all
+    configurations of a problem: the median of its launches in that round, and the SM clock
+    meanwhile (0: unknown). ``time_ms`` is the median over rounds. ``gain`` is the time of the usual
+    choice (of the baseline, where that is not there) over its own, ``improvement`` that of the
+    baseline, each with the limits of its 95 % interval, from the pairs whose clocks agree;
+    ``thrown`` counts the others. Ratios are empty where one of the two did not run, intervals where
+    less than six pairs are left.
+    """
+    ratio = pa.Column(float, checks=pa.Check.gt(0), nullable=True)
+    times = pa.Check(
+        lambda table: table["times_ms"].map(len) == table["clocks_mhz"].map(len),
+        name="clocks_mhz",
+        error="must have one value per value of times_ms",
+    )
+    names = [name + suffix for name in RATIOS for suffix in ("", "_low", "_high")]
+    every_clock = pa.Check(lambda column: column.map(_are_clocks), error="must hold clocks")
+    return pa.DataFrameSchema(
+        {
+            "gpu": pa.Column(str),
+            "workload": pa.Column(str, checks=pa.Check.eq(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "roles": pa.Column(str),
+            "status": pa.Column(str, checks=pa.Check.isin(STATUSES)),
+            "reason": pa.Column(str),
+            "time_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
+            "sweep_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
+            "times_ms": pa.Column(object),
+            "clocks_mhz": pa.Column(object, checks=every_clock),
+            "rounds": pa.Column("int64", checks=pa.Check.ge(0)),
+            "thrown": pa.Column("int64", checks=pa.Check.ge(0)),
+            **dict.fromkeys(names, ratio),
+            "timer": pa.Column(str),
+            "l2": pa.Column(str),
+            "throttle": pa.Column(str),
+            **{name: column for name, column in origin_columns().items() if name != "seed"},
+        },
+        checks=[times],
+        unique=spec.key_columns,
+        strict=True,
+        name="pairs",
+    )

@@ -1,0 +1,103 @@
+# The fastest configurations of a sweep, compared in pairs: every gain in the report comes from here.
+#   in   sweeps, profiles, kernels; or data/recorded/{gpu}/{study}.pairs.parquet
+#   out  results/contests/{gpu}/{study}.json  which configurations of which problems, and why
+#        results/pairs/{gpu}/{study}.parquet  their times in turn, ratios and intervals
+
+
+rule contests:
+    """List the baseline, the usual choice, the fastest and what is near it, for every problem."""
+    input:
+        spec=lambda wildcards: spec_of(wildcards.study),
+        usual=lambda wildcards: usual_of(wildcards.study),
+        sweep=lambda wildcards: sweep_of(wildcards.gpu, wildcards.study),
+        profile="results/gpus/{gpu}.json",
+    output:
+        "results/contests/{gpu}/{study}.json",
+    log:
+        "results/logs/contests/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    params:
+        code=code("scripts/contests.py"),
+        study=lambda wildcards: STUDIES[wildcards.study],
+        question=lambda wildcards: question_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        how=CONFIRMATION,
+    script:
+        "../scripts/contests.py"
+
+
+rule confirm:
+    """Run the configurations of each contest in turn on one card, until their ratios are known."""
+    input:
+        profile="results/gpus/{gpu}.json",
+        bundle=lambda wildcards: bundle_of(wildcards.gpu, STUDIES[wildcards.study]["workload"]),
+        sources=lambda wildcards: sources(folder_of(wildcards.study)),
+        contests="results/contests/{gpu}/{study}.json",
+        sweep=lambda wildcards: sweep_of(wildcards.gpu, wildcards.study),
+    output:
+        "results/pairs/{gpu}/{study}.parquet",
+    log:
+        "results/logs/confirm/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    threads: lambda wildcards: CORES if compiled_alongside(wildcards.gpu) else 1
+    resources:
+        gpu=1,
+        gpu_model=placed("model"),
+        slurm_partition=placed("partition"),
+        constraint=placed("constraint"),
+        runtime=lambda wildcards, attempt: minutes_of_pairs(wildcards.gpu, wildcards.study, attempt),
+        mem_mb=lambda wildcards, attempt: CLUSTER.memory_mb(
+            wildcards.gpu, STUDIES[wildcards.study]["workload"], attempt
+        ),
+    params:
+        code=code("scripts/confirm.py", "launchwise/cuda/child.py"),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        alongside=lambda wildcards: compiled_alongside(wildcards.gpu),
+        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
+        how=CONFIRMATION,
+        method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],
+        seed=settings.seed,
+        # Not an output: Snakemake deletes the outputs of a failed job, and the journal must stay.
+        journal="results/journal/{gpu}/{study}.pairs.jsonl",
+    script:
+        "../scripts/confirm.py"
+
+
+rule recorded_pairs:
+    """Check recorded pairs and copy them."""
+    input:
+        spec=lambda wildcards: spec_of(wildcards.study),
+        pairs=lambda wildcards: recorded_pairs_of(wildcards.gpu, wildcards.study),
+    output:
+        "results/pairs/{gpu}/{study}.parquet",
+    log:
+        "results/logs/recorded_pairs/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(RECORDED_IN),
+    localrule: True
+    params:
+        code=code("scripts/recorded_pairs.py"),
+        folder=lambda wildcards: folder_of(wildcards.study),
+    script:
+        "../scripts/recorded_pairs.py"
+
+
+rule record_pairs:
+    """Copy the pairs of a live GPU to data/recorded/."""
+    input:
+        spec=lambda wildcards: spec_of(wildcards.study),
+        pairs="results/pairs/{gpu}/{study}.parquet",
+    output:
+        "data/recorded/{gpu}/{study}.pairs.parquet",
+    log:
+        "results/logs/record_pairs/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    localrule: True
+    params:
+        code=code("scripts/recorded_pairs.py"),
+        folder=lambda wildcards: folder_of(wildcards.study),
+    script:
+        "../scripts/recorded_pairs.py"

@@ -1,0 +1,191 @@
+"""Compare configurations in pairs on one card; resumes at the end of its journal."""
+
+import contextlib
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.base.errors import UserError
+from launchwise.base.provenance import versions
+from launchwise.base.scripting import log, running
+from launchwise.base.storage import digest
+from launchwise.experiment.confirmation import Confirmation, Contest, read_contests
+from launchwise.experiment.method import Method
+from launchwise.gpus.machine import Fastest
+from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.cards import Card, free_card
+from launchwise.measuring.compile import Compiler
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.kernel_bundles import Alongside, Beforehand
+from launchwise.measuring.labels import labels_of
+from launchwise.measuring.pairs.confirming import confirm
+from launchwise.measuring.pairs.table import pairs_table
+from launchwise.measuring.progress import Progress
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.source_states import source_state
+from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, seconds_of
+from launchwise.measuring.telemetry import Telemetry, nvml_source
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.builds import Build
+from launchwise.workloads.space import gpu_facts
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.workload import Workload, load_workload
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    folder: Path,
+    bundle_path: Path | None,
+    profile: GpuProfile,
+    slice_sms: int | None,
+    contests_path: Path,
+    sweep: Path,
+    how: Confirmation,
+    method: Method,
+    seed: int,
+    threads: int,
+    journal_path: Path,
+    output: Path,
+) -> None:
+    """Run the contests on a free card of the profile's kind and write their table.
+
+    Parameters
+    ----------
+    bundle_path
+        What the compile stage made; None to compile what the contests need here, on ``threads``
+        cores, while measuring.
+    sweep
+        Where the times stand that chose the entrants.
+    """
+    spec = load_spec(folder)
+    contests = contests_in_order(contests_path, spec, profile.name)
+    with contextlib.ExitStack() as stack:
+        parts: Beforehand | Alongside
+        made: Bundle | Compiler
+        if bundle_path is None:
+            builds = builds_of(load_workload(folder, spec), contests)
+            parts = stack.enter_context(Alongside(folder, spec, builds, profile.arch, threads))
+            made = parts.compiler
+        else:
+            parts, made = Beforehand(bundle_path), Bundle(bundle_path)
+
+        def fits(card: Card) -> bool:
+            return (card.device_name, card.arch) == (profile.device_name, profile.arch)
+
+        wanted = f"{profile.device_name} ({profile.arch})"
+        card = stack.enter_context(free_card(profile.name, fits, wanted))
+        shard = Shard(
+            spec=spec,
+            folder=folder,
+            problems=[dict(each.problem) for each in contests],
+            method=method,
+            seed=seed,
+            gpu_facts=gpu_facts(profile.model_dump()),
+            labels=labels_of(spec, profile, card, made.toolkit),
+            command=[sys.executable, "-m", "launchwise.cuda.child"],
+            environment={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
+            parts=parts,
+            job={
+                "slice_sms": slice_sms,
+                "expected_sms": profile.sms,
+                "fastest": asdict(Fastest.of(profile)),
+            },
+        )
+        telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
+        fingerprint = digest([shard.fingerprint(profile, made.fingerprint), how.model_dump()])
+        journal = stack.enter_context(
+            Journal(journal_path, fingerprint, spec.key_columns, "SLURM_JOB_ID" in os.environ)
+        )
+        progress = stack.enter_context(
+            Progress(len(contests), f"{profile.name}, pairs", unit="problems")
+        )
+        confirm(shard, contests, how, journal, telemetry, progress)
+        table = pairs_table(shard, contests, how, journal.notes, times_of(sweep, spec))
+        notes = list(journal.notes)
+    facts = {
+        "fingerprint": fingerprint,
+        "how": how.model_dump(mode="json"),
+        "versions": versions(),
+        "seconds": seconds_of(notes),
+        "states": {shard.labels["commit"]: source_state(folder, spec).as_facts()},
+    }
+    write_table(output, table, pairs_schema(spec), facts)
+
+
+def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
+    """Contests of a file, their names in the order of the spec.
+
+    Raises
+    ------
+    UserError
+        When they are of another workload or GPU, or name what the workload does not have.
+    """
+    found = read_contests(path)
+    if (found.workload, found.gpu) != (spec.workload, gpu):
+        message = f"are of {found.workload} on {found.gpu}, not of {spec.workload} on {gpu}"
+        raise UserError(path, "contests", message)
+    ordered = []
+    for contest in found.contests:
+        try:
+            problem = {name: contest.problem[name] for name in spec.problem_columns}
+            entrants = [
+                each.model_copy(
+                    update={
+                        "configuration": {
+                            name: each.configuration[name] for name in spec.tunable_columns
+                        }
+                    }
+                )
+                for each in contest.entrants
+            ]
+        except KeyError as error:
+            raise UserError(path, "contests", f"{error} is missing") from error
+        ordered.append(Contest(problem=problem, entrants=entrants))
+    return ordered
+
+
+def builds_of(workload: Workload, contests: list[Contest]) -> list[Build]:
+    """Every build that the contests need, once, in the order of need."""
+    needed: dict[Build, None] = {}
+    for contest in contests:
+        needed |= dict.fromkeys(workload.check_builds(contest.problem))
+        for entrant in contest.entrants:
+            needed[workload.build(contest.problem, entrant.configuration)] = None
+    return list(needed)
+
+
+def times_of(sweep: Path, spec: Spec) -> dict[tuple[Any, ...], float]:
+    """Values of problem and configuration to their time in a sweep, ms."""
+    columns = [*spec.problem_columns, *spec.tunable_columns]
+    rows = read_table(sweep, measurement_schema(spec), [*columns, "time_ms"]).dropna()
+    keys = rows[columns].itertuples(index=False, name=None)
+    return dict(zip(keys, rows["time_ms"].tolist(), strict=True))
+
+
+if __name__ == "__main__":
+    with running(snakemake):
+        try:
+            main(
+                Path(snakemake.params.folder),
+                None if snakemake.params.alongside else Path(snakemake.input.bundle),
+                read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
+                snakemake.params.slice_sms,
+                Path(snakemake.input.contests),
+                Path(snakemake.input.sweep),
+                Confirmation.model_validate(snakemake.params.how),
+                Method.model_validate(snakemake.params.method),
+                snakemake.params.seed,
+                snakemake.threads,
+                Path(snakemake.params.journal),
+                Path(snakemake.output[0]),
+            )
+        except Interrupted as stopped:
+            log.warning("%s; run the same command again to resume", stopped)
+            sys.exit(EXIT_RESUMABLE)

@@ -1,0 +1,61 @@
+"""List which configurations of a study are to be compared in pairs on one GPU."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    name: str,
+    study: dict[str, Any],
+    folder: str,
+    question: dict[str, Any],
+    gpu: str,
+    profile: str,
+    sweep: str,
+    how: dict[str, Any],
+    output: str,
+) -> None:
+    """Write the contests of every problem of the study that the sweep measured."""
+    from launchwise.experiment.confirmation import Confirmation, Contests, write_contests
+    from launchwise.experiment.study import Study
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.contests import contests_of_sweep
+    from launchwise.learning.features import Domain
+    from launchwise.tables.files import read_table
+    from launchwise.tables.schemas import measurement_schema
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
+    domain = Domain(spec, {gpu: read_profile(profile, gpu)}, **question)
+    rows = read_table(sweep, measurement_schema(spec), [*spec.key_columns, "status", "time_ms"])
+    found = contests_of_sweep(
+        Study.model_validate(study), domain, rows, Confirmation.model_validate(how)
+    )
+    contests = Contests(study=name, workload=spec.workload, gpu=gpu, contests=found)
+    write_contests(output, contests)
+    entrants = sum(len(each.entrants) for each in found)
+    log.info("%d configurations of %d problems", entrants, len(found))
+
+
+if __name__ == "__main__":
+    params = snakemake.params
+    run(
+        main,
+        snakemake,
+        "tables",
+        name=snakemake.wildcards.study,
+        study=params.study,
+        folder=params.folder,
+        question=params.question,
+        gpu=snakemake.wildcards.gpu,
+        profile=snakemake.input.profile,
+        sweep=snakemake.input.sweep,
+        how=params.how,
+        output=snakemake.output[0],
+    )

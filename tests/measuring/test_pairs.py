@@ -1,0 +1,202 @@
+"""Pairs with real measuring processes on the CPU: rounds, wrong results, deaths, clocks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.base.errors import UserError
+from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
+from launchwise.experiment.confirmation import Confirmation, Contest, Entrant, read_contests
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.pairs.confirming import confirm, rounds_of
+from launchwise.measuring.pairs.table import pairs_table
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.telemetry import Sample, Telemetry
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.pairs import pairs_schema
+from launchwise.workloads.space import baseline, configurations
+
+PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
+QUICKLY = Confirmation(precision=0.9, seconds=5.0)
+
+
+def contest_of(shard: Shard, number: int = 3) -> Contest:
+    """The baseline and some other configurations of the problem."""
+    listed = configurations(shard.spec, PROBLEM)[:number]
+    assert listed[0] == baseline(shard.spec)
+    roles: list[Any] = [["baseline"], ["best", "usual"], *[["near"]] * (number - 2)]
+    entrants = [
+        Entrant(configuration=each, roles=role) for each, role in zip(listed, roles, strict=True)
+    ]
+    return Contest(problem=PROBLEM, entrants=entrants)
+
+
+def run(
+    shard: Shard,
+    contest: Contest,
+    path: Path,
+    how: Confirmation = QUICKLY,
+    telemetry: Telemetry | None = None,
+) -> Any:
+    """Confirm a contest; its table."""
+    with Journal(path, "print", shard.spec.key_columns) as journal:
+        confirm(shard, [contest], how, journal, telemetry)
+        return pairs_table(shard, [contest], how, journal.notes, {})
+
+
+def test_each_configuration_runs_once_a_round(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard([PROBLEM])
+    contest = contest_of(shard)
+    table = run(shard, contest, tmp_path / "journal")
+    assert list(table["status"]) == ["ok"] * 3
+    assert set(table["rounds"]) == set(map(len, table["times_ms"]))
+    assert table["rounds"].iloc[0] >= LEAST_ROUNDS
+    assert table["rounds"].nunique() == 1
+    (usual,) = (row for _, row in table.iterrows() if "usual" in row["roles"])
+    assert usual["gain"] == usual["gain_low"] == usual["gain_high"] == 1
+    for _, row in table.iterrows():
+        ratios = usual["times_ms"] / row["times_ms"]
+        assert row["gain"] == pytest.approx(np.median(ratios))
+    schema = pairs_schema(shard.spec)
+    write_table(tmp_path / "pairs.parquet", table, schema)
+    assert read_table(tmp_path / "pairs.parquet", schema).equals(table)
+
+
+def test_what_is_there_is_not_measured_again(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard([PROBLEM])
+    before = run(shard, contest_of(shard), tmp_path / "journal")
+    idle = make_shard([PROBLEM], script=tmp_path / "no such program")
+    again = run(idle, contest_of(shard), tmp_path / "journal")
+    assert again.drop(columns="measured_at").equals(before.drop(columns="measured_at"))
+
+
+def test_a_kernel_that_kills_its_process_takes_part_no_longer(
+    faulty: Callable[..., Shard], tmp_path: Path
+) -> None:
+    marked = {"variant": "omp_tile", "tx": 2, "ty": 1, "tz": 1}
+    shard = faulty(fault="crashed", at="launch")
+    listed = configurations(shard.spec, PROBLEM)
+    bad = next(each for each in listed if marked.items() <= each.items())
+    good = [each for each in listed if each != bad][:2]
+    entrants = [
+        Entrant(configuration=good[0], roles=["baseline"]),
+        Entrant(configuration=bad, roles=["usual"]),
+        Entrant(configuration=good[1], roles=["best"]),
+    ]
+    table = run(shard, Contest(problem=PROBLEM, entrants=entrants), tmp_path / "journal")
+    statuses = {row["roles"]: row["status"] for _, row in table.iterrows()}
+    assert statuses == {"baseline": "ok", "usual": "failed", "best": "ok"}
+    best = table[table["roles"] == "best"].iloc[0]
+    # Without a usual choice, the baseline is what it is compared with.
+    assert best["gain"] == best["improvement"]
+    assert best["rounds"] >= LEAST_ROUNDS
+
+
+def test_pairs_under_different_clocks_are_thrown_away() -> None:
+    times = np.full(20, 2.0)
+    slow = np.where(np.arange(20) < 8, 4.0, 2.0)
+    clocks = np.full(20, 1980.0)
+    capped = np.where(np.arange(20) < 8, 990.0, 1980.0)
+    ratio = paired_ratio(slow, times, capped, clocks, 0.01)
+    assert (ratio.value, ratio.pairs, ratio.thrown) == (1.0, 12, 8)
+    assert ratio.is_tie
+    # Where no clock is known, every pair counts.
+    ratio = paired_ratio(slow, times, np.zeros(20), np.zeros(20), 0.01)
+    assert (ratio.pairs, ratio.thrown) == (20, 0)
+
+
+def test_spoilt_problems_are_visited_again_but_not_for_ever(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard([PROBLEM])
+    contest = contest_of(shard)
+    moments = iter(range(10**9))
+
+    def source() -> Sample:
+        """A card whose clock jumps all the time."""
+        return Sample(at=time.monotonic(), sm_clock_mhz=1000.0 if next(moments) % 2 else 2000.0)
+
+    how = Confirmation(precision=1e-9, seconds=0.2)
+    with Telemetry(source, period_s=0.0005) as telemetry:
+        table = run(shard, contest, tmp_path / "journal", how, telemetry)
+    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
+        assert rounds_of(contest, journal.notes, shard).visits == 3
+    assert (table.loc[table["roles"] == "near", "thrown"] > 0).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.integers(LEAST_ROUNDS, 60), st.floats(0.2, 5))
+def test_the_interval_holds_the_median_and_turns_with_its_pair(
+    seed: int, number: int, factor: float
+) -> None:
+    dice = np.random.default_rng(seed)
+    drift = np.exp(dice.normal(0, 0.3, number))
+    reference, times = (drift * np.exp(dice.normal(0, 0.02, number)) for _ in range(2))
+    clocks = np.full(number, 1.0)
+    ratio = paired_ratio(factor * reference, times, clocks, clocks, 0.01)
+    assert ratio.low <= ratio.value <= ratio.high
+    turned = paired_ratio(times, factor * reference, clocks, clocks, 0.01)
+    assert turned.low == pytest.approx(1 / ratio.high)
+    assert turned.high == pytest.approx(1 / ratio.low)
+
+
+def test_nine_of_ten_intervals_and_more_hold_the_truth() -> None:
+    dice = np.random.default_rng(7)
+    clocks = np.zeros(15)
+    held = 0
+    for _ in range(400):
+        drift = np.exp(dice.normal(0, 0.5, 15))
+        times = drift * np.exp(dice.normal(0, 0.02, 15))
+        reference = 1.3 * drift * np.exp(dice.normal(0, 0.02, 15))
+        ratio = paired_ratio(reference, times, clocks, clocks, 0.01)
+        held += ratio.low <= 1.3 <= ratio.high
+    # 95 % at least; chance of less than 92 % in 400: 1 in 500.
+    assert held / 400 > 0.92
+
+
+def test_few_rounds_have_no_interval_and_shapes_must_agree() -> None:
+    few = np.ones(LEAST_ROUNDS - 1)
+    ratio = paired_ratio(2 * few, few, few, few, 0.01)
+    assert ratio.value == 2
+    assert np.isnan(ratio.low)
+    assert ratio.half_width == float("inf")
+    with pytest.raises(ValueError, match="two times and two clocks"):
+        paired_ratio(few, few[1:], few, few, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "is not JSON"),
+        ('{"study": "a", "workload": "b", "gpu": "c"}', "contests"),
+        (
+            '{"study": "a", "workload": "b", "gpu": "c", "contests": [{"problem": {}, '
+            '"entrants": [{"configuration": {"x": 1}, "roles": ["winner"]}]}]}',
+            "roles",
+        ),
+        (
+            '{"study": "a", "workload": "b", "gpu": "c", "contests": [{"problem": {}, '
+            '"entrants": [{"configuration": {"x": 1}, "roles": ["best"]}, '
+            '{"configuration": {"x": 1}, "roles": ["near"]}]}]}',
+            "twice",
+        ),
+    ],
+)
+def test_bad_contests_are_one_line(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "contests.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=said) as caught:
+        read_contests(path)
+    assert "\n" not in str(caught.value)
