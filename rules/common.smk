@@ -24,6 +24,9 @@ METHODS = {
     for name, sweep in experiment.sweeps.items()
 }
 CONFIRMATION = settings.confirm.model_dump(mode="json")
+# Studies with a blind test, and its files that can be recorded.
+BLIND = [name for name, study in STUDIES.items() if study["blind"] is not None]
+BLIND_FILES = ["frozen.json", "sweep.parquet", "pairs.parquet"]
 LIVE = [name for name, gpu in settings.gpus.items() if gpu.source == "live"]
 RECORDED_IN = recorded_folders(experiment)
 # Recorded rows that live GPUs extend.
@@ -109,3 +112,9 @@ def minutes_of_pairs(gpu, study, attempt):
     """Time limit of a job: what its problems may take, and a start."""
     problems = len(experiment.problems_of(gpu, STUDIES[study]["workload"]))
     return attempt * (15 + math.ceil(3 * CONFIRMATION["seconds"] * problems / 60))
+
+
+def blind_file(gpu, study, kind):
+    """File of a blind test: recorded, or made by this run."""
+    folder = f"{RECORDED_IN[gpu]}/blind" if gpu in RECORDED_IN else f"results/blind/{gpu}"
+    return f"{folder}/{study}.{kind}"

@@ -39,6 +39,29 @@ for study, entry in experiment.studies.items():
         input:
             f"results/final/{study}",
 
+    if study in BLIND:
+        tested = [
+            gpu
+            for gpu in experiment.gpus_of(study)
+            if gpu in LIVE or Path(blind_file(gpu, study, "pairs.parquet")).is_file()
+        ]
+
+        rule:
+            name:
+                f"blind_{study}"
+            input:
+                expand("results/blind/{gpu}/{study}.score.json", gpu=tested, study=study),
+
+        rule:
+            name:
+                f"freeze_{study}"
+            input:
+                expand(
+                    "results/blind/{gpu}/{study}.frozen.json",
+                    gpu=[gpu for gpu in tested if gpu in LIVE],
+                    study=study,
+                ),
+
     rule:
         name:
             f"export_{study}"

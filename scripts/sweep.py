@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from launchwise.base.provenance import versions
 from launchwise.base.scripting import log, running
-from launchwise.base.storage import digest
+from launchwise.base.storage import digest, read_json
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import Card, free_card
 from launchwise.measuring.compile import Compiler
-from launchwise.measuring.extension import read_extension
+from launchwise.measuring.extension import Extension, read_extension
 from launchwise.measuring.guesses import read_guesses
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
@@ -31,8 +31,14 @@ from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shar
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table
 from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.space import Problem, ProblemBlock, gpu_facts, narrowings
-from launchwise.workloads.spec import load_spec
+from launchwise.workloads.space import (
+    Problem,
+    ProblemBlock,
+    configurations,
+    gpu_facts,
+    narrowings,
+)
+from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
@@ -71,9 +77,16 @@ def main(
         What the compile stage made; None to compile here, on ``threads`` cores, while measuring.
     """
     spec = load_spec(folder)
+    # JSON objects come back sorted by name.
+    problems = [{name: each[name] for name in spec.problem_columns} for each in problems]
     extension = (
         read_extension(Path(extends["path"]), folder, spec, extends["anew"]) if extends else None
     )
+    if extension and not lacks_anything(spec, profile, problems, blocks, method, extension):
+        # Every row is recorded: that needs no card, nor the driver that they were measured with.
+        facts: dict[str, Any] = {"versions": versions(), "seconds": {}, "states": {}}
+        write_table(output, rows_to_table([], [], spec), measurement_schema(spec), facts)
+        return
     with contextlib.ExitStack() as stack:
         parts: Beforehand | Alongside
         made: Bundle | Compiler
@@ -142,6 +155,26 @@ def main(
     write_table(output, table, measurement_schema(spec), facts)
 
 
+def lacks_anything(
+    spec: Spec,
+    profile: GpuProfile,
+    problems: list[Problem],
+    blocks: list[ProblemBlock],
+    method: Method,
+    extension: Extension,
+) -> bool:
+    """Whether a recorded sweep lacks a row of these problems; an explorer always may."""
+    if method.strategy.kind != "exhaustive":
+        return True
+    facts, parts = gpu_facts(profile.model_dump()), narrowings(spec, blocks)
+    return any(
+        extension.missing(
+            problem, configurations(spec, problem, facts, parts.get(tuple(problem.values())))
+        )
+        for problem in problems
+    )
+
+
 def problem_seconds(method: Method, problems: int, shards: int) -> float | None:
     """Share of a problem in the time that a strategy allows, s; None where it allows any."""
     if method.strategy.minutes is None:
@@ -157,16 +190,24 @@ def claims_of(
     return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
 
 
+def asked(params: Any, given: Any) -> tuple[list[Problem], list[ProblemBlock]]:
+    """Problems and blocks: those of the settings, or of a file where the rule names one."""
+    if params.problems is not None:
+        return params.problems, params.blocks
+    content = read_json(given.asked)
+    return content["problems"], content["blocks"]
+
+
 if __name__ == "__main__":
     with running(snakemake):
+        wanted = asked(snakemake.params, snakemake.input)
         try:
             main(
                 Path(snakemake.params.folder),
                 None if snakemake.params.alongside else Path(snakemake.input.bundle),
                 read_profile(snakemake.input.profile, snakemake.wildcards.gpu),
                 snakemake.params.slice_sms,
-                snakemake.params.problems,
-                snakemake.params.blocks,
+                *wanted,
                 Method.model_validate(snakemake.params.method),
                 snakemake.params.seed,
                 snakemake.threads,

@@ -9,7 +9,7 @@ from typing import Any
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import names_in
 from launchwise.experiment.method import ProblemBlock
-from launchwise.experiment.study import Study, TransferSplit
+from launchwise.experiment.study import Blind, Range, Study, TransferSplit
 from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import (
@@ -74,6 +74,24 @@ def check_study(study: Study, spec: Spec) -> None:
         parts = ("among",) if isinstance(split, TransferSplit) else ("train", "test")
         for part in parts:
             _check_selection(spec, getattr(split, part), f"splits.{name}.{part}")
+    if study.blind is not None:
+        _check_blind(study.blind, spec)
+
+
+def _check_blind(blind: Blind, spec: Spec) -> None:
+    """Check that ranges name every problem parameter, and stay within the workload's."""
+    for name in blind.parameters:
+        if name not in spec.problem:
+            message = unknown("problem parameter", name, spec.problem)
+            raise Misfit("blind.parameters", message)
+    for name in spec.problem:
+        if name not in blind.parameters:
+            raise Misfit("blind.parameters", f"{name} is missing")
+        values = blind.parameters[name]
+        ends = [values.minimum, values.maximum] if isinstance(values, Range) else values
+        for value in ends:
+            if complaint := spec.problem[name].check(value):
+                raise Misfit(f"blind.parameters.{name}", complaint)
 
 
 def check_splits(study: Study, measured: Collection[Problem]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
 from launchwise.experiment.method import Selection
+from launchwise.workloads.parts import Value
 from launchwise.workloads.usual import Usual
 
 GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.]*$")]
@@ -92,6 +93,34 @@ class ModelEntry(Strict, title="model"):
     )
 
 
+class Range(Strict, title="range"):
+    """Whole numbers between two limits."""
+
+    minimum: int = Field(description="smallest value")
+    maximum: int = Field(description="largest value")
+    scale: Literal["linear", "logarithmic"] = Field(
+        "linear", description="whether values or their logarithms are equally likely"
+    )
+
+    @model_validator(mode="after")
+    def _order(self) -> Range:
+        if self.minimum > self.maximum:
+            raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}")
+        if self.scale == "logarithmic" and self.minimum < 1:
+            raise ValueError(f"minimum {self.minimum} has no logarithm")
+        return self
+
+
+class Blind(Strict, title="blind test"):
+    """Problems that are drawn at random and measured after the answers were given."""
+
+    problems: int = Field(40, ge=1, le=1000, description="number of problems")
+    parameters: dict[str, Range | Annotated[list[Value], Field(min_length=1)]] = Field(
+        min_length=1,
+        description="every problem parameter to its range, or to values that are equally likely",
+    )
+
+
 class StudyFile(Strict, title="study.yaml"):
     """Study of one workload: question, candidates, GPUs, splits and models."""
 
@@ -149,6 +178,10 @@ class StudyFile(Strict, title="study.yaml"):
         {}, description="models of this study only, by name"
     )
     goals: Goals | None = Field(None, description="figures to reach; none when left out")
+    blind: Blind | None = Field(
+        None,
+        description="blind test of the model that answers users; none when left out",
+    )
 
 
 class Study(StudyFile, title="study"):

@@ -56,7 +56,7 @@ def summarise(
         splits[str(split)] = {
             str(gpu): _part(part, spec, near_best_percent) for gpu, part in parts.items()
         }
-    return _without_nan({"models": models, "splits": splits})
+    return without_nan({"models": models, "splits": splits})
 
 
 def title(model: str) -> str:
@@ -170,10 +170,10 @@ def _promises(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     """Replace NaN by None, because JSON has no NaN."""
     if isinstance(value, Mapping):
-        return {str(key): _without_nan(one) for key, one in value.items()}
+        return {str(key): without_nan(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_without_nan(one) for one in value]
+        return [without_nan(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -48,6 +48,9 @@ def pairs_table(
     ]
     columns = pairs_schema(spec).columns
     table = pd.DataFrame([{**shard.labels, **row} for row in rows], columns=list(columns))
+    if table.empty:
+        # Nobody's values say what they are.
+        return table.astype({name: str(column.dtype) for name, column in columns.items()})
     real = [name for name, column in columns.items() if str(column.dtype) == "float64"]
     table[real] = table[real].astype(float)
     for name in ("times_ms", "clocks_mhz"):

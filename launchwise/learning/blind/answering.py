@@ -1,0 +1,181 @@
+"""Problems of a blind test, and the answers that are written down before they are measured."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from launchwise.base.errors import UserError
+from launchwise.base.storage import digest, read_json, write_json
+from launchwise.base.typed import Strict
+from launchwise.experiment.study import Blind, Range, Study
+from launchwise.learning.answering import Answer, answers
+from launchwise.learning.final import Final
+from launchwise.learning.splits import Case
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import Problem
+from launchwise.workloads.spec import Spec
+
+LISTED = 20
+"""Configurations that are written down per problem, best first."""
+
+MOST_DRAWS = 1000
+"""Draws per problem before the range counts as used up."""
+
+
+class Frozen(Strict, title="frozen answers"):
+    """Answers of a study's product to a blind test, written before it was measured."""
+
+    study: str
+    workload: str
+    gpu: str
+    seed: int
+    commit: str = Field(description="commit of the code that answered")
+    frozen_at: str = Field(description="UTC, ISO 8601")
+    product: dict[str, Any] = Field(description="facts of the fitted model")
+    answers: list[dict[str, Any]]
+    digest: str = Field(description="SHA-256 (16 characters) of everything else")
+
+
+def draw_problems(
+    blind: Blind, spec: Spec, measured: Iterable[Problem], seed: int
+) -> list[Problem]:
+    """Draw the problems of a blind test: distinct, none of them measured before.
+
+    Raises
+    ------
+    UserError
+        When a parameter is missing, unknown or out of the workload's range, or when the ranges
+        hold too few problems.
+    """
+    strange = [name for name in blind.parameters if name not in spec.problem]
+    missing = [name for name in spec.problem if name not in blind.parameters]
+    if strange or missing:
+        what = f"has no {missing[0]}" if missing else f"{strange[0]} is no problem parameter"
+        raise UserError(spec.workload, "blind.parameters", what)
+    used = {tuple(each[name] for name in spec.problem_columns) for each in measured}
+    dice = random.Random(f"blind {seed}")
+    found: list[Problem] = []
+    for _ in range(MOST_DRAWS * blind.problems):
+        if len(found) == blind.problems:
+            break
+        problem = {name: _drawn(blind.parameters[name], dice) for name in spec.problem}
+        if complaint := spec.check_problem(problem):
+            raise UserError(spec.workload, "blind.parameters", complaint)
+        key = tuple(problem.values())
+        if key not in used:
+            used.add(key)
+            found.append(problem)
+    if len(found) < blind.problems:
+        message = f"hold {len(found)} problems that were not measured, not {blind.problems}"
+        raise UserError(spec.workload, "blind.parameters", message)
+    return found
+
+
+def _drawn(values: Range | Sequence[Value], dice: random.Random) -> Value:
+    if not isinstance(values, Range):
+        return dice.choice(list(values))
+    if values.scale == "linear":
+        return dice.randint(values.minimum, values.maximum)
+    low, high = math.log(values.minimum), math.log(values.maximum)
+    drawn = round(math.exp(dice.uniform(low, high)))
+    return min(max(drawn, values.minimum), values.maximum)
+
+
+def freeze(
+    path: Path,
+    name: str,
+    gpu: str,
+    final: Final,
+    problems: Sequence[Problem],
+    seed: int,
+    commit: str,
+    frozen_at: str,
+) -> Frozen:
+    """Answer the problems of a blind test and write the answers down.
+
+    Raises
+    ------
+    UserError
+        When one of the problems was measured on any GPU of the product.
+    """
+    spec = final.spec
+    known = set(final.measured[spec.problem_columns].itertuples(index=False, name=None))
+    if seen := [each for each in problems if tuple(each.values()) in known]:
+        raise UserError(path, "problems", f"{seen[0]} was measured: this is no blind test")
+    found = answers(final, [Case(gpu, dict(each)) for each in problems], LISTED)
+    content = {
+        "study": name,
+        "workload": spec.workload,
+        "gpu": gpu,
+        "seed": seed,
+        "commit": commit,
+        "frozen_at": frozen_at,
+        "product": dict(final.facts),
+        "answers": [_plain_answer(each) for each in found],
+    }
+    frozen = Frozen(**content, digest=digest(content))
+    write_json(path, frozen.model_dump(mode="json"))
+    return frozen
+
+
+def _plain_answer(answer: Answer) -> dict[str, Any]:
+    plain = asdict(answer)
+    del plain["gpu"]
+    plain["usual"] = dict(answer.usual)
+    for suggestion in plain["suggestions"]:
+        for name in ("interval_ms", "gain_interval"):
+            if suggestion[name] is not None:
+                suggestion[name] = list(suggestion[name])
+    return plain
+
+
+def read_frozen(path: str | Path) -> Frozen:
+    """Read frozen answers.
+
+    Raises
+    ------
+    UserError
+        When the file is missing, holds something else, or was changed after it was written.
+    """
+    content = read_json(path)
+    try:
+        frozen = Frozen.model_validate(content)
+    except ValueError as error:
+        raise UserError(path, "", "holds no frozen answers") from error
+    if digest({name: value for name, value in content.items() if name != "digest"}) != (
+        frozen.digest
+    ):
+        raise UserError(path, "digest", "does not fit the content: the answers were changed")
+    return frozen
+
+
+def whole(configuration: Mapping[str, Value], spec: Spec) -> dict[str, Value]:
+    """A configuration with every tunable in it, in the order of the spec."""
+    neutral = {name: one.neutral for name, one in spec.tunables.items()}
+    found = {"variant": configuration["variant"], **neutral, **configuration}
+    return {name: found[name] for name in spec.tunable_columns}
+
+
+def problem_of(answer: Mapping[str, Any], spec: Spec) -> Problem:
+    """Problem of an answer, in the order of the spec."""
+    return {name: answer["problem"][name] for name in spec.problem_columns}
+
+
+def blocks_of(frozen: Frozen, study: Study, spec: Spec) -> list[dict[str, Any]]:
+    """Problem blocks that a sweep of the blind test measures: the study's candidates."""
+    narrowed: dict[str, Any] = {}
+    if study.candidates:
+        narrowed["only"] = dict(study.candidates)
+    if study.constraints:
+        narrowed["constraints"] = list(study.constraints)
+    return [
+        {**{name: [value] for name, value in problem_of(each, spec).items()}, **narrowed}
+        for each in frozen.answers
+    ]

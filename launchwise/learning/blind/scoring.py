@@ -1,0 +1,244 @@
+"""What is compared in a blind test, and what became of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.confirmation import Confirmation, Contest, Role
+from launchwise.learning import metrics
+from launchwise.learning.blind.answering import Frozen, problem_of, whole
+from launchwise.learning.contests import configurations_in, contest_of
+from launchwise.learning.features import Domain
+from launchwise.learning.intervals import resampled_means
+from launchwise.learning.summary import WORTH_PERCENT, without_nan
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
+
+
+def contests_of_blind(
+    frozen: Frozen, domain: Domain, sweep: pd.DataFrame, how: Confirmation
+) -> list[Contest]:
+    """Contests of a blind test: the answer beside baseline, usual choice and the fastest."""
+    spec = domain.spec
+    rows = sweep[sweep["status"].isin(MEASURED)]
+    groups = dict(list(rows.groupby(spec.problem_columns, sort=False)))
+    found = []
+    for answer in frozen.answers:
+        problem = problem_of(answer, spec)
+        members = groups.get(tuple(problem.values()))
+        if members is None:
+            continue
+        members = members.assign(
+            is_baseline=domain.is_baseline(members), candidate=domain.is_candidate(members)
+        )
+        choices = members[members["candidate"]].sort_values("time_ms", kind="stable")
+        if choices.empty:
+            continue
+        limit = float(choices["time_ms"].iloc[0]) * (1 + how.near_percent / 100)
+        near = choices[choices["time_ms"] <= limit]
+        listed: list[tuple[Role, dict[str, Value]]] = [
+            *_as("baseline", members[members["is_baseline"]], domain),
+            ("usual", whole(answer["usual"], spec)),
+            ("recommended", whole(answer["suggestions"][0]["configuration"], spec)),
+            *_as("best", choices.iloc[:1], domain),
+            *_as("near", near.iloc[1:], domain),
+        ]
+        found.append(contest_of(problem, listed, how.most))
+    return found
+
+
+def _as(role: Role, rows: pd.DataFrame, domain: Domain) -> list[tuple[Role, dict[str, Value]]]:
+    return [(role, each) for each in configurations_in(rows, domain)]
+
+
+def score(frozen: Frozen, domain: Domain, sweep: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """What became of the answers: one row per problem.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The problem; ``is_usual`` whether the answer was the usual choice; ``status`` of the answer;
+        ``fraction`` time of the fastest of the contest over that of the answer, in pairs;
+        ``best_of_5`` and ``best_of_20``: time of the fastest of the sweep over the fastest of so
+        many answers, by the sweep; ``gain``, ``gain_low``, ``gain_high`` over the usual choice and
+        ``improvement`` over the baseline, in pairs; ``best_gain`` of the fastest over the usual
+        choice; ``expected_ms`` and its interval, ``measured_ms``; ``expected_gain`` and its
+        interval. An answer without a time has fraction, gain and improvement 0.
+    """
+    spec = domain.spec
+    columns = [*spec.problem_columns, *spec.tunable_columns]
+    measured = sweep[sweep["status"].isin(MEASURED)]
+    times = dict(
+        zip(measured[columns].itertuples(index=False, name=None), measured["time_ms"], strict=True)
+    )
+    candidates = measured[domain.is_candidate(measured)]
+    least = candidates.groupby(spec.problem_columns)["time_ms"].min()
+    by_problem = dict(list(pairs.groupby(spec.problem_columns, sort=False)))
+    rows = []
+    for answer in frozen.answers:
+        problem = problem_of(answer, spec)
+        key = tuple(problem.values())
+        rows.append({**problem, **_scored(answer, key, by_problem.get(key), times, least, spec)})
+    return pd.DataFrame(rows)
+
+
+def _scored(
+    answer: Mapping[str, Any],
+    key: tuple[Value, ...],
+    members: pd.DataFrame | None,
+    times: Mapping[tuple[Value, ...], float],
+    least: pd.Series[float],
+    spec: Spec,
+) -> dict[str, Any]:
+    first = answer["suggestions"][0]
+    found: dict[str, Any] = {
+        "is_usual": bool(first["is_usual"]),
+        "basis": answer["basis"],
+        "status": "not measured",
+        **dict.fromkeys(("fraction", "gain", "improvement", "best_of_5", "best_of_20"), 0.0),
+        **dict.fromkeys(("gain_low", "gain_high", "best_gain", "measured_ms"), np.nan),
+        **_expected(first, "expected_ms", "interval_ms", "expected_ms"),
+        **_expected(first, "gain", "gain_interval", "expected_gain"),
+    }
+    best_ms = float(least.get(key, np.nan))
+    listed = [
+        times.get((*key, *whole(each["configuration"], spec).values()), np.inf)
+        for each in answer["suggestions"]
+    ]
+    for count in (5, 20):
+        found[f"best_of_{count}"] = float(best_ms / min(listed[:count]))
+    if members is None:
+        return found
+    roles = members["roles"].str.split("+")
+    own = members[[("recommended" in each) for each in roles]]
+    ran = members[members["time_ms"].notna()]
+    if own.empty:
+        return found
+    row = own.iloc[0]
+    found["status"] = row["status"]
+    if len(members) == 1:
+        # Answer, usual choice and fastest are one and the same.
+        return found | {"fraction": 1.0, "gain": 1.0, "improvement": 1.0, "best_gain": 1.0}
+    if row["status"] != "ok" or ran.empty:
+        return found
+    return found | {
+        "fraction": float(row["gain"] / ran["gain"].max()),
+        "best_gain": float(ran["gain"].max()),
+        "measured_ms": float(row["time_ms"]),
+        **{name: float(row[name]) for name in ("gain", "gain_low", "gain_high", "improvement")},
+    }
+
+
+def _expected(
+    suggestion: Mapping[str, Any], value: str, interval: str, name: str
+) -> dict[str, float]:
+    """An expectation and its interval as three columns; NaN where there is none."""
+    low, high = suggestion[interval] or (np.nan, np.nan)
+    known = suggestion[value]
+    return {
+        name: np.nan if known is None else float(known),
+        f"{name}_low": float(low),
+        f"{name}_high": float(high),
+    }
+
+
+def check_measured_after(frozen: Frozen, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Check that nothing was measured before the answers were written down.
+
+    Parameters
+    ----------
+    tables
+        Path to its rows, with ``measured_at``.
+
+    Raises
+    ------
+    UserError
+        When a row is older than the answers.
+    """
+    for path, table in tables.items():
+        early = table.loc[table["measured_at"] < frozen.frozen_at, "measured_at"]
+        if len(early):
+            message = f"{early.iloc[0]} is before the answers were frozen ({frozen.frozen_at})"
+            raise UserError(path, "measured_at", message)
+
+
+def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
+    """Figures of a blind test.
+
+    Parameters
+    ----------
+    rows
+        What :func:`score` gives.
+
+    Returns
+    -------
+    dict
+        What was asked and when; ``problems``; ``fraction_geometric_mean`` with the 95 % interval
+        (bootstrap over problems), ``fraction_p5`` and ``fraction_worst``; ``best_of_5`` and
+        ``best_of_20`` (geometric means); ``gain_geometric_mean`` over the usual choice and
+        ``improvement_geometric_mean`` over the baseline; ``harmed``: answers slower than the usual
+        choice by more than :data:`launchwise.learning.metrics.HARM_PERCENT`, or without a time;
+        ``slower``: those whose interval of the gain lies below 1 as well; ``kept_usual``,
+        ``missed`` and ``worthwhile`` as in :func:`launchwise.learning.summary.figures`; ``narrow``:
+        share of the gains whose 95 % interval is at most 1 % to either side; ``covered`` of
+        ``intervals``: expected gains; ``times_covered`` of ``times``: expected times, and
+        ``time_error_percent``, their median error.
+    """
+    fraction = rows["fraction"].to_numpy(dtype=float)
+    gain = rows["gain"].to_numpy(dtype=float)
+    usual = rows["is_usual"].to_numpy(dtype=bool)
+    worth = rows["best_gain"].to_numpy(dtype=float) > 1 + WORTH_PERCENT / 100
+    harmed = gain < 1 / (1 + metrics.HARM_PERCENT / 100)
+    compared = rows["gain_low"].notna() & ~usual
+    half = (rows["gain_high"] - rows["gain_low"]) / (2 * rows["gain"])
+    error = 100 * (rows["expected_ms"] / rows["measured_ms"] - 1).abs()
+    asked = ("study", "workload", "gpu", "seed", "commit", "frozen_at", "digest")
+    found = {
+        **{name: getattr(frozen, name) for name in asked},
+        "model": frozen.product.get("model", ""),
+        "problems": len(rows),
+        "fraction_geometric_mean": metrics.geometric_mean(fraction),
+        "fraction_interval": _interval(frozen, rows),
+        "fraction_p5": float(np.quantile(fraction, 0.05)),
+        "fraction_worst": float(fraction.min()),
+        **{
+            name: metrics.geometric_mean(rows[name].to_numpy(dtype=float))
+            for name in ("best_of_5", "best_of_20")
+        },
+        "gain_geometric_mean": metrics.geometric_mean(gain),
+        "improvement_geometric_mean": metrics.geometric_mean(rows["improvement"].to_numpy()),
+        "harmed": int(harmed.sum()),
+        "slower": int((harmed & ~(rows["gain_high"] >= 1)).sum()),
+        "kept_usual": int(usual.sum()),
+        "missed": int((usual & worth).sum()),
+        "worthwhile": int(worth.sum()),
+        "narrow": float((half[compared] <= 0.01).mean()),
+        **_held(rows, "gain", "expected_gain", ("intervals", "covered"), ~usual),
+        **_held(rows, "measured_ms", "expected_ms", ("times", "times_covered"), ~usual | usual),
+        "time_error_percent": float(error.median()),
+    }
+    return dict(without_nan(found))
+
+
+def _interval(frozen: Frozen, rows: pd.DataFrame) -> list[float] | None:
+    columns = list(frozen.answers[0]["problem"])
+    table = rows[[*columns, "fraction"]].assign(model="answers", gpu=frozen.gpu)
+    interval = resampled_means(table, columns, frozen.seed).interval("answers")
+    return None if interval is None else list(interval)
+
+
+def _held(
+    rows: pd.DataFrame, measured: str, expected: str, names: tuple[str, str], asked: np.ndarray
+) -> dict[str, Any]:
+    """How many expectations had an interval, and the share of them that held."""
+    low, high = rows[f"{expected}_low"], rows[f"{expected}_high"]
+    known = (low.notna() & rows[measured].notna() & asked).to_numpy()
+    inside = ((rows[measured] >= low) & (rows[measured] <= high)).to_numpy()
+    share = float(inside[known].mean()) if known.any() else np.nan
+    return {names[0]: int(known.sum()), names[1]: share}

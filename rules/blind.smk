@@ -1,0 +1,174 @@
+# Blind tests: answers first, then measurements. A stage never runs again by itself once its file
+# is there: answers that are given after the measurements would prove nothing.
+#   in   results/final/{study}, sweeps; or data/recorded/{gpu}/blind/
+#   out  results/blind/{gpu}/{study}.frozen.json    problems, answers, digest
+#        results/blind/{gpu}/{study}.sweep.parquet  measurements of these problems
+#        results/blind/{gpu}/{study}.pairs.parquet  answers beside the fastest, in pairs
+#        results/blind/{gpu}/{study}.score.json     figures; .score.csv: a row per problem
+
+
+rule freeze:
+    """Draw the problems of a blind test and write the answers down."""
+    input:
+        final=ancient("results/final/{study}"),
+        sweeps=lambda wildcards: map(ancient, sweeps_of(wildcards.study)),
+        profiles=lambda wildcards: map(ancient, profiles_of(wildcards.study)),
+    output:
+        frozen="results/blind/{gpu}/{study}.frozen.json",
+        asked="results/blind/{gpu}/{study}.problems.json",
+    log:
+        "results/logs/freeze/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+        study=pattern(BLIND),
+    params:
+        study=lambda wildcards: STUDIES[wildcards.study],
+        question=lambda wildcards: question_of(wildcards.study),
+        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        seed=settings.seed,
+    script:
+        "../scripts/freeze.py"
+
+
+rule blind_sweep:
+    """Measure every candidate of a blind test's problems."""
+    input:
+        profile=ancient("results/gpus/{gpu}.json"),
+        frozen="results/blind/{gpu}/{study}.frozen.json",
+        asked="results/blind/{gpu}/{study}.problems.json",
+        guesses=[],
+    output:
+        "results/blind/{gpu}/{study}.sweep.parquet",
+    log:
+        "results/logs/blind_sweep/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+        study=pattern(BLIND),
+    threads: CORES
+    resources:
+        gpu=1,
+        gpu_model=placed("model"),
+        slurm_partition=placed("partition"),
+        constraint=placed("constraint"),
+        runtime=lambda wildcards, attempt: 120 * attempt,
+        mem_mb=lambda wildcards, attempt: CLUSTER.memory_mb(
+            wildcards.gpu, STUDIES[wildcards.study]["workload"], attempt
+        ),
+    params:
+        folder=lambda wildcards: folder_of(wildcards.study),
+        # What these problems need was not compiled for the sweep.
+        alongside=True,
+        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
+        problems=None,
+        blocks=None,
+        shards=1,
+        # Nothing is said of energy.
+        method=lambda wildcards: {
+            **METHODS[STUDIES[wildcards.study]["workload"]],
+            "strategy": {"kind": "exhaustive"},
+            "energy_ms": 0,
+        },
+        seed=settings.seed,
+        extends=None,
+        journal="results/journal/{gpu}/{study}.blind.jsonl",
+    script:
+        "../scripts/sweep.py"
+
+
+rule blind_contests:
+    """List the answer, the baseline, the usual choice and the fastest of each problem."""
+    input:
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
+        profile=ancient("results/gpus/{gpu}.json"),
+        frozen="results/blind/{gpu}/{study}.frozen.json",
+        sweep="results/blind/{gpu}/{study}.sweep.parquet",
+    output:
+        "results/blind/{gpu}/{study}.contests.json",
+    log:
+        "results/logs/blind_contests/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+        study=pattern(BLIND),
+    params:
+        question=lambda wildcards: question_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        how=CONFIRMATION,
+    script:
+        "../scripts/blind_contests.py"
+
+
+rule blind_pairs:
+    """Run the configurations of each contest in turn on one card."""
+    input:
+        profile=ancient("results/gpus/{gpu}.json"),
+        contests="results/blind/{gpu}/{study}.contests.json",
+        sweep="results/blind/{gpu}/{study}.sweep.parquet",
+    output:
+        "results/blind/{gpu}/{study}.pairs.parquet",
+    log:
+        "results/logs/blind_pairs/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+        study=pattern(BLIND),
+    threads: CORES
+    resources:
+        gpu=1,
+        gpu_model=placed("model"),
+        slurm_partition=placed("partition"),
+        constraint=placed("constraint"),
+        runtime=lambda wildcards, attempt: minutes_of_pairs(wildcards.gpu, wildcards.study, attempt),
+        mem_mb=lambda wildcards, attempt: CLUSTER.memory_mb(
+            wildcards.gpu, STUDIES[wildcards.study]["workload"], attempt
+        ),
+    params:
+        folder=lambda wildcards: folder_of(wildcards.study),
+        alongside=True,
+        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
+        how=CONFIRMATION,
+        method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],
+        seed=settings.seed,
+        journal="results/journal/{gpu}/{study}.blind_pairs.jsonl",
+    script:
+        "../scripts/confirm.py"
+
+
+rule score:
+    """Score the answers of a blind test by what was measured afterwards."""
+    input:
+        spec=lambda wildcards: spec_of(wildcards.study),
+        profile="results/gpus/{gpu}.json",
+        frozen=lambda wildcards: blind_file(wildcards.gpu, wildcards.study, "frozen.json"),
+        sweep=lambda wildcards: blind_file(wildcards.gpu, wildcards.study, "sweep.parquet"),
+        pairs=lambda wildcards: blind_file(wildcards.gpu, wildcards.study, "pairs.parquet"),
+    output:
+        rows="results/blind/{gpu}/{study}.score.csv",
+        summary="results/blind/{gpu}/{study}.score.json",
+    log:
+        "results/logs/score/{gpu}.{study}.log",
+    wildcard_constraints:
+        study=pattern(BLIND),
+    params:
+        code=code("scripts/score.py"),
+        question=lambda wildcards: question_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+    script:
+        "../scripts/score.py"
+
+
+rule record_blind:
+    """Copy a blind test of a live GPU to data/recorded/."""
+    input:
+        expand("results/blind/{{gpu}}/{{study}}.{kind}", kind=BLIND_FILES),
+    output:
+        expand("data/recorded/{{gpu}}/blind/{{study}}.{kind}", kind=BLIND_FILES),
+    log:
+        "results/logs/record_blind/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+        study=pattern(BLIND),
+    localrule: True
+    params:
+        code=code("scripts/copy.py"),
+    script:
+        "../scripts/copy.py"

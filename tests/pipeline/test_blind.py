@@ -1,0 +1,143 @@
+"""Blind tests through the command line, on made-up cards whose kernels run on the CPU."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from fake_cluster import ClusterProject
+
+from launchwise.workloads.spec import Spec
+
+STUDY = "acoustic_tile"
+PROBLEMS = 6
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> ClusterProject:
+    """A project with a blind test, answered but not measured."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    folder = tmp_path_factory.mktemp("blind")
+    cache = folder / "cache"
+    cache.mkdir()
+    project = ClusterProject.make(folder, cache, acoustic_spec, haste=True)
+    config = project.project.config()
+    config["gpus"] = {name: config["gpus"][name] for name in ("h200", "t4")}
+    project.project.configure(config)
+    study = project.project.study()
+    # What the sweeps of this project measure, so that what is best can be known.
+    space = config["sweeps"]["acoustic"]["problems"][0]["only"]
+    parameters = {"n": {"minimum": 18, "maximum": 30}, "dtype": ["float32"], "order": [2]}
+    parameters["n"]["minimum"] = 20
+    project.project.ask(
+        {**study, "candidates": space, "blind": {"problems": PROBLEMS, "parameters": parameters}}
+    )
+    with project.start("--cores", "2", f"freeze_{STUDY}") as run:
+        assert run.wait(300) == 0, run.said()[-3000:]
+    return project
+
+
+def files(project: ClusterProject) -> Path:
+    """Folder of the blind test."""
+    return project.results / "blind" / "h200"
+
+
+def frozen_of(project: ClusterProject) -> dict[str, Any]:
+    """Answers."""
+    content: dict[str, Any] = json.loads((files(project) / f"{STUDY}.frozen.json").read_text())
+    return content
+
+
+def test_answers_come_before_measurements(project: ClusterProject) -> None:
+    frozen = frozen_of(project)
+    drawn = [each["problem"]["n"] for each in frozen["answers"]]
+    assert len(set(drawn)) == PROBLEMS
+    # None of the sizes that the sweep measured.
+    assert not {20, 21, 24, 28} & set(drawn)
+    assert all(each["suggestions"] for each in frozen["answers"])
+    assert not list(files(project).glob("*.parquet"))
+    asked = json.loads((files(project) / f"{STUDY}.problems.json").read_text())
+    assert [each["n"] for each in asked["problems"]] == drawn
+
+
+def test_a_blind_test_is_measured_and_scored(project: ClusterProject) -> None:
+    before = (files(project) / f"{STUDY}.frozen.json").read_bytes()
+    with project.start("--cores", "2", f"blind_{STUDY}") as run:
+        assert run.wait(300) == 0, run.said()[-3000:]
+    assert (files(project) / f"{STUDY}.frozen.json").read_bytes() == before
+    frozen = frozen_of(project)
+    score = json.loads((files(project) / f"{STUDY}.score.json").read_text())
+    rows = pd.read_csv(files(project) / f"{STUDY}.score.csv")
+    sweep = pd.read_parquet(files(project) / f"{STUDY}.sweep.parquet")
+    assert (score["problems"], len(rows)) == (PROBLEMS, PROBLEMS)
+    assert score["digest"] == frozen["digest"]
+    assert (sweep["measured_at"] >= frozen["frozen_at"]).all()
+    for answer, (_, row) in zip(frozen["answers"], rows.iterrows(), strict=True):
+        mine = sweep[sweep["n"] == answer["problem"]["n"]]
+        first = answer["suggestions"][0]["configuration"]
+        own = mine
+        for name, value in first.items():
+            own = own[own[name] == value]
+        # On a card whose times are always the same, pairs say what the sweep says.
+        assert row["n"] == answer["problem"]["n"]
+        fraction = mine["time_ms"].min() / own["time_ms"].iloc[0]
+        assert row["fraction"] == pytest.approx(fraction)
+        five = [each["configuration"] for each in answer["suggestions"][:5]]
+        times = [
+            mine[(mine[list(each)] == pd.Series(each)).all(axis=1)]["time_ms"] for each in five
+        ]
+        assert row["best_of_5"] == pytest.approx(
+            mine["time_ms"].min() / min(float(each.iloc[0]) for each in times if len(each))
+        )
+    assert score["fraction_worst"] == pytest.approx(rows["fraction"].min())
+    assert score["narrow"] in (None, 1.0)
+
+
+def test_answers_that_were_changed_are_refused(project: ClusterProject) -> None:
+    path = files(project) / f"{STUDY}.frozen.json"
+    before = path.read_text()
+    content = json.loads(before)
+    content["answers"][0]["suggestions"][0]["configuration"]["bx"] = 128
+    path.write_text(json.dumps(content))
+    try:
+        target = f"results/blind/h200/{STUDY}.score.json"
+        arguments = ("--rerun-triggers", "mtime", "--forcerun", "score", "--allowed-rules", "score")
+        with project.start("--cores", "2", *arguments, "--", target) as run:
+            assert run.wait(60) != 0
+            assert "the answers were changed" in run.said()
+    finally:
+        path.write_text(before)
+
+
+def test_rows_that_are_older_than_the_answers_are_refused(project: ClusterProject) -> None:
+    path = files(project) / f"{STUDY}.frozen.json"
+    before = path.read_text()
+    content = json.loads(before)
+    content["frozen_at"] = "2999-01-01T00:00:00+00:00"
+    del content["digest"]
+    from launchwise.base.storage import digest
+
+    path.write_text(json.dumps({**content, "digest": digest(content)}))
+    try:
+        target = f"results/blind/h200/{STUDY}.score.json"
+        arguments = ("--rerun-triggers", "mtime", "--forcerun", "score", "--allowed-rules", "score")
+        with project.start("--cores", "2", *arguments, "--", target) as run:
+            assert run.wait(60) != 0
+            assert "before the answers were frozen" in run.said()
+    finally:
+        path.write_text(before)
+
+
+def test_a_blind_test_is_recorded(project: ClusterProject) -> None:
+    target = f"data/recorded/h200/blind/{STUDY}.frozen.json"
+    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", target) as run:
+        assert run.wait(60) == 0, run.said()[-3000:]
+    folder = project.project.folder / "data" / "recorded" / "h200" / "blind"
+    for kind in ("frozen.json", "sweep.parquet", "pairs.parquet"):
+        recorded, made = folder / f"{STUDY}.{kind}", files(project) / f"{STUDY}.{kind}"
+        assert recorded.read_bytes() == made.read_bytes()
