@@ -61,7 +61,7 @@ def main(
         .drop_duplicates()
         .itertuples(index=False, name=None)
     ]
-    problems = draw_problems(entry.blind, spec, measured, seed)
+    problems = draw_problems(entry.blind, domain, gpu, measured, seed)
     product = read_final(Path(final), domain)
     found = freeze(Path(frozen), name, gpu, product, problems, seed, commit(), now())
     drawn = [problem_of(each, spec) for each in found.answers]

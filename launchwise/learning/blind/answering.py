@@ -16,10 +16,12 @@ from launchwise.base.storage import digest, read_json, write_json
 from launchwise.base.typed import Strict
 from launchwise.experiment.study import Blind, Range, Study
 from launchwise.learning.answering import Answer, answers
+from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import Problem
+from launchwise.workloads.sampling import Draws
+from launchwise.workloads.space import Problem, gpu_facts
 from launchwise.workloads.spec import Spec
 
 LISTED = 20
@@ -44,9 +46,11 @@ class Frozen(Strict, title="frozen answers"):
 
 
 def draw_problems(
-    blind: Blind, spec: Spec, measured: Iterable[Problem], seed: int
+    blind: Blind, domain: Domain, gpu: str, measured: Iterable[Problem], seed: int
 ) -> list[Problem]:
     """Draw the problems of a blind test: distinct, none of them measured before.
+
+    Each has a feasible candidate on ``gpu``.
 
     Raises
     ------
@@ -54,6 +58,8 @@ def draw_problems(
         When a parameter is missing, unknown or out of the workload's range, or when the ranges
         hold too few problems.
     """
+    spec = domain.spec
+    facts = gpu_facts(domain.profiles[gpu].model_dump())
     strange = [name for name in blind.parameters if name not in spec.problem]
     missing = [name for name in spec.problem if name not in blind.parameters]
     if strange or missing:
@@ -69,8 +75,10 @@ def draw_problems(
         if complaint := spec.check_problem(problem):
             raise UserError(spec.workload, "blind.parameters", complaint)
         key = tuple(problem.values())
-        if key not in used:
-            used.add(key)
+        if key in used:
+            continue
+        used.add(key)
+        if Draws(domain.narrowed, problem, facts, 0).draw(dice, set()) is not None:
             found.append(problem)
     if len(found) < blind.problems:
         message = f"hold {len(found)} problems that were not measured, not {blind.problems}"
@@ -170,9 +178,9 @@ def problem_of(answer: Mapping[str, Any], spec: Spec) -> Problem:
 
 def blocks_of(frozen: Frozen, study: Study, spec: Spec) -> list[dict[str, Any]]:
     """Problem blocks that a sweep of the blind test measures: the study's candidates."""
-    narrowed: dict[str, Any] = {}
-    if study.candidates:
-        narrowed["only"] = dict(study.candidates)
+    # What is not verified cannot be an answer.
+    verified = [name for name, variant in spec.variants.items() if variant.verified]
+    narrowed: dict[str, Any] = {"only": {"variant": verified, **study.candidates}}
     if study.constraints:
         narrowed["constraints"] = list(study.constraints)
     return [
