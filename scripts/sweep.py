@@ -91,7 +91,10 @@ def main(
         parts: Beforehand | Alongside
         made: Bundle | Compiler
         if bundle_path is None:
-            builds = builds_in_order(load_workload(folder, spec), problems)
+            # What an explorer will propose is not known.
+            exhaustive = method.strategy.kind == "exhaustive"
+            parts_of = narrowings(spec, blocks) if exhaustive else None
+            builds = builds_in_order(load_workload(folder, spec), problems, parts_of)
             parts = stack.enter_context(Alongside(folder, spec, builds, profile.arch, threads))
             made = parts.compiler
         else:

@@ -257,7 +257,9 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
     found nor all were seen, the choice is taken to have one.
     """
     first = baseline(spec)
-    found = {spec.build_choice(first): first} if feasible(spec, problem, first, LENIENT_GPU) else {}
+    # A part of a space need not hold the baseline.
+    there = first["variant"] in spec.variants and feasible(spec, problem, first, LENIENT_GPU)
+    found = {spec.build_choice(first): first} if there else {}
     for name, variant in spec.variants.items():
         chosen = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
         for values in itertools.product(*(spec.tunables[each].values for each in chosen)):

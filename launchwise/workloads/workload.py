@@ -21,6 +21,7 @@ from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, check_build
 from launchwise.workloads.packages import import_from
 from launchwise.workloads.sampling import build_choices
+from launchwise.workloads.space import LENIENT_GPU, Narrowing, baseline, feasible
 from launchwise.workloads.spec import Spec
 
 
@@ -382,11 +383,28 @@ def load_workload(folder: Path, spec: Spec) -> Workload:
     return found[0](folder, spec)
 
 
-def builds_in_order(workload: Workload, problems: list[dict[str, Any]]) -> list[Build]:
-    """Every build that measuring ``problems`` needs, once, in the order of need."""
+def builds_in_order(
+    workload: Workload,
+    problems: list[dict[str, Any]],
+    parts_of: Mapping[tuple[Any, ...], Narrowing] | None = None,
+) -> list[Build]:
+    """Every build that measuring ``problems`` needs, once, in the order of need.
+
+    Parameters
+    ----------
+    parts_of
+        What is measured of problems, by their values (see
+        :func:`launchwise.workloads.space.narrowings`); everything when left out.
+    """
+    first = baseline(workload.spec)
     needed: dict[Build, None] = {}
     for problem in problems:
         needed |= dict.fromkeys(workload.check_builds(problem))
-        for configuration in build_choices(workload.spec, problem):
-            needed[workload.build(problem, configuration)] = None
+        parts = (parts_of or {}).get(tuple(problem.values()))
+        if parts and feasible(workload.spec, problem, first, LENIENT_GPU):
+            # It is measured wherever a part of the space is.
+            needed[workload.build(problem, first)] = None
+        for spec in [part.of(workload.spec) for part in parts] if parts else [workload.spec]:
+            for configuration in build_choices(spec, problem):
+                needed[workload.build(problem, configuration)] = None
     return list(needed)

@@ -24,6 +24,8 @@ from launchwise.tables.schemas import UNKNOWN
 
 VISIT, LOST = "visit", "lost"
 
+UNTIMED = {"timer": "", "l2": ""}
+
 MOST_VISITS = 3
 """A problem is visited again while pairs that were thrown away leave a ratio unknown."""
 
@@ -39,9 +41,7 @@ class Rounds:
     throttle
         Reasons for low clocks of each configuration, sorted.
     found
-        ``status`` and ``reason`` of each configuration.
-    timer, l2
-        How they were timed; empty where none was.
+        ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
     visits
         How often the problem was visited.
     """
@@ -50,8 +50,6 @@ class Rounds:
     clocks_mhz: list[list[float]]
     throttle: list[list[str]]
     found: list[dict[str, str]]
-    timer: str
-    l2: str
     visits: int
 
 
@@ -145,18 +143,18 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]], shard: Shard) -
     """
     entrants = [each.configuration for each in contest.entrants]
     number = len(entrants)
-    found = [{"status": "ok", "reason": ""} for _ in entrants]
+    found = [{"status": "ok", "reason": "", **UNTIMED} for _ in entrants]
     times: list[list[float]] = [[] for _ in entrants]
     clocks: list[list[float]] = [[] for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]
-    timer, l2, visits = "", "", 0
+    visits = 0
     for note in notes:
         if note["note"] not in (VISIT, LOST) or note["problem"] != contest.problem:
             continue
         if note["note"] == LOST:
             if note["configuration"] in entrants:
                 place = entrants.index(note["configuration"])
-                found[place] = {"status": note["status"], "reason": note["reason"]}
+                found[place] = {"status": note["status"], "reason": note["reason"], **UNTIMED}
             continue
         expected = [
             each for each, one in zip(entrants, found, strict=True) if one["status"] == "ok"
@@ -164,11 +162,9 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]], shard: Shard) -
         if note["card"] != shard.labels["card"] or note["configurations"] != expected:
             continue
         visits += 1
-        timer, l2 = note["timer"], note["l2"]
         places = [entrants.index(each) for each in note["configurations"]]
         for place, one in zip(places, note["found"], strict=True):
-            if one["status"] != "ok":
-                found[place] = one
+            found[place] = one
         running = [
             place for place, one in zip(places, note["found"], strict=True) if one["status"] == "ok"
         ]
@@ -182,7 +178,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]], shard: Shard) -
                 times[place].append(time_ms)
                 clocks[place].append(mhz)
                 throttle[place] |= {why} - {""}
-    return Rounds(times, clocks, [sorted(each) for each in throttle], found, timer, l2, visits)
+    return Rounds(times, clocks, [sorted(each) for each in throttle], found, visits)
 
 
 class PairsListener(Listener):
@@ -226,7 +222,7 @@ class PairsListener(Listener):
         self.journal.note(
             VISIT,
             problem=problem,
-            **{name: self._entered[name] for name in ("configurations", "found", "timer", "l2")},
+            **{name: self._entered[name] for name in ("configurations", "found")},
             card=self.shard.labels["card"],
             rounds=self._visited,
         )

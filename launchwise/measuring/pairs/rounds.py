@@ -56,6 +56,9 @@ class Way:
     l2: str
 
 
+HOST = Way("host", "warm")
+
+
 @dataclass
 class Entered:
     """A configuration whose result was right.
@@ -113,11 +116,7 @@ def measure_pairs(
             {
                 "event": "entered",
                 "configurations": configurations,
-                "found": [
-                    {"status": "ok", "reason": ""} if isinstance(each, Entered) else each
-                    for each in found
-                ],
-                **asdict(way),
+                "found": [_outcome(each, way) for each in found],
             }
         )
         if len(entered) < 2:
@@ -133,6 +132,13 @@ def measure_pairs(
             rounds.run()
     finally:
         runs.close()
+
+
+def _outcome(found: Entered | dict[str, str], way: Way) -> dict[str, str]:
+    """Status of a configuration, and how it is timed if it is."""
+    if not isinstance(found, Entered):
+        return {**found, "timer": "", "l2": ""}
+    return {"status": "ok", "reason": "", **asdict(HOST if found.by_host else way)}
 
 
 def _enter(
@@ -163,13 +169,15 @@ def _enter(
 
 
 def _way(context: ProblemContext, entered: list[Entered]) -> Way:
-    """One way for all: two timers, or a cold and a warm L2, would be compared with each other."""
-    if any(each.by_host for each in entered):
-        return Way("host", "warm")
-    if context.empties_l2 and any(each.fits_l2 for each in entered):
+    """One way for all that the device does alone: two timers, or a cold and a warm L2, would be
+    compared with each other. What the host drives is timed by the host's clock, as in a sweep."""
+    alone = [each for each in entered if not each.by_host]
+    if not alone:
+        return HOST
+    if context.empties_l2 and any(each.fits_l2 for each in alone):
         return Way("events", "cold")
     limit_ms = context.method.graph_below_us / 1e3
-    short = any(each.shortest_ms < each.launches * limit_ms for each in entered)
+    short = any(each.shortest_ms < each.launches * limit_ms for each in alone)
     return Way("graph" if short else "events", "warm")
 
 

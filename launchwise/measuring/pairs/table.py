@@ -67,7 +67,7 @@ def _rows_of(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[di
         ran = _ran(rounds, place)
         found = rounds.found[place]
         if found["status"] == "ok" and not ran:
-            found = {"status": "ok", "reason": "there is nothing to compare it with"}
+            found = {**found, "reason": "there is nothing to compare it with"}
         ratios = {name: _ratio(rounds, reference, place, how) for name, reference in places.items()}
         yield {
             **contest.problem,
@@ -84,8 +84,6 @@ def _rows_of(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[di
                 for name in RATIOS
                 for suffix, value in _limits(ratios[name]).items()
             },
-            "timer": rounds.timer if ran else "",
-            "l2": rounds.l2 if ran else "",
             "throttle": "+".join(rounds.throttle[place]),
             "measured_at": now(),
         }
