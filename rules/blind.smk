@@ -170,6 +170,6 @@ rule record_blind:
         study=pattern(BLIND),
     localrule: True
     params:
-        code=code("scripts/copy.py"),
+        code=code("scripts/copy_files.py"),
     script:
-        "../scripts/copy.py"
+        "../scripts/copy_files.py"
