@@ -29,6 +29,30 @@ def test_predictions_are_timed(tmp_path: Path) -> None:
     assert all(row["ms"] > 0 for row in result["times"])
 
 
+def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
+    result = result_of("ablations", tmp_path)
+    tables = [result[name] for name in ("filter", "gpu_features", "training_size")]
+    for row in [row for table in tables for row in table]:
+        low, high = row["interval"]
+        assert 0 < low <= row["quality"] <= high <= 1
+        assert row["test_cases"] > 0
+    filters = {(row["model"], row["filter"]): row for row in result["filter"]}
+    for model in result["models"]:
+        off, problem = filters[model, "off"], filters[model, "problem"]
+        assert off["removed_rows"] == 0 < problem["removed_rows"]
+        assert off["training_rows"] == problem["training_rows"] + problem["removed_rows"]
+        assert problem["over_reference"] == 1
+    few, every = (
+        {row["sampled"]: row for row in result["training_size"] if row["percent"] == percent}
+        for percent in (10, 100)
+    )
+    # A share of the rows keeps every problem, a share of the problems keeps every row of theirs.
+    assert few["rows"]["training_problems"] == every["rows"]["training_problems"]
+    assert few["rows"]["rows_per_case"] < every["rows"]["rows_per_case"]
+    assert few["problems"]["training_problems"] < every["problems"]["training_problems"] / 5
+    assert every["rows"]["quality"] == every["problems"]["quality"]
+
+
 def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
     result = result_of("search_on_a_new_gpu", tmp_path)
     assert {card["workload"] for card in result["cards"]} == {

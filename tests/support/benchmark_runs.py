@@ -13,7 +13,9 @@ from samples import ROOT
 from launchwise.base.storage import read_json
 
 FOLDER = ROOT / "benchmarks"
-ANYWHERE = ("search_on_a_new_gpu", "dag", "main_job", "paper_recipe", "predictions")
+ANYWHERE = (
+    *("ablations", "dag", "main_job", "paper_recipe", "predictions", "search_on_a_new_gpu"),
+)
 """Benchmarks that run on any machine."""
 
 ON_GPU = {

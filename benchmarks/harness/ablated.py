@@ -1,0 +1,250 @@
+"""Trains recommenders of a study in several ways and compares what they reach.
+
+Splits, filter, recommenders and evaluation are those of the pipeline.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.projects import ROOT
+from launchwise.base.storage import write_json
+from launchwise.base.typed import read_yaml
+from launchwise.experiment.experiment import load_experiment
+from launchwise.experiment.study import Fences, Study
+from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.learning.baselines import UsualChoice
+from launchwise.learning.clean import clean
+from launchwise.learning.evaluate import Truth, evaluate
+from launchwise.learning.features import Domain
+from launchwise.learning.intervals import resampled_means
+from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.recommender import Recommender
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import Fold, case_numbers, make_splits, read_folds
+from launchwise.tables.files import read_table
+from launchwise.tables.rows import row_numbers
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import Spec
+
+INTERVAL_SEED = 0
+USUAL = "usual choice"
+"""Kind of a variant that learns nothing and takes what is usual."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """A study with what it is made of.
+
+    Attributes
+    ----------
+    sweeps
+        GPU to its measurements.
+    folds
+        Split to its folds.
+    """
+
+    study: Study
+    spec: Spec
+    profiles: dict[str, GpuProfile]
+    sweeps: dict[str, pd.DataFrame]
+    folds: dict[str, list[Fold]]
+
+    def domain(self, only_features: Sequence[str] | None = None) -> Domain:
+        """Candidates of the study; models use ``only_features``, or all."""
+        study = self.study
+        given = {} if study.usual is None else {"usual": [dict(each) for each in study.usual]}
+        return Domain(
+            self.spec, self.profiles, study.candidates, study.constraints,
+            study.near_best_percent, only_features or study.features, **given,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to train: the same for every fold.
+
+    Attributes
+    ----------
+    name
+        Tells variants of a table apart.
+    sweeps
+        GPU to the measurements that training may take rows from.
+    seed
+        Of the recommender.
+    """
+
+    name: str
+    kind: str
+    sweeps: Mapping[str, pd.DataFrame]
+    fences: Fences
+    seed: int
+
+
+@dataclass(frozen=True)
+class Trained:
+    """First recommendation of a variant for every test case, and what it was trained on.
+
+    Attributes
+    ----------
+    rows, cases, removed
+        Of all folds together: training rows after the filter, (GPU, problem) pairs among them, rows
+        that the filter removed.
+    problems
+        Distinct training problems of a fold, mean over the folds.
+    """
+
+    recommendations: pd.DataFrame
+    rows: int
+    cases: int
+    removed: int
+    problems: int
+
+
+def material_of(name: str) -> Material:
+    """A study of ``config.yaml`` on its recorded GPUs."""
+    settings = ROOT / "config.yaml"
+    with contextlib.chdir(ROOT):
+        experiment = load_experiment(read_yaml(settings), [settings], ROOT)
+        gpus = experiment.gpus_of(name)
+        homes = {gpu: ROOT / experiment.recorded_in(gpu) for gpu in gpus}
+    study = experiment.studies[name]
+    spec = experiment.specs[study.workload]
+    schema = measurement_schema(spec)
+    sweeps = {
+        gpu: read_table(home / f"{study.workload}.parquet", schema) for gpu, home in homes.items()
+    }
+    profiles = {gpu: read_profile(home / "profile.json", gpu) for gpu, home in homes.items()}
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "splits.json"
+        write_json(path, make_splits(name, study.splits, spec, sweeps, profiles))
+        folds = {split: read_folds(path, split) for split in study.splits}
+    return Material(study, spec, profiles, sweeps, folds)
+
+
+def trained(
+    variant: Variant, folds: list[Fold], choices: list[pd.DataFrame], domain: Domain
+) -> Trained:
+    """Train on every fold and recommend for its test cases.
+
+    Parameters
+    ----------
+    choices
+        Candidates of each fold's test cases, with features.
+    """
+    cleaned = clean(variant.sweeps, folds, domain.spec, variant.fences)
+    tables, problems, cases = [], [], 0
+    for fold, candidates in zip(folds, choices, strict=True):
+        of_fold = (cleaned.training["split"] == fold.split) & (
+            cleaned.training["fold"] == fold.fold
+        )
+        rows = cleaned.training[of_fold].drop(columns=["split", "fold"]).reset_index(drop=True)
+        problems.append(int(row_numbers(rows, domain.spec.problem_columns).max()) + 1)
+        cases += int(case_numbers(rows, domain.spec).max()) + 1
+        recommender: Recommender = UsualChoice(domain)
+        if variant.kind != USUAL:
+            kind = recommender_class(variant.kind, workload=domain.spec.folder)
+            recommender = kind(domain, seed=variant.seed)
+        recommender.expect(fold.test)
+        recommender.fit(rows)
+        first = recommender.ranking(candidates).first(1)
+        named = {"study": "", "split": fold.split, "fold": fold.fold, "model": variant.name}
+        tables.append(candidates[domain.spec.key_columns].iloc[first].assign(**named, rank=1))
+    removed = sum(each["measured"] - each["training"] for each in cleaned.counts)
+    return Trained(
+        pd.concat(tables, ignore_index=True).assign(predicted_ms=np.nan),
+        len(cleaned.training),
+        cases,
+        removed,
+        _mean(problems),
+    )
+
+
+def compared(
+    material: Material,
+    split: str,
+    groups: Mapping[str, Sequence[Variant]],
+    reference: str,
+    domains: Mapping[str, Domain] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Quality of groups of variants, and relative to that of one group.
+
+    Parameters
+    ----------
+    groups
+        Name to the variants that count as one, such as the seeds of a recommender.
+    reference
+        Group that the others are compared with, on the same resampled problems.
+    domains
+        Group to its domain; that of the study where it is left out.
+
+    Returns
+    -------
+    dict
+        Group to ``quality`` (geometric mean over test problems and variants of the group),
+        ``interval``, ``over_reference``, ``over_reference_interval``, ``test_cases``, and means
+        over variants: ``training_rows``, ``training_problems``, ``rows_per_case`` (a case is a
+        problem on a GPU) and ``removed_rows``. Intervals are None where there are too few problems.
+    """
+    folds = material.folds[split]
+    plain = material.domain()
+    found: dict[str, list[Trained]] = {}
+    kept: dict[int, list[pd.DataFrame]] = {}
+    for group, variants in groups.items():
+        domain = (domains or {}).get(group, plain)
+        if id(domain) not in kept:
+            kept[id(domain)] = [
+                domain.keeping_features(domain.choices(fold.test)) for fold in folds
+            ]
+        found[group] = [trained(one, folds, kept[id(domain)], domain) for one in variants]
+    rows = fractions([each for group in found.values() for each in group], folds, material)
+    group_of = {one.name: group for group, variants in groups.items() for one in variants}
+    keys = ["gpu", *material.spec.problem_columns]
+    merged = (
+        rows.assign(model=rows["model"].map(group_of))
+        .groupby(["model", *keys], sort=False)["fraction"]
+        .apply(lambda each: geometric_mean(each.to_numpy()))
+        .reset_index()
+    )
+    means = resampled_means(merged, material.spec.problem_columns, INTERVAL_SEED)
+    quality = {
+        group: geometric_mean(merged.loc[merged["model"] == group, "fraction"].to_numpy())
+        for group in groups
+    }
+    return {
+        group: {
+            "quality": quality[group],
+            "interval": means.interval(group),
+            "over_reference": quality[group] / quality[reference],
+            "over_reference_interval": means.ratio(group, reference),
+            "training_rows": _mean(each.rows for each in of_group),
+            "training_problems": _mean(each.problems for each in of_group),
+            "rows_per_case": _mean(each.rows // each.cases for each in of_group),
+            "removed_rows": _mean(each.removed for each in of_group),
+            "test_cases": len(merged[merged["model"] == group]),
+        }
+        for group, of_group in found.items()
+    }
+
+
+def fractions(outcomes: list[Trained], folds: list[Fold], material: Material) -> pd.DataFrame:
+    """Evaluation of all recommendations: ``model``, ``gpu``, problem and ``fraction`` per row."""
+    domain = material.domain()
+    recommendations = pd.concat([each.recommendations for each in outcomes], ignore_index=True)
+    times = pd.DataFrame({"split": [], "fold": [], "case": [], "time_ms": []})
+    truth = Truth(material.sweeps, domain)
+    rows = evaluate(recommendations, times, folds, truth, domain, random_draws=())
+    return rows[rows["role"] == "model"]
+
+
+def _mean(values: Iterable[int]) -> int:
+    each = list(values)
+    return round(sum(each) / len(each))
