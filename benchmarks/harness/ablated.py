@@ -190,8 +190,9 @@ def compared(
     -------
     dict
         Group to ``quality`` (geometric mean over test problems and variants of the group),
-        ``interval``, ``over_reference``, ``over_reference_interval``, ``test_cases``, and means
-        over variants: ``training_rows``, ``training_problems``, ``rows_per_case`` (a case is a
+        ``interval``, ``over_reference``, ``over_reference_interval``, ``test_cases``, ``failed``
+        (recommendations without a time, of all variants together; one makes the quality 0), and
+        means over variants: ``training_rows``, ``training_problems``, ``rows_per_case`` (a case is a
         problem on a GPU) and ``removed_rows``. Intervals are None where there are too few problems.
     """
     folds = material.folds[split]
@@ -229,6 +230,7 @@ def compared(
             "training_problems": _mean(each.problems for each in of_group),
             "rows_per_case": _mean(each.rows // each.cases for each in of_group),
             "removed_rows": _mean(each.removed for each in of_group),
+            "failed": int((rows.loc[rows["model"].map(group_of) == group, "fraction"] == 0).sum()),
             "test_cases": len(merged[merged["model"] == group]),
         }
         for group, of_group in found.items()

@@ -53,6 +53,20 @@ def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
     assert every["rows"]["quality"] == every["problems"]["quality"]
 
 
+def test_errors_of_predictions_fall_from_the_roofline_to_trees(tmp_path: Path) -> None:
+    result = result_of("prediction_errors", tmp_path)
+    assert {row["split"] for row in result["errors"]} == {"interpolation", "transfer"}
+    medians = [
+        result["ranges"][name]["median_percent"]["max"]
+        for name in ("learnt, problems", "analytical", "roofline")
+    ]
+    assert 0 < medians[0] < medians[1] < medians[2]
+    assert result["ranges"]["roofline"]["spearman_within"] is None
+    for row in result["errors"]:
+        assert row["rows"] > 100
+        assert -1 <= row["spearman"] <= 1
+
+
 def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
     result = result_of("search_on_a_new_gpu", tmp_path)
     assert {card["workload"] for card in result["cards"]} == {
