@@ -192,8 +192,9 @@ def compared(
         Group to ``quality`` (geometric mean over test problems and variants of the group),
         ``interval``, ``over_reference``, ``over_reference_interval``, ``test_cases``, ``failed``
         (recommendations without a time, of all variants together; one makes the quality 0), and
-        means over variants: ``training_rows``, ``training_problems``, ``rows_per_case`` (a case is a
-        problem on a GPU) and ``removed_rows``. Intervals are None where there are too few problems.
+        means over variants: ``training_rows``, ``training_problems``, ``removed_rows`` and
+        ``rows_per_case`` (a case is a problem on a GPU). Intervals are None where there are too few
+        problems.
     """
     folds = material.folds[split]
     plain = material.domain()
