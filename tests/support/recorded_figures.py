@@ -1,0 +1,226 @@
+"""Figures of the documents that are computed from recorded data and results, by name."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet
+from samples import ROOT
+
+from launchwise.base.storage import read_json
+from launchwise.gpus.datasheets import CARDS_FILE, read_cards, reference_efficiency
+from launchwise.workloads.spec import load_spec
+
+RECORDED = ROOT / "data" / "recorded"
+RESULTS = ROOT / "benchmarks" / "results"
+KERNELS = ROOT / "kernels"
+
+
+def _sweep(workload: str, gpu: str = "h200") -> pd.DataFrame:
+    return pd.read_parquet(RECORDED / gpu / f"{workload}.parquet")
+
+
+@cache
+def stencil() -> dict[str, Any]:
+    """Recorded acoustic sweep of the H200: rates, clocks, durations, sizes.
+
+    ``gpts`` holds updated points per second at 512^3, 1e9/s, by type and order: of the baseline
+    and of the fastest configuration.
+    """
+    rows = _sweep("acoustic")
+    large = rows[(rows["n"] == 512) & rows["time_ms"].notna()]
+    rates: dict[str, Any] = {}
+    for (dtype, order), found in large.groupby(["dtype", "order"]):
+        # Points at the border, as wide as the stencil's arm, are not updated.
+        points = (512 - order) ** 3
+        untiled = found.loc[found["variant"] == "linear", "time_ms"].min()
+        best = found["time_ms"].min()
+        rates.setdefault(str(dtype), {})[str(order)] = {
+            "untiled": points / untiled / 1e6,
+            "best": points / best / 1e6,
+        }
+    known = read_json(RECORDED / "h200" / "acoustic.provenance.json")
+    seconds = [shard["seconds"] for shard in known["shards"]]
+    total, pauses = (sum(each[key] for each in seconds) for key in ("total", "rest"))
+    path = RECORDED / "h200" / "acoustic.parquet"
+    clocks = rows["sm_clock_mhz"]
+    return {
+        "gpts": rates,
+        "minutes": total / 60,
+        "pauses_percent": 100 * pauses / total,
+        "clock_mhz": {
+            "least": clocks.min(),
+            "quarter": clocks.quantile(0.25),
+            "median": clocks.median(),
+        },
+        "rows": len(rows),
+        "file_mb": path.stat().st_size / 1e6,
+        "memory_mb": pyarrow.parquet.read_table(path).nbytes / 1e6,
+    }
+
+
+@cache
+def granger() -> dict[str, Any]:
+    """Recorded sweeps of the Granger regressions: rows, fits of 100 x 10 in float32, the race."""
+    gpus = sorted(path.parent.name for path in RECORDED.glob("*/granger.parquet"))
+    sweeps = [_sweep("granger", gpu) for gpu in gpus]
+    rows = sweeps[gpus.index("h200")]
+    fits = rows[(rows["rows"] == 100) & (rows["cols"] == 10) & (rows["dtype"] == "float32")]
+    times: dict[str, Any] = {}
+    for name, threads in (("smem", None), ("no_duplicates", 128), ("published", None)):
+        one = fits[(fits["variant"] == name) & (fits["threads"].eq(threads) if threads else True)]
+        times[name] = {
+            str(count): each for count, each in one.groupby("county")["time_ms"].min().items()
+        }
+    launches = pd.concat([each[each["variant"] == "published"] for each in sweeps])
+    whole = launches["reason"].str.extract(r"launch: (\d+) regressions have no coefficients")[0]
+    return {
+        "rows": sum(map(len, sweeps)),
+        "wrong": sum(int((each["status"] == "wrong").sum()) for each in sweeps),
+        "ms": times,
+        "published": len(launches),
+        "without_coefficients": int((whole.astype(float) == launches["county"]).sum()),
+        "counters": _counters(),
+    }
+
+
+def _counters() -> dict[str, Any]:
+    """float32 divided by float64 of the published launch, by number of regressions."""
+    from kernels.granger.studies.granger_time.counted import read_counted
+
+    found = read_counted(KERNELS / "granger" / "studies" / "granger_time")
+    assert found is not None
+    ours = found[found["variant"] == "published"].set_index(["county", "dtype"])
+    return {
+        str(count): {
+            name: ours.loc[(count, "float32"), name] / ours.loc[(count, "float64"), name]
+            for name in ("missed", "time_ns")
+        }
+        for count in sorted(set(found["county"]))
+    }
+
+
+@cache
+def sentiment() -> dict[str, Any]:
+    """20 000 reviews of 256 words: a launch less, and the work of the float32 kernel.
+
+    ``last_answers_ms``: best time with ``last_answers`` less the one without, on tensor cores, by
+    what comes in, least and most over the variants. ``mflop``: work of one review, by the spec.
+    """
+    rows = _sweep("sentiment")
+    rows = rows[(rows["batch"] == 20000) & (rows["tokens"] == 256) & (rows["memory"] == "device")]
+    rows = rows[rows["variant"].str.startswith("tensor_")]
+    best = rows.groupby(["given", "variant", "last_answers"])["time_ms"].min().unstack()
+    cost = (best[1] - best[0]).groupby("given")
+    spec = load_spec(KERNELS / "sentiment")
+    problem = {"batch": 1, "tokens": 256, "given": "tokens", "memory": "device"}
+    mflop = spec.value(spec.work.flop, problem) / 1e6
+    results = read_json(RESULTS / "pytorch.json")
+    time_ms = results["launchwise"]["20000 tokens"]["fused_case"]["time_ms"]
+    gflop = mflop * results["cases"] / 1e3
+    limit = read_json(RECORDED / "h200" / "profile.json")["ceilings"]["float32_gflops"] / 1e3
+    return {
+        "mflop": mflop,
+        "gflop": gflop,
+        "float32_tflops": gflop / time_ms,
+        "float32_limit_tflops": limit,
+        "float32_percent": 100 * gflop / time_ms / limit,
+        "float32_least_ms": gflop / limit,
+        "last_answers_ms": {
+            str(given): {"least": each.min(), "most": each.max()} for given, each in cost
+        },
+    }
+
+
+@cache
+def kernel_tuner() -> dict[str, Any]:
+    """Best times of both tools on the same problems (``benchmarks/results/kernel_tuner.json``).
+
+    Kernel Tuner's less the first run's of launchwise, us; largest time of launchwise's three runs
+    divided by the smallest, less 1, in percent; losses by looking one tool's best up in the other's
+    times, the largest over the problems of a space, in percent.
+    """
+    results = read_json(RESULTS / "kernel_tuner.json")["results"]
+    longer, spread, losses = [], [], {}
+    for name, space in results.items():
+        sides = space["sides"]
+        own = [side["best"] for key, side in sides.items() if key.startswith("launchwise")]
+        for problem, first in own[0].items():
+            theirs = sides["kernel_tuner NVCUDA"]["best"][problem]["time_ms"]
+            longer.append(1e3 * (theirs - first["time_ms"]))
+            times = [each[problem]["time_ms"] for each in own]
+            spread.append(100 * (max(times) / min(times) - 1))
+        regrets = space["regret"]["kernel_tuner NVCUDA"].values()
+        losses[name.split(", fine")[0]] = {
+            key: 100 * max(each[key] for each in regrets)
+            for key in ("of_ours_in_theirs", "of_theirs_in_ours")
+        }
+    return {
+        "longer_us": {"least": min(longer), "most": max(longer)},
+        "spread_percent": {"most": max(spread), "median": statistics.median(spread)},
+        "loss_percent": losses,
+    }
+
+
+@cache
+def cusparse() -> dict[str, Any]:
+    """The solver at 10^8 rows and the limit of two passes at the recorded speed of a copy."""
+    results = read_json(RESULTS / "cusparse.json")["results"]
+    copy = read_json(RECORDED / "h200" / "profile.json")["ceilings"]["copy_bandwidth_gbs"]
+    found: dict[str, Any] = {}
+    for dtype, bytes_per_word in (("float64", 8), ("float32", 4)):
+        mine = [each for each in results if each["dtype"] == dtype]
+        # Two passes read a, b, c, d twice and write x.
+        limit = copy / (9 * bytes_per_word)
+        rate = next(each["rows_per_ns"] for each in mine if each["n"] == 10**8)
+        fastest = [min(each["best"], key=lambda one: one["time_ms"]) for each in mine]
+        found[dtype] = {
+            "limit": limit,
+            "percent": 100 * rate / limit,
+            "error": max(each["backward_error"] for each in fastest),
+        }
+    return found
+
+
+@cache
+def efficiency() -> dict[str, Any]:
+    """Measured ceilings of the H200 divided by its datasheet's figures."""
+    of = reference_efficiency(read_cards(ROOT / CARDS_FILE), RECORDED / "h200" / "profile.json")
+    return {"copy": of.copy_bandwidth, **of.flop, **of.tensor}
+
+
+@cache
+def ablations() -> dict[str, Any]:
+    """Least and most of what the ablations compare (``benchmarks/results/ablations.json``).
+
+    ``filter``: quality relative to that with the filter per problem. ``rows``: quality of the cost
+    model with trees relative to that of all rows, by share of the rows in percent.
+    """
+    results = read_json(RESULTS / "ablations.json")
+    sizes = pd.DataFrame(results["training_size"])
+    sizes = sizes[(sizes["sampled"] == "rows") & (sizes["model"] == "learnt")]
+    tables = {
+        "filter": pd.DataFrame(results["filter"]).groupby("filter"),
+        "rows": sizes.groupby("percent"),
+    }
+    return {
+        table: {
+            str(name): {"least": each.min(), "most": each.max()}
+            for name, each in groups["over_reference"]
+        }
+        for table, groups in tables.items()
+    }
+
+
+COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
+    {
+        function.__name__: function
+        for function in (ablations, cusparse, efficiency, granger, kernel_tuner, sentiment, stencil)
+    }
+)
+"""Name in ``docs/figures`` to what computes it."""
