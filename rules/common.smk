@@ -23,7 +23,8 @@ METHODS = {
     name: sweep.model_dump(mode="json", exclude={"problems", "anew"})
     for name, sweep in experiment.sweeps.items()
 }
-CONFIRMATION = settings.confirm.model_dump(mode="json")
+# None: nothing is compared in pairs.
+CONFIRMATION = settings.confirm and settings.confirm.model_dump(mode="json")
 # Studies with a blind test, and its files that can be recorded.
 BLIND = [name for name, study in STUDIES.items() if study["blind"] is not None]
 BLIND_FILES = ["frozen.json", "sweep.parquet", "pairs.parquet"]
@@ -101,6 +102,16 @@ def placed(what):
 def sweep_of(gpu, study):
     """Sweep that a study has of a GPU."""
     return f"results/sweeps/{gpu}/{STUDIES[study]['workload']}.parquet"
+
+
+def pairs_of(study):
+    """GPU to its pairs: of live GPUs, and of those whose pairs were recorded."""
+    return {
+        gpu: f"results/pairs/{gpu}/{study}.parquet"
+        for gpu in experiment.gpus_of(study)
+        if (gpu in LIVE and CONFIRMATION)
+        or (gpu in RECORDED_IN and Path(recorded_pairs_of(gpu, study)).is_file())
+    }
 
 
 def recorded_pairs_of(gpu, study):

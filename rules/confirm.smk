@@ -16,7 +16,7 @@ rule contests:
     log:
         "results/logs/contests/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(LIVE if CONFIRMATION else []),
     params:
         code=code("scripts/contests.py"),
         study=lambda wildcards: STUDIES[wildcards.study],
@@ -40,7 +40,7 @@ rule confirm:
     log:
         "results/logs/confirm/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(LIVE if CONFIRMATION else []),
     threads: lambda wildcards: CORES if compiled_alongside(wildcards.gpu) else 1
     resources:
         gpu=1,
@@ -94,7 +94,7 @@ rule record_pairs:
     log:
         "results/logs/record_pairs/{gpu}.{study}.log",
     wildcard_constraints:
-        gpu=pattern(LIVE),
+        gpu=pattern(LIVE if CONFIRMATION else []),
     localrule: True
     params:
         code=code("scripts/recorded_pairs.py"),

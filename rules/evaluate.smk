@@ -1,5 +1,5 @@
 # Recommendations compared with measurements.
-#   in   recommendations, the unfiltered sweeps, splits
+#   in   recommendations, the unfiltered sweeps, pairs, splits
 #   out  results/evaluation/{study}.parquet       one row per (model, split, fold, GPU, problem)
 #        results/evaluation/{study}.summary.json  metrics per (split, GPU, model)
 
@@ -14,6 +14,7 @@ rule evaluate:
         recommendations="results/recommendations/{study}.parquet",
         times="results/recommendations/{study}.times.parquet",
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
+        pairs=lambda wildcards: list(pairs_of(wildcards.study).values()),
         profiles=lambda wildcards: profiles_of(wildcards.study),
         splits="results/splits/{study}.json",
     output:
@@ -27,6 +28,7 @@ rule evaluate:
         question=lambda wildcards: question_of(wildcards.study),
         random_draws=lambda wildcards: STUDIES[wildcards.study]["random_draws"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        paired=lambda wildcards: list(pairs_of(wildcards.study)),
         folder=lambda wildcards: folder_of(wildcards.study),
     script:
         "../scripts/evaluate.py"

@@ -1,5 +1,5 @@
 # The model that answers users, fitted to everything that was measured of a study.
-#   in   sweeps, profiles
+#   in   sweeps, pairs, profiles
 #   out  results/final/{study}/  the fitted model, the fastest of each measured problem, facts
 
 
@@ -11,6 +11,7 @@ rule final:
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
+        pairs=lambda wildcards: list(pairs_of(wildcards.study).values()),
         profiles=lambda wildcards: profiles_of(wildcards.study),
     output:
         directory("results/final/{study}"),
@@ -26,6 +27,7 @@ rule final:
         name=lambda wildcards: answering_model(MODELS[wildcards.study]),
         model=lambda wildcards: MODELS[wildcards.study][answering_model(MODELS[wildcards.study])],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        paired=lambda wildcards: list(pairs_of(wildcards.study)),
         folder=lambda wildcards: folder_of(wildcards.study),
         seed=settings.seed,
     script:

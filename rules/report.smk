@@ -26,6 +26,13 @@ REPORTED = {
         "facts": f"results/evaluation/{study}.summary.json",
         "times": f"results/recommendations/{study}.times.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
+        "pairs": pairs_of(study),
+        # A live GPU's only if it was tested.
+        "blind": {
+            gpu: f"results/blind/{gpu}/{study}.score.json"
+            for gpu in experiment.gpus_of(study)
+            if study in BLIND and Path(blind_file(gpu, study, "pairs.parquet")).is_file()
+        },
         # Only if the settings have datasheet-only GPUs.
         "described": {gpu: f"results/gpus/{gpu}.json" for gpu in CARDS},
         "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,

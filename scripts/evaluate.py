@@ -17,13 +17,20 @@ def main(
     recommendations: str,
     times: str,
     sweeps: dict[str, str],
+    pairs: dict[str, str],
     profiles: dict[str, str],
     splits: str,
     output: str,
     summary: str,
     processes: int,
 ) -> None:
-    """Write the evaluation of a study, its rows and their summary."""
+    """Write the evaluation of a study, its rows and their summary.
+
+    Parameters
+    ----------
+    pairs
+        GPU to its pairs, where there are any: they say what is faster.
+    """
     from launchwise.base.storage import write_json
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.evaluate import Truth, evaluate
@@ -32,6 +39,7 @@ def main(
     from launchwise.learning.splits import read_folds
     from launchwise.learning.summary import summarise
     from launchwise.tables.files import read_facts, read_table, write_table
+    from launchwise.tables.pairs import pairs_schema, with_paired_times
     from launchwise.tables.schemas import (
         evaluation_schema,
         measurement_schema,
@@ -46,6 +54,9 @@ def main(
     schema = measurement_schema(spec)
     read = Truth.columns(spec)
     tables = {gpu: read_table(path, schema, read) for gpu, path in sweeps.items()}
+    for gpu, path in pairs.items():
+        compared = read_table(path, pairs_schema(spec))
+        tables[gpu] = with_paired_times(tables[gpu], compared, spec)
     truth = Truth(tables, domain)
     found = read_table(recommendations, recommendation_schema(spec))
     facts = read_facts(recommendations)["models"]
@@ -72,6 +83,7 @@ if __name__ == "__main__":
         recommendations=given.recommendations,
         times=given.times,
         sweeps=dict(zip(params.gpus, given.sweeps, strict=True)),
+        pairs=dict(zip(params.paired, given.pairs, strict=True)),
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         splits=given.splits,
         output=snakemake.output.rows,

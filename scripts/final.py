@@ -17,6 +17,7 @@ def main(
     name: str,
     model: dict[str, Any],
     sweeps: dict[str, str],
+    pairs: dict[str, str],
     profiles: dict[str, str],
     seed: int,
     output: str,
@@ -27,14 +28,15 @@ def main(
     ----------
     name, model
         Of the settings' models.
-    sweeps, profiles
-        GPU to its file.
+    sweeps, pairs, profiles
+        GPU to its file; not every GPU has pairs.
     """
     from launchwise.experiment.study import ModelEntry, Study
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.features import Domain
     from launchwise.learning.final import fit_final
     from launchwise.tables.files import read_table
+    from launchwise.tables.pairs import pairs_schema
     from launchwise.tables.schemas import measurement_schema
     from launchwise.workloads.spec import load_spec
 
@@ -42,12 +44,14 @@ def main(
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
     tables = {gpu: read_table(path, measurement_schema(spec)) for gpu, path in sweeps.items()}
+    compared = {gpu: read_table(path, pairs_schema(spec)) for gpu, path in pairs.items()}
     facts = fit_final(
         Study.model_validate(study),
         name,
         ModelEntry.model_validate(model),
         domain,
         tables,
+        compared,
         [Path(path) for path in sweeps.values()],
         seed,
         Path(output),
@@ -67,6 +71,7 @@ if __name__ == "__main__":
         name=params.name,
         model=params.model,
         sweeps=dict(zip(params.gpus, given.sweeps, strict=True)),
+        pairs=dict(zip(params.paired, given.pairs, strict=True)),
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         seed=params.seed,
         output=snakemake.output[0],

@@ -169,8 +169,12 @@ class Settings(Strict, title="config.yaml"):
         {}, description="models by name, for studies to list"
     )
     search: Search = Field(Search(), description="hyper-parameter search")
-    confirm: Confirmation = Field(
-        Confirmation(), description="how the fastest configurations are compared in pairs"
+    confirm: Confirmation | None = Field(
+        Confirmation(),
+        description=(
+            "how the fastest configurations of live GPUs are compared in pairs; null: not at all, "
+            "and gains rest on single rows of sweeps"
+        ),
     )
     sweeps: dict[str, dict[str, Any] | None] = Field(
         {}, description="workload to keys of `sweep.yaml` that override its own; null removes a key"

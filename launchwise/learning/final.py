@@ -25,6 +25,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Fold, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
+from launchwise.tables.pairs import with_paired_times
 from launchwise.tables.rows import fastest_rows
 from launchwise.tables.schemas import best_measured_schema
 from launchwise.workloads.spec import Spec
@@ -41,6 +42,7 @@ def fit_final(
     entry: ModelEntry,
     domain: Domain,
     sweeps: Mapping[str, pd.DataFrame],
+    pairs: Mapping[str, pd.DataFrame],
     sources: Sequence[Path],
     seed: int,
     folder: Path,
@@ -53,6 +55,9 @@ def fit_final(
         The model.
     sweeps
         GPU to its measurements.
+    pairs
+        GPU to what was compared in pairs (see :mod:`launchwise.tables.pairs`): says which of the
+        fastest to answer with. Models learn from the sweeps.
     sources
         Files of the sweeps: their digest names what was learnt from.
     folder
@@ -84,8 +89,12 @@ def fit_final(
     recommender.fit(training)
     shutil.rmtree(folder, ignore_errors=True)
     recommender.save(folder / MODEL_FOLDER)
+    paired = {
+        gpu: with_paired_times(rows, pairs[gpu], spec) if gpu in pairs else rows
+        for gpu, rows in asked.items()
+    }
     write_table(
-        folder / MEASURED_FILE, best_measured(asked, domain), best_measured_schema(spec), {}
+        folder / MEASURED_FILE, best_measured(paired, domain), best_measured_schema(spec), {}
     )
     facts = {
         "study": folder.name,

@@ -8,11 +8,13 @@ import pandas as pd
 
 from launchwise.base.parallel import in_parallel
 from launchwise.report import (
+    blind,
     goals,
     gpus,
     models,
     occupancy,
     overview,
+    pairs,
     predictions,
     published_times,
     sections,
@@ -35,6 +37,8 @@ def report(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) 
     """
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
     made = [Section("answers", "Answers", [], [overview.answer(study) for study in studies])]
+    if (tested := blind.section(studies)) is not None:
+        made.insert(0, tested)
     cards = {gpu: profile for study in studies for gpu, profile in study.described.items()}
     made.append(gpus.section(profiles, cards))
     if (times := predictions.overall(studies, published_times.overall(studies))) is not None:
@@ -55,6 +59,7 @@ def _study(study: StudyData) -> Section:
     best = winners(study)
     first = goals.goals(study)
     parts: list[Section | None] = [
+        pairs.section(study),
         models.tables_of(study),
         sections.tiles(study, best),
         tunables.tunables(study),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from launchwise.learning.metrics import geometric_mean
-from launchwise.report import figures, models, trust, wording
+from launchwise.report import blind, figures, models, trust, wording
 from launchwise.report.blocks import (
     Block,
     Bullets,
@@ -100,6 +100,8 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
             f"{wording.percent(got['fraction'], 0)} %, "
             f"{wording.fixed(got['coefficient'], 2)} times the baseline's"
         )
+    if (tested := blind.sentence(study, gpu)) is not None:
+        text += f"; {tested}"
     return f"{gpu}:", text + "."
 
 

@@ -18,6 +18,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.tables import files as tables
 from launchwise.tables import schemas
+from launchwise.tables.pairs import pairs_schema, with_paired_times
 from launchwise.workloads.spec import Spec, load_spec
 
 UNREAD = ("times_ms", "reason")
@@ -62,6 +63,11 @@ class StudyData:
         Datasheet-only GPU -> its profile.
     kept_out
         GPU -> why its import flagged its rows, which no part of the study uses.
+    pairs
+        GPU -> its fastest configurations in pairs (:func:`launchwise.tables.pairs.pairs_schema`),
+        where they were compared. The times of ``sweeps`` have these ratios.
+    blind
+        GPU -> figures of its blind test, where there was one.
     """
 
     name: str
@@ -84,6 +90,8 @@ class StudyData:
     published_facts: Mapping[str, Any] = field(default_factory=dict)
     described: Mapping[str, GpuProfile] = field(default_factory=dict)
     kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -203,6 +211,8 @@ class StudyFiles:
     models: Mapping[str, Path]
     counters: Mapping[str, Path]
     described: Mapping[str, Path]
+    pairs: Mapping[str, Path]
+    blind: Mapping[str, Path]
     unmeasured: Path | None = None
     published: Path | None = None
 
@@ -240,6 +250,8 @@ def read_study(
     spec = load_spec(files.folder.parents[1])
     measurements = schemas.measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}
+    pairs = {gpu: tables.read_table(path, pairs_schema(spec)) for gpu, path in files.pairs.items()}
+    sweeps = {gpu: tables.read_table(path, measurements) for gpu, path in files.sweeps.items()}
     return StudyData(
         name=name,
         folder=files.folder,
@@ -247,7 +259,12 @@ def read_study(
         spec=spec,
         entries={model: entries[model] for model in settings.models},
         profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
-        sweeps={gpu: tables.read_table(path, measurements) for gpu, path in files.sweeps.items()},
+        sweeps={
+            gpu: with_paired_times(rows, pairs[gpu], spec) if gpu in pairs else rows
+            for gpu, rows in sweeps.items()
+        },
+        pairs=pairs,
+        blind={gpu: read_json(path) for gpu, path in files.blind.items()},
         training=tables.read_table(files.training, schemas.training_schema(spec), only=first),
         removed=tables.read_table(files.removed, schemas.removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, schemas.evaluation_schema(spec)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.tables.schemas import configuration_schema, origin_columns, problem_schema
@@ -69,3 +70,38 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
         strict=True,
         name="pairs",
     )
+
+
+def with_paired_times(sweep: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """A sweep whose times have the ratios that pairs found.
+
+    Of each problem, the configurations that were compared in pairs take the time of the sweep's
+    fastest one of them times their paired ratio to it. All others keep their time: they were too
+    far from the fastest for a comparison. Only ``time_ms`` changes, and only of measured rows.
+
+    Parameters
+    ----------
+    sweep
+        Problem, configuration and ``time_ms`` of one GPU.
+    pairs
+        Of the same GPU, see :func:`pairs_schema`.
+    """
+    columns = [*spec.problem_columns, *spec.tunable_columns]
+    known = pairs.loc[pairs["gain"].notna(), [*columns, "gain", "roles"]]
+    if known.empty:
+        return sweep
+    rows = sweep[[*columns, "time_ms"]].reset_index(names="row")
+    joined = rows.merge(known, on=columns, how="inner")
+    joined = joined[joined["time_ms"].notna()]
+    best = joined["roles"].str.split("+").map(lambda roles: "best" in roles)
+    anchors = joined[best].drop_duplicates(spec.problem_columns)
+    anchors = anchors.rename(columns={"time_ms": "anchor_ms", "gain": "anchor_gain"})
+    joined = joined.merge(
+        anchors[[*spec.problem_columns, "anchor_ms", "anchor_gain"]],
+        on=spec.problem_columns,
+        how="inner",
+    )
+    times = joined["anchor_ms"] * joined["anchor_gain"] / joined["gain"]
+    found = sweep.copy()
+    found.loc[joined["row"].to_numpy(), "time_ms"] = times.to_numpy()
+    return found

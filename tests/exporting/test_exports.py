@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, domain: Domain) -> Path:
     parameters = {"members": "knn, lightgbm, nearest_size"}
     entry = ModelEntry(kind="committee", title="chosen", parameters=parameters)
     found = tmp_path_factory.mktemp("final") / "tiles"
-    fit_final(study, "chosen", entry, domain, sweeps, list(paths.values()), 1, found)
+    fit_final(study, "chosen", entry, domain, sweeps, {}, list(paths.values()), 1, found)
     return found
 
 

@@ -13,7 +13,15 @@ import pyarrow.parquet
 from samples import ROOT
 
 from launchwise.base.storage import read_json
+from launchwise.base.typed import read_yaml
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, reference_efficiency
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.blind.answering import read_frozen
+from launchwise.learning.blind.scoring import check_measured_after, score, summarise
+from launchwise.learning.features import Domain
+from launchwise.tables.files import read_table
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 RECORDED = ROOT / "data" / "recorded"
@@ -217,10 +225,84 @@ def ablations() -> dict[str, Any]:
     }
 
 
+STUDIES = {
+    "acoustic_tile": "acoustic",
+    "granger_time": "granger",
+    "sentiment_inference": "sentiment",
+    "tridiagonal_device": "tridiagonal",
+    "tridiagonal_streams": "tridiagonal",
+    "tridiagonal_subsystem": "tridiagonal",
+}
+"""Studies with a recorded blind test, and their workloads."""
+
+
+@cache
+def blind() -> dict[str, Any]:
+    """Recorded blind tests of the H200, scored anew: study to its figures, and ``all``."""
+    folder = RECORDED / "h200" / "blind"
+    profile = read_profile(RECORDED / "h200" / "profile.json", "h200")
+    found: dict[str, Any] = {}
+    for name, workload in STUDIES.items():
+        spec = load_spec(KERNELS / workload)
+        study = read_yaml(KERNELS / workload / "studies" / name / "study.yaml")
+        keys = ("candidates", "constraints", "usual")
+        domain = Domain(
+            spec, {"h200": profile}, **{key: study[key] for key in keys if key in study}
+        )
+        frozen = read_frozen(folder / f"{name}.frozen.json")
+        sweep = read_table(folder / f"{name}.sweep.parquet", measurement_schema(spec))
+        pairs = read_table(folder / f"{name}.pairs.parquet", pairs_schema(spec))
+        check_measured_after(frozen, {"sweep": sweep, "pairs": pairs})
+        found[name] = summarise(frozen, score(frozen, domain, sweep, pairs))
+    every = found.values()
+    counts = ("problems", "harmed", "kept_usual", "missed", "worthwhile")
+    return {**found, "all": {key: sum(each[key] for each in every) for key in counts}}
+
+
+@cache
+def paired() -> dict[str, Any]:
+    """Recorded pairs of the H200: the fastest of a sweep, its gain by the sweep over that in pairs.
+
+    Over the baseline, by study: ``median``, ``most``; ``problems``.
+    """
+    found: dict[str, Any] = {}
+    for path in sorted((RECORDED / "h200").glob("*.pairs.parquet")):
+        name = path.name.partition(".")[0]
+        spec = load_spec(KERNELS / STUDIES[name])
+        pairs = read_table(path, pairs_schema(spec))
+        roles = pairs["roles"].str.split("+")
+        baseline = pairs[roles.map(lambda each: "baseline" in each)]
+        best = pairs[roles.map(lambda each: "best" in each and "baseline" not in each)]
+        both = best.merge(
+            baseline[[*spec.problem_columns, "sweep_ms"]],
+            on=spec.problem_columns,
+            suffixes=("", "_baseline"),
+        )
+        ratio = (both["sweep_ms_baseline"] / both["sweep_ms"] / both["improvement"]).dropna()
+        found[name] = {
+            "median": ratio.median(),
+            "most": ratio.max(),
+            "problems": len(ratio),
+            "percent_median": 100 * (ratio.median() - 1),
+            "percent_most": 100 * (ratio.max() - 1),
+        }
+    return found
+
+
 COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
     {
         function.__name__: function
-        for function in (ablations, cusparse, efficiency, granger, kernel_tuner, sentiment, stencil)
+        for function in (
+            ablations,
+            blind,
+            cusparse,
+            efficiency,
+            granger,
+            kernel_tuner,
+            paired,
+            sentiment,
+            stencil,
+        )
     }
 )
 """Name in ``docs/figures`` to what computes it."""

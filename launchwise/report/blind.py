@@ -1,0 +1,83 @@
+"""Blind tests: answers that were written down before their problems were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Column, Section, Text, table
+from launchwise.report.study import StudyData
+
+NOTE = (
+    "Problems were drawn at random from the ranges of each study, and none of them had been "
+    "measured. The answers were written down with a digest and the commit; then these problems "
+    "were measured in full, and the answers ran beside the usual choice and the fastest in pairs. "
+    "Slower: slower than the usual choice by more than 2 %. Kept: the answer was the usual choice; "
+    "missed: of these, problems with more than 5 % to be had."
+)
+
+
+def section(studies: Sequence[StudyData]) -> Section | None:
+    """Figures of every blind test, a row a study and GPU; None without any."""
+    rows = []
+    for study in studies:
+        for gpu, got in study.blind.items():
+            low, high = got["fraction_interval"] or (float("nan"), float("nan"))
+            rows.append(
+                [
+                    study.settings.title,
+                    gpu,
+                    wording.count(got["problems"]),
+                    wording.fixed(got["fraction_geometric_mean"]),
+                    wording.interval((low, high)) if got["fraction_interval"] else "–",
+                    wording.fixed(got["fraction_p5"]),
+                    wording.fixed(got["best_of_5"]),
+                    wording.fixed(got["gain_geometric_mean"], 2),
+                    wording.count(got["harmed"]),
+                    wording.count(got["kept_usual"]),
+                    f"{got['missed']} of {got['worthwhile']}",
+                    _share(got["covered"]),
+                    _share(got["times_covered"]),
+                    f"{wording.short(got['commit'])}, {wording.moment(got['frozen_at'])}",
+                    got["digest"],
+                ]
+            )
+    if not rows:
+        return None
+    columns = [
+        Column("study", number=False),
+        Column("GPU", number=False),
+        Column("problems", "count"),
+        Column("mean", "geometric", group="fraction of the optimum"),
+        Column("mean", "95 % interval", group="fraction of the optimum"),
+        Column("5th percentile", group="fraction of the optimum"),
+        Column("5 measured", "geometric", group="fraction of the optimum"),
+        Column("speed-up", "× usual", group="beside the usual choice"),
+        Column("slower", "problems", group="beside the usual choice"),
+        Column("kept", "problems", group="beside the usual choice"),
+        Column("missed", "of worthwhile", group="beside the usual choice"),
+        Column("gains held", "%", group="90 % intervals"),
+        Column("times held", "%", group="90 % intervals"),
+        Column("answered by commit, at", number=False),
+        Column("digest", number=False),
+    ]
+    title = "Blind tests: answered first, measured afterwards"
+    found: list[Block] = [Text(NOTE, "note"), table(title, columns, rows)]
+    return Section("blind", "Blind tests", found)
+
+
+def sentence(study: StudyData, gpu: str) -> str | None:
+    """What the answers of a blind test reached, as a clause; None without one."""
+    got = study.blind.get(gpu)
+    if got is None:
+        return None
+    interval = got["fraction_interval"]
+    between = "" if interval is None else f" ({wording.interval(tuple(interval))})"
+    return (
+        f"in a blind test of {got['problems']} problems, its answers reach "
+        f"{wording.fixed(got['fraction_geometric_mean'])} of the best speed{between}"
+    )
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else wording.percent(value, 0)

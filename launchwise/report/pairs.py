@@ -1,0 +1,126 @@
+"""What the fastest configurations reach in pairs, and what single rows of a sweep had said."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from launchwise.learning.metrics import geometric_mean
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
+from launchwise.report.numbers import records
+from launchwise.report.study import StudyData
+
+NARROW = 0.01
+"""Half the width of a 95 % interval, relative to its ratio, that counts as known."""
+
+NOTE = (
+    "Configurations ran in turn on one card, in random order. A gain is the median over rounds of "
+    "the usual choice's time divided by their own; pairs under different SM clocks are thrown "
+    "away. A tie is a gain whose 95 % interval holds 1. Sweep over pairs: the gain by two rows of "
+    "the sweep divided by the gain in pairs."
+)
+
+
+def section(study: StudyData) -> Section | None:
+    """Gains in pairs, a row a GPU; None where nothing was compared in pairs."""
+    if not study.pairs:
+        return None
+    columns = [
+        Column("GPU", number=False),
+        Column("problems", "compared"),
+        Column("fastest", "× usual", group="geometric mean of gains"),
+        Column("fastest", "× baseline", group="geometric mean of gains"),
+        Column("ties", "problems", group="beside the usual choice"),
+        Column("known", "% to ±1 %", group="beside the usual choice"),
+        Column("thrown away", "% of pairs"),
+        Column("median", group="sweep over pairs"),
+        Column("largest", group="sweep over pairs"),
+    ]
+    rows = [_row(study, gpu, pairs) for gpu, pairs in study.pairs.items()]
+    found: list[Block] = [Text(NOTE, "note"), table("Gains in pairs", columns, rows)]
+    if missing := [gpu for gpu in study.gpus if gpu not in study.pairs]:
+        found.append(
+            Text(
+                f"Without pairs, so that gains rest on single rows of the sweep: "
+                f"{wording.listed(missing)}.",
+                "note",
+            )
+        )
+    found += [_every_problem(study, gpu, pairs) for gpu, pairs in study.pairs.items()]
+    return Section(f"{study.name}-pairs", "Gains in pairs", found)
+
+
+def fastest(study: StudyData, pairs: pd.DataFrame) -> pd.DataFrame:
+    """The row of largest gain of each problem that has several configurations with one."""
+    known = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
+    order = known.sort_values("gain", ascending=False, kind="stable")
+    return order.drop_duplicates(study.problem_columns)
+
+
+def _row(study: StudyData, gpu: str, pairs: pd.DataFrame) -> list[str]:
+    best = fastest(study, pairs)
+    other = best[~_has(best, "usual")]
+    half = (other["gain_high"] - other["gain_low"]) / (2 * other["gain"])
+    ties = len(best) - int((other["gain_low"] > 1).sum())
+    ratio = _sweep_over_pairs(study, pairs)
+    tried = pairs["rounds"].sum()
+    return [
+        gpu,
+        wording.count(len(best)),
+        wording.fixed(geometric_mean(best["gain"].to_numpy()), 3),
+        wording.fixed(geometric_mean(best["improvement"].dropna().to_numpy()), 3),
+        wording.count(ties),
+        wording.percent((half <= NARROW).mean(), 0) if len(other) else "–",
+        wording.percent(pairs["thrown"].sum() / tried if tried else float("nan")),
+        wording.fixed(ratio.median()) if len(ratio) else "–",
+        wording.fixed(ratio.max()) if len(ratio) else "–",
+    ]
+
+
+def _has(pairs: pd.DataFrame, role: str) -> pd.Series:
+    return pairs["roles"].str.split("+").map(lambda roles: role in roles).astype(bool)
+
+
+def _sweep_over_pairs(study: StudyData, pairs: pd.DataFrame) -> pd.Series:
+    """Gain of the sweep's fastest over the usual choice by its rows, divided by that in pairs."""
+    columns = study.problem_columns
+    usual = pairs.loc[_has(pairs, "usual"), [*columns, "sweep_ms"]]
+    best = pairs[_has(pairs, "best") & ~_has(pairs, "usual") & pairs["gain"].notna()]
+    both = best.merge(usual, on=columns, suffixes=("", "_of_usual"))
+    return (both["sweep_ms_of_usual"] / both["sweep_ms"] / both["gain"]).dropna()
+
+
+def _every_problem(study: StudyData, gpu: str, pairs: pd.DataFrame) -> Fold:
+    columns = [
+        Column("problem", number=False),
+        Column("fastest in pairs", number=False),
+        Column("gain", "× usual"),
+        Column("95 % interval"),
+        Column("verdict", number=False),
+        Column("rounds", "kept"),
+        Column("thrown away", "pairs"),
+    ]
+    rows = [
+        [
+            wording.problem(row, study.problem_columns),
+            wording.configuration(row, study.spec),
+            wording.fixed(row["gain"], 3),
+            wording.interval((row["gain_low"], row["gain_high"])),
+            verdict(row),
+            wording.count(row["rounds"] - row["thrown"]),
+            wording.count(row["thrown"]),
+        ]
+        for row in records(fastest(study, pairs).sort_values(study.problem_columns, kind="stable"))
+    ]
+    title = f"{gpu}: every problem in pairs"
+    return Fold(title, [table(f"Fastest in pairs on {gpu}", columns, rows)])
+
+
+def verdict(row: dict[str, object]) -> str:
+    """Whether a configuration is faster than the usual choice, in words."""
+    if "usual" in str(row["roles"]).split("+"):
+        return "usual choice"
+    low, high = float(str(row["gain_low"])), float(str(row["gain_high"]))
+    if low > 1:
+        return "faster"
+    return "slower" if high < 1 else "tie"
