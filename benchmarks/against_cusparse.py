@@ -12,11 +12,11 @@ copy, and the extra memory by the input's.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,13 @@ from harness.command_line import arguments, provenance
 from harness.needs import gpu_and_packages
 
 from kernels.tridiagonal.host.accuracy import allowed_error, backward_error
+from kernels.tridiagonal.host.cusparse import Cusparse
 from kernels.tridiagonal.host.launches import Arrays
 from kernels.tridiagonal.host.plan import Choice, remaining_rows
 from kernels.tridiagonal.host.solver import DeviceArray
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
-from launchwise.workloads.workload import LaunchSequence
+from launchwise.workloads.workload import Allocations, LaunchSequence
 
 with gpu_and_packages():
     import cupy
@@ -42,7 +43,6 @@ NAMED = 5
 """Fastest combinations that the result names."""
 ALONE = 20_000
 """Rows up to which one block may solve the system alone."""
-LIBRARIES = ("libcusparse.so.12", "libcusparse.so.13", "libcusparse.so")
 CHECKED = 10**6
 """Rows up to which every combination is checked on the host; above, the fastest alone."""
 
@@ -79,40 +79,6 @@ def times_ms(run: Callable[[], None], before: Callable[[], None] = lambda: None)
         end.synchronize()
         times.append(float(cupy.cuda.get_elapsed_time(begin, end)))
     return times[2:]
-
-
-class Cusparse:
-    """gtsv2_nopivot of one size and type."""
-
-    def __init__(self, n: int, dtype: np.dtype[Any]) -> None:
-        for name in LIBRARIES:
-            try:
-                self.library = ctypes.CDLL(name)
-                break
-            except OSError:
-                continue
-        self.handle = ctypes.c_void_p()
-        self._ask("cusparseCreate", ctypes.byref(self.handle))
-        self.letter = "S" if dtype.itemsize == 4 else "D"
-        self.n = n
-
-    def _ask(self, name: str, *arguments: Any) -> None:
-        status = getattr(self.library, name)(*arguments)
-        if status:
-            raise RuntimeError(f"{name} said {status}")
-
-    def prepare(self, system: list[Any], x: Any) -> Callable[[], None]:
-        """Allocate its buffer; what then solves, x being right-hand side and solution."""
-        pointers = [ctypes.c_void_p(each.data.ptr) for each in (*system, x)]
-        size = ctypes.c_size_t()
-        common = (self.handle, ctypes.c_int(self.n), ctypes.c_int(1), *pointers)
-        leading = ctypes.c_int(self.n)
-        name = f"cusparse{self.letter}gtsv2_nopivot"
-        self._ask(f"{name}_bufferSizeExt", *common, leading, ctypes.byref(size))
-        self.buffer = cupy.empty(size.value, cupy.uint8)
-        self.buffer_bytes = size.value
-        buffer = ctypes.c_void_p(self.buffer.data.ptr)
-        return lambda: self._ask(name, *common, leading, buffer)
 
 
 def system(n: int, dtype: np.dtype[Any]) -> list[Any]:
@@ -186,14 +152,13 @@ def main() -> None:
     results = []
     for dtype, n in itertools.product(map(np.dtype, types), sizes):
         arrays = system(n, dtype)
-        peer = Cusparse(n, dtype)
         x = cupy.empty(n, dtype)
-        run = peer.prepare(arrays[:3], x)
-
-        def restore(x: Any = x, right: Any = arrays[3]) -> None:
-            x[...] = right
-
-        theirs = statistics.median(times_ms(run, restore))
+        shape = (n, 1, dtype.itemsize)
+        with Allocations(solver.device) as memory:
+            peer = Cusparse(memory, Arrays(*map(DeviceArray, arrays)), DeviceArray(x), *shape)
+            theirs = statistics.median(times_ms(partial(peer.queue, None), peer.restore))
+            buffer_bytes = peer.buffer_bytes
+            peer.close()
         rows = ours(solver, arrays, n, dtype, tried)
         best = rows[0]
         small = [row for row in rows if row["extra_memory_percent"] < 10]
@@ -201,7 +166,7 @@ def main() -> None:
         results.append(
             {
                 **{"n": n, "dtype": dtype.name, "cusparse_ms": theirs},
-                "cusparse_buffer_percent": 100 * peer.buffer_bytes / (4 * n * dtype.itemsize),
+                "cusparse_buffer_percent": 100 * buffer_bytes / (4 * n * dtype.itemsize),
                 "times_faster": theirs / best["time_ms"],
                 "rows_per_ns": n / best["time_ms"] / 1e6,
                 "configurations": len(rows),

@@ -104,19 +104,24 @@ def sweep_of(gpu, study):
     return f"results/sweeps/{gpu}/{STUDIES[study]['workload']}.parquet"
 
 
-def pairs_of(study):
-    """GPU to its pairs: of live GPUs, and of those whose pairs were recorded."""
+def pairs_of(study, kind="pairs"):
+    """GPU to its pairs (``peers``: of libraries): of live GPUs, and of those that have a record."""
     return {
-        gpu: f"results/pairs/{gpu}/{study}.parquet"
+        gpu: f"results/{kind}/{gpu}/{study}.parquet"
         for gpu in experiment.gpus_of(study)
         if (gpu in LIVE and CONFIRMATION)
-        or (gpu in RECORDED_IN and Path(recorded_pairs_of(gpu, study)).is_file())
+        or (gpu in RECORDED_IN and Path(recorded_pairs_of(gpu, study, kind)).is_file())
     }
 
 
-def recorded_pairs_of(gpu, study):
+def peers_of(study):
+    """GPU to the pairs of the study's libraries."""
+    return pairs_of(study, "peers") if STUDIES[study]["peers"] else {}
+
+
+def recorded_pairs_of(gpu, study, kind):
     """Recorded pairs; the file may be missing."""
-    return f"{RECORDED_IN[gpu]}/{study}.pairs.parquet"
+    return f"{RECORDED_IN[gpu]}/{study}.{kind}.parquet"
 
 
 def minutes_of_pairs(gpu, study, attempt):

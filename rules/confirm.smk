@@ -1,7 +1,8 @@
 # The fastest configurations of a sweep, compared in pairs: every gain in the report comes from here.
-#   in   sweeps, profiles, kernels; or data/recorded/{gpu}/{study}.pairs.parquet
+#   in   sweeps, profiles, kernels; or data/recorded/{gpu}/{study}.pairs.parquet, .peers.parquet
 #   out  results/contests/{gpu}/{study}.json  which configurations of which problems, and why
 #        results/pairs/{gpu}/{study}.parquet  their times in turn, ratios and intervals
+#        results/peers/{gpu}/{study}.parquet  the same of other people's libraries
 
 
 rule contests:
@@ -37,6 +38,7 @@ rule confirm:
         sweep=lambda wildcards: sweep_of(wildcards.gpu, wildcards.study),
     output:
         "results/pairs/{gpu}/{study}.parquet",
+        peers="results/peers/{gpu}/{study}.parquet",
     log:
         "results/logs/confirm/{gpu}.{study}.log",
     wildcard_constraints:
@@ -69,17 +71,19 @@ rule recorded_pairs:
     """Check recorded pairs and copy them."""
     input:
         spec=lambda wildcards: spec_of(wildcards.study),
-        pairs=lambda wildcards: recorded_pairs_of(wildcards.gpu, wildcards.study),
+        pairs=lambda wildcards: recorded_pairs_of(wildcards.gpu, wildcards.study, wildcards.kind),
     output:
-        "results/pairs/{gpu}/{study}.parquet",
+        "results/{kind}/{gpu}/{study}.parquet",
     log:
-        "results/logs/recorded_pairs/{gpu}.{study}.log",
+        "results/logs/recorded_{kind}/{gpu}.{study}.log",
     wildcard_constraints:
         gpu=pattern(RECORDED_IN),
+        kind="pairs|peers",
     localrule: True
     params:
         code=code("scripts/recorded_pairs.py"),
         folder=lambda wildcards: folder_of(wildcards.study),
+        kind=lambda wildcards: wildcards.kind,
     script:
         "../scripts/recorded_pairs.py"
 
@@ -88,16 +92,18 @@ rule record_pairs:
     """Copy the pairs of a live GPU to data/recorded/."""
     input:
         spec=lambda wildcards: spec_of(wildcards.study),
-        pairs="results/pairs/{gpu}/{study}.parquet",
+        pairs="results/{kind}/{gpu}/{study}.parquet",
     output:
-        "data/recorded/{gpu}/{study}.pairs.parquet",
+        "data/recorded/{gpu}/{study}.{kind}.parquet",
     log:
-        "results/logs/record_pairs/{gpu}.{study}.log",
+        "results/logs/record_{kind}/{gpu}.{study}.log",
     wildcard_constraints:
         gpu=pattern(LIVE if CONFIRMATION else []),
+        kind="pairs|peers",
     localrule: True
     params:
         code=code("scripts/recorded_pairs.py"),
         folder=lambda wildcards: folder_of(wildcards.study),
+        kind=lambda wildcards: wildcards.kind,
     script:
         "../scripts/recorded_pairs.py"

@@ -27,6 +27,7 @@ REPORTED = {
         "times": f"results/recommendations/{study}.times.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
         "pairs": pairs_of(study),
+        "peers": peers_of(study),
         # A live GPU's only if it was tested.
         "blind": {
             gpu: f"results/blind/{gpu}/{study}.score.json"

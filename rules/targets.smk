@@ -135,6 +135,11 @@ for gpu in LIVE:
             f"record_pairs_{gpu}"
         input:
             expand("data/recorded/{gpu}/{study}.pairs.parquet", gpu=gpu, study=asked),
+            expand(
+                "data/recorded/{gpu}/{study}.peers.parquet",
+                gpu=gpu,
+                study=[study for study in asked if STUDIES[study]["peers"]],
+            ),
 
     rule:
         name:

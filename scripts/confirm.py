@@ -11,7 +11,13 @@ from launchwise.base.errors import UserError
 from launchwise.base.provenance import versions
 from launchwise.base.scripting import log, running
 from launchwise.base.storage import digest
-from launchwise.experiment.confirmation import Confirmation, Contest, read_contests
+from launchwise.experiment.confirmation import (
+    Confirmation,
+    Contest,
+    Entrant,
+    peer_of,
+    read_contests,
+)
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile, read_profile
@@ -22,7 +28,7 @@ from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
 from launchwise.measuring.labels import labels_of
 from launchwise.measuring.pairs.confirming import confirm
-from launchwise.measuring.pairs.table import pairs_table
+from launchwise.measuring.pairs.table import pairs_table, peers_table
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import source_state
@@ -30,6 +36,7 @@ from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.peers import peers_schema
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.builds import Build
 from launchwise.workloads.space import gpu_facts
@@ -53,8 +60,9 @@ def main(
     threads: int,
     journal_path: Path,
     output: Path,
+    peers_output: Path | None = None,
 ) -> None:
-    """Run the contests on a free card of the profile's kind and write their table.
+    """Run the contests on a free card of the profile's kind and write their tables.
 
     Parameters
     ----------
@@ -63,6 +71,8 @@ def main(
         cores, while measuring.
     sweep
         Where the times stand that chose the entrants.
+    peers_output
+        Table of the libraries that took part; none when left out.
     """
     spec = load_spec(folder)
     contests = contests_in_order(contests_path, spec, profile.name)
@@ -108,6 +118,7 @@ def main(
         )
         confirm(shard, contests, how, journal, telemetry, progress)
         table = pairs_table(shard, contests, how, journal.notes, times_of(sweep, spec))
+        peers = peers_table(shard, contests, how, journal.notes)
         notes = list(journal.notes)
     facts = {
         "fingerprint": fingerprint,
@@ -117,6 +128,8 @@ def main(
         "states": {shard.labels["commit"]: source_state(folder, spec).as_facts()},
     }
     write_table(output, table, pairs_schema(spec), facts)
+    if peers_output:
+        write_table(peers_output, peers, peers_schema(spec), facts)
 
 
 def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
@@ -135,20 +148,19 @@ def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
     for contest in found.contests:
         try:
             problem = {name: contest.problem[name] for name in spec.problem_columns}
-            entrants = [
-                each.model_copy(
-                    update={
-                        "configuration": {
-                            name: each.configuration[name] for name in spec.tunable_columns
-                        }
-                    }
-                )
-                for each in contest.entrants
-            ]
+            entrants = [_in_order(each, spec) for each in contest.entrants]
         except KeyError as error:
             raise UserError(path, "contests", f"{error} is missing") from error
         ordered.append(Contest(problem=problem, entrants=entrants))
     return ordered
+
+
+def _in_order(entrant: Entrant, spec: Spec) -> Entrant:
+    given = entrant.configuration
+    if peer_of(given) is not None:
+        return entrant
+    configuration = {name: given[name] for name in spec.tunable_columns}
+    return entrant.model_copy(update={"configuration": configuration})
 
 
 def builds_of(workload: Workload, contests: list[Contest]) -> list[Build]:
@@ -157,6 +169,8 @@ def builds_of(workload: Workload, contests: list[Contest]) -> list[Build]:
     for contest in contests:
         needed |= dict.fromkeys(workload.check_builds(contest.problem))
         for entrant in contest.entrants:
+            if peer_of(entrant.configuration) is not None:
+                continue
             needed[workload.build(contest.problem, entrant.configuration)] = None
     return list(needed)
 
@@ -185,6 +199,7 @@ if __name__ == "__main__":
                 snakemake.threads,
                 Path(snakemake.params.journal),
                 Path(snakemake.output[0]),
+                Path(peers) if (peers := snakemake.output.get("peers")) else None,
             )
         except Interrupted as stopped:
             log.warning("%s; run the same command again to resume", stopped)

@@ -21,7 +21,14 @@ def main(
     how: dict[str, Any],
     output: str,
 ) -> None:
-    """Write the contests of every problem of the study that the sweep measured."""
+    """Write the contests of every problem of the study that the sweep measured.
+
+    Raises
+    ------
+    UserError
+        When the study names a library that the workload does not have.
+    """
+    from launchwise.base.errors import UserError
     from launchwise.experiment.confirmation import Confirmation, Contests, write_contests
     from launchwise.experiment.study import Study
     from launchwise.gpus.profile import read_profile
@@ -30,8 +37,15 @@ def main(
     from launchwise.tables.files import read_table
     from launchwise.tables.schemas import measurement_schema
     from launchwise.workloads.spec import load_spec
+    from launchwise.workloads.workload import load_workload
 
     spec = load_spec(Path(folder))
+    if peers := study["peers"]:
+        known = load_workload(Path(folder), spec).peers
+        if unknown := [each for each in peers if each not in known]:
+            others = ", ".join(known) or "it has none"
+            message = f"{unknown[0]!r} is no library of {spec.workload}: {others}"
+            raise UserError(f"study {name}", "peers", message)
     domain = Domain(spec, {gpu: read_profile(profile, gpu)}, **question)
     rows = read_table(sweep, measurement_schema(spec), [*spec.key_columns, "status", "time_ms"])
     found = contests_of_sweep(

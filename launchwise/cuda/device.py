@@ -23,7 +23,7 @@ from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
 from launchwise.measuring.timing import Repeated
 from launchwise.workloads.builds import Build
-from launchwise.workloads.workload import Buffer, Launch
+from launchwise.workloads.workload import Buffer, Launch, LibraryRun
 
 FLUSH_FACTOR = 2
 
@@ -228,6 +228,8 @@ class CudaDevice:
 
     def _ready(self, work: OnDevice) -> Callable[[Any], None]:
         """Function that queues ``work`` on a stream; kernels and arguments are prepared here."""
+        if isinstance(work, LibraryRun):
+            return work.queue
         calls = []
         for launch in work.launches:
             function = self._function(launch)
@@ -266,6 +268,8 @@ class CudaDevice:
             self._events.append(cuda.Event())
         queue = self._ready(work)
         for number in range(repeats):
+            if isinstance(work, LibraryRun):
+                work.restore()
             if flush:
                 self._empty_l2()
             self._events[2 * number].record()
@@ -289,7 +293,11 @@ class CudaDevice:
                 once(stream)
 
         try:
-            times = self._own_graphs().replay(queue, repeats)
+            graphs = self._own_graphs()
+            if isinstance(work, LibraryRun):
+                # What it allocates and chooses by itself cannot be part of a graph.
+                once(graphs.stream)
+            times = graphs.replay(queue, repeats)
         except GraphsMissing:
             times = self._in_a_row(queue, repeats)
             return Repeated([each / launches for each in times], "events", launches)

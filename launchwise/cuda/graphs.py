@@ -47,6 +47,11 @@ class CapturedGraph:
 class Graphs:
     """Captures launches on a stream of its own in the current context.
 
+    Attributes
+    ----------
+    stream
+        The stream.
+
     Raises
     ------
     GraphsMissing
@@ -59,7 +64,7 @@ class Graphs:
         except ImportError as error:
             raise GraphsMissing(str(error)) from error
         self._driver = driver
-        self._stream = cuda.Stream()
+        self.stream = cuda.Stream()
         self._events = cuda.Event(), cuda.Event()
 
     def replay(self, queue: Callable[[Any], None], repeats: int) -> list[float]:
@@ -70,16 +75,16 @@ class Graphs:
         GraphsMissing
             When the launches cannot be captured.
         """
-        handle = self._driver.CUstream(self._stream.handle)
+        handle = self._driver.CUstream(self.stream.handle)
         executable = self._captured(queue, handle)
         begin, end = self._events
         times = []
         try:
             # The first replay uploads the graph, and is not counted.
             for number in range(repeats + 1):
-                begin.record(self._stream)
+                begin.record(self.stream)
                 ask(self._driver.cuGraphLaunch(executable, handle))
-                end.record(self._stream)
+                end.record(self.stream)
                 end.synchronize()
                 if number:
                     times.append(end.time_since(begin))
@@ -104,7 +109,7 @@ class Graphs:
             for stream in streams:
                 own.wait_for_event(cuda.Event().record(stream))
 
-        handle = self._driver.CUstream(self._stream.handle)
+        handle = self._driver.CUstream(self.stream.handle)
         return CapturedGraph(self._driver, self._captured(forked, handle), handle)
 
     def _captured(self, queue: Callable[[Any], None], handle: Any) -> Any:
@@ -113,7 +118,7 @@ class Graphs:
         mode = self._driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         ask(self._driver.cuStreamBeginCapture(handle, mode))
         try:
-            queue(self._stream)
+            queue(self.stream)
         except BaseException:
             _, unfinished = self._driver.cuStreamEndCapture(handle)
             if unfinished is not None:  # A capture that broke off leaves no graph.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -12,9 +13,18 @@ from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import Strict
 from launchwise.workloads.parts import Value
 
-Role = Literal["baseline", "usual", "recommended", "best", "near"]
+Role = Literal["baseline", "usual", "recommended", "best", "near", "peer"]
 """Why a configuration is compared: the workload's baseline, the usual choice, a recommendation,
-the fastest of the sweep, or one that the sweep cannot tell from the fastest."""
+the fastest of the sweep, one that the sweep cannot tell from the fastest, or a library instead of
+one of its configurations."""
+
+PEER = "peer"
+"""The only key of an entrant that is a library."""
+
+
+def peer_of(configuration: Mapping[str, object]) -> str | None:
+    """Name of the library that takes part instead of a configuration; None for a configuration."""
+    return str(configuration[PEER]) if list(configuration) == [PEER] else None
 
 
 class Confirmation(Strict, title="confirmation"):
@@ -51,7 +61,7 @@ class Confirmation(Strict, title="confirmation"):
 class Entrant(Strict, title="entrant"):
     """A configuration that takes part."""
 
-    configuration: dict[str, Value]
+    configuration: dict[str, Value] = Field(description="tunables; or `peer`: name of a library")
     roles: list[Role] = Field(min_length=1)
 
 

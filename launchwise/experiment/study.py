@@ -178,6 +178,13 @@ class StudyFile(Strict, title="study.yaml"):
         {}, description="models of this study only, by name"
     )
     goals: Goals | None = Field(None, description="figures to reach; none when left out")
+    peers: list[str] = Field(
+        [],
+        description=(
+            "libraries of the workload that run in the same pairs as its configurations; "
+            "a workload's README says which it has"
+        ),
+    )
     blind: Blind | None = Field(
         None,
         description="blind test of the model that answers users; none when left out",

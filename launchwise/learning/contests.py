@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from launchwise.experiment.confirmation import Confirmation, Contest, Entrant, Role
+from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Entrant, Role
 from launchwise.experiment.study import Study
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
@@ -20,7 +20,8 @@ def contests_of_sweep(
     """Contests of every problem of a study that a sweep measured.
 
     Baseline, usual choice, the fastest, and what lies within ``how.near_percent`` of it, fastest
-    first, until there are ``how.most``; only configurations that the sweep measured.
+    first, until there are ``how.most``; only configurations that the sweep measured. The libraries
+    of the study come last.
 
     Parameters
     ----------
@@ -37,7 +38,9 @@ def contests_of_sweep(
     for _, members in rows.groupby(domain.spec.problem_columns, sort=False):
         choices = members[members["candidate"]].sort_values("time_ms", kind="stable")
         if not choices.empty:
-            found.append(_contest(members, choices, domain, how))
+            contest = _contest(members, choices, domain, how)
+            peers = [Entrant(configuration={PEER: name}, roles=["peer"]) for name in study.peers]
+            found.append(contest.model_copy(update={"entrants": [*contest.entrants, *peers]}))
     return found
 
 

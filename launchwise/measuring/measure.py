@@ -20,13 +20,14 @@ from launchwise.workloads.workload import (
     Launch,
     LaunchFailed,
     LaunchSequence,
+    LibraryRun,
     OutOfMemory,
     Runnable,
     Session,
     Workload,
 )
 
-OnDevice = Launch | LaunchSequence
+OnDevice = Launch | LaunchSequence | LibraryRun
 """Work without the host, which device events can time."""
 
 Say = Callable[[dict[str, Any]], None]
@@ -67,7 +68,7 @@ class TimingDevice(Device, Protocol):
 
 
 def times_ms(
-    device: TimingDevice, work: Runnable, repeats: int, flush: bool = False
+    device: TimingDevice, work: Runnable | LibraryRun, repeats: int, flush: bool = False
 ) -> list[float]:
     """Milliseconds of each of ``repeats`` runs, by the clock of who drives: device or host.
 

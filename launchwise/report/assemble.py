@@ -15,6 +15,7 @@ from launchwise.report import (
     occupancy,
     overview,
     pairs,
+    peers,
     predictions,
     published_times,
     sections,
@@ -60,6 +61,7 @@ def _study(study: StudyData) -> Section:
     first = goals.goals(study)
     parts: list[Section | None] = [
         pairs.section(study),
+        peers.section(study),
         models.tables_of(study),
         sections.tiles(study, best),
         tunables.tunables(study),

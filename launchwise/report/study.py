@@ -19,6 +19,7 @@ from launchwise.learning.splits import asked_about
 from launchwise.tables import files as tables
 from launchwise.tables import schemas
 from launchwise.tables.pairs import pairs_schema, with_paired_times
+from launchwise.tables.peers import peers_schema
 from launchwise.workloads.spec import Spec, load_spec
 
 UNREAD = ("times_ms", "reason")
@@ -68,6 +69,9 @@ class StudyData:
         where they were compared. The times of ``sweeps`` have these ratios.
     blind
         GPU -> figures of its blind test, where there was one.
+    peers
+        GPU -> other people's libraries in the same pairs
+        (:func:`launchwise.tables.peers.peers_schema`).
     """
 
     name: str
@@ -92,6 +96,7 @@ class StudyData:
     kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -212,6 +217,7 @@ class StudyFiles:
     counters: Mapping[str, Path]
     described: Mapping[str, Path]
     pairs: Mapping[str, Path]
+    peers: Mapping[str, Path]
     blind: Mapping[str, Path]
     unmeasured: Path | None = None
     published: Path | None = None
@@ -264,6 +270,9 @@ def read_study(
             for gpu, rows in sweeps.items()
         },
         pairs=pairs,
+        peers={
+            gpu: tables.read_table(path, peers_schema(spec)) for gpu, path in files.peers.items()
+        },
         blind={gpu: read_json(path) for gpu, path in files.blind.items()},
         training=tables.read_table(files.training, schemas.training_schema(spec), only=first),
         removed=tables.read_table(files.removed, schemas.removed_schema(spec), only=first),

@@ -24,6 +24,25 @@ def _are_clocks(row: Any) -> bool:
     return clocks.ndim == 1 and bool(np.all(np.isfinite(clocks) & (clocks >= 0)))
 
 
+def clocks_of_rounds() -> tuple[dict[str, pa.Column], pa.Check]:
+    """Columns of the rounds of one row, and a check of a table that has them."""
+    columns = {
+        "times_ms": pa.Column(object),
+        "clocks_mhz": pa.Column(
+            object,
+            checks=pa.Check(lambda column: column.map(_are_clocks), error="must hold clocks"),
+        ),
+        "rounds": pa.Column("int64", checks=pa.Check.ge(0)),
+        "thrown": pa.Column("int64", checks=pa.Check.ge(0)),
+    }
+    check = pa.Check(
+        lambda table: table["times_ms"].map(len) == table["clocks_mhz"].map(len),
+        name="clocks_mhz",
+        error="must have one value per value of times_ms",
+    )
+    return columns, check
+
+
 def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of paired times: one row per (GPU, problem, configuration).
 
@@ -37,13 +56,8 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
     less than six pairs are left.
     """
     ratio = pa.Column(float, checks=pa.Check.gt(0), nullable=True)
-    times = pa.Check(
-        lambda table: table["times_ms"].map(len) == table["clocks_mhz"].map(len),
-        name="clocks_mhz",
-        error="must have one value per value of times_ms",
-    )
     names = [name + suffix for name in RATIOS for suffix in ("", "_low", "_high")]
-    every_clock = pa.Check(lambda column: column.map(_are_clocks), error="must hold clocks")
+    columns, check = clocks_of_rounds()
     return pa.DataFrameSchema(
         {
             "gpu": pa.Column(str),
@@ -55,17 +69,14 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
             "reason": pa.Column(str),
             "time_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
             "sweep_ms": pa.Column(float, checks=pa.Check.gt(0), nullable=True),
-            "times_ms": pa.Column(object),
-            "clocks_mhz": pa.Column(object, checks=every_clock),
-            "rounds": pa.Column("int64", checks=pa.Check.ge(0)),
-            "thrown": pa.Column("int64", checks=pa.Check.ge(0)),
+            **columns,
             **dict.fromkeys(names, ratio),
             "timer": pa.Column(str),
             "l2": pa.Column(str),
             "throttle": pa.Column(str),
             **{name: column for name, column in origin_columns().items() if name != "seed"},
         },
-        checks=[times],
+        checks=[check],
         unique=spec.key_columns,
         strict=True,
         name="pairs",

@@ -72,6 +72,27 @@ class HostRun(ABC):
         """Run once and wait for the end."""
 
 
+class LibraryRun(ABC):
+    """Work of somebody else's library on the device, to compare with.
+
+    Its methods may raise anything; the comparison then goes on without it.
+    """
+
+    version: str
+    """Name and version of the library."""
+
+    launches: tuple[Launch, ...] = ()
+    """None of the workload's own kernels."""
+
+    def restore(self) -> None:
+        """Queue what makes good again what a run overwrites; not timed."""
+        return
+
+    @abstractmethod
+    def queue(self, stream: Any) -> None:
+        """Queue the work once on ``stream`` (None: the default stream) without waiting."""
+
+
 Runnable = Launch | LaunchSequence | HostRun
 """Work of a configuration that solves its problem once."""
 
@@ -267,6 +288,13 @@ class Session(ABC):
     def check(self) -> Finding:
         """Compare the output with the float64 reference. Waits for the device."""
 
+    def peer(self, name: str) -> LibraryRun:
+        """What the library ``name``, one of the workload's ``peers``, does with this problem.
+
+        It leaves its result where :meth:`check` looks for it.
+        """
+        raise NotImplementedError(name)
+
     def stages(self, work: Runnable) -> dict[str, float]:
         """Run ``work`` once more and time its stages: name of the stage to ms.
 
@@ -282,6 +310,9 @@ class Session(ABC):
 
 class Workload(ABC):
     """A kernel family. Subclasses live in ``kernels/<workload>/host/workload.py``."""
+
+    peers: tuple[str, ...] = ()
+    """Libraries that solve the same problems; see :meth:`Session.peer`."""
 
     def __init__(self, folder: Path, spec: Spec) -> None:
         self.folder = folder

@@ -17,11 +17,12 @@ from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
 from launchwise.experiment.confirmation import Confirmation, Contest, Entrant, read_contests
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.pairs.confirming import confirm, rounds_of
-from launchwise.measuring.pairs.table import pairs_table
+from launchwise.measuring.pairs.table import pairs_table, peers_table
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.peers import peers_schema
 from launchwise.workloads.space import baseline, configurations
 
 PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
@@ -200,3 +201,61 @@ def test_bad_contests_are_one_line(tmp_path: Path, content: str, said: str) -> N
     with pytest.raises(UserError, match=said) as caught:
         read_contests(path)
     assert "\n" not in str(caught.value)
+
+
+LIBRARIES = '''
+
+class _Library(LibraryRun):
+    """Somebody else's way to the same result."""
+
+    version = "made up 1.2"
+
+    def __init__(self, session, name):
+        self._session, self._name = session, name
+        from launchwise.workloads.space import baseline
+
+        self._launch = session.launch(baseline(session.workload.spec))
+
+    def queue(self, stream):
+        if self._name == "raising":
+            raise ValueError("no such library")
+        if self._name == "right":
+            self._session.device.launch(self._launch)
+'''
+
+
+def test_libraries_run_in_the_same_rounds(
+    make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path
+) -> None:
+    host = acoustic_copy / "host" / "workload.py"
+    text = host.read_text()
+    text = text.replace("    LaunchSequence,\n", "    LaunchSequence,\n    LibraryRun,\n", 1)
+    if "LibraryRun" not in text:
+        text = text.replace("    Launch,\n", "    Launch,\n    LibraryRun,\n", 1)
+    text = text.replace(
+        "    def poison(self)",
+        "    def peer(self, name):\n        return _Library(self, name)\n\n    def poison(self)",
+        1,
+    )
+    host.write_text(text + LIBRARIES)
+    shard = make_shard([PROBLEM])
+    contest = contest_of(shard)
+    names = ["right", "idle", "raising"]
+    peers = [Entrant(configuration={"peer": name}, roles=["peer"]) for name in names]
+    contest = contest.model_copy(update={"entrants": [*contest.entrants, *peers]})
+    assert len(run(shard, contest, tmp_path / "journal")) == 3
+    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
+        table = peers_table(shard, [contest], QUICKLY, journal.notes)
+    found = table.set_index("peer")
+    assert dict(found["status"]) == {"right": "ok", "idle": "wrong", "raising": "failed"}
+    assert found.loc["raising", "reason"] == "ValueError: no such library"
+    right = found.loc["right"]
+    assert right["version"] == "made up 1.2"
+    assert right["rounds"] >= LEAST_ROUNDS
+    pairs = run(shard, contest, tmp_path / "journal")
+    best = pairs[pairs["roles"] == "best+usual"].iloc[0]
+    assert right["speedup"] == pytest.approx(np.median(right["times_ms"] / best["times_ms"]))
+    assert right["speedup_low"] <= right["speedup"] <= right["speedup_high"]
+    schema = peers_schema(shard.spec)
+    write_table(tmp_path / "peers.parquet", table, schema)
+    assert read_table(tmp_path / "peers.parquet", schema).equals(table)

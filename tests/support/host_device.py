@@ -17,7 +17,7 @@ from launchwise.measuring.serving import Task, serve
 from launchwise.measuring.timing import Repeated
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import Launch, load_workload
+from launchwise.workloads.workload import Launch, LibraryRun, load_workload
 
 __all__ = ["HostDevice", "HostParts", "measured_rows", "memory_of"]
 
@@ -41,7 +41,11 @@ class HostDevice(CpuDevice):
         """Milliseconds of each run."""
         times = []
         for _ in range(repeats):
+            if isinstance(work, LibraryRun):
+                work.restore()
             begin = time.perf_counter()
+            if isinstance(work, LibraryRun):
+                work.queue(None)
             for launch in work.launches:
                 self.launch(launch)
             times.append((time.perf_counter() - begin) * 1e3)

@@ -16,6 +16,7 @@ from launchwise.workloads.workload import (
     Device,
     Finding,
     HostRun,
+    LaunchFailed,
     LaunchSequence,
     Runnable,
     Session,
@@ -32,6 +33,7 @@ from .launches import (
     build,
 )
 from .network import CLASSES, EMBEDDING, SHAPES, Trained, logits, read_trained
+from .pytorch import MODES, PyTorch
 from .reviews import drawn
 from .streaming import HostBatch, StreamedRun
 
@@ -45,6 +47,8 @@ REFERENCE_THREADS, REFERENCE_WORDS = 64, 300 + 150 + 32 + 64
 
 class Sentiment(Workload):
     """A batch of reviews, on the device or in host memory, as words or as embeddings."""
+
+    peers = MODES
 
     @cached_property
     def trained(self) -> Trained:
@@ -99,6 +103,9 @@ class SentimentSession(Session):
         self.lengths = lengths_of(cases, tokens, seed)
         self._tolerance = TOLERANCE
         self._running: Pipeline | StreamedRun | None = None
+        self._network = workload.trained.network
+        self._peers: dict[str, PyTorch] = {}
+        self._peer: PyTorch | None = None
         self._host: HostBatch | None = None
         with closed_on_error(self):
             begin = time.perf_counter()
@@ -170,8 +177,21 @@ class SentimentSession(Session):
         launches = tuple(pipeline.launches(batch))
         return LaunchSequence(launches)
 
+    def peer(self, name: str) -> PyTorch:
+        """See :meth:`launchwise.workloads.workload.Session.peer`: PyTorch, in device memory."""
+        self._forget()
+        if self._host is not None:
+            raise LaunchFailed("PyTorch is compared in device memory", fatal=False)
+        if name not in self._peers:
+            given = self.words, self.lengths, self._given != "tokens"
+            self._peers[name] = PyTorch(name, self._network, *given)
+        self._tolerance = TOLERANCE
+        self._peer = self._peers[name]
+        return self._peer
+
     def _forget(self) -> None:
         """Give back what the last configuration needed, once nothing uses it any more."""
+        self._peer = None
         if self._running is not None:
             self.device.synchronize()
             self._running.close()
@@ -191,6 +211,8 @@ class SentimentSession(Session):
     def poison(self) -> None:
         """Every bit set: a NaN."""
         self.device.fill_bytes(self.batch.logits, 0xFF)
+        if self._peer is not None:
+            self._peer.forget()
         if self._host is not None:
             self._host.logits.view(np.uint8)[:] = 0xFF
         if isinstance(self._running, StreamedRun):
@@ -199,7 +221,9 @@ class SentimentSession(Session):
     def check(self) -> Finding:
         """See :meth:`check`: logits against the float64 reference."""
         found = np.empty(self.expected.shape, np.float32)
-        if self._host is not None:
+        if self._peer is not None:
+            found[:] = self._peer.answered()
+        elif self._host is not None:
             found[:] = self._host.logits
         else:
             self.device.download(self.batch.logits, found)
@@ -216,4 +240,7 @@ class SentimentSession(Session):
     def close(self) -> None:
         """See :meth:`launchwise.workloads.workload.Session.close`."""
         self._forget()
+        for peer in self._peers.values():
+            peer.close()
+        self._peers.clear()
         super().close()

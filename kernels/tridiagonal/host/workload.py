@@ -24,6 +24,7 @@ from launchwise.workloads.workload import (
 )
 
 from .accuracy import allowed_error, backward_error
+from .cusparse import Cusparse
 from .host_solution import HostArrays, HostSolution
 from .launches import Arrays, DeviceSolution, build
 from .plan import INNER_LAYOUTS, Choice
@@ -44,6 +45,8 @@ def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
 
 class Tridiagonal(Workload):
     """Tridiagonal systems, alone or in a batch, on the device or in host memory."""
+
+    peers = ("cusparse",)
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """See :meth:`launchwise.workloads.workload.Workload.build`."""
@@ -112,6 +115,7 @@ class TridiagonalSession(Session):
         self._m = interleaved_m
         self._solution: DeviceSolution | None = None
         self._host: HostArrays | None = None
+        self._cusparse: Cusparse | None = None
         with closed_on_error(self):
             each = [self.memory.take(self.rows * self.dtype.itemsize) for _ in range(5)]
             self.system, self.x = Arrays(*each[:4]), each[4]
@@ -156,6 +160,16 @@ class TridiagonalSession(Session):
         except NoCompiler as error:
             # Other configurations need none.
             raise LaunchFailed(str(error), fatal=False) from error
+
+    def peer(self, name: str) -> Cusparse:
+        """See :meth:`launchwise.workloads.workload.Session.peer`: cuSPARSE, in device memory."""
+        self._forget()
+        if self._host is not None or self._m:
+            raise LaunchFailed("cuSPARSE solves natural order in device memory", fatal=False)
+        if self._cusparse is None:
+            shape = int(self.problem["n"]), int(self.problem["batch"]), self.dtype.itemsize
+            self._cusparse = Cusparse(self.memory, self.system, self.x, *shape)
+        return self._cusparse
 
     def _forget(self) -> None:
         """Give back what the last configuration needed, once nothing uses it any more."""
@@ -216,4 +230,7 @@ class TridiagonalSession(Session):
     def close(self) -> None:
         """See :meth:`launchwise.workloads.workload.Session.close`."""
         self._forget()
+        if self._cusparse is not None:
+            self._cusparse.close()
+            self._cusparse = None
         super().close()

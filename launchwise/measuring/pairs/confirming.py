@@ -13,7 +13,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.paired import paired_ratio
-from launchwise.experiment.confirmation import Confirmation, Contest
+from launchwise.experiment.confirmation import PEER, Confirmation, Contest
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import Listener, interrupted, run_child
 from launchwise.measuring.progress import Progress
@@ -231,10 +231,11 @@ class PairsListener(Listener):
 
     def _write_blame(self, names: dict[str, Any], found: dict[str, Any]) -> None:
         spec = self.shard.spec
+        tunables = [PEER] if PEER in names else spec.tunable_columns
         self.rows += 1
         self.journal.note(
             LOST,
             problem={name: names[name] for name in spec.problem_columns},
-            configuration={name: names[name] for name in spec.tunable_columns},
+            configuration={name: names[name] for name in tunables},
             **found,
         )

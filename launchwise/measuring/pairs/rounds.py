@@ -13,6 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 
 from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
+from launchwise.experiment.confirmation import peer_of
 from launchwise.measuring.check_results import complaint
 from launchwise.measuring.measure import (
     GRAPH_MS,
@@ -25,7 +26,7 @@ from launchwise.measuring.measure import (
 )
 from launchwise.measuring.open_layouts import OpenLayouts
 from launchwise.workloads.space import Configuration
-from launchwise.workloads.workload import HostRun, Runnable
+from launchwise.workloads.workload import HostRun, LibraryRun, Runnable
 
 ROUND_MS = 2.0
 """Time that a configuration runs in one round, ms: a median of several launches where they are
@@ -73,6 +74,8 @@ class Entered:
         Whether the host drives it.
     fits_l2
         Whether what it reads and writes fits L2.
+    version
+        Of a library.
     """
 
     configuration: Configuration
@@ -80,6 +83,7 @@ class Entered:
     launches: int
     by_host: bool
     fits_l2: bool
+    version: str = ""
 
 
 def measure_pairs(
@@ -89,7 +93,7 @@ def measure_pairs(
     seconds: float,
     references: list[int],
 ) -> None:
-    """Verify configurations of one problem, then run them in turn and report every round.
+    """Verify configurations and libraries on one problem, then report rounds of all of them.
 
     Ends when the 95 % interval of each ratio to each reference is at most ``precision`` to either
     side, or when the time is spent.
@@ -97,7 +101,7 @@ def measure_pairs(
     Parameters
     ----------
     seconds
-        Longest time; up to :data:`PATIENCE` times as long for the first six rounds.
+        Longest time of the rounds; up to :data:`PATIENCE` times as long for the first six rounds.
     references
         Places in ``configurations`` of those that the others are compared with.
 
@@ -106,10 +110,10 @@ def measure_pairs(
     LaunchFailed
         Only when the context is lost.
     """
-    began = time.monotonic()
     runs = OpenLayouts(context)
+    home = next(each for each in configurations if peer_of(each) is None)
     try:
-        found = [_enter(context, runs, each) for each in configurations]
+        found = [_enter(context, runs, each, home) for each in configurations]
         entered = [each for each in found if isinstance(each, Entered)]
         way = _way(context, entered)
         context.say(
@@ -123,7 +127,8 @@ def measure_pairs(
             return
         kept = [place for place, each in enumerate(found) if isinstance(each, Entered)]
         columns = [kept.index(place) for place in references if place in kept]
-        rounds = Rounds(context, runs, entered, way)
+        rounds = Rounds(context, runs, entered, way, home)
+        began = time.monotonic()
         while not rounds.known(columns, precision) and len(rounds.times) < MOST_ROUNDS:
             spent = time.monotonic() - began
             allowed = seconds * (PATIENCE if len(rounds.times) < LEAST_ROUNDS else 1)
@@ -138,19 +143,33 @@ def _outcome(found: Entered | dict[str, str], way: Way) -> dict[str, str]:
     """Status of a configuration, and how it is timed if it is."""
     if not isinstance(found, Entered):
         return {**found, "timer": "", "l2": ""}
-    return {"status": "ok", "reason": "", **asdict(HOST if found.by_host else way)}
+    timed = asdict(HOST if found.by_host else way)
+    version = {"version": found.version} if found.version else {}
+    return {"status": "ok", "reason": "", **timed, **version}
+
+
+_Working = tuple[LayoutRun, Runnable | LibraryRun]
+
+
+def _work(runs: OpenLayouts, configuration: Configuration, home: Configuration) -> _Working:
+    """Work of a configuration, or of a library in the session of the configuration ``home``."""
+    name = peer_of(configuration)
+    run = runs.of(configuration if name is None else home)
+    return run, run.session.launch(configuration) if name is None else run.session.peer(name)
 
 
 def _enter(
-    context: ProblemContext, runs: OpenLayouts, configuration: Configuration
+    context: ProblemContext,
+    runs: OpenLayouts,
+    configuration: Configuration,
+    home: Configuration,
 ) -> Entered | dict[str, str]:
     """Run a configuration on poisoned outputs and compare them with the reference."""
     context.say({"event": "start", **context.problem, **configuration})
     device = context.device
     try:
         with context.spending("verify"):
-            run = runs.of(configuration)
-            work = run.session.launch(configuration)
+            run, work = _work(runs, configuration, home)
             run.session.poison()
             times_ms(device, work, 1)
             if wrong := complaint(run.session.check()):
@@ -163,14 +182,21 @@ def _enter(
         return {"status": "failed", "reason": str(error)}
     except OutOfMemory as error:
         return {"status": "out_of_memory", "reason": str(error)}
+    except Exception as error:
+        # A library may raise what it likes; our own mistakes must not be taken for a failed row.
+        if peer_of(configuration) is None:
+            raise
+        return {"status": "failed", "reason": f"{type(error).__name__}: {error}".splitlines()[0]}
     by_host = isinstance(work, HostRun)
     fits_l2 = run.session.working_set_bytes <= device.l2_bytes
-    return Entered(configuration, shortest, len(work.launches), by_host, fits_l2)
+    version = work.version if isinstance(work, LibraryRun) else ""
+    return Entered(configuration, shortest, len(work.launches), by_host, fits_l2, version)
 
 
 def _way(context: ProblemContext, entered: list[Entered]) -> Way:
-    """One way for all that the device does alone: two timers, or a cold and a warm L2, would be
-    compared with each other. What the host drives is timed by the host's clock, as in a sweep."""
+    """One way for all that the device does alone, libraries too: two timers, or a cold and a warm
+    L2, would be compared with each other. What the host drives is timed by the host's clock, as in
+    a sweep."""
     alone = [each for each in entered if not each.by_host]
     if not alone:
         return HOST
@@ -191,12 +217,18 @@ class Rounds:
     """
 
     def __init__(
-        self, context: ProblemContext, runs: OpenLayouts, entered: list[Entered], way: Way
+        self,
+        context: ProblemContext,
+        runs: OpenLayouts,
+        entered: list[Entered],
+        way: Way,
+        home: Configuration,
     ) -> None:
         self._context = context
         self._runs = runs
         self._entered = entered
         self._way = way
+        self._home = home
         self._dice = random.Random(context.seed)
         self.times: list[list[float]] = []
 
@@ -210,9 +242,8 @@ class Rounds:
         for place in order:
             entrant = self._entered[place]
             context.say({"event": "start", **context.problem, **entrant.configuration})
-            run = self._runs.of(entrant.configuration)
             # Anew each time: a session may keep the streams of one configuration only.
-            work = run.session.launch(entrant.configuration)
+            run, work = _work(self._runs, entrant.configuration, self._home)
             with context.spending("time"):
                 began = time.monotonic()
                 times[place] = statistics.median(self._timed(run, work, entrant))
@@ -220,7 +251,7 @@ class Rounds:
         self.times.append(times)
         context.say({"event": "round", "times_ms": times, "when": when})
 
-    def _timed(self, run: LayoutRun, work: Runnable, entrant: Entered) -> list[float]:
+    def _timed(self, run: LayoutRun, work: Runnable | LibraryRun, entrant: Entered) -> list[float]:
         device, shortest = run.device, max(entrant.shortest_ms, 1e-3)
         count = max(1, min(MOST_IN_A_ROUND, math.ceil(ROUND_MS / shortest)))
         if isinstance(work, HostRun):

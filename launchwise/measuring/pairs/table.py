@@ -1,4 +1,4 @@
-"""The table of a finished stage: every configuration's paired times and ratios."""
+"""The tables of a finished stage: paired times and ratios of configurations, and of libraries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pandas as pd
 
 from launchwise.base.paired import Ratio, paired_ratio
 from launchwise.base.provenance import now
-from launchwise.experiment.confirmation import Confirmation, Contest, Role
+from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Role, peer_of
 from launchwise.measuring.pairs.confirming import Rounds, rounds_of
 from launchwise.measuring.shard import Shard
-from launchwise.tables.pairs import RATIOS, pairs_schema
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.peers import peers_schema
 
 
 def pairs_table(
@@ -46,7 +47,32 @@ def pairs_table(
         for contest in contests
         for row in _rows_of(contest, rounds_of(contest, notes, shard), how)
     ]
-    columns = pairs_schema(spec).columns
+    return _table(shard, rows, pairs_schema(spec).columns, spec.key_columns)
+
+
+def peers_table(
+    shard: Shard, contests: Iterable[Contest], how: Confirmation, notes: list[dict[str, Any]]
+) -> pd.DataFrame:
+    """Paired times of every library, as :func:`launchwise.tables.peers.peers_schema` declares it.
+
+    Parameters
+    ----------
+    notes
+        Of the journal.
+    """
+    spec = shard.spec
+    rows = [
+        row
+        for contest in contests
+        for row in _rows_of_peers(contest, rounds_of(contest, notes, shard), how)
+    ]
+    key = ["gpu", *spec.problem_columns, PEER]
+    return _table(shard, rows, peers_schema(spec).columns, key)
+
+
+def _table(
+    shard: Shard, rows: list[dict[str, Any]], columns: Mapping[str, Any], key: list[str]
+) -> pd.DataFrame:
     table = pd.DataFrame([{**shard.labels, **row} for row in rows], columns=list(columns))
     if table.empty:
         # Nobody's values say what they are.
@@ -55,7 +81,7 @@ def pairs_table(
     table[real] = table[real].astype(float)
     for name in ("times_ms", "clocks_mhz"):
         table[name] = table[name].map(lambda values: np.asarray(values, dtype=float))
-    return table.sort_values(spec.key_columns, ignore_index=True)
+    return table.sort_values(key, ignore_index=True)
 
 
 def _rows_of(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[dict[str, Any]]:
@@ -64,29 +90,62 @@ def _rows_of(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[di
     # Where what is usual is not there or fails, a competent person falls back as well.
     places = {"gain": baseline if usual is None else usual, "improvement": baseline}
     for place, entrant in enumerate(contest.entrants):
-        ran = _ran(rounds, place)
-        found = rounds.found[place]
-        if found["status"] == "ok" and not ran:
-            found = {**found, "reason": "there is nothing to compare it with"}
+        if peer_of(entrant.configuration) is not None:
+            continue
         ratios = {name: _ratio(rounds, reference, place, how) for name, reference in places.items()}
         yield {
             **contest.problem,
             **entrant.configuration,
             "roles": "+".join(entrant.roles),
-            **found,
-            "time_ms": statistics.median(rounds.times_ms[place]) if ran else None,
-            "times_ms": rounds.times_ms[place],
-            "clocks_mhz": rounds.clocks_mhz[place],
-            "rounds": len(rounds.times_ms[place]),
-            "thrown": max(ratio.thrown for ratio in ratios.values()),
-            **{
-                name + suffix: value
-                for name in RATIOS
-                for suffix, value in _limits(ratios[name]).items()
-            },
-            "throttle": "+".join(rounds.throttle[place]),
-            "measured_at": now(),
+            **_measured(rounds, place),
+            **_columns(ratios),
         }
+
+
+def _rows_of_peers(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[dict[str, Any]]:
+    best = _place(contest, rounds, "best")
+    usual = _place(contest, rounds, "usual")
+    places = {"speedup": best, "usual_speedup": usual}
+    for place, entrant in enumerate(contest.entrants):
+        if (name := peer_of(entrant.configuration)) is None:
+            continue
+        ratios = {
+            column: NO_RATIO if own is None else _ratio(rounds, place, own, how)
+            for column, own in places.items()
+        }
+        yield {
+            **contest.problem,
+            "peer": name,
+            "version": "",
+            **_measured(rounds, place),
+            **_columns(ratios),
+        }
+
+
+def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
+    """What became of an entrant, and its rounds."""
+    ran = _ran(rounds, place)
+    found = rounds.found[place]
+    if found["status"] == "ok" and not ran:
+        found = {**found, "reason": "there is nothing to compare it with"}
+    return {
+        **found,
+        "time_ms": statistics.median(rounds.times_ms[place]) if ran else None,
+        "times_ms": rounds.times_ms[place],
+        "clocks_mhz": rounds.clocks_mhz[place],
+        "rounds": len(rounds.times_ms[place]),
+        "throttle": "+".join(rounds.throttle[place]),
+        "measured_at": now(),
+    }
+
+
+def _columns(ratios: Mapping[str, Ratio]) -> dict[str, Any]:
+    limits = {
+        name + suffix: value
+        for name, ratio in ratios.items()
+        for suffix, value in _limits(ratio).items()
+    }
+    return {**limits, "thrown": max(ratio.thrown for ratio in ratios.values())}
 
 
 NO_RATIO = Ratio(math.nan, math.nan, math.nan, 0, 0)

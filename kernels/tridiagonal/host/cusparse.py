@@ -1,0 +1,97 @@
+"""cuSPARSE's tridiagonal solver without pivoting, to compare with."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from launchwise.workloads.workload import Allocations, LibraryRun
+
+from .launches import Arrays
+
+LIBRARIES = ("libcusparse.so.12", "libcusparse.so.13", "libcusparse.so")
+
+
+class Cusparse(LibraryRun):
+    """gtsv2_nopivot of one system, gtsv2StridedBatch of several: natural order, one type.
+
+    cuSPARSE overwrites its right-hand side with the solution; the right-hand side is copied there
+    before each run that is timed alone.
+
+    Parameters
+    ----------
+    memory
+        Takes cuSPARSE's buffer.
+    x
+        Where the solution goes: device memory of the size of d.
+
+    Attributes
+    ----------
+    buffer_bytes
+        Memory that it asks for besides the system.
+
+    Raises
+    ------
+    OSError
+        Without cuSPARSE.
+    RuntimeError
+        When cuSPARSE refuses.
+    """
+
+    def __init__(
+        self, memory: Allocations, system: Arrays, x: Any, n: int, batch: int, itemsize: int
+    ) -> None:
+        self._library = _loaded()
+        self._handle = ctypes.c_void_p()
+        self._ask("cusparseCreate", ctypes.byref(self._handle))
+        number = ctypes.c_int()
+        self._ask("cusparseGetVersion", self._handle, ctypes.byref(number))
+        major, rest = divmod(number.value, 1000)
+        self.version = f"cuSPARSE {major}.{rest // 100}.{rest % 100}"
+        self._d, self._x, self._nbytes = system.d, x, n * batch * itemsize
+        letter = "S" if itemsize == 4 else "D"
+        pointers = [ctypes.c_void_p(_address(each)) for each in (*system.each[:3], x)]
+        if batch == 1:
+            self._name = f"cusparse{letter}gtsv2_nopivot"
+            self._arguments = [ctypes.c_int(n), ctypes.c_int(1), *pointers, ctypes.c_int(n)]
+        else:
+            self._name = f"cusparse{letter}gtsv2StridedBatch"
+            self._arguments = [ctypes.c_int(n), *pointers, ctypes.c_int(batch), ctypes.c_int(n)]
+        size = ctypes.c_size_t()
+        name = f"{self._name}_bufferSizeExt"
+        self._ask(name, self._handle, *self._arguments, ctypes.byref(size))
+        self.buffer_bytes = size.value
+        self._buffer = ctypes.c_void_p(_address(memory.take(max(1, size.value))))
+
+    def _ask(self, name: str, *arguments: Any) -> None:
+        if status := getattr(self._library, name)(*arguments):
+            raise RuntimeError(f"{name} returned {status}")
+
+    def restore(self) -> None:
+        """See :meth:`launchwise.workloads.workload.LibraryRun.restore`."""
+        import pycuda.driver as cuda
+
+        cuda.memcpy_dtod_async(_address(self._x), _address(self._d), self._nbytes)
+
+    def queue(self, stream: Any) -> None:
+        """See :meth:`launchwise.workloads.workload.LibraryRun.queue`."""
+        handle = ctypes.c_void_p(0 if stream is None else stream.handle)
+        self._ask("cusparseSetStream", self._handle, handle)
+        self._ask(self._name, self._handle, *self._arguments, self._buffer)
+
+    def close(self) -> None:
+        """Release cuSPARSE's own memory."""
+        self._library.cusparseDestroy(self._handle)
+
+
+def _loaded() -> ctypes.CDLL:
+    for name in LIBRARIES:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    raise OSError("cuSPARSE is not there")
+
+
+def _address(buffer: Any) -> int:
+    return int(buffer.allocation)

@@ -1,0 +1,95 @@
+"""The study's fastest configurations beside other people's libraries, in the same pairs."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from launchwise.learning.metrics import geometric_mean
+from launchwise.report import wording
+from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
+from launchwise.report.numbers import records
+from launchwise.report.study import StudyData
+
+NOTE = (
+    "The library solves the same problems in the same rounds, at the same precision, and its "
+    "result is checked like all others. Speed-up: the library's time divided by that of the "
+    "fastest configuration of the sweep, or of the usual choice. A tie is an interval that holds 1."
+)
+
+
+def section(study: StudyData) -> Section | None:
+    """Speed-ups over libraries, a row a GPU and library; None where none was compared."""
+    compared = {gpu: rows for gpu, rows in study.peers.items() if len(rows)}
+    if not compared:
+        return None
+    columns = [
+        Column("GPU", number=False),
+        Column("library", number=False),
+        Column("problems", "compared"),
+        Column("fastest", "geometric mean", group="speed-up"),
+        Column("least", group="speed-up"),
+        Column("usual choice", "geometric mean", group="speed-up"),
+        Column("library faster", "problems"),
+        Column("ties", "problems"),
+        Column("failed", "problems"),
+    ]
+    rows = [
+        _row(gpu, name, members)
+        for gpu, found in compared.items()
+        for name, members in found.groupby("peer", sort=False)
+    ]
+    found: list[Block] = [Text(NOTE, "note"), table("Beside libraries", columns, rows)]
+    found += [_every_problem(study, gpu, rows) for gpu, rows in compared.items()]
+    return Section(f"{study.name}-peers", "Beside libraries", found)
+
+
+def _row(gpu: str, name: object, rows: pd.DataFrame) -> list[str]:
+    known = rows[rows["speedup"].notna()]
+    version = next((each for each in rows["version"] if each), "")
+    slower = int((known["speedup_high"] < 1).sum())
+    faster = int((known["speedup_low"] > 1).sum())
+    usual = known["usual_speedup"].dropna()
+    return [
+        gpu,
+        f"{name} ({version})" if version else str(name),
+        wording.count(len(known)),
+        wording.fixed(geometric_mean(known["speedup"].to_numpy())) if len(known) else "–",
+        wording.fixed(known["speedup"].min()) if len(known) else "–",
+        wording.fixed(geometric_mean(usual.to_numpy())) if len(usual) else "–",
+        wording.count(slower),
+        wording.count(len(known) - slower - faster),
+        wording.count(int((rows["status"] != "ok").sum())),
+    ]
+
+
+def _interval(row: dict[str, object]) -> str:
+    ends = (float(str(row["speedup_low"])), float(str(row["speedup_high"])))
+    return wording.MISSING if math.isnan(ends[0]) else wording.interval(ends)
+
+
+def _every_problem(study: StudyData, gpu: str, rows: pd.DataFrame) -> Fold:
+    columns = [
+        Column("problem", number=False),
+        Column("library", number=False),
+        Column("time", "ms"),
+        Column("speed-up", "of the fastest"),
+        Column("95 % interval"),
+        Column("speed-up", "of the usual choice"),
+        Column("remark", number=False),
+    ]
+    lines = [
+        [
+            wording.problem(row, study.problem_columns),
+            str(row["peer"]),
+            wording.fixed(row["time_ms"], 3),
+            wording.fixed(row["speedup"]),
+            _interval(row),
+            wording.fixed(row["usual_speedup"]),
+            str(row["reason"]),
+        ]
+        for row in records(rows.sort_values([*study.problem_columns, "peer"], kind="stable"))
+    ]
+    title = f"{gpu}: every problem beside libraries"
+    return Fold(title, [table(f"Libraries on {gpu}", columns, lines)])
