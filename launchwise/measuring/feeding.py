@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from launchwise.base.errors import UserError
+from launchwise.experiment.confirmation import peer_of
 from launchwise.measuring.shard import Shard
 from launchwise.workloads.workload import builds_in_order, load_workload
 
@@ -119,7 +120,9 @@ class Feeder(threading.Thread):
             | {
                 workload.build(task["problem"], configuration).key
                 for configuration in {
-                    workload.spec.build_choice(each): each for each in task["configurations"]
+                    workload.spec.build_choice(each): each
+                    for each in task["configurations"]
+                    if peer_of(each) is None
                 }.values()
             }
             for task in tasks

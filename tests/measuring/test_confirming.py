@@ -133,7 +133,7 @@ def test_spoilt_problems_are_visited_again_but_not_for_ever(
     with Telemetry(source, period_s=0.0005) as telemetry:
         table = run(shard, contest, tmp_path / "journal", how, telemetry)
     with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
-        assert rounds_of(contest, journal.notes, shard).visits == 3
+        assert rounds_of(contest, journal.notes).visits == 3
     assert (table.loc[table["roles"] == "near", "thrown"] > 0).all()
 
 
@@ -205,6 +205,10 @@ def test_bad_contests_are_one_line(tmp_path: Path, content: str, said: str) -> N
 
 LIBRARIES = '''
 
+import threading
+import time
+
+
 class _Library(LibraryRun):
     """Somebody else's way to the same result."""
 
@@ -219,8 +223,18 @@ class _Library(LibraryRun):
     def queue(self, stream):
         if self._name == "raising":
             raise ValueError("no such library")
+        if self._name == "elsewhere":
+            device = self._session.device
+            worker = threading.Thread(target=self._late, args=[device])
+            worker.start()
+            device.synchronize = worker.join
+            self._session.check = lambda check=self._session.check: (worker.join(), check())[1]
         if self._name == "right":
             self._session.device.launch(self._launch)
+
+    def _late(self, device):
+        device.launch(self._launch)
+        time.sleep(0.02)
 '''
 
 
@@ -240,15 +254,17 @@ def test_libraries_run_in_the_same_rounds(
     host.write_text(text + LIBRARIES)
     shard = make_shard([PROBLEM])
     contest = contest_of(shard)
-    names = ["right", "idle", "raising"]
+    names = ["right", "idle", "raising", "elsewhere"]
     peers = [Entrant(configuration={"peer": name}, roles=["peer"]) for name in names]
     contest = contest.model_copy(update={"entrants": [*contest.entrants, *peers]})
     assert len(run(shard, contest, tmp_path / "journal")) == 3
     with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
         table = peers_table(shard, [contest], QUICKLY, journal.notes)
     found = table.set_index("peer")
-    assert dict(found["status"]) == {"right": "ok", "idle": "wrong", "raising": "failed"}
+    statuses = {"right": "ok", "idle": "wrong", "raising": "failed", "elsewhere": "failed"}
+    assert dict(found["status"]) == statuses
     assert found.loc["raising", "reason"] == "ValueError: no such library"
+    assert "not work on the stream that is timed" in found.loc["elsewhere", "reason"]
     right = found.loc["right"]
     assert right["version"] == "made up 1.2"
     assert right["rounds"] >= LEAST_ROUNDS
@@ -259,3 +275,16 @@ def test_libraries_run_in_the_same_rounds(
     schema = peers_schema(shard.spec)
     write_table(tmp_path / "peers.parquet", table, schema)
     assert read_table(tmp_path / "peers.parquet", schema).equals(table)
+
+
+def test_what_was_measured_on_another_card_is_kept(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard([PROBLEM])
+    contest = contest_of(shard)
+    before = run(shard, contest, tmp_path / "journal")
+    other = make_shard([PROBLEM], script=tmp_path / "no such program")
+    other.labels["card"] = "another"
+    after = run(other, contest, tmp_path / "journal")
+    assert set(after["card"]) == {"none"}
+    assert after["gain"].equals(before["gain"])

@@ -82,7 +82,9 @@ class PyTorch(LibraryRun):
     def queue(self, stream: Any) -> None:
         """See :meth:`launchwise.workloads.workload.LibraryRun.queue`."""
         torch = self._torch
-        on = torch.cuda.ExternalStream(0 if stream is None else stream.handle)
+        # An external stream of handle 0 would be a new stream.
+        default = torch.cuda.default_stream()
+        on = default if stream is None else torch.cuda.ExternalStream(stream.handle)
         with torch.inference_mode(), torch.cuda.stream(on):
             self._found = self._run(torch, self._weights, self._table, self._given, self._count)
 

@@ -44,6 +44,8 @@ class Rounds:
         ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
     visits
         How often the problem was visited.
+    card
+        The card of these visits; None without any.
     """
 
     times_ms: list[list[float]]
@@ -51,6 +53,7 @@ class Rounds:
     throttle: list[list[str]]
     found: list[dict[str, str]]
     visits: int
+    card: str | None = None
 
 
 def confirm(
@@ -76,9 +79,10 @@ def confirm(
         return [
             task
             for contest in contests
-            if (task := _task(contest, rounds_of(contest, journal.notes, shard), how))
+            if (task := _task(contest, rounds_of(contest, journal.notes), how, card))
         ]
 
+    card = str(shard.labels["card"])
     barren = 0
     with stop_requests() as stop:
         while todo := tasks():
@@ -91,7 +95,7 @@ def confirm(
                 raise UserError("confirm", str(shard.labels["gpu"]), f"cannot measure: {reason}")
 
 
-def _task(contest: Contest, rounds: Rounds, how: Confirmation) -> dict[str, Any] | None:
+def _task(contest: Contest, rounds: Rounds, how: Confirmation, card: str) -> dict[str, Any] | None:
     """Task of a contest whose ratios are not known yet; None for one that is done."""
     taking_part = [place for place, each in enumerate(rounds.found) if each["status"] == "ok"]
     references = [
@@ -99,7 +103,9 @@ def _task(contest: Contest, rounds: Rounds, how: Confirmation) -> dict[str, Any]
         for number, place in enumerate(taking_part)
         if {"baseline", "usual"} & {*contest.entrants[place].roles}
     ]
-    if rounds.visits >= MOST_VISITS or len(taking_part) < 2:
+    # What another card left unknown begins anew on this one.
+    visits = rounds.visits if rounds.card == card else min(rounds.visits, 1)
+    if visits >= MOST_VISITS or len(taking_part) < 2:
         return None
     if rounds.visits and not _spoilt(rounds, references, taking_part, how):
         return None
@@ -135,11 +141,11 @@ def _spoilt(
     return False
 
 
-def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]], shard: Shard) -> Rounds:
-    """What the notes of a journal say of a contest on this card.
+def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
+    """What the notes of a journal say of a contest.
 
-    Visits with other configurations, or on another card, do not count: configurations are compared
-    within one round only.
+    Visits with other configurations do not count, nor do those on other cards than the last one's:
+    configurations are compared within one round only, on one card.
     """
     entrants = [each.configuration for each in contest.entrants]
     number = len(entrants)
@@ -147,7 +153,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]], shard: Shard) -
     times: list[list[float]] = [[] for _ in entrants]
     clocks: list[list[float]] = [[] for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]
-    visits = 0
+    visits, card = 0, None
     for note in notes:
         if note["note"] not in (VISIT, LOST) or note["problem"] != contest.problem:
             continue
@@ -159,8 +165,12 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]], shard: Shard) -
         expected = [
             each for each, one in zip(entrants, found, strict=True) if one["status"] == "ok"
         ]
-        if note["card"] != shard.labels["card"] or note["configurations"] != expected:
+        if note["configurations"] != expected:
             continue
+        if note["card"] != card:
+            visits, card = 0, note["card"]
+            times, clocks = [[] for _ in entrants], [[] for _ in entrants]
+            throttle = [set() for _ in entrants]
         visits += 1
         places = [entrants.index(each) for each in note["configurations"]]
         for place, one in zip(places, note["found"], strict=True):
@@ -178,7 +188,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]], shard: Shard) -
                 times[place].append(time_ms)
                 clocks[place].append(mhz)
                 throttle[place] |= {why} - {""}
-    return Rounds(times, clocks, [sorted(each) for each in throttle], found, visits)
+    return Rounds(times, clocks, [sorted(each) for each in throttle], found, visits, card)
 
 
 class PairsListener(Listener):

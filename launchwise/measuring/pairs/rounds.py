@@ -37,6 +37,9 @@ MOST_ROUNDS = 400
 PATIENCE = 3
 """Longest time of a problem over the allowed one, where six rounds take that long."""
 
+UNSEEN_MS = 1.0
+"""What a library may take beyond the events around it, ms: the host's part, and waiting for it."""
+
 LOOK_EVERY = 4
 """Rounds between two looks at the intervals."""
 
@@ -139,6 +142,27 @@ def measure_pairs(
         runs.close()
 
 
+def _insist_on_stream(context: ProblemContext, work: LibraryRun, shortest_ms: float) -> None:
+    """A library that works where no event sees it would seem to take no time.
+
+    Raises
+    ------
+    RuntimeError
+        When it takes much longer by the host's clock than by events.
+    """
+    times = []
+    for _ in range(3):
+        work.restore()
+        context.device.synchronize()
+        began = time.perf_counter()
+        work.queue(None)
+        context.device.synchronize()
+        times.append(1e3 * (time.perf_counter() - began))
+    if min(times) > 2 * shortest_ms + UNSEEN_MS:
+        said = f"{min(times):.3g} ms by the host's clock, {shortest_ms:.3g} ms by events"
+        raise RuntimeError(f"it does not work on the stream that is timed: {said}")
+
+
 def _outcome(found: Entered | dict[str, str], way: Way) -> dict[str, str]:
     """Status of a configuration, and how it is timed if it is."""
     if not isinstance(found, Entered):
@@ -176,6 +200,8 @@ def _enter(
                 return {"status": "wrong", "reason": wrong}
         with context.spending("warm_up"):
             shortest = min(times_ms(device, work, 3))
+            if isinstance(work, LibraryRun):
+                _insist_on_stream(context, work, shortest)
     except LaunchFailed as error:
         if error.fatal:
             raise

@@ -45,7 +45,7 @@ def pairs_table(
     rows = [
         {**row, "sweep_ms": sweep_ms.get(tuple(row[name] for name in spec.key_columns[1:]))}
         for contest in contests
-        for row in _rows_of(contest, rounds_of(contest, notes, shard), how)
+        for row in _rows_of(contest, rounds_of(contest, notes), how)
     ]
     return _table(shard, rows, pairs_schema(spec).columns, spec.key_columns)
 
@@ -64,7 +64,7 @@ def peers_table(
     rows = [
         row
         for contest in contests
-        for row in _rows_of_peers(contest, rounds_of(contest, notes, shard), how)
+        for row in _rows_of_peers(contest, rounds_of(contest, notes), how)
     ]
     key = ["gpu", *spec.problem_columns, PEER]
     return _table(shard, rows, peers_schema(spec).columns, key)
@@ -136,6 +136,7 @@ def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
         "rounds": len(rounds.times_ms[place]),
         "throttle": "+".join(rounds.throttle[place]),
         "measured_at": now(),
+        **({} if rounds.card is None else {"card": rounds.card}),
     }
 
 
