@@ -268,7 +268,8 @@ def paired() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in sorted((RECORDED / "h200").glob("*.pairs.parquet")):
         name = path.name.partition(".")[0]
-        spec = load_spec(KERNELS / STUDIES[name])
+        (folder,) = KERNELS.glob(f"*/studies/{name}")
+        spec = load_spec(folder.parents[1])
         pairs = read_table(path, pairs_schema(spec))
         roles = pairs["roles"].str.split("+")
         baseline = pairs[roles.map(lambda each: "baseline" in each)]

@@ -7,8 +7,8 @@ process dies gets a note (``lost``) and takes part no longer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.base.errors import UserError
@@ -23,6 +23,9 @@ from launchwise.measuring.telemetry import Telemetry
 from launchwise.tables.schemas import UNKNOWN
 
 VISIT, LOST = "visit", "lost"
+
+ORIGIN = ("card", "driver", "commit")
+"""Labels that another job of the same contests may have changed."""
 
 UNTIMED = {"timer": "", "l2": ""}
 
@@ -44,8 +47,8 @@ class Rounds:
         ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
     visits
         How often the problem was visited.
-    card
-        The card of these visits; None without any.
+    origin
+        Where these visits were measured: ``card``, ``driver``, ``commit``; empty without any.
     """
 
     times_ms: list[list[float]]
@@ -53,7 +56,7 @@ class Rounds:
     throttle: list[list[str]]
     found: list[dict[str, str]]
     visits: int
-    card: str | None = None
+    origin: Mapping[str, str] = field(default_factory=dict)
 
 
 def confirm(
@@ -104,7 +107,7 @@ def _task(contest: Contest, rounds: Rounds, how: Confirmation, card: str) -> dic
         if {"baseline", "usual"} & {*contest.entrants[place].roles}
     ]
     # What another card left unknown begins anew on this one.
-    visits = rounds.visits if rounds.card == card else min(rounds.visits, 1)
+    visits = rounds.visits if rounds.origin.get("card") == card else min(rounds.visits, 1)
     if visits >= MOST_VISITS or len(taking_part) < 2:
         return None
     if rounds.visits and not _spoilt(rounds, references, taking_part, how):
@@ -153,7 +156,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     times: list[list[float]] = [[] for _ in entrants]
     clocks: list[list[float]] = [[] for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]
-    visits, card = 0, None
+    visits, origin = 0, dict[str, str]()
     for note in notes:
         if note["note"] not in (VISIT, LOST) or note["problem"] != contest.problem:
             continue
@@ -167,10 +170,11 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
         ]
         if note["configurations"] != expected:
             continue
-        if note["card"] != card:
-            visits, card = 0, note["card"]
+        if note["card"] != origin.get("card"):
+            visits = 0
             times, clocks = [[] for _ in entrants], [[] for _ in entrants]
             throttle = [set() for _ in entrants]
+        origin = {name: note[name] for name in ORIGIN}
         visits += 1
         places = [entrants.index(each) for each in note["configurations"]]
         for place, one in zip(places, note["found"], strict=True):
@@ -188,7 +192,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
                 times[place].append(time_ms)
                 clocks[place].append(mhz)
                 throttle[place] |= {why} - {""}
-    return Rounds(times, clocks, [sorted(each) for each in throttle], found, visits, card)
+    return Rounds(times, clocks, [sorted(each) for each in throttle], found, visits, origin)
 
 
 class PairsListener(Listener):
@@ -233,7 +237,7 @@ class PairsListener(Listener):
             VISIT,
             problem=problem,
             **{name: self._entered[name] for name in ("configurations", "found")},
-            card=self.shard.labels["card"],
+            **{name: self.shard.labels[name] for name in ORIGIN},
             rounds=self._visited,
         )
         if self.progress:

@@ -136,7 +136,7 @@ def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
         "rounds": len(rounds.times_ms[place]),
         "throttle": "+".join(rounds.throttle[place]),
         "measured_at": now(),
-        **({} if rounds.card is None else {"card": rounds.card}),
+        **rounds.origin,
     }
 
 
