@@ -25,6 +25,8 @@ METHODS = {
 }
 # None: nothing is compared in pairs.
 CONFIRMATION = settings.confirm and settings.confirm.model_dump(mode="json")
+# Of every study's answering model.
+ANSWERS_TAKE_PART = CONFIRMATION is not None and CONFIRMATION["answers"]
 # Studies with a blind test, and its files that can be recorded.
 BLIND = [name for name, study in STUDIES.items() if study["blind"] is not None]
 BLIND_FILES = ["frozen.json", "sweep.parquet", "pairs.parquet"]

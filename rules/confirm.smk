@@ -6,8 +6,9 @@
 
 
 rule contests:
-    """List the baseline, the usual choice, the fastest and what is near it, for every problem."""
+    """List the baseline, the usual choice, the fastest and what is near it, and what is answered."""
     input:
+        **({"answers": "results/recommendations/{study}.parquet"} if ANSWERS_TAKE_PART else {}),
         spec=lambda wildcards: spec_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
         sweep=lambda wildcards: sweep_of(wildcards.gpu, wildcards.study),
@@ -24,6 +25,7 @@ rule contests:
         question=lambda wildcards: question_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         how=CONFIRMATION,
+        model=lambda wildcards: answering_model(MODELS[wildcards.study]),
     script:
         "../scripts/contests.py"
 

@@ -19,9 +19,13 @@ def main(
     profile: str,
     sweep: str,
     how: dict[str, Any],
+    answers: str | None,
+    model: str,
     output: str,
 ) -> None:
     """Write the contests of every problem of the study that the sweep measured.
+
+    What ``model`` recommends first in the table ``answers`` takes part.
 
     Raises
     ------
@@ -35,7 +39,7 @@ def main(
     from launchwise.learning.contests import contests_of_sweep
     from launchwise.learning.features import Domain
     from launchwise.tables.files import read_table
-    from launchwise.tables.schemas import measurement_schema
+    from launchwise.tables.schemas import measurement_schema, recommendation_schema
     from launchwise.workloads.spec import load_spec
     from launchwise.workloads.workload import load_workload
 
@@ -48,8 +52,12 @@ def main(
             raise UserError(f"study {name}", "peers", message)
     domain = Domain(spec, {gpu: read_profile(profile, gpu)}, **question)
     rows = read_table(sweep, measurement_schema(spec), [*spec.key_columns, "status", "time_ms"])
+    first = None
+    if answers is not None:
+        ranked = read_table(answers, recommendation_schema(spec))
+        first = ranked[(ranked["model"] == model) & (ranked["gpu"] == gpu) & (ranked["rank"] == 1)]
     found = contests_of_sweep(
-        Study.model_validate(study), domain, rows, Confirmation.model_validate(how)
+        Study.model_validate(study), domain, rows, Confirmation.model_validate(how), first
     )
     contests = Contests(study=name, workload=spec.workload, gpu=gpu, contests=found)
     write_contests(output, contests)
@@ -71,5 +79,7 @@ if __name__ == "__main__":
         profile=snakemake.input.profile,
         sweep=snakemake.input.sweep,
         how=params.how,
+        answers=snakemake.input.get("answers"),
+        model=params.model,
         output=snakemake.output[0],
     )

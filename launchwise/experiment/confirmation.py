@@ -49,6 +49,13 @@ class Confirmation(Strict, title="confirmation"):
         ge=0,
         description="excess over the best time up to which a configuration takes part, %",
     )
+    answers: bool = Field(
+        True,
+        description=(
+            "whether the answers to test problems take part; then comparing waits for training, "
+            "and what a changed model answers is measured anew"
+        ),
+    )
     most: int = Field(8, ge=2, le=100, description="most configurations per problem")
     clock_tolerance: float = Field(
         0.01,

@@ -15,11 +15,15 @@ from launchwise.workloads.statuses import MEASURED
 
 
 def contests_of_sweep(
-    study: Study, domain: Domain, sweep: pd.DataFrame, how: Confirmation
+    study: Study,
+    domain: Domain,
+    sweep: pd.DataFrame,
+    how: Confirmation,
+    answers: pd.DataFrame | None = None,
 ) -> list[Contest]:
     """Contests of every problem of a study that a sweep measured.
 
-    Baseline, usual choice, the fastest, and what lies within ``how.near_percent`` of it, fastest
+    Baseline, usual choice, the fastest, answers, and what lies within ``how.near_percent``, fastest
     first, until there are ``how.most``; only configurations that the sweep measured. The libraries
     of the study come last.
 
@@ -27,6 +31,8 @@ def contests_of_sweep(
     ----------
     sweep
         Measurements of one GPU.
+    answers
+        Problem and configuration of what a model answers on this GPU.
     """
     rows = sweep[asked_about(study, sweep)]
     rows = rows[rows["status"].isin(MEASURED)]
@@ -34,6 +40,12 @@ def contests_of_sweep(
     rows = rows.assign(
         is_baseline=domain.is_baseline(rows), is_usual=domain.is_usual(rows), candidate=candidate
     )
+    columns = [*domain.spec.problem_columns, *domain.spec.tunable_columns]
+    if answers is not None:
+        asked = answers[columns].drop_duplicates().assign(is_answer=True)
+        rows = rows.merge(asked, on=columns, how="left")
+    else:
+        rows = rows.assign(is_answer=False)
     found = []
     for _, members in rows.groupby(domain.spec.problem_columns, sort=False):
         choices = members[members["candidate"]].sort_values("time_ms", kind="stable")
@@ -53,6 +65,7 @@ def _contest(
         ("baseline", members[members["is_baseline"]]),
         ("usual", members[members["is_usual"]]),
         ("best", choices.iloc[:1]),
+        ("recommended", choices[choices["is_answer"].eq(True)]),
         ("near", near.iloc[1:]),
     ]
     listed = [

@@ -86,9 +86,10 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
 def with_paired_times(sweep: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """A sweep whose times have the ratios that pairs found.
 
-    Of each problem, the configurations that were compared in pairs take the time of the sweep's
-    fastest one of them times their paired ratio to it. All others keep their time: they were too
-    far from the fastest for a comparison. Only ``time_ms`` changes, and only of measured rows.
+    Of each problem, the configurations that were compared in pairs take times with their paired
+    ratios, at the level that their times in the sweep have in the median: the sweep's fastest was
+    partly lucky, and would lift all others with it. Configurations that were not compared keep
+    their times. Only ``time_ms`` changes, and only of measured rows.
 
     Parameters
     ----------
@@ -98,21 +99,14 @@ def with_paired_times(sweep: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> p
         Of the same GPU, see :func:`pairs_schema`.
     """
     columns = [*spec.problem_columns, *spec.tunable_columns]
-    known = pairs.loc[pairs["gain"].notna(), [*columns, "gain", "roles"]]
+    known = pairs.loc[pairs["gain"].notna(), [*columns, "gain"]]
     if known.empty:
         return sweep
     rows = sweep[[*columns, "time_ms"]].reset_index(names="row")
     joined = rows.merge(known, on=columns, how="inner")
     joined = joined[joined["time_ms"].notna()]
-    best = joined["roles"].str.split("+").map(lambda roles: "best" in roles)
-    anchors = joined[best].drop_duplicates(spec.problem_columns)
-    anchors = anchors.rename(columns={"time_ms": "anchor_ms", "gain": "anchor_gain"})
-    joined = joined.merge(
-        anchors[[*spec.problem_columns, "anchor_ms", "anchor_gain"]],
-        on=spec.problem_columns,
-        how="inner",
-    )
-    times = joined["anchor_ms"] * joined["anchor_gain"] / joined["gain"]
+    usual_ms = joined.assign(usual_ms=joined["time_ms"] * joined["gain"])
+    level_ms = usual_ms.groupby(spec.problem_columns)["usual_ms"].transform("median")
     found = sweep.copy()
-    found.loc[joined["row"].to_numpy(), "time_ms"] = times.to_numpy()
+    found.loc[joined["row"].to_numpy(), "time_ms"] = (level_ms / joined["gain"]).to_numpy()
     return found

@@ -62,6 +62,23 @@ def test_every_problem_has_its_baseline_and_its_best(project: ClusterProject) ->
         assert (rows["sweep_ms"] <= 1.02 * best[size]).sum() <= 8
 
 
+def test_what_is_answered_takes_part(project: ClusterProject) -> None:
+    study = study_of(project)
+    answers = pd.read_parquet(project.results / "recommendations" / f"{study}.parquet")
+    # A study without a committee is answered by its first model.
+    first = answers[(answers["rank"] == 1) & (answers["gpu"] == "h200")]
+    first = first[first["model"] == answers["model"].iloc[0]]
+    sweep = pd.read_parquet(project.results / "sweeps" / "h200" / "acoustic.parquet")
+    measured = sweep[sweep["time_ms"].notna()]
+    columns = ["n", "variant", "bx", "by", "bz", "tx", "ty", "tz"]
+    asked = first.merge(measured[columns], on=columns)
+    pairs = pairs_of(project)
+    marked = pairs[pairs["roles"].str.contains("recommended")]
+    found = set(marked[columns].itertuples(index=False, name=None))
+    assert found == set(asked[columns].itertuples(index=False, name=None))
+    assert len(found) > 2
+
+
 def test_ratios_are_those_of_the_card(project: ClusterProject) -> None:
     """Where times are always the same, a pair says what the sweep said, to every digit."""
     table = pairs_of(project)
