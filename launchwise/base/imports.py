@@ -11,6 +11,7 @@ from pathlib import Path
 PACKAGE = "launchwise"
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 """Where statements hold other statements; most nodes are expressions, which hold no import."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _STATEMENT = re.compile(
     r"^[ \t]*(from[ \t]+[.\w]+[ \t]+import\b[ \t]*(?:\([^)]*\))?[^\n]*"
     r"|import[ \t]+[.\w]+[ \t]*(?:$|(?:,|;|\#|as\b)[^\n]*))",
@@ -31,7 +32,7 @@ def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
     Parameters
     ----------
     lazy
-        Whether imports inside functions count.
+        Whether imports inside functions and for type checkers alone count.
     """
     queue = list(start)
     found = {path for path in queue if path.is_relative_to(ROOT / PACKAGE)}
@@ -84,12 +85,18 @@ def _modules(node: ast.ImportFrom) -> list[str]:
 
 
 def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
-    """Every statement; those inside functions only if ``lazy``."""
+    """Every statement; those inside functions and for type checkers only if ``lazy``."""
     for name in _BLOCKS:
         for node in getattr(tree, name, ()):
             yield node
-            if lazy or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if lazy or not (isinstance(node, _FUNCTIONS) or _is_for_type_checkers(node)):
                 yield from _nodes(node, lazy)
+
+
+def _is_for_type_checkers(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name)):
+        return False
+    return node.test.id == "TYPE_CHECKING"
 
 
 @cache

@@ -103,7 +103,7 @@ def test_main_job_is_measured_by_stage(tmp_path: Path) -> None:
 
     assert jobs("main_job") == {"recorded": 1, "recorded_profile": 1}
     assert jobs("nothing_to_do") == {}
-    stages = ("split", "clean", "train", "recommend", "evaluate")
+    stages = ("split", "clean", "train", "recommend", "recorded_pairs", "evaluate")
     assert jobs("sweeps_to_evaluation") == dict.fromkeys(stages, 1)
     for name in ("main_job", "nothing_to_do", "sweeps_to_evaluation"):
         summary = run[name]

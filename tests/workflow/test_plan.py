@@ -59,9 +59,10 @@ def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(scr
 def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "launchwise"
     (package / "deep").mkdir(parents=True)
+    typing = "if TYPE_CHECKING:\n    from launchwise import c\n"
     for name, content in {
         "__init__.py": "",
-        "a.py": "def f():\n    from launchwise.deep import b\n",
+        "a.py": typing + "def f():\n    from launchwise.deep import b\n",
         "deep/__init__.py": "",
         "deep/b.py": "import numpy\nimport launchwise.c as other\n",
         "c.py": "from launchwise.a import f\n",

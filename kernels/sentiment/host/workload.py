@@ -6,7 +6,7 @@ import time
 from collections.abc import Hashable, Mapping
 from contextlib import closing
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,9 +33,12 @@ from .launches import (
     build,
 )
 from .network import CLASSES, EMBEDDING, SHAPES, Trained, logits, read_trained
-from .pytorch import MODES, PyTorch
 from .reviews import drawn
 from .streaming import HostBatch, StreamedRun
+
+if TYPE_CHECKING:
+    # Imported where it is used: how a library is called decides nothing about a sweep's rows.
+    from .pytorch import PyTorch
 
 TOLERANCE = 1e-5
 """Largest error of a logit by the largest logit: what sums of 300 products in float32 allow."""
@@ -48,7 +51,7 @@ REFERENCE_THREADS, REFERENCE_WORDS = 64, 300 + 150 + 32 + 64
 class Sentiment(Workload):
     """A batch of reviews, on the device or in host memory, as words or as embeddings."""
 
-    peers = MODES
+    peers = ("pytorch", "pytorch_compiled")
 
     @cached_property
     def trained(self) -> Trained:
@@ -179,6 +182,8 @@ class SentimentSession(Session):
 
     def peer(self, name: str) -> PyTorch:
         """See :meth:`launchwise.workloads.workload.Session.peer`: PyTorch, in device memory."""
+        from .pytorch import PyTorch
+
         self._forget()
         if self._host is not None:
             raise LaunchFailed("PyTorch is compared in device memory", fatal=False)

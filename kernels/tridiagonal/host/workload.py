@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,12 +24,15 @@ from launchwise.workloads.workload import (
 )
 
 from .accuracy import allowed_error, backward_error
-from .cusparse import Cusparse
 from .host_solution import HostArrays, HostSolution
 from .launches import Arrays, DeviceSolution, build
 from .plan import INNER_LAYOUTS, Choice
 from .stage_times import EventClock, median_times
 from .thomas import NoCompiler
+
+if TYPE_CHECKING:
+    # Imported where it is used: how a library is called decides nothing about a sweep's rows.
+    from .cusparse import Cusparse
 
 
 def inputs(n: int, batch: int, dtype: str, seed: int) -> tuple[np.ndarray, ...]:
@@ -163,6 +166,8 @@ class TridiagonalSession(Session):
 
     def peer(self, name: str) -> Cusparse:
         """See :meth:`launchwise.workloads.workload.Session.peer`: cuSPARSE, in device memory."""
+        from .cusparse import Cusparse
+
         self._forget()
         if self._host is not None or self._m:
             raise LaunchFailed("cuSPARSE solves natural order in device memory", fatal=False)
