@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
+from launchwise.experiment.study import TransferSplit
 from launchwise.report import overview, sections, wording
-from launchwise.report.blocks import Fold, Lookup, Section, Table, Text
+from launchwise.report.blocks import Bullets, Fold, Lookup, Section, Table, Text
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
@@ -85,3 +86,21 @@ def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> No
     assert other is not None
     assert "are 2 models of cards: big.sm4 is a slice" in texts(other)
     assert honest not in texts(other)
+
+
+@pytest.mark.parametrize(
+    ("split", "words"),
+    [
+        (None, "asked about sizes it never saw"),
+        (TransferSplit(kind="leave_one_gpu_out", title="GPUs"), "trained without this GPU"),
+    ],
+)
+def test_an_answer_says_what_its_model_did_not_see(
+    made: StudyData, split: TransferSplit | None, words: str
+) -> None:
+    if split:
+        settings = made.settings.model_copy(update={"splits": {"sizes": split}})
+        made = dataclasses.replace(made, settings=settings, _known={})
+    (bullets,) = (each for each in overview.answer(made).blocks if isinstance(each, Bullets))
+    sentences = [each[1] for each in bullets.items if each[0] == "big:"]
+    assert [words in each for each in sentences] == [True]
