@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from benchmark_runs import ANYWHERE, FOLDER, ON_GPU, result_of, start
 
+from launchwise.learning.summary import HEURISTICS
+
 
 def test_every_benchmark_is_started_by_a_test() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == {*ANYWHERE, *ON_GPU}
@@ -76,6 +78,20 @@ def test_searches_on_a_new_gpu_are_counted(tmp_path: Path) -> None:
         own = card["launchwise"]
         assert 0 < own["best_of_1"] <= own["best_of_5"] <= own["best_of_20"] <= 1
         assert 0 < card["within_5_percent_of_the_best"] < card["configurations"]
+
+
+def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
+    result = result_of("answers", tmp_path)
+    (row,) = result["studies"]
+    assert (row["study"], row["split"]) == ("tridiagonal_streams", "interpolation")
+    assert 0 < row["fraction_p5"] <= row["fraction_geometric_mean"] <= row["best_of_20"] <= 1
+    assert 0 <= row["harmed_twice"] <= row["harmed"] <= row["problems"] == 16
+    assert row["missed"] <= min(row["worthwhile"], row["kept_usual"])
+    assert 0 < row["least_gain"] < row["gain_geometric_mean"]
+    # Fair heuristics alone stand beside it: no draws, no oracle, no model.
+    assert row["best_heuristic"]["name"] in HEURISTICS
+    for name in ("problems", "harmed", "missed", "kept_usual"):
+        assert result["all"][name] == row[name]
 
 
 def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:

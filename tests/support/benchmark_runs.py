@@ -14,7 +14,15 @@ from launchwise.base.storage import read_json
 
 FOLDER = ROOT / "benchmarks"
 ANYWHERE = (
-    *("ablations", "dag", "main_job", "paper_recipe", "prediction_errors", "predictions"),
+    *(
+        "ablations",
+        "answers",
+        "dag",
+        "main_job",
+        "paper_recipe",
+        "prediction_errors",
+        "predictions",
+    ),
     "search_on_a_new_gpu",
 )
 """Benchmarks that run on any machine."""

@@ -1,0 +1,120 @@
+"""What the answering model gives for every test problem of every study, beside fair heuristics.
+
+    python benchmarks/answers.py benchmarks/results/answers.json
+
+The pipeline as ``config.yaml`` has it, on the recorded sweeps and pairs, in a copy of the project,
+up to the evaluation. The answering model is chosen on training rows; test rows score it once.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from harness.command_line import arguments, provenance
+from harness.projects import copy_project, find_studies, keep_studies, snakemake
+
+from launchwise.base.storage import read_json, write_json
+from launchwise.learning.metrics import HARM_PERCENT
+from launchwise.learning.summary import ALL_GPUS, HEURISTICS, WORTH_PERCENT
+
+ANSWERING = "chosen"
+SMALLEST = "tridiagonal_streams"
+
+FIGURES = (
+    *("problems", "fraction_geometric_mean", "fraction_interval", "fraction_p5", "fraction_worst"),
+    *("best_of_5", "best_of_20", "gain_geometric_mean", "harmed", "kept_usual", "worthwhile"),
+    *("missed", "intervals", "covered", "beside_best_heuristic", "beside_best_model"),
+)
+
+
+def run(folder: Path, studies: Iterable[str]) -> None:
+    """Evaluate the studies of a copy of the project.
+
+    Raises
+    ------
+    SystemExit
+        When the pipeline fails.
+    """
+    targets = [f"evaluate_{study}" for study in studies]
+    command, environment = snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr[-2000:])
+
+
+def answers_of(evaluation: Path, study: str) -> list[dict[str, Any]]:
+    """Figures of the answering model, one row a split; the best fair heuristic beside it."""
+    splits = read_json(evaluation / f"{study}.summary.json")["splits"]
+    rows = pd.read_parquet(evaluation / f"{study}.parquet", columns=["split", "model", "gain"])
+    rows = rows[rows["model"] == ANSWERING]
+    found = []
+    for split, parts in splits.items():
+        models = parts[ALL_GPUS]["models"]
+        worst = rows.loc[rows["split"] == split, "gain"].fillna(0.0)
+        found.append(
+            {
+                "study": study,
+                "split": split,
+                **{name: models[ANSWERING][name] for name in FIGURES},
+                "least_gain": float(worst.min()),
+                "harmed_twice": int((worst < 1 / (1 + 2 * HARM_PERCENT / 100)).sum()),
+                "best_heuristic": best_heuristic(models),
+            }
+        )
+    return found
+
+
+def best_heuristic(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Name and mean fraction of the fair heuristic that did best on the test problems."""
+    fractions = {
+        name: figures["fraction_geometric_mean"]
+        for name, figures in models.items()
+        if name in HEURISTICS and figures["fraction_geometric_mean"] is not None
+    }
+    name = max(fractions, key=lambda each: (fractions[each], each))
+    return {"name": name, "fraction_geometric_mean": fractions[name]}
+
+
+def total(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts over all splits; the share of intervals that held, over all intervals."""
+    rows = list(rows)
+    counted = ("problems", "harmed", "harmed_twice", "kept_usual", "worthwhile", "missed")
+    held = [each["intervals"] * each["covered"] for each in rows if each["intervals"]]
+    intervals = sum(each["intervals"] for each in rows)
+    return {
+        **{name: sum(each[name] for each in rows) for name in counted},
+        "intervals": intervals,
+        "covered": sum(held) / intervals if intervals else math.nan,
+    }
+
+
+def main() -> None:
+    """Run the pipeline and collect what the answering model gives."""
+    given = arguments(__doc__).parse_args()
+    with tempfile.TemporaryDirectory(prefix="launchwise-answers-") as scratch:
+        folder = Path(scratch) / "project"
+        copy_project(folder)
+        if given.smallest:
+            keep_studies(folder, [SMALLEST], ["knn", "forest", ANSWERING])
+        studies = [name for name in find_studies(folder) if not given.smallest or name == SMALLEST]
+        run(folder, studies)
+        evaluation = folder / "results" / "evaluation"
+        rows = [row for study in studies for row in answers_of(evaluation, study)]
+    for row in rows:
+        print(
+            f"{row['study']:24} {row['split']:14} {row['problems']:4} problems, "
+            f"{row['fraction_geometric_mean']:.3f} of the best, {row['harmed']} harmed, "
+            f"{row['missed']} of {row['worthwhile']} missed"
+        )
+    limits = {"harm_percent": HARM_PERCENT, "worth_percent": WORTH_PERCENT}
+    write_json(given.output, {**provenance(), **limits, "studies": rows, "all": total(rows)})
+
+
+if __name__ == "__main__":
+    main()
