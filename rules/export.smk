@@ -1,6 +1,7 @@
-# Answers for other languages and tools.
+# Answers for other languages and tools, and for the lookup of the report.
 #   in   the study's product, profiles of its GPUs
-#   out  results/export/{study}/  a C++ header, a Python module, JSON, wisdom, T4
+#   out  results/export/{study}/      a C++ header, a Python module, JSON, wisdom, T4
+#        results/lookup/{study}.json  answers with intervals and what comes close
 
 
 rule export:
@@ -26,3 +27,28 @@ rule export:
         folder=lambda wildcards: folder_of(wildcards.study),
     script:
         "../scripts/export.py"
+
+
+rule lookup:
+    """Write a study's answers for the lookup of the report."""
+    input:
+        spec=lambda wildcards: spec_of(wildcards.study),
+        features=lambda wildcards: features_of(wildcards.study),
+        cost=lambda wildcards: cost_of(wildcards.study),
+        usual=lambda wildcards: usual_of(wildcards.study),
+        final="results/final/{study}",
+        profiles=lambda wildcards: profiles_of(wildcards.study),
+    output:
+        "results/lookup/{study}.json",
+    log:
+        "results/logs/lookup/{study}.log",
+    params:
+        code=lambda wildcards: code(
+            "scripts/lookup.py",
+            *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
+        ),
+        question=lambda wildcards: question_of(wildcards.study),
+        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+    script:
+        "../scripts/lookup.py"

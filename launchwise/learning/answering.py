@@ -15,6 +15,7 @@ from launchwise.learning.features import without_features
 from launchwise.learning.final import Final
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import Case, case_columns
+from launchwise.tables.rows import row_numbers
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import used
 
@@ -44,6 +45,8 @@ class Suggestion:
         Time, and the limits of its 90 % interval; None where nothing is expected.
     gain, gain_interval
         Time of the usual choice divided by its own, likewise.
+    improvement
+        Time of the baseline divided by its own; None likewise.
     is_usual
         Whether it is the usual choice.
     """
@@ -54,6 +57,7 @@ class Suggestion:
     interval_ms: Interval | None
     gain: float | None
     gain_interval: Interval | None
+    improvement: float | None
     is_usual: bool
 
 
@@ -108,17 +112,19 @@ def answers(final: Final, cases: list[Case], top: int = 1) -> list[Answer]:
     gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
     times = ranking.predicted_ms[taken]
     limits = _time_limits(final, rows, times)
+    keys = case_columns(final.spec)
+    baseline = domain.is_baseline(choices)
     table = rows.assign(
         rank=ranking.rank[taken],
         expected_ms=times,
         **{f"time_{place}": limits[:, place] for place in range(2)},
         **{f"gain_{place}": gains[taken][:, place] for place in range(3)},
+        improvement=gains[taken][:, 0] / _of_case(first, baseline, gains[:, 0], keys)[taken],
         is_usual=usual[taken],
         basis=known.situations(rows),
     )
-    keys = case_columns(final.spec)
     usual_rows = first[usual].set_index(keys)
-    baseline_rows = first[domain.is_baseline(first)].set_index(keys)
+    baseline_rows = first[baseline].set_index(keys)
     found = []
     for case, of_case in zip(cases, _by_case(table, keys, cases), strict=True):
         key = (case.gpu, *(case.problem[name] for name in final.spec.problem_columns))
@@ -130,6 +136,16 @@ def answers(final: Final, cases: list[Case], top: int = 1) -> list[Answer]:
         else:
             found.append(_of_model(case, of_case, default, final))
     return found
+
+
+def _of_case(
+    rows: pd.DataFrame, chosen: np.ndarray, values: np.ndarray, keys: list[str]
+) -> np.ndarray:
+    """The value of the chosen row of each row's case, shape (rows,); NaN without one."""
+    cases = row_numbers(rows, keys)
+    found = np.full(int(cases.max(initial=-1)) + 1, np.nan)
+    found[cases[chosen]] = values[chosen]
+    return found[cases]
 
 
 def _by_case(table: pd.DataFrame, keys: list[str], cases: list[Case]) -> list[list[dict[str, Any]]]:
@@ -160,7 +176,9 @@ def _of_measured(
     if gain is not None and math.log(gain) <= TOLERATED_LOSS and own != default:
         own, time_ms, gain = default, float(usual_ms), 1.0
         why = "no measured configuration beats the usual choice by more than 2 %"
-    suggestion = Suggestion(1, own, time_ms, None, gain, None, own == default)
+    baseline_ms = float(row["baseline_ms"])
+    improvement = baseline_ms / time_ms if math.isfinite(baseline_ms) else None
+    suggestion = Suggestion(1, own, time_ms, None, gain, None, improvement, own == default)
     return Answer(case.gpu, dict(case.problem), MEASURED, [suggestion], default, why)
 
 
@@ -175,6 +193,7 @@ def _of_model(
             interval_ms=_interval(row["time_0"], row["time_1"]),
             gain=_number(row["gain_0"]),
             gain_interval=_interval(row["gain_1"], row["gain_2"]),
+            improvement=_number(row["improvement"]),
             is_usual=bool(row["is_usual"]),
         )
         for row in rows

@@ -21,9 +21,10 @@ from launchwise.base.typed import read_yaml
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.cpp import cpp_header, cpp_name
 from launchwise.exporting.files import FORMATS, write_answers
+from launchwise.exporting.lookup import NEAR, SUGGESTIONS, lookup_entries
 from launchwise.exporting.macros import macros_text
 from launchwise.exporting.others import wisdom_text
-from launchwise.exporting.table import AnswerTable, Entry, answer_table
+from launchwise.exporting.table import AnswerTable, Entry, answer_table, asked_problems
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.t1_t4 import is_t4, read_t4
 from launchwise.learning.answering import MEASURED, answers
@@ -300,3 +301,47 @@ def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
     for name, study in experiment.studies.items():
         models = {one: experiment.model_of(name, one).model_dump() for one in study.models}
         assert models[answering_model(models)]["kind"] == COMMITTEE
+
+
+# The lookup of the report
+
+
+def test_every_entry_is_the_answer_to_its_problem(final: Final) -> None:
+    entries = lookup_entries(final, [UNKNOWN])
+    asked = asked_problems(final)
+    assert len(entries) == len(asked) * 3
+    assert {entry.gpu for entry in entries} == {*GPUS, UNKNOWN}
+    cases = [Case(entry.gpu, entry.problem) for entry in entries]
+    for entry, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
+        first, *rest = answer.suggestions
+        assert (entry.gpu, entry.problem, entry.basis) == (
+            answer.gpu, answer.problem, answer.basis
+        )  # fmt: skip
+        assert entry.configuration == first.configuration
+        assert (entry.time_ms, entry.gain) == (first.expected_ms, first.gain)
+        assert (entry.time_low_ms, entry.time_high_ms) == (first.interval_ms or (None, None))
+        for one in rest:
+            close = one.gain is not None and first.gain is not None
+            close = close and one.gain * NEAR >= first.gain
+            assert (one.configuration in entry.others) == close
+    assert any(entry.others for entry in entries)
+
+
+def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice(
+    final: Final,
+) -> None:
+    measured = final.measured.set_index(["gpu", "n", "dtype"])
+    for entry in lookup_entries(final):
+        if entry.basis != "measured" or entry.is_usual:
+            continue
+        row = measured.loc[(entry.gpu, entry.problem["n"], entry.problem["dtype"])]
+        assert entry.improvement == row["baseline_ms"] / row["time_ms"]
+        assert entry.gain == row["usual_ms"] / row["time_ms"]
+    # A model's answer that is the baseline gains nothing over it.
+    (asked,) = answers(final, [Case("h200", problem(300))], 400)
+    ratios = {
+        str(one.configuration["variant"]): one.improvement
+        for one in asked.suggestions
+        if one.configuration["variant"] == "linear"
+    }
+    assert ratios == {"linear": 1.0}

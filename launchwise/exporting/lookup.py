@@ -1,0 +1,106 @@
+"""Answers for the lookup of the report: what to use, how sure, and what comes close.
+
+The problems are those of :func:`launchwise.exporting.table.asked_problems`. What lies between two
+of them is answered by the nearest, as in :mod:`launchwise.exporting.table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from launchwise.exporting.table import asked_problems
+from launchwise.learning.answering import Answer, Suggestion, answers
+from launchwise.learning.final import Final
+from launchwise.learning.splits import Case
+from launchwise.workloads.parts import Value
+
+SUGGESTIONS = 4
+"""Suggestions that are looked at: the answer, and what may come close."""
+
+NEAR = 1.02
+"""Another configuration comes close that is expected to take at most so many times as long."""
+
+
+@dataclass(frozen=True)
+class LookupEntry:
+    """An answer.
+
+    Parameters
+    ----------
+    gpu, problem
+        What it answers.
+    basis
+        A key of :data:`launchwise.learning.answering.BASES`.
+    configuration
+        The variant, and the tunables that it has.
+    is_usual
+        Whether it is the usual choice.
+    time_ms, time_low_ms, time_high_ms
+        Measured or expected, and the limits of its 90 % interval; None where nothing is known.
+    gain, gain_low, gain_high
+        Time of the usual choice divided by its own, likewise.
+    improvement
+        Time of the baseline divided by its own, likewise.
+    others
+        Configurations that come close.
+    """
+
+    gpu: str
+    problem: dict[str, Value]
+    basis: str
+    configuration: dict[str, Value]
+    is_usual: bool
+    time_ms: float | None
+    time_low_ms: float | None
+    time_high_ms: float | None
+    gain: float | None
+    gain_low: float | None
+    gain_high: float | None
+    improvement: float | None
+    others: list[dict[str, Value]]
+
+    @classmethod
+    def of(cls, answer: Answer) -> LookupEntry:
+        """The first suggestion of an answer, and those of the others that come close."""
+        first, *rest = answer.suggestions
+        time_low, time_high = first.interval_ms or (None, None)
+        gain_low, gain_high = first.gain_interval or (None, None)
+        return cls(
+            gpu=answer.gpu,
+            problem=answer.problem,
+            basis=answer.basis,
+            configuration=first.configuration,
+            is_usual=first.is_usual,
+            time_ms=first.expected_ms,
+            time_low_ms=time_low,
+            time_high_ms=time_high,
+            gain=first.gain,
+            gain_low=gain_low,
+            gain_high=gain_high,
+            improvement=first.improvement,
+            others=[one.configuration for one in rest if _is_near(one, first)],
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def _is_near(one: Suggestion, first: Suggestion) -> bool:
+    return one.gain is not None and first.gain is not None and one.gain * NEAR >= first.gain
+
+
+def lookup_entries(final: Final, gpus: Iterable[str] = ()) -> list[LookupEntry]:
+    """Answers for what was measured, and for sizes between, on every GPU of a product.
+
+    Parameters
+    ----------
+    gpus
+        GPUs of the product's domain that it did not learn from, to be answered as well.
+    """
+    names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
+    problems = asked_problems(final)
+    cases = [Case(gpu, problem) for gpu in names for problem in problems]
+    return [LookupEntry.of(each) for each in answers(final, cases, SUGGESTIONS)]

@@ -1,0 +1,54 @@
+"""Write a study's answers for the lookup of the report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    folder: str,
+    question: dict[str, Any],
+    final: str,
+    profiles: dict[str, str],
+    output: str,
+) -> None:
+    """Answer what was measured and sizes between, on every GPU of the study.
+
+    Parameters
+    ----------
+    final
+        Folder of the study's product.
+    profiles
+        GPU to its file; those that the product did not learn from are answered as well.
+    """
+    from launchwise.base.storage import write_json
+    from launchwise.exporting.lookup import lookup_entries
+    from launchwise.gpus.profile import read_profile
+    from launchwise.learning.features import Domain
+    from launchwise.learning.final import read_final
+    from launchwise.workloads.spec import load_spec
+
+    described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
+    domain = Domain(load_spec(Path(folder)), described, **question)
+    entries = lookup_entries(read_final(Path(final), domain), list(described))
+    write_json(output, [entry.plain() for entry in entries])
+    log.info("%d answers on %d GPUs", len(entries), len(described))
+
+
+if __name__ == "__main__":
+    params, given = snakemake.params, snakemake.input
+    run(
+        main,
+        snakemake,
+        "models",
+        folder=params.folder,
+        question=params.question,
+        final=given.final,
+        profiles=dict(zip(params.gpus, given.profiles, strict=True)),
+        output=snakemake.output[0],
+    )
