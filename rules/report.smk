@@ -1,9 +1,12 @@
-# The report page and its tables.
+# The pages of the report and its tables.
 #   in   every table of every study, the GPUs' profiles, data/cards.csv,
 #        data/recorded/h200/profile.json
 #        section.py and published/ of every study
-#   out  results/report/index.html                  one self-contained page
-#        results/report/tables.html                 the same without figures, small
+#   out  results/report/index.html                  the front page
+#        results/report/gpus.html, health.html      the GPUs; how far the sweeps can be trusted
+#        results/report/{study}/                    pages of a study
+#        results/report/assets/, data/              what they share; what the lookup reads
+#        results/report.zip                         all of it, to send
 #        results/report/{study}.models.csv          metrics per model and split
 #        results/report/{study}.configurations.csv  best fixed configuration per GPU
 from pathlib import Path
@@ -34,6 +37,7 @@ REPORTED = {
             for gpu in experiment.gpus_of(study)
             if study in BLIND and Path(blind_file(gpu, study, "pairs.parquet")).is_file()
         },
+        "answers": f"results/lookup/{study}.json",
         # Only if the settings have datasheet-only GPUs.
         "described": {gpu: f"results/gpus/{gpu}.json" for gpu in CARDS},
         "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,
@@ -50,11 +54,11 @@ REPORTED = {
 
 
 rule report:
-    """Write the report page, and its main tables as CSV."""
+    """Write the pages of the report, and its main tables as CSV."""
     input:
         templates=[
             project_file(f"launchwise/report/templates/{name}")
-            for name in ("page.html", "style.css", "page.js")
+            for name in ("page.html", "style.css", "page.js", "finder.js")
         ],
         tables=[
             path
@@ -71,17 +75,20 @@ rule report:
         cards=project_file(CARDS_FILE),
         reference=project_file(REFERENCE_PROFILE),
     output:
-        page=report(
+        front=report(
             "results/report/index.html",
             category="Report",
-            labels={"what": "the whole report"},
+            labels={"what": "the front page, by itself"},
             caption="../report/page.rst",
         ),
-        tables=report(
-            "results/report/tables.html",
+        others=["results/report/gpus.html", "results/report/health.html"],
+        assets=[directory(f"results/report/{name}") for name in ("assets", "data")],
+        studies=[directory(f"results/report/{study}") for study in experiment.studies],
+        archive=report(
+            "results/report.zip",
             category="Report",
-            labels={"what": "answers and tables, no figures"},
-            caption="../report/tables.rst",
+            labels={"what": "every page, to unpack"},
+            caption="../report/archive.rst",
         ),
         models=[
             report(

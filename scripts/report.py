@@ -1,5 +1,7 @@
-"""Write the report page and its summaries."""
+"""Write the pages of the report, and its summaries."""
 
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.forking import run
@@ -13,17 +15,18 @@ def main(
     files: dict[str, Any],
     kept_out: dict[str, dict[str, list[str]]],
     settings: dict[str, Any],
-    page: str,
-    tables: str,
+    folder: str,
+    archive: str,
     models: list[str],
     configurations: list[str],
     processes: int,
 ) -> None:
-    """Read every study; write the page, the page without figures and two tables per study."""
+    """Read every study; write the folder of pages, the same as a zip, and two tables per study."""
     from launchwise.base.provenance import commit, now, versions
     from launchwise.base.storage import digest, write_text
     from launchwise.experiment.study import ModelEntry, Study
-    from launchwise.report.assemble import configuration_summary, model_summary, report
+    from launchwise.report import finder, site
+    from launchwise.report.assemble import configuration_summary, model_summary, pages
     from launchwise.report.overview import Run
     from launchwise.report.study import StudyFiles, read_study
 
@@ -37,13 +40,22 @@ def main(
         for name, given in files.items()
     ]
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
-    for path, html in zip((page, tables), report(studies, facts, processes), strict=True):
-        write_text(path, html)
-        log.info("%s: %.1f MB", path, len(html) / 1e6)
+    answers = {study.name: finder.data(study) for study in studies if study.answers}
+    texts = site.files(pages(studies, facts, processes), answers)
+    # Written anew: pages of studies that are gone would stay.
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, text in texts.items():
+        write_text(Path(folder) / path, text)
+        log.info("%s: %.2f MB", path, len(text.encode()) / 1e6)
     for study, path in zip(studies, models, strict=True):
         write_text(path, model_summary(study).to_csv(index=False, float_format="%.5g"))
     for study, path in zip(studies, configurations, strict=True):
         write_text(path, configuration_summary(study).to_csv(index=False, float_format="%.5g"))
+    site.pack(
+        Path(folder),
+        [*texts, *(Path(path).name for path in (*models, *configurations))],
+        Path(archive),
+    )
 
 
 if __name__ == "__main__":
@@ -55,8 +67,8 @@ if __name__ == "__main__":
         files=asked.files,
         kept_out=asked.kept_out,
         settings={name: asked[name] for name in ("studies", "models", "search", "seed")},
-        page=snakemake.output.page,
-        tables=snakemake.output.tables,
+        folder=str(Path(snakemake.output.front).parent),
+        archive=snakemake.output.archive,
         models=list(snakemake.output.models),
         configurations=list(snakemake.output.configurations),
         processes=snakemake.threads,

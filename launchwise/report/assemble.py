@@ -8,9 +8,10 @@ import pandas as pd
 
 from launchwise.base.parallel import in_parallel
 from launchwise.report import (
-    blind,
+    front,
     goals,
     gpus,
+    health,
     models,
     occupancy,
     overview,
@@ -22,63 +23,87 @@ from launchwise.report import (
     tunables,
     wording,
 )
-from launchwise.report.blocks import Section
+from launchwise.report.blocks import Page, Section
 from launchwise.report.described import described
 from launchwise.report.elements import elements
 from launchwise.report.numbers import single_best, winners
 from launchwise.report.own_sections import own_sections
-from launchwise.report.page import render
 from launchwise.report.study import StudyData
 
 
-def report(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) -> tuple[str, str]:
-    """The whole page, and the page with its tables only, as HTML.
+def pages(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) -> list[Page]:
+    """Every page of the report, the first page first.
 
-    Sections of so many studies are made at once.
+    Pages of so many studies are made at once.
     """
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
-    made = [Section("answers", "Answers", [], [overview.answer(study) for study in studies])]
-    if (tested := blind.section(studies)) is not None:
-        made.insert(0, tested)
     cards = {gpu: profile for study in studies for gpu, profile in study.described.items()}
-    made.append(gpus.section(profiles, cards))
-    if (times := predictions.overall(studies, published_times.overall(studies))) is not None:
-        made.append(times)
-    made += in_parallel(_study, studies, processes)
-    made.append(overview.provenance(run, studies))
     models_of_card = len({profile.card_model for profile in profiles.values()})
     lead = (
         f"{wording.plural(len(studies), 'study', 'studies')} on {wording.listed(profiles)} "
         f"({wording.plural(models_of_card, 'model of card', 'models of card')}). "
         f"Written {wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
+    compared = [gpus.section(profiles, cards)]
+    if (times := predictions.overall(studies, published_times.overall(studies))) is not None:
+        compared.append(times)
     title = "Launch parameters: measured, learnt, recommended"
-    return render(title, lead, made), render(title, lead, made, figures=False)
+    found = [
+        Page("index.html", "Overview", title, lead, front.sections(studies)),
+        Page("gpus.html", "GPUs", "GPUs", "What they are, and what they reach.", compared),
+        Page(
+            "health.html",
+            "Health",
+            "Health of the measurements",
+            "How far the sweeps can be trusted, and where every number comes from.",
+            [health.section(studies), overview.provenance(run, studies)],
+        ),
+    ]
+    for own in in_parallel(_study, studies, processes):
+        found += own
+    return found
 
 
-def _study(study: StudyData) -> Section:
+def _study(study: StudyData) -> list[Page]:
     best = winners(study)
-    first = goals.goals(study)
-    parts: list[Section | None] = [
+    answer = _present(
+        overview.answer(study),
         pairs.section(study),
         peers.section(study),
-        models.tables_of(study),
         sections.tiles(study, best),
         tunables.tunables(study),
         occupancy.occupancy(study),
         sections.compared(study, best),
         sections.landscape(study, best),
-        predictions.predictions(study),
-        published_times.published_times(study),
         described(study),
+    )
+    learnt = _present(
+        goals.goals(study),
+        models.tables_of(study),
+        predictions.predictions(study),
         sections.removed(study),
         sections.transferred(study),
+    )
+    beside = _present(published_times.published_times(study))
+    others = [*answer, *learnt, *beside]
+    paper = [*own_sections(study, others), *beside]
+    if (listed := elements(study, [*answer, *learnt, *paper])) is not None:
+        paper.append(listed)
+    title, lead = study.settings.title, study.settings.question
+    found = [
+        Page(f"{study.name}/index.html", "Answer", title, lead, answer, study.name),
+        Page(f"{study.name}/models.html", "Models", f"{title}: models", lead, learnt, study.name),
     ]
-    rest = [part for part in parts if part is not None]
-    children = [first, *own_sections(study, [first, *rest]), *rest]
-    if (listed := elements(study, children)) is not None:
-        children.append(listed)
-    return Section(f"study-{study.name}", f"Study: {study.settings.title}", [], children)
+    if paper:
+        beside_title = f"{title}: beside the publication"
+        found.append(
+            Page(f"{study.name}/paper.html", "Publication", beside_title, lead, paper, study.name)
+        )
+    return found
+
+
+def _present(*made: Section | None) -> list[Section]:
+    return [one for one in made if one is not None]
 
 
 def model_summary(study: StudyData) -> pd.DataFrame:

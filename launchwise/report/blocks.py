@@ -20,6 +20,27 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Notice:
+    """Something the reader must know first, and where more of it stands."""
+
+    text: str
+    link: str
+    link_text: str
+    kind: str = field(default="notice", init=False)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that needs no script: SVG as text, and what it shows in words."""
+
+    id: str
+    caption: str
+    alt: str
+    svg: str
+    kind: str = field(default="drawing", init=False)
+
+
+@dataclass(frozen=True)
 class Bullets:
     """A list of short statements; a pair is a bold beginning and the rest."""
 
@@ -147,7 +168,25 @@ class Lookup:
     kind: str = field(default="lookup", init=False)
 
 
-Block = Text | Bullets | Table | Figure | Fold | Lookup
+@dataclass(frozen=True)
+class Finder:
+    """A lookup over all studies; each study's answers lie in a file beside the page.
+
+    Parameters
+    ----------
+    studies
+        Name and title of each.
+    first
+        ``study``, ``gpu`` and ``problem`` (parameter to value) that it begins with.
+    """
+
+    id: str
+    studies: Sequence[tuple[str, str]]
+    first: Mapping[str, Any]
+    kind: str = field(default="finder", init=False)
+
+
+Block = Text | Notice | Bullets | Table | Figure | Drawing | Fold | Lookup | Finder
 
 
 @dataclass(frozen=True)
@@ -158,6 +197,33 @@ class Section:
     title: str
     blocks: Sequence[Block]
     children: Sequence[Section] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the report.
+
+    Parameters
+    ----------
+    path
+        Below the report's folder.
+    name
+        What leads to it is called so.
+    study
+        Name of the study whose page it is; empty for a page of the whole report.
+    """
+
+    path: str
+    name: str
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    study: str = ""
+
+    @property
+    def root(self) -> str:
+        """Way from this page to the report's folder."""
+        return "../" * self.path.count("/")
 
 
 def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[str | Cell]]) -> Table:

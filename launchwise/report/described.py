@@ -26,7 +26,7 @@ def described(study: StudyData) -> Section | None:
         return None
     sizes = sorted(every[study.size].unique())
     shown = list(dict.fromkeys([sizes[0], sizes[len(sizes) // 2], sizes[-1]]))
-    chosen = _first_choices(study, every)
+    chosen = first_choices(study, every)
     groups = by_generation(study.described, chosen["gpu"].unique())
     text = (
         "These GPUs have no measured rows. Their times follow from datasheets, from the cost model "
@@ -49,7 +49,7 @@ def described(study: StudyData) -> Section | None:
     return Section(f"{study.name}-unmeasured", "Datasheet-only GPUs", blocks)
 
 
-def _first_choices(study: StudyData, every: pd.DataFrame) -> pd.DataFrame:
+def first_choices(study: StudyData, every: pd.DataFrame) -> pd.DataFrame:
     """The trees' first choice of each problem; ``cost_ms`` is that of the cost model's own."""
     key = ["gpu", *study.problem_columns]
     first = every[every["rank"] == 1]

@@ -1,21 +1,73 @@
-"""The page itself: sections in, one self-contained HTML file out."""
+"""A page as HTML: complete by itself, or one of a folder of pages that share plotly.js."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from launchwise.report.blocks import Block, Figure, Fold, Lookup, Section, Table
+from launchwise.report.blocks import Block, Figure, Finder, Fold, Lookup, Section, Table
+
+PLOTLY = "assets/plotly.min.js"
+"""Where plotly.js lies in a folder of pages."""
+
+FEW_SECTIONS = 2
+"""A page of so many sections needs no contents."""
 
 
-def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool = True) -> str:
-    """The whole page as HTML: no link leaves it and nothing is loaded.
+@dataclass(frozen=True)
+class Link:
+    """A way to another page; ``current`` says that the reader is there already."""
+
+    name: str
+    href: str
+    current: bool = False
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What surrounds a page in a folder of pages.
+
+    Parameters
+    ----------
+    root
+        Way from the page to the folder.
+    pages
+        Pages of the whole report.
+    studies
+        First page of every study.
+    parts
+        Pages of the study that this page belongs to.
+    places
+        Id of a section on any page -> that page, below the folder.
+    """
+
+    root: str
+    pages: Sequence[Link]
+    studies: Sequence[Link]
+    parts: Sequence[Link]
+    places: Mapping[str, str]
+
+    def href(self, link: str) -> str:
+        """A link to a section, from this page: it may be on another one."""
+        return f"{self.root}{self.places[link[1:]]}{link}" if link[1:] in self.places else link
+
+
+def render(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    *,
+    figures: bool = True,
+    frame: Frame | None = None,
+) -> str:
+    """A page as HTML: no link leaves the report.
 
     Parameters
     ----------
@@ -27,6 +79,9 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
         In order; the contents list them with their children.
     figures
         Whether to draw them; without figures and plotly.js the page is small.
+    frame
+        The folder that the page is in, with plotly.js beside it; None for a page that is complete
+        by itself and loads nothing.
 
     Raises
     ------
@@ -35,26 +90,46 @@ def render(title: str, lead: str, sections: Sequence[Section], *, figures: bool 
     """
     _check_ids(sections)
     data: dict[str, Any] = {}
+    drawn = False
     for block in every_block(sections):
         if isinstance(block, Figure) and figures:
+            drawn = True
             for place, panel in enumerate(block.panels):
                 data[panel_id(block, place)] = {"data": panel.data, "layout": panel.layout}
+        elif isinstance(block, Finder):
+            data[block.id] = {"first": block.first}
         elif isinstance(block, Lookup):
             data[block.id] = {
                 "answers": block.answers,
                 "numbers": [c.number for c in block.columns],
             }
+    any_finder = any(isinstance(block, Finder) for block in every_block(sections))
+    inside = {each.id for each in every_section(sections)}
+    own = frame and replace(
+        frame, places={name: path for name, path in frame.places.items() if name not in inside}
+    )
     return _template().render(
         title=title,
         lead=lead,
         sections=sections,
+        frame=own,
+        figures=figures,
         panel_id=panel_id,
-        table_rows=table_rows,
+        table_rows=partial(table_rows, href=own.href if own else _same),
+        href=own.href if own else _same,
         style=_asset("style.css"),
         script=_asset("page.js"),
-        plotly=Markup(plotly_source()) if figures else "",
+        finder=_asset("finder.js") if any_finder else "",
+        # Contents would stand in front of the controls of the lookup.
+        contents=not any_finder and sum(1 for _ in every_section(sections)) > FEW_SECTIONS,
+        plotly_beside=f"{own.root}{PLOTLY}" if own and drawn else "",
+        plotly=Markup(plotly_source()) if drawn and not own else "",
         data=Markup(embedded(data)),
     )
+
+
+def _same(link: str) -> str:
+    return link
 
 
 @cache
@@ -69,7 +144,7 @@ def _template() -> Template:
     return environment.get_template("page.html")
 
 
-def table_rows(block: Table) -> Markup:
+def table_rows(block: Table, href: Callable[[str], str] = _same) -> Markup:
     """Rows of a table's body as HTML: a template takes ten times as long for so many cells."""
     columns = ["number" if column.number else "" for column in block.columns]
     lines = []
@@ -80,7 +155,7 @@ def table_rows(block: Table) -> Markup:
             if cell.best:
                 text = f"<strong>{text}</strong>"
             if cell.link:
-                text = f'<a href="{_escaped(cell.link)}">{text}</a>'
+                text = f'<a href="{_escaped(href(cell.link))}">{text}</a>'
             if cell.detail:
                 text += f'<span class="detail">{_escaped(cell.detail)}</span>'
             if place:

@@ -72,6 +72,9 @@ class StudyData:
     peers
         GPU -> other people's libraries in the same pairs
         (:func:`launchwise.tables.peers.peers_schema`).
+    answers
+        What the study's product answers (:class:`launchwise.exporting.lookup.LookupEntry` as JSON
+        values); None where there is none.
     """
 
     name: str
@@ -97,6 +100,7 @@ class StudyData:
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    answers: Sequence[Mapping[str, Any]] | None = None
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -221,6 +225,7 @@ class StudyFiles:
     blind: Mapping[str, Path]
     unmeasured: Path | None = None
     published: Path | None = None
+    answers: Path | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> StudyFiles:
@@ -294,6 +299,7 @@ def read_study(
         if files.unmeasured is None
         else tables.read_table(files.unmeasured, schemas.unmeasured_schema(spec)),
         kept_out=kept_out,
+        answers=None if files.answers is None else read_json(files.answers),
     )
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from launchwise.report import assemble
-from launchwise.report.overview import Run
+from tests.support.report_pages import files_of
 from tests.support.report_study import study
 
 pytestmark = pytest.mark.browser
@@ -53,24 +52,56 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole report of the small study, with the published tables."""
-    folder = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
-    run = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
-    html, _ = assemble.report([study(name="acoustic_tile", folder=folder)], run)
-    path = tmp_path_factory.mktemp("report") / "index.html"
-    path.write_text(html, encoding="utf-8")
-    return path
+    given = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
+    found = tmp_path_factory.mktemp("report")
+    for path, text in files_of(study(name="acoustic_tile", folder=given)).items():
+        (found / path).parent.mkdir(exist_ok=True)
+        (found / path).write_text(text, encoding="utf-8")
+    return found
+
+
+PAGES = ("index.html", "gpus.html", "health.html", *(
+    f"acoustic_tile/{name}.html" for name in ("index", "models", "paper")
+))  # fmt: skip
+
+
+@pytest.fixture(params=PAGES)
+def page(request: pytest.FixtureRequest, folder: Path) -> Path:
+    """Every page of the report."""
+    return folder / request.param
 
 
 @pytest.fixture
 def opened(browser: Any, page: Path) -> Any:
     """The page, freshly loaded at desktop width, logs of earlier pages dropped."""
+    at_desktop(browser)
+    load(browser, page)
+    return browser
+
+
+@pytest.fixture
+def front(browser: Any, folder: Path) -> Any:
+    """The front page, freshly loaded at desktop width, its lookup answered."""
+    at_desktop(browser)
+    load(browser, folder / "index.html")
+    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    return browser
+
+
+@pytest.fixture
+def drawn(browser: Any, folder: Path) -> Any:
+    """The study's first page, freshly loaded at desktop width."""
+    at_desktop(browser)
+    load(browser, folder / "acoustic_tile" / "index.html")
+    return browser
+
+
+def at_desktop(browser: Any) -> None:
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     browser.get_log("browser")
     browser.get_log("performance")
-    load(browser, page)
-    return browser
 
 
 def load(browser: Any, page: Path) -> None:
@@ -96,12 +127,15 @@ def test_loads_without_an_error_and_without_the_network(opened: Any, page: Path)
     # chrome:// is the browser's own start page, still loading its parts when ours begins.
     own = ("data:", "blob:", "chrome://")
     outside = {url for url in asked if not url.startswith(own)}
-    assert outside == {page.as_uri()}
+    beside = {page.parent.parent / "assets", page.parent / "assets", page.parent / "data"}
+    inside = {file.as_uri() for one in beside if one.is_dir() for file in one.iterdir()}
+    assert page.as_uri() in outside
+    assert outside - {page.as_uri()} <= inside
 
 
-def test_every_plot_has_marks(opened: Any) -> None:
+def test_every_plot_has_marks(opened: Any, page: Path) -> None:
     count = opened.execute_script("return window.launchwiseDrawAll()")
-    assert count > 8
+    assert count > 3 or page.parent.name != "acoustic_tile" or page.name == "paper.html"
     script = """
         return [...document.querySelectorAll('.plot')].filter((plot) => {
           const svg = plot.querySelector('svg.main-svg');
@@ -112,7 +146,7 @@ def test_every_plot_has_marks(opened: Any) -> None:
     assert opened.execute_script(script, DRAWN) == []
 
 
-def test_plots_in_view_are_drawn_without_being_asked(opened: Any) -> None:
+def test_plots_in_view_are_drawn_without_being_asked(drawn: Any) -> None:
     script = """
         const done = arguments[arguments.length - 1];
         const plot = document.querySelector('main > section .plot');
@@ -120,7 +154,7 @@ def test_plots_in_view_are_drawn_without_being_asked(opened: Any) -> None:
         const look = () => plot.querySelector('svg.main-svg') ? done(true) : setTimeout(look, 20);
         look();
     """
-    assert opened.execute_async_script(script) is True
+    assert drawn.execute_async_script(script) is True
 
 
 def test_every_table_has_a_caption_and_cells(opened: Any) -> None:
@@ -132,14 +166,14 @@ def test_every_table_has_a_caption_and_cells(opened: Any) -> None:
         ]);
     """
     tables = opened.execute_script(script)
-    assert len(tables) > 10
+    assert tables
     assert [table for table in tables if not table[0] or not table[1] or table[2]] == []
 
 
-def test_contents_lead_to_their_sections(opened: Any) -> None:
+def test_contents_lead_to_their_sections(opened: Any, page: Path) -> None:
     script = """
         document.documentElement.style.scrollBehavior = 'auto';
-        return [...document.querySelectorAll('nav a')].map((link) => {
+        return [...document.querySelectorAll('nav.contents a')].map((link) => {
           link.click();
           const target = document.getElementById(link.hash.slice(1));
           const box = target && target.getBoundingClientRect();
@@ -148,7 +182,7 @@ def test_contents_lead_to_their_sections(opened: Any) -> None:
         });
     """
     links = opened.execute_script(script)
-    assert len(links) > 10
+    assert len(links) > 3 or page.parent.name != "acoustic_tile" or page.name == "paper.html"
     assert [link for link, works in links if not works] == []
 
 
@@ -161,7 +195,7 @@ def test_nothing_sticks_out_on_a_phone(opened: Any, page: Path) -> None:
     assert opened.execute_script(script) <= 390
 
 
-def test_lookup_answers_for_the_chosen_problem(opened: Any) -> None:
+def test_the_table_of_measured_answers_follows_the_chosen_problem(drawn: Any) -> None:
     script = """
         const size = document.querySelector('.lookup select[name="n"]');
         return ['102', '202'].map((value) => {
@@ -171,6 +205,120 @@ def test_lookup_answers_for_the_chosen_problem(opened: Any) -> None:
           return [...row.cells].map((cell) => cell.textContent);
         });
     """
-    small, large = opened.execute_script(script)
+    small, large = drawn.execute_script(script)
     assert small[:3] == ["big", "block3d 32×4×1 row_padding=0", "1.000"]
     assert large[:3] == ["big", "block3d 64×2×1 row_padding=0", "4.000"]
+
+
+LOOK = "launchwiseLook(arguments[0], arguments[1], arguments[2]).then(arguments[3])"
+
+
+def test_the_lookup_answers_as_the_product_does(front: Any) -> None:
+    made = study(name="acoustic_tile")
+    assert made.answers
+    for entry in made.answers:
+        asked = [entry["problem"][name] for name in made.problem_columns]
+        found = front.execute_async_script(LOOK, made.name, entry["gpu"], asked)
+        assert found["exact"]
+        assert found["configuration"] == entry["configuration"]
+        assert found["entry"][5] == entry["time_ms"]
+    # Between two answers that differ: the nearer one, by the ratio of sizes; beyond them: the last.
+    for n, near, inside in ((160, 152, True), (190, 202, True), (5000, 202, False)):
+        found = front.execute_async_script(LOOK, made.name, "big", [n, "float32", 2])
+        assert (found["exact"], found["inside"]) == (False, inside)
+        assert found["entry"][1][0] == near
+    assert front.execute_async_script(LOOK, made.name, "big", [102, "float64", 2]) is None
+
+
+def said(front: Any) -> str:
+    """What the lookup says."""
+    return str(front.execute_script("return document.querySelector('.answer').innerText"))
+
+
+def choose(front: Any, name: str, value: str) -> str:
+    """Change a field of the lookup; what it says then."""
+    script = """
+        const [name, value, done] = arguments;
+        const field = document.querySelector('.finder').elements[name];
+        field.value = value;
+        field.dispatchEvent(new Event('change', {bubbles: true}));
+        setTimeout(done, 50);
+    """
+    front.execute_async_script(script, name, value)
+    return said(front)
+
+
+def test_the_lookup_says_what_an_answer_rests_on(front: Any) -> None:
+    assert choose(front, "p-n", "102").startswith("Use block3d 32×4×1 row_padding=0")
+    measured = said(front)
+    assert "1 ms (0.998 to 1, 95 %)." in measured
+    assert "2 times the speed of the usual choice." in measured
+    assert "Basis: measured on this GPU." in measured
+    assert "No other configuration comes within 2 %." in measured
+    between = choose(front, "p-n", "152")
+    assert (
+        "2.5 ms (2 to 3, 90 %). 1.5 times the speed of the usual choice (1.2 to 1.8, 90 %)."
+        in between
+    )
+    assert "between measured sizes" in between
+    agreeing = choose(front, "p-n", "120")
+    assert "the answers for the sizes around it agree" in agreeing
+    differing = choose(front, "p-n", "190")
+    assert "The answers for the sizes around it differ" in differing
+    assert "launchwise recommend acoustic_tile --gpu big n=190 dtype=float32 order=2" in differing
+    assert "the nearest that was asked" in choose(front, "p-n", "5000")
+    assert "must be 1 or more" in choose(front, "p-n", "0")
+    choose(front, "p-n", "102")
+    assert "2 times the speed of the baseline." in choose(front, "beside", "baseline")
+    assert choose(front, "gpu", "big.sm4").startswith("Use block3d 64×2×1 row_padding=0")
+
+
+def test_an_answer_can_be_taken_along(front: Any) -> None:
+    choose(front, "p-n", "102")
+    script = """
+        const choice = document.querySelector('.take select');
+        const text = document.querySelector('.take textarea');
+        return [...choice.options].map((option) => {
+          choice.value = option.value;
+          choice.dispatchEvent(new Event('change', {bubbles: true}));
+          return text.value;
+        });
+    """
+    values, macros, cpp, plain = front.execute_script(script)
+    assert values == "variant=block3d row_padding=0 bx=32 by=4 bz=1"
+    assert macros.splitlines()[0] == "#define VARIANT_BLOCK3D 1"
+    assert "#define BX 32" in macros
+    assert 'constexpr const char* variant = "block3d";' in cpp
+    assert json.loads(plain) == {
+        "variant": "block3d", "row_padding": 0, "bx": 32, "by": 4, "bz": 1
+    }  # fmt: skip
+
+
+def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front: Any, folder: Path) -> None:
+    choose(front, "p-n", "202")
+    address = str(front.execute_script("return location.href"))
+    assert "n=202" in address
+    before = said(front)
+    front.get("about:blank")
+    front.get(address)
+    front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    assert said(front) == before
+    for query, words in {
+        "study=gone": "This report holds no study “gone”; the link is older.",
+        "study=acoustic_tile&gpu=gone&n=202&dtype=float32&order=2": "holds no GPU “gone”",
+        "study=acoustic_tile&gpu=big&n=202&dtype=int8&order=2": "holds no problem with these",
+    }.items():
+        front.get("about:blank")
+        front.get(f"{(folder / 'index.html').as_uri()}#find?{query}")
+        front.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+        assert words in said(front)
+        assert "Use block3d" in said(front)
+
+
+def test_a_study_without_its_file_says_so(browser: Any, folder: Path, tmp_path: Path) -> None:
+    torn = shutil.copytree(folder, tmp_path / "torn")
+    (torn / "data" / "acoustic_tile.js").unlink()
+    at_desktop(browser)
+    load(browser, torn / "index.html")
+    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    assert "the file data/acoustic_tile.js is missing" in said(browser)

@@ -17,7 +17,7 @@ from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "saxpy"
-PAGE = "results/report/index.html"
+PAGES = "results/report"
 SECTION = """
 from launchwise.report.blocks import Section, Text
 
@@ -47,12 +47,13 @@ def mine(project: Project, tmp_path: Path) -> Path:
 
 
 def run(project: Project, *arguments: str) -> str:
-    """The page after a run with the stranger's settings."""
+    """Every page after a run with the stranger's settings."""
     done = project.snakemake(
         "--cores", "2", "--quiet", "all", "--configfile", "mine.yaml", *arguments
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return (project.folder / PAGE).read_text()
+    pages = sorted((project.folder / PAGES).rglob("*.html"))
+    return "\n".join(page.read_text() for page in pages)
 
 
 def test_a_folder_outside_the_project_is_all_it_takes(project: Project, mine: Path) -> None:

@@ -6,16 +6,14 @@ import itertools
 from pathlib import Path
 
 import pytest
+from report_pages import page_of
 from report_study import study
 
 from launchwise.base.errors import UserError
-from launchwise.report import assemble
 from launchwise.report.blocks import Section
-from launchwise.report.overview import Run
 from launchwise.report.own_sections import own_sections
 from launchwise.report.page import every_block
 
-RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
 GOOD = """
 from launchwise.report.blocks import Section, Text
 
@@ -45,7 +43,7 @@ def only_text(sections: list[Section]) -> str:
 
 def test_a_section_from_outside_the_project_stands_on_the_page(folder: Path) -> None:
     (folder / "section.py").write_text(GOOD)
-    page, _ = assemble.report([study(folder=folder)], RUN)
+    page = page_of(study(folder=folder))
     assert 'id="tiny-mine"' in page
     assert "1 published: 42" in page
 
@@ -53,7 +51,7 @@ def test_a_section_from_outside_the_project_stands_on_the_page(folder: Path) -> 
 def test_a_section_follows_its_study_to_another_name(folder: Path) -> None:
     (folder / "section.py").write_text(GOOD)
     renamed = folder.rename(folder.parent / "other")
-    page, _ = assemble.report([study(name="other", folder=renamed)], RUN)
+    page = page_of(study(name="other", folder=renamed))
     assert 'id="other-mine"' in page
 
 
@@ -93,7 +91,7 @@ BAD = {
 def test_what_fails_is_said_in_its_place_and_the_rest_stands(folder: Path, name: str) -> None:
     content, words = BAD[name]
     (folder / "section.py").write_text(content)
-    page, _ = assemble.report([study(folder=folder)], RUN)
+    page = page_of(study(folder=folder))
     assert 'id="tiny-own"' in page
     assert 'id="tiny-answer"' in page
     assert 'id="provenance"' in page
@@ -114,7 +112,7 @@ def test_the_elements_of_the_paper_lead_to_their_sections(folder: Path) -> None:
     (folder / "section.py").write_text(GOOD)
     (folder / "published" / "elements.yaml").write_text(ELEMENTS)
     (folder.parents[1] / "notes.txt").write_text("none")
-    page, _ = assemble.report([study(folder=folder)], RUN)
+    page = page_of(study(folder=folder))
     assert 'id="tiny-elements"' in page
     assert '<a href="#tiny-mine">“Mine”</a>' in page
     assert "has 3 elements" in page
@@ -128,7 +126,7 @@ def test_an_element_that_points_nowhere_is_warned_of(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (folder / "published" / "elements.yaml").write_text(ELEMENTS)
-    page, _ = assemble.report([study(folder=folder)], RUN)
+    page = page_of(study(folder=folder))
     assert 'id="tiny-elements"' in page
     assert "elements.yaml: elements.1.here: no file 'notes.txt'" in caplog.text
 
@@ -137,4 +135,4 @@ def test_an_element_without_place_and_reason_stops_the_report(folder: Path) -> N
     bad = ELEMENTS.replace(', here: ["#tiny-mine"]', "")
     (folder / "published" / "elements.yaml").write_text(bad)
     with pytest.raises(UserError, match=r"elements\.yaml: elements\.0: 'Speed' has no place"):
-        assemble.report([study(folder=folder)], RUN)
+        page_of(study(folder=folder))

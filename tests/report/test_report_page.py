@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import posixpath
 import re
+import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,19 +16,17 @@ import plotly.graph_objects as go
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.report import assemble, wording
-from launchwise.report.blocks import Column, Section, Table
-from launchwise.report.overview import Run
+from launchwise.report import assemble, site, wording
+from launchwise.report.blocks import Column, Page, Section, Table
 from launchwise.report.page import embedded, render
 from launchwise.report.published import read_published
-from launchwise.report.study import StudyData
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
+from tests.support.report_pages import files_of, html_of, page_of
 from tests.support.report_study import KERNEL, study
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
-RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
 
 
 class Outline(HTMLParser):
@@ -54,10 +55,6 @@ class Outline(HTMLParser):
             self.headers_with_scope += given.get("scope") in ("col", "row", "colgroup")
 
 
-def page_of(*studies: StudyData) -> str:
-    return assemble.report(list(studies), RUN)[0]
-
-
 def outline(page: str) -> Outline:
     # plotly.js holds markup inside its own texts: leave the scripts out.
     found = Outline()
@@ -66,17 +63,66 @@ def outline(page: str) -> Outline:
 
 
 @pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    return files_of(study())
+
+
+@pytest.fixture(scope="module")
 def page() -> str:
     return page_of(study())
 
 
-def test_page_loads_nothing_and_links_only_into_itself(page: str) -> None:
-    found = outline(page)
-    assert found.loads == ["data:,"]
-    assert all(link.startswith("#") for link in found.links)
-    assert {link[1:] for link in found.links} <= set(found.ids)
-    assert not re.search(r"<script[^>]+src=", page)
-    assert "@import" not in page.split("</style>")[0]
+def whole(path: str, link: str) -> str:
+    """A link of a page, below the report's folder; a script's source likewise."""
+    target, _, fragment = link.partition("#")
+    found = posixpath.normpath(posixpath.join(posixpath.dirname(path), target)) if target else path
+    return f"{found}#{fragment}" if fragment else found
+
+
+def test_pages_load_and_link_to_nothing_but_the_report(files: dict[str, str]) -> None:
+    pages = {path: text for path, text in files.items() if path.endswith(".html")}
+    assert list(pages) == [
+        *("index.html", "gpus.html", "health.html", "tiny/index.html", "tiny/models.html")
+    ]
+    outlines = {path: outline(text) for path, text in pages.items()}
+    there = {*files, *(f"{path}#{name}" for path, one in outlines.items() for name in one.ids)}
+    for path, text in pages.items():
+        links = {whole(path, link) for link in outlines[path].links}
+        assert links <= there, path
+        # Every page leads to every other page of the whole report.
+        assert {"index.html", "gpus.html", "health.html", "tiny/index.html"} <= links
+        assert outlines[path].loads == ["data:,"]
+        scripts = re.findall(r'<script[^>]+src="([^"]*)"', text)
+        assert {whole(path, script) for script in scripts} <= {"assets/plotly.min.js"}
+        assert "@import" not in text.split("</style>")[0]
+
+
+def test_the_front_page_is_small_and_needs_no_plotly(files: dict[str, str]) -> None:
+    assert len(files["index.html"].encode()) < 300_000
+    assert "<script src" not in files["index.html"]
+    assert "<svg" in files["index.html"]
+
+
+def test_pages_that_share_a_path_or_an_id_are_no_report() -> None:
+    section = Section("one", "x", [])
+    pages = [Page("a.html", "A", "x", "x", [section]), Page("b.html", "B", "x", "x", [section])]
+    with pytest.raises(ValueError, match="sections share an id: one"):
+        site.files(pages)
+    with pytest.raises(ValueError, match=r"pages share a path: a\.html"):
+        site.files([pages[0], dataclasses.replace(pages[0], sections=[])])
+
+
+def test_the_archive_holds_the_files_and_is_the_same_twice(tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    (folder / "one").mkdir(parents=True)
+    (folder / "index.html").write_text("front")
+    (folder / "one" / "index.html").write_text("study")
+    for name in ("a.zip", "b.zip"):
+        site.pack(folder, ["one/index.html", "index.html"], tmp_path / name)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        assert packed.namelist() == ["report/index.html", "report/one/index.html"]
+        assert packed.read("report/one/index.html") == b"study"
 
 
 def test_two_sections_with_one_id_are_no_page() -> None:
@@ -85,10 +131,15 @@ def test_two_sections_with_one_id_are_no_page() -> None:
         render("x", "x", twins)
 
 
-def test_ids_are_unique_and_headers_have_a_scope(page: str) -> None:
-    found = outline(page)
-    assert len(found.ids) == len(set(found.ids))
-    assert found.headers == found.headers_with_scope > 50
+def test_ids_are_unique_and_headers_have_a_scope(files: dict[str, str]) -> None:
+    headers = 0
+    for path, text in files.items():
+        if path.endswith(".html"):
+            found = outline(text)
+            assert len(found.ids) == len(set(found.ids)), path
+            assert found.headers == found.headers_with_scope, path
+            headers += found.headers
+    assert headers > 50
 
 
 def test_page_is_the_same_twice() -> None:
@@ -104,15 +155,21 @@ def test_page_does_not_depend_on_the_order_of_rows(page: str) -> None:
     assert page_of(shuffled) == page
 
 
-def test_every_panel_is_valid_plotly_and_has_its_element(page: str) -> None:
-    text = page.split('<script type="application/json" id="page-data">')[1].split("</script>")[0]
-    data = json.loads(text)
-    panels = {name: value for name, value in data.items() if name.startswith("plot-")}
-    assert len(panels) > 8
-    for name, panel in panels.items():
-        go.Figure(data=panel["data"], layout=panel["layout"])
-        assert panel["data"], name
-        assert f'id="{name}"' in page
+def test_every_panel_is_valid_plotly_and_has_its_element(files: dict[str, str]) -> None:
+    drawn = 0
+    for path, text in files.items():
+        if not path.endswith(".html"):
+            continue
+        data = text.split('<script type="application/json" id="page-data">')[1]
+        data = json.loads(data.split("</script>")[0])
+        panels = {name: value for name, value in data.items() if name.startswith("plot-")}
+        assert ("plotly.min.js" in text) == bool(panels)
+        for name, panel in panels.items():
+            go.Figure(data=panel["data"], layout=panel["layout"])
+            assert panel["data"], name
+            assert f'id="{name}"' in text
+        drawn += len(panels)
+    assert drawn > 8
 
 
 def test_numbers_reach_the_page(page: str) -> None:
@@ -121,14 +178,6 @@ def test_numbers_reach_the_page(page: str) -> None:
     assert "Using big&#39;s best configurations on big.sm4 loses 58.1 % on average" in page
     assert "one model of card" in page
     assert "bbbbbbbbbbbb" in page
-
-
-def test_page_without_figures_is_small_and_has_every_table(page: str) -> None:
-    small = assemble.report([study()], RUN)[1]
-    assert len(small) < 200_000 < len(page)
-    assert "Plotly.newPlot" in small
-    assert "<figure" not in small
-    assert small.count("<table") == page.split("<script")[0].count("<table")
 
 
 def test_embedded_data_cannot_end_its_script() -> None:
@@ -199,10 +248,12 @@ def test_gpu_whose_baseline_failed() -> None:
     assert "– × baseline, 89 % of best" in found
 
 
-def test_several_studies_share_one_page() -> None:
-    found = outline(page_of(study(name="one"), study(name="two")))
-    assert len(found.ids) == len(set(found.ids))
-    assert {"one-answer", "two-answer", "study-one", "study-two"} <= set(found.ids)
+def test_several_studies_have_pages_of_their_own() -> None:
+    pages = html_of(study(name="one"), study(name="two"))
+    assert 'id="one-answer"' in pages["one/index.html"]
+    assert 'id="two-answer"' in pages["two/index.html"]
+    assert 'href="../two/index.html"' in pages["one/models.html"]
+    assert 'href="two/index.html#two-answer"' in pages["index.html"]
 
 
 def test_acoustic_study_has_the_paper_beside_it() -> None:

@@ -15,7 +15,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.learning.summary import summarise
 from launchwise.report.study import StudyData
-from launchwise.workloads.space import baseline
+from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.predicted import predicted_times
 
@@ -114,6 +114,8 @@ def sweep(spec: Spec, gpu: str) -> pd.DataFrame:
         throttle="",
         control_ratio=1.002,
         sm_clock_mhz=1980.0,
+        temperature_c=50.0,
+        power_w=300.0,
         card="0123456789abcdef",
         driver="1.0",
         toolkit="13.0",
@@ -215,6 +217,36 @@ def tridiagonal_study(
     )
 
 
+def answers(spec: Spec, gpus: list[str]) -> list[dict[str, Any]]:
+    """What the product answers: the fastest of each measured problem, and of one size between."""
+    _, narrow, wide = configurations(spec)
+    found = []
+    nothing = dict.fromkeys(
+        ("time_low_ms", "time_high_ms", "gain", "gain_low", "gain_high", "improvement")
+    )
+    for gpu in gpus:
+        small = narrow if gpu == "big" else wide
+        for n, own in ((102, small), (152, small), (202, wide)):
+            times = TIMES_MS.get((gpu, n))
+            answer = {
+                **nothing,
+                "gpu": gpu,
+                "problem": {"n": n, "dtype": "float32", "order": 2},
+                "basis": "within" if times is None else "measured",
+                "configuration": used(own, spec),
+                "is_usual": False,
+                "time_ms": 2.5 if times is None else min(times),
+                "others": [],
+            }
+            if times is None:
+                answer |= {"time_low_ms": 2.0, "time_high_ms": 3.0}
+                answer |= {"gain": 1.5, "gain_low": 1.2, "gain_high": 1.8}
+            else:
+                answer |= {"gain": times[0] / min(times), "improvement": times[0] / min(times)}
+            found.append(answer)
+    return found
+
+
 def study(
     gpus: tuple[str, ...] = ("big", "big.sm4"), name: str = "tiny", folder: Path | None = None
 ) -> StudyData:
@@ -246,4 +278,5 @@ def study(
         predictions=predictions,
         models={"knn": KNN_TRAINING, "tree": {}},
         facts={**summary, "predictions": prediction_errors(timed, ["knn", "tree"], domain)},
+        answers=answers(spec, list(gpus)),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,8 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, make_splits
 from launchwise.measuring.explore import RandomDraws, TreeParzen
-from launchwise.report import assemble, wording
+from launchwise.report import wording
 from launchwise.report.numbers import statuses, winners
-from launchwise.report.overview import Run
 from launchwise.report.sections import STATUS_WORDS
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
@@ -31,6 +29,7 @@ from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED, STATUSES, UNVERIFIED
+from tests.support.report_pages import page_of, visible
 from tests.support.report_study import study
 from tests.support.samples import measurements, profile
 from tests.support.spaces import PROBLEM, driven, made
@@ -227,13 +226,6 @@ def shown() -> StudyData:
     return dataclasses.replace(one, spec=racing(one.spec, RACING), sweeps=sweeps)
 
 
-def page_of(one: StudyData) -> str:
-    """The page without its scripts."""
-    run = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
-    page = assemble.report([one], run)[0]
-    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
-
-
 def test_the_report_has_words_for_every_status() -> None:
     assert list(STATUS_WORDS) == list(STATUSES)
 
@@ -243,7 +235,7 @@ def test_the_report_shows_it_beside_what_may_be_chosen(shown: StudyData) -> None
     assert RACING not in set(shown.rows["variant"])
     assert set(shown.unverified["variant"]) == {RACING}
     assert statuses(shown).loc["big", [UNVERIFIED, "ok"]].tolist() == [2, 6]
-    page = page_of(shown)
+    page = visible(page_of(shown))
     assert f"Not among them: {RACING}" in page
     assert "It took 0.125 times as long as the best, with an error of 0.25" in page
     assert "rows, timed only" in page
@@ -256,9 +248,9 @@ def test_the_report_shows_it_beside_what_may_be_chosen(shown: StudyData) -> None
 def test_an_error_that_is_no_number_has_words(shown: StudyData) -> None:
     for rows in shown.sweeps.values():
         rows["max_error"] = np.nan
-    assert "with results that are no numbers, where" in page_of(shown)
+    assert "with results that are no numbers, where" in visible(page_of(shown))
 
 
 def test_without_such_a_variant_the_report_says_nothing_of_it() -> None:
     assert study().unverified.empty
-    assert "Not among them" not in page_of(study())
+    assert "Not among them" not in visible(page_of(study()))

@@ -37,9 +37,8 @@
   };
   window.addEventListener("hashchange", reveal);
   reveal();
-  if (window.matchMedia("(max-width: 900px)").matches) {
-    document.getElementById("contents").open = false;
-  }
+  const contents = document.getElementById("contents");
+  if (contents && window.matchMedia("(max-width: 900px)").matches) contents.open = false;
 
   for (const form of document.querySelectorAll(".lookup")) {
     const { answers, numbers } = page[form.id];

@@ -1,0 +1,46 @@
+"""The front page: what to use, what it gains, and where more of it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from launchwise.report import blind, finder, health, wording, worth
+from launchwise.report.blocks import Block, Cell, Column, Row, Section, Table, Text
+from launchwise.report.study import StudyData
+
+
+def sections(studies: Sequence[StudyData]) -> list[Section]:
+    """Sections of the front page, the lookup first."""
+    found: list[Section] = []
+    unwell = health.notice(health.of_studies(studies))
+    if (lookup := finder.block(studies)) is not None:
+        lead = Text("Choose a kernel, a GPU and a problem: any size is answered.")
+        strip = [] if unwell is None else [unwell]
+        found.append(Section("look-up", "Which configuration?", [*strip, lead, lookup]))
+    if (gains := worth.section(studies)) is not None:
+        found.append(gains)
+    if (tested := blind.section(studies)) is not None:
+        found.append(tested)
+    found.append(Section("studies", "Studies", [_studies(studies)]))
+    return found
+
+
+def _studies(studies: Sequence[StudyData]) -> Block:
+    columns = [
+        Column("study", number=False),
+        Column("question", number=False),
+        Column("GPUs", number=False),
+        Column("measured", "rows"),
+    ]
+    rows = [
+        Row(
+            [
+                Cell(study.settings.title, link=f"#{study.name}-answer"),
+                Cell(study.settings.question),
+                Cell(", ".join(study.gpus)),
+                Cell(wording.count(len(study.rows))),
+            ]
+        )
+        for study in studies
+    ]
+    return Table("Studies of this report", columns, rows)

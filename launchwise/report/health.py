@@ -1,0 +1,323 @@
+"""Whether sweeps are sound: a verdict a sweep by stated limits, and what to measure again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from launchwise.measuring.telemetry import THROTTLED
+from launchwise.report import theme, wording
+from launchwise.report.blocks import (
+    MISSING,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Fold,
+    Notice,
+    Panel,
+    Row,
+    Section,
+    Table,
+    Text,
+)
+from launchwise.report.study import StudyData
+from launchwise.tables.schemas import UNKNOWN
+from launchwise.workloads.spec import Spec
+
+MOST_HELD_BACK = 0.05
+"""Share of timed rows below full clocks (power, heat) above which a sweep is not well."""
+
+MEDIAN_DRIFT, LARGEST_DRIFT = 0.02, 0.10
+"""How far the control may be off its first time: in the median of the rows, and at most."""
+
+MOST_HUNG = 0.05
+"""Share of rows that hung or ran out of memory. A failed launch is its configuration's fault."""
+
+LIMITS = (
+    f"A sweep is well if at most {100 * MOST_HELD_BACK:g} % of its timed rows ran on a card held "
+    f"back by power or heat, the control's time drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
+    f"median and {100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows "
+    "hung or ran out of memory, and no result was wrong. The control is one configuration that is "
+    "timed again and again between the others. Sweeps that others measured do not tell their "
+    "conditions."
+)
+
+MOST_POINTS = 400
+"""Rows of a sweep that a figure draws; of more, evenly chosen ones."""
+
+HUNG = ("timeout", "out_of_memory")
+NO_TIME = ("failed", "wrong", *HUNG)
+
+
+@dataclass(frozen=True)
+class Health:
+    """What is known of one sweep.
+
+    Parameters
+    ----------
+    rows
+        How many, with or without a time.
+    held_back
+        Share of the timed rows on a throttled card; NaN where nobody asked the card.
+    median_drift, largest_drift
+        Of the control's time, relative to its first; NaN without a control.
+    no_time, hung, wrong
+        Rows without a time; of these those that hung or ran out of memory, and those with a wrong
+        result.
+    clocks_mhz
+        Lowest and highest SM clock; None where unknown.
+    cards, drivers
+        How many, and which.
+    first, last
+        Days of the first and the last row.
+    worst_problems
+        Problem to the share of its timed rows that were held back, the most first.
+    """
+
+    gpu: str
+    workload: str
+    rows: int
+    held_back: float
+    median_drift: float
+    largest_drift: float
+    no_time: int
+    hung: int
+    wrong: int
+    clocks_mhz: tuple[float, float] | None
+    cards: int
+    drivers: tuple[str, ...]
+    first: str
+    last: str
+    worst_problems: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the sweep tells anything about its own conditions."""
+        return not (np.isnan(self.held_back) and np.isnan(self.median_drift))
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is not well, in words."""
+        found = []
+        if self.held_back > MOST_HELD_BACK:
+            found.append(f"{wording.percent(self.held_back, 0)} % of the rows on a held back card")
+        if self.median_drift > MEDIAN_DRIFT or self.largest_drift > LARGEST_DRIFT:
+            found.append(
+                f"drift of {wording.percent(self.median_drift)} % in the median, "
+                f"{wording.percent(self.largest_drift)} % at most"
+            )
+        if self.hung > MOST_HUNG * self.rows:
+            share = wording.percent(self.hung / self.rows)
+            found.append(f"{share} % of the rows hung or without memory")
+        if self.wrong:
+            found.append(f"{wording.plural(self.wrong, 'wrong result')}")
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """``well``, ``look``, or ``not told`` where the sweep says nothing of its conditions."""
+        if self.complaints:
+            return "look"
+        return "well" if self.is_known else "not told"
+
+
+def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
+    """Conditions of a sweep (:func:`launchwise.tables.schemas.measurement_schema`)."""
+    timed = sweep[sweep["status"] == "ok"]
+    held = held_back(timed)
+    drift = (timed["control_ratio"] - 1).abs().dropna()
+    clocks = timed["sm_clock_mhz"].dropna()
+    ended = sweep["status"].value_counts()
+    days = sweep["measured_at"].str[:10]
+    worst: dict[str, float] = {}
+    if held.notna().any() and held.mean() > MOST_HELD_BACK:
+        shares = held.groupby([timed[name] for name in spec.problem_columns]).mean()
+        for key, share in shares.sort_values(ascending=False, kind="stable").items():
+            values = key if isinstance(key, tuple) else (key,)
+            row = dict(zip(spec.problem_columns, values, strict=True))
+            if share > MOST_HELD_BACK:
+                worst[wording.problem(row, spec.problem_columns)] = float(share)
+    return Health(
+        gpu=gpu,
+        workload=spec.workload,
+        rows=len(sweep),
+        held_back=float(held.mean()),
+        median_drift=float(drift.median()),
+        largest_drift=float(drift.max()),
+        no_time=int(sum(ended.get(name, 0) for name in NO_TIME)),
+        hung=int(sum(ended.get(name, 0) for name in HUNG)),
+        wrong=int(ended.get("wrong", 0)),
+        clocks_mhz=(float(clocks.min()), float(clocks.max())) if len(clocks) else None,
+        cards=sweep["card"].nunique(),
+        drivers=tuple(sorted(map(str, sweep["driver"].unique()))),
+        first=str(days.min()),
+        last=str(days.max()),
+        worst_problems=worst,
+    )
+
+
+def held_back(rows: pd.DataFrame) -> pd.Series:
+    """1 for rows on a throttled card, 0 for others, NaN where it is unknown."""
+    shares = {
+        reasons: np.nan if reasons == UNKNOWN else float(bool(THROTTLED & set(reasons.split("+"))))
+        for reasons in rows["throttle"].dropna().unique()
+    }
+    return rows["throttle"].map(shares).astype(float)
+
+
+def of_studies(studies: Sequence[StudyData]) -> list[Health]:
+    """Every sweep once, in the order of the studies."""
+    found: dict[tuple[str, str], Health] = {}
+    for study in studies:
+        for gpu, sweep in study.sweeps.items():
+            if (gpu, study.spec.workload) not in found:
+                found[gpu, study.spec.workload] = health_of(gpu, sweep, study.spec)
+    return list(found.values())
+
+
+def notice(found: Sequence[Health]) -> Notice | None:
+    """The strip of the front page: which sweeps are not well; None where all are."""
+    unwell = [each for each in found if each.complaints]
+    if not unwell:
+        return None
+    said = "; ".join(f"{each.workload} on {each.gpu}: {each.complaints[0]}" for each in unwell[:3])
+    more = f"; and {len(unwell) - 3} more" if len(unwell) > 3 else ""
+    counted = f"{len(unwell)} of {wording.plural(len(found), 'sweep')} should be looked at."
+    return Notice(f"{counted} {said}{more}.", "#verdicts", "Health")
+
+
+def section(studies: Sequence[StudyData]) -> Section:
+    """Verdicts, what to measure again, and conditions against time."""
+    found = of_studies(studies)
+    blocks: list[Block] = [Text(LIMITS, "note"), _table(found)]
+    again = [each for each in found if each.complaints]
+    if again:
+        blocks.append(_again(again))
+    specs = {study.spec.workload: study for study in studies}
+    figures = [
+        figure
+        for each in found
+        if each.is_known
+        and (figure := _against_time(each, specs[each.workload].sweeps.get(each.gpu))) is not None
+    ]
+    if figures:
+        blocks.append(Fold("Clock, temperature, power and drift against time", figures))
+    return Section("verdicts", "Verdicts", blocks)
+
+
+def _table(found: Sequence[Health]) -> Table:
+    columns = [
+        Column("sweep", number=False),
+        Column("GPU", number=False),
+        Column("verdict", number=False),
+        Column("rows", "count"),
+        Column("held back", "% of timed"),
+        Column("median", "%", group="drift of the control"),
+        Column("largest", "%", group="drift of the control"),
+        Column("no time", "rows"),
+        Column("wrong", "rows"),
+        Column("SM clock", "MHz"),
+        Column("cards", "count"),
+        Column("driver", number=False),
+        Column("measured", number=False),
+    ]
+    roles = {"well": "good", "look": "poor", "not told": ""}
+    rows = [
+        Row(
+            [
+                Cell(each.workload),
+                Cell(each.gpu),
+                Cell(each.verdict, role=roles[each.verdict], detail="; ".join(each.complaints)),
+                Cell(wording.count(each.rows)),
+                Cell(_percent(each.held_back)),
+                Cell(_percent(each.median_drift)),
+                Cell(_percent(each.largest_drift)),
+                Cell(wording.count(each.no_time)),
+                Cell(wording.count(each.wrong)),
+                Cell(_clocks(each.clocks_mhz)),
+                Cell(wording.count(each.cards)),
+                Cell(", ".join(each.drivers)),
+                Cell(each.first if each.first == each.last else f"{each.first} to {each.last}"),
+            ]
+        )
+        for each in found
+    ]
+    return Table("Sweeps and their verdicts", columns, rows)
+
+
+def _percent(share: float) -> str:
+    return MISSING if np.isnan(share) else wording.percent(share)
+
+
+def _clocks(limits: tuple[float, float] | None) -> str:
+    return MISSING if limits is None else f"{limits[0]:.0f} to {limits[1]:.0f}"
+
+
+def _again(found: Sequence[Health]) -> Table:
+    """What to measure again: the problems that suffered most, and the command."""
+    rows = []
+    for each in found:
+        worst = list(each.worst_problems)
+        which = "; ".join(worst[:3]) + (f"; {len(worst) - 3} more" if len(worst) > 3 else "")
+        rows.append(
+            Row(
+                [
+                    Cell(each.workload),
+                    Cell(each.gpu),
+                    Cell("; ".join(each.complaints)),
+                    Cell(which or "all of it"),
+                    Cell(f"snakemake --cores all -- record_{each.gpu}"),
+                ],
+                role="words",
+            )
+        )
+    columns = [
+        Column("sweep", number=False),
+        Column("GPU", number=False),
+        Column("why", number=False),
+        Column("problems", number=False),
+        Column("command, with this GPU {source: live, extend: true}", number=False),
+    ]
+    caption = "What to measure again; sweeps.<workload>.anew names the problems"
+    return Table(caption, columns, rows)
+
+
+SERIES = (
+    ("sm_clock_mhz", "SM clock (MHz)"),
+    ("temperature_c", "temperature (°C)"),
+    ("power_w", "power (W)"),
+    ("control_ratio", "control / its first time"),
+)
+
+
+def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
+    if sweep is None:
+        return None
+    timed = sweep[sweep["status"] == "ok"].sort_values("measured_at", kind="stable")
+    timed = timed.iloc[theme.thinned(len(timed), MOST_POINTS)]
+    panels = []
+    for column, title in SERIES:
+        own = timed[timed[column].notna()]
+        if own.empty:
+            continue
+        # In the order of measuring: pauses of days between sessions would hide everything else.
+        trace = theme.dots(
+            range(len(own)),
+            own[column],
+            name=title,
+            colour_=theme.BLUE,
+            hover=own["measured_at"].str[:16].tolist(),
+            template="%{text}: %{y}",
+        )
+        axes = theme.axis("rows in the order of measuring"), theme.axis(title)
+        panels.append(Panel(title, [trace], theme.layout(*axes)))
+    if not panels:
+        return None
+    caption = (
+        f"{each.workload} on {each.gpu}: conditions of {wording.count(len(timed))} timed rows."
+    )
+    return Figure(f"health-{each.gpu}-{each.workload}", caption, caption, panels, height=200)

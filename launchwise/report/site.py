@@ -1,0 +1,91 @@
+"""The folder of pages: ways between them, and what they share."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+from launchwise.base.storage import write_bytes
+from launchwise.report.blocks import Page
+from launchwise.report.page import (
+    PLOTLY,
+    Frame,
+    Link,
+    embedded,
+    every_section,
+    plotly_source,
+    render,
+)
+
+DATA = "data/{study}.js"
+"""What the lookup reads of a study: a script, since pages opened from files may fetch nothing."""
+
+
+def files(
+    pages: Sequence[Page], answers: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, str]:
+    """Every file of the folder: path below it to text.
+
+    Parameters
+    ----------
+    answers
+        Study to what the lookup reads of it (:func:`launchwise.report.finder.data`).
+
+    Raises
+    ------
+    ValueError
+        When two pages have one path, or two sections one id.
+    """
+    paths = [page.path for page in pages]
+    if twice := sorted({path for path in paths if paths.count(path) > 1}):
+        raise ValueError(f"pages share a path: {', '.join(twice)}")
+    places: dict[str, str] = {}
+    for page in pages:
+        for section in every_section(page.sections):
+            if places.setdefault(section.id, page.path) != page.path:
+                raise ValueError(f"sections share an id: {section.id}")
+    found = {
+        page.path: render(page.title, page.lead, page.sections, frame=_frame(page, pages, places))
+        for page in pages
+    }
+    found |= {DATA.format(study=study): _script(study, value) for study, value in answers.items()}
+    return {**found, PLOTLY: plotly_source()}
+
+
+def _script(study: str, value: Any) -> str:
+    return f"(window.launchwiseAnswers ??= {{}})[{embedded(study)}] = {embedded(value)};\n"
+
+
+def _frame(page: Page, pages: Sequence[Page], places: dict[str, str]) -> Frame:
+    first = {each.study: each for each in reversed(pages) if each.study}
+    own = [each for each in pages if each.study and each.study == page.study]
+    return Frame(
+        root=page.root,
+        pages=[_link(page, each, each.name) for each in pages if not each.study],
+        studies=[
+            _link(page, first[study], first[study].title)
+            for study in dict.fromkeys(each.study for each in pages if each.study)
+        ],
+        parts=[_link(page, each, each.name) for each in own],
+        places=places,
+    )
+
+
+def _link(page: Page, other: Page, name: str) -> Link:
+    return Link(name, f"{page.root}{PurePosixPath(other.path)}", page.path == other.path)
+
+
+def pack(folder: Path, names: Iterable[str], archive: Path) -> None:
+    """Write files of a folder as one zip, in order, the same bytes for the same files."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in sorted(set(names)):
+            info = zipfile.ZipInfo(f"{folder.name}/{name}")
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            packed.writestr(info, (folder / name).read_bytes())
+    write_bytes(archive, made.getvalue())

@@ -1,0 +1,256 @@
+(() => {
+  "use strict";
+  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const form = document.querySelector(".finder");
+  const box = document.getElementById(`${form.id}-answer`);
+  const { first } = page[form.id];
+  const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, , , GAIN, , , BASELINE] = [...Array(12).keys()];
+  const [PERCENT, OTHERS, PAIRED] = [14, 15, 16];
+
+  // A study's answers come when they are asked for: a script works where pages are plain files.
+  const loaded = {};
+  const load = (study) => loaded[study] ??= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = `data/${encodeURIComponent(study)}.js`;
+    script.onload = () => done(window.launchwiseAnswers[study]);
+    script.onerror = () => failed(new Error(`the file data/${study}.js is missing`));
+    document.head.append(script);
+  });
+
+  // The rule of every exported form: the same texts, then the least product of ratios of sizes.
+  const distance = (asked, known) => asked.reduce((product, value, place) => {
+    const other = known[place];
+    if (typeof value === "string") return value === other ? product : Infinity;
+    return product * ((Math.max(value, other) + 1) / (Math.min(value, other) + 1));
+  }, 1);
+  const nearest = (entries, asked) => {
+    let best = null;
+    let least = Infinity;
+    for (const entry of entries) {
+      const found = distance(asked, entry[PROBLEM]);
+      if (found < least) [best, least] = [entry, found];
+    }
+    return [best, least];
+  };
+  const look = (data, gpu, asked) => {
+    const place = data.gpus.indexOf(gpu);
+    const own = data.entries.filter((entry) => entry[GPU] === place);
+    const [entry, far] = nearest(own, asked);
+    if (!entry) return null;
+    if (far === 1) return { entry, exact: true, around: [] };
+    // The nearest entries below and above along the one parameter that differs.
+    const apart = asked.flatMap((value, at) => value === entry[PROBLEM][at] ? [] : [at]);
+    if (apart.length > 1) return { entry, exact: false, inside: false, around: [entry] };
+    const [at] = apart;
+    const line = own.filter((one) => one[PROBLEM].every((value, k) => k === at || value === asked[k]));
+    const below = line.filter((one) => one[PROBLEM][at] < asked[at]);
+    const above = line.filter((one) => one[PROBLEM][at] > asked[at]);
+    const last = below.reduce((a, b) => (a && a[PROBLEM][at] >= b[PROBLEM][at] ? a : b), null);
+    const next = above.reduce((a, b) => (a && a[PROBLEM][at] <= b[PROBLEM][at] ? a : b), null);
+    const around = [last, next].filter((one) => one);
+    return { entry, exact: false, inside: around.length === 2, at, around };
+  };
+  window.launchwiseLook = (study, gpu, asked) => load(study).then((data) => {
+    const found = look(data, gpu, asked);
+    return found && { ...found, configuration: Object.fromEntries(data.configurations[found.entry[CHOICE]].values) };
+  });
+
+  const number = (value, digits = 3) => Number(value.toPrecision(digits)).toLocaleString("en", {
+    maximumSignificantDigits: digits, useGrouping: false,
+  });
+  const between = (low, high, digits, percent) => low === null || high === null ? ""
+    : ` (${number(low, digits)} to ${number(high, digits)}, ${percent} %)`;
+  const element = (tag, text, className) => {
+    const made = document.createElement(tag);
+    if (text) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  };
+
+  const forms = {
+    values: ["values", (values) => values.map((pair) => pair.join("=")).join(" ")],
+    macros: ["macros", (values) => values.map(([name, value]) => {
+      const capitals = (text) => text.replace(/\W/g, "_").toUpperCase();
+      return typeof value === "string" ? `#define ${capitals(name)}_${capitals(value)} 1`
+        : `#define ${capitals(name)} ${value}`;
+    }).join("\n")],
+    cpp: ["C++", (values) => values.map(([name, value]) => (
+      typeof value === "string" ? `constexpr const char* ${name} = "${value}";`
+        : `constexpr int ${name} = ${value};`
+    )).join("\n")],
+    json: ["JSON", (values) => JSON.stringify(Object.fromEntries(values))],
+  };
+  let shape = "values";
+
+  const taking = (values) => {
+    const made = element("div", "", "take");
+    const label = element("label", "take it as ");
+    const choice = element("select");
+    for (const [name, [title]] of Object.entries(forms)) choice.append(new Option(title, name));
+    choice.value = shape;
+    label.append(choice);
+    const text = element("textarea");
+    text.readOnly = true;
+    text.setAttribute("aria-label", "configuration to copy");
+    const fill = () => {
+      text.value = forms[shape][1](values);
+      text.rows = text.value.split("\n").length;
+    };
+    choice.addEventListener("change", () => { shape = choice.value; fill(); });
+    const copy = element("button", "copy");
+    copy.type = "button";
+    copy.addEventListener("click", () => {
+      text.select();
+      // Pages opened from files have no clipboard of the newer kind.
+      copy.textContent = document.execCommand("copy") ? "copied" : "press Ctrl+C";
+    });
+    fill();
+    made.append(label, text, copy);
+    return made;
+  };
+
+  const beside = { usual: [GAIN, "the usual choice"], baseline: [BASELINE, "the baseline"] };
+  const speed = (entry) => {
+    const [place, name] = beside[form.elements.beside.value];
+    const [gain, low, high] = entry.slice(place, place + 3);
+    if (gain === null) return `The gain over ${name} is not known.`;
+    const how = entry[PAIRED] ? ", measured in pairs" : "";
+    const limits = between(low, high, 3, entry[PERCENT]);
+    if (place === GAIN && entry[USUAL]) return "This is the usual choice.";
+    if (low !== null && low <= 1 && high >= 1) return `A tie with ${name}: ${number(gain)} times its speed${limits}${how}.`;
+    return `${number(gain)} times the speed of ${name}${limits}${how}.`;
+  };
+  const time = (entry) => entry[TIME] === null ? "Its time is not known."
+    : `${number(entry[TIME])} ms${between(entry[TIME + 1], entry[TIME + 2], 3, entry[PERCENT])}.`;
+
+  const card = (data, found, asked) => {
+    const made = [];
+    const name = (problem) => data.parameters.map((one, k) => `${one.name} = ${problem[k]}`).join(", ");
+    const words = (entry) => data.configurations[entry[CHOICE]].words;
+    const { entry } = found;
+    if (!entry[OTHERS]) return made;
+    const command = `launchwise recommend ${form.elements.study.value} --gpu ${form.elements.gpu.value} `
+      + data.parameters.map((one, k) => `${one.name}=${asked[k]}`).join(" ");
+    const heading = element("p", "Use ", "use");
+    heading.append(element("strong", words(entry)));
+    if (found.exact) {
+      made.push(heading, element("p", `${time(entry)} ${speed(entry)}`));
+      made.push(element("p", `Basis: ${data.bases[entry[BASIS]]}.`));
+    } else if (found.inside) {
+      const [last, next] = found.around;
+      const both = found.around.map((one) => `${words(one)} for ${name(one[PROBLEM])}`);
+      made.push(heading);
+      if (last[CHOICE] === next[CHOICE]) {
+        const [low, high] = found.around.map((one) => Math.log(one[PROBLEM][found.at]));
+        const share = (Math.log(asked[found.at]) - low) / (high - low);
+        const known = last[TIME] !== null && next[TIME] !== null;
+        const ms = known && Math.exp((1 - share) * Math.log(last[TIME]) + share * Math.log(next[TIME]));
+        made.push(element("p", `${known ? `About ${number(ms)} ms. ` : ""}At ${name(entry[PROBLEM])}: ${speed(entry)}`));
+        made.push(element("p", `Basis: the answers for the sizes around it agree, ${both.join(" and ")}.`));
+      } else {
+        made.push(element("p", `The answers for the sizes around it differ: ${both.join(", ")}. This is that of the nearer size: ${speed(entry)}`));
+        made.push(element("p", "To ask the model for this size:"), element("pre", command));
+      }
+    } else {
+      made.push(heading);
+      made.push(element("p", `This is the answer for ${name(entry[PROBLEM])}, the nearest that was asked: ${time(entry)} ${speed(entry)}`));
+      made.push(element("p", "To ask the model for this problem:"), element("pre", command));
+    }
+    if (entry[OTHERS].length) {
+      const close = entry[OTHERS].map((one) => data.configurations[one].words).join("; ");
+      made.push(element("p", `Within 2 % of it: ${close}.`));
+    } else if (found.exact) {
+      made.push(element("p", "No other configuration comes within 2 %."));
+    }
+    if (form.elements.beside.value === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
+    made.push(taking(data.configurations[entry[CHOICE]].values));
+    return made;
+  };
+
+  const fields = () => [...form.querySelectorAll(".parameters [name]")];
+  const asked = (data) => fields().map((field, k) => (
+    typeof data.parameters[k].values[0] === "string" ? field.value : Math.round(Number(field.value))
+  ));
+  const build = (data, gpu, problem) => {
+    form.elements.gpu.replaceChildren(...data.gpus.map((name) => new Option(name)));
+    form.elements.gpu.value = data.gpus.includes(gpu) ? gpu : data.gpus[0];
+    const middle = problem ?? data.entries.find((entry) => entry[GPU] === 0)[PROBLEM];
+    form.querySelector(".parameters").replaceChildren(...data.parameters.map((one, k) => {
+      const label = element("label", `${one.name} `);
+      let field;
+      if (one.free && typeof one.values[0] === "number") {
+        field = element("input");
+        field.type = "number";
+        field.min = 1;
+        field.required = true;
+        field.value = middle[k];
+      } else {
+        field = element("select");
+        for (const value of one.values) field.append(new Option(String(value)));
+        field.value = middle[k];
+      }
+      field.name = `p-${one.name}`;
+      label.append(field);
+      if (one.unit) label.append(element("span", ` ${one.unit}`, "unit"));
+      return label;
+    }));
+  };
+
+  const answer = (remember) => load(form.elements.study.value).then((data) => {
+    const problem = asked(data);
+    if (problem.some((value) => typeof value === "number" && !(value >= 1))) {
+      box.replaceChildren(element("p", "Every number must be 1 or more.", "notice"));
+      return;
+    }
+    const found = look(data, form.elements.gpu.value, problem);
+    box.replaceChildren(...(found ? card(data, found, problem)
+      : [element("p", "Nothing of this kind was measured on this GPU.", "notice")]));
+    if (!remember) return;
+    const state = new URLSearchParams({ study: form.elements.study.value, gpu: form.elements.gpu.value });
+    data.parameters.forEach((one, k) => state.set(one.name, problem[k]));
+    state.set("beside", form.elements.beside.value);
+    history.replaceState(null, "", `#${form.id}?${state}`);
+  }).catch((error) => {
+    box.replaceChildren(element("p", `The answers cannot be shown: ${error.message}.`, "notice"));
+  });
+
+  const open = () => {
+    const [, query] = location.hash.split("?");
+    const state = new URLSearchParams(query ?? "");
+    const study = state.get("study") ?? first.study;
+    const known = [...form.elements.study.options].some((option) => option.value === study);
+    const gone = (what) => box.prepend(element("p", `This report holds no ${what}; the link is older.`, "notice"));
+    form.elements.study.value = known ? study : first.study;
+    if (["usual", "baseline"].includes(state.get("beside"))) form.elements.beside.value = state.get("beside");
+    return load(form.elements.study.value).then((data) => {
+      const given = data.parameters.map((one) => {
+        const text = state.get(one.name);
+        if (text === null) return null;
+        if (typeof one.values[0] === "string" || !one.free) return one.values.find((value) => String(value) === text) ?? null;
+        return Number(text) >= 1 ? Number(text) : null;
+      });
+      const whole = given.every((value) => value !== null);
+      const own = form.elements.study.value === first.study
+        ? data.parameters.map((one) => first.problem[one.name]) : null;
+      const gpu = state.get("gpu") ?? first.gpu;
+      build(data, gpu, whole ? given : own);
+      return answer(false).then(() => {
+        if (query === undefined) return;
+        if (!known) gone(`study “${study}”`);
+        else if (!data.gpus.includes(gpu)) gone(`GPU “${gpu}” for this study`);
+        else if (!whole) gone("problem with these values");
+      });
+    }).catch((error) => {
+      box.replaceChildren(element("p", `The answers cannot be shown: ${error.message}.`, "notice"));
+    });
+  };
+
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("change", (event) => {
+    if (event.target.name !== "study") { answer(true); return; }
+    load(event.target.value).then((data) => { build(data, form.elements.gpu.value, null); return answer(true); })
+      .catch((error) => box.replaceChildren(element("p", `The answers cannot be shown: ${error.message}.`, "notice")));
+  });
+  window.addEventListener("hashchange", open);
+  window.launchwiseOpened = open();
+})();

@@ -1,0 +1,226 @@
+"""What tuning is worth, a row a study: one picture, and the same as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import escape
+
+from launchwise.learning.intervals import resampled_means
+from launchwise.learning.metrics import geometric_mean
+from launchwise.report import models, theme, wording
+from launchwise.report.blocks import Block, Cell, Column, Drawing, Row, Section, Table, Text
+from launchwise.report.study import StudyData
+
+INTERVAL_SEED = 0
+LITTLE = 1.02
+"""A best configuration that is faster than the usual choice by less is not worth looking for."""
+
+ORACLE, FIXED, BASELINE = "oracle", "best_on_average", "untuned"
+
+Interval = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Speeds beside the usual choice over the same problems, geometric means.
+
+    Parameters
+    ----------
+    study, title, gpu
+        Whose problems they are.
+    problems
+        How many.
+    best, recommended, fixed, baseline
+        Speed of the fastest configuration, of the answering model's, of one configuration for
+        everything and of the baseline; NaN where there is none.
+    best_interval, recommended_interval
+        95 %, bootstrap over the problems; None for fewer than five.
+    paired
+        Whether gains of this GPU come from pairs.
+    """
+
+    study: str
+    title: str
+    gpu: str
+    problems: int
+    best: float
+    recommended: float
+    fixed: float
+    baseline: float
+    best_interval: Interval
+    recommended_interval: Interval
+    paired: bool
+
+    @property
+    def verdict(self) -> str:
+        """Whether tuning pays, in words."""
+        if self.best_interval is None:
+            return "too few problems to tell"
+        low, high = self.best_interval
+        if low >= LITTLE:
+            return "tune"
+        return "keep the usual choice" if high < LITTLE else "little to gain"
+
+
+def worth(study: StudyData) -> Worth | None:
+    """Speeds over test problems of the first split on the first whole card; None without any."""
+    split = models.first_split(study)
+    rows = study.evaluation
+    rows = rows[rows["split"] == split]
+    gpus = [gpu for gpu in study.whole if gpu in set(rows["gpu"])]
+    name = models.leader(study, split, models.ALL_GPUS)
+    if not gpus or name is None:
+        return None
+    gpu = gpus[0]
+    shown = [ORACLE, name, FIXED, BASELINE]
+    own = rows[(rows["gpu"] == gpu) & rows["model"].isin(shown)]
+    own = own.assign(fraction=own["gain"].fillna(0.0))
+    if own.empty:
+        return None
+    means = resampled_means(
+        own[["model", "gpu", *study.problem_columns, "fraction"]],
+        study.problem_columns,
+        INTERVAL_SEED,
+    )
+    speeds = {
+        model: geometric_mean(part["fraction"].to_numpy())
+        for model, part in own.groupby("model", sort=False)
+    }
+    return Worth(
+        study=study.name,
+        title=study.settings.title,
+        gpu=gpu,
+        problems=len(own[own["model"] == ORACLE]),
+        best=speeds.get(ORACLE, math.nan),
+        recommended=speeds.get(name, math.nan),
+        fixed=speeds.get(FIXED, math.nan),
+        baseline=speeds.get(BASELINE, math.nan),
+        best_interval=means.interval(ORACLE) if ORACLE in speeds else None,
+        recommended_interval=means.interval(name),
+        paired=gpu in study.pairs,
+    )
+
+
+NOTE = (
+    "Test problems of each study's first split, on its first whole card; speeds of a row are of "
+    "the same problems (geometric means). Usual choice: what a competent person takes without "
+    "measuring. In pairs: the fastest configurations, the usual choice and the recommendations "
+    "ran in turn on one card; otherwise single rows of a sweep are compared. Intervals: 95 %, "
+    "bootstrap over problems."
+)
+
+
+def section(studies: Sequence[StudyData]) -> Section | None:
+    """The picture and the table; None where no study was evaluated."""
+    found = [each for each in map(worth, studies) if each is not None]
+    if not found:
+        return None
+    blocks: list[Block] = [_drawing(found), _table(found), Text(NOTE, "note")]
+    return Section("worth", "What tuning is worth", blocks)
+
+
+def _table(found: Sequence[Worth]) -> Table:
+    columns = [
+        Column("study", number=False),
+        Column("GPU", number=False),
+        Column("problems", "count"),
+        Column("best", "× usual"),
+        Column("95 % interval"),
+        Column("recommended", "× usual"),
+        Column("95 % interval"),
+        Column("one for all", "× usual"),
+        Column("baseline", "× usual"),
+        Column("compared", number=False),
+        Column("verdict", number=False),
+    ]
+    rows = [
+        Row(
+            [
+                Cell(each.title, link=f"#{each.study}-answer"),
+                Cell(each.gpu),
+                Cell(wording.count(each.problems)),
+                Cell(wording.fixed(each.best, 2)),
+                Cell(_interval(each.best_interval)),
+                Cell(wording.fixed(each.recommended, 2)),
+                Cell(_interval(each.recommended_interval)),
+                Cell(wording.fixed(each.fixed, 2)),
+                Cell(wording.fixed(each.baseline, 2)),
+                Cell("in pairs" if each.paired else "single rows"),
+                Cell(each.verdict),
+            ]
+        )
+        for each in found
+    ]
+    return Table("Speed beside the usual choice", columns, rows)
+
+
+def _interval(limits: Interval) -> str:
+    return "–" if limits is None else wording.interval(limits)
+
+
+WIDTH, LABEL, ROW, TOP = 1100, 400, 30, 12
+WORDS = 230
+"""Room for what stands behind a bar."""
+TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+
+
+def _drawing(found: Sequence[Worth]) -> Drawing:
+    """A bar a study from the usual choice to the best, on one logarithmic axis."""
+    speeds = [
+        speed
+        for each in found
+        for speed in (each.best, each.recommended, each.fixed, 1.0)
+        if math.isfinite(speed) and speed > 0
+    ]
+    low, high = math.log10(min(speeds)) - 0.04, math.log10(max(speeds)) + 0.02
+    plot = WIDTH - LABEL - WORDS
+
+    def x(speed: float) -> float:
+        return round(LABEL + plot * (math.log10(speed) - low) / (high - low), 1)
+
+    bottom = TOP + ROW * len(found)
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {bottom + 22}" width="{WIDTH}" font-size="13" '
+        'xmlns="http://www.w3.org/2000/svg">'
+    ]
+    for tick in (tick for tick in TICKS if low <= math.log10(tick) <= high):
+        kind = "one" if tick == 1 else "grid"
+        parts.append(f'<path d="M{x(tick)} {TOP - 6}V{bottom}" fill="none" class="{kind}"/>')
+        parts.append(f'<text x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+    for place, each in enumerate(found):
+        parts += _row(each, TOP + ROW * place + ROW / 2, x)
+    parts.append("</svg>")
+    said = "; ".join(
+        f"{each.title}: best {wording.fixed(each.best, 2)}, recommended "
+        f"{wording.fixed(each.recommended, 2)}"
+        for each in found
+    )
+    caption = (
+        "Speed beside the usual choice (1) on a logarithmic axis. Bar: the fastest configuration; "
+        "dot: the recommended one; tick: one configuration for everything. Pale: single rows of a "
+        "sweep, not pairs."
+    )
+    return Drawing("worth", caption, f"Speed beside the usual choice. {said}.", "".join(parts))
+
+
+def _row(each: Worth, y: float, x: Callable[[float], float]) -> list[str]:
+    left, right = sorted((x(1.0), x(each.best)))
+    hollow = "" if each.paired else ' class="single"'
+    found = [
+        f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{escape(each.title)}</text>',
+        f'<rect x="{left}" y="{y - 7}" width="{max(1.0, round(right - left, 1))}" height="14" '
+        f'fill="{theme.SKY}" stroke="{theme.BLUE}"{hollow}/>',
+    ]
+    if math.isfinite(each.fixed) and each.fixed > 0:
+        place = x(each.fixed)
+        found.append(f'<path d="M{place} {y - 10}V{y + 10}" fill="none" class="tick"/>')
+    if math.isfinite(each.recommended) and each.recommended > 0:
+        found.append(f'<circle cx="{x(each.recommended)}" cy="{y}" r="5" fill="{theme.ORANGE}"/>')
+    found.append(
+        f'<text x="{right + 12}" y="{y + 4}" class="soft">{wording.fixed(each.best, 2)}×, '
+        f"{escape(each.verdict)}</text>"
+    )
+    return found

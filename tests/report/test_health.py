@@ -1,0 +1,122 @@
+"""Verdicts on sweeps: each limit is passed on its own, and what is unknown is called so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.report import health
+from launchwise.report.blocks import Notice, Table
+from launchwise.tables.schemas import UNKNOWN
+from tests.support.report_pages import html_of
+from tests.support.report_study import study
+
+
+def sweep() -> pd.DataFrame:
+    """A sound sweep of 100 rows: ten problems, ten configurations."""
+    rows = study().sweeps["big"]
+    one = rows[rows["status"] == "ok"].iloc[:1]
+    made = pd.concat([one] * 100, ignore_index=True)
+    return made.assign(n=100 + np.arange(100) // 10, temperature_c=50.0, power_w=300.0)
+
+
+def of(rows: pd.DataFrame) -> health.Health:
+    return health.health_of("big", rows, study().spec)
+
+
+def capped(rows: pd.DataFrame, count: int) -> pd.DataFrame:
+    reasons = np.where(np.arange(len(rows)) < count, "sw_power_cap", "")
+    return rows.assign(throttle=reasons)
+
+
+def drifting(rows: pd.DataFrame, count: int, ratio: float) -> pd.DataFrame:
+    return rows.assign(control_ratio=np.where(np.arange(len(rows)) < count, ratio, 1.0))
+
+
+def ended(rows: pd.DataFrame, status: str, count: int) -> pd.DataFrame:
+    changed = rows.copy()
+    changed.loc[: count - 1, ["status", "time_ms"]] = status, np.nan
+    return changed
+
+
+def test_a_sound_sweep_is_well() -> None:
+    found = of(sweep())
+    assert (found.verdict, found.complaints) == ("well", [])
+    assert (found.rows, found.cards, found.clocks_mhz) == (100, 1, (1980.0, 1980.0))
+    assert health.notice([found]) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda rows: capped(rows, 6), "6 % of the rows on a held back card"),
+        (lambda rows: drifting(rows, 51, 0.97), "drift of 3.0 % in the median, 3.0 % at most"),
+        (lambda rows: drifting(rows, 1, 1.11), "drift of 0.0 % in the median, 11.0 % at most"),
+        (lambda rows: ended(rows, "timeout", 6), "6.0 % of the rows hung or without memory"),
+        (lambda rows: ended(rows, "wrong", 1), "1 wrong result"),
+    ],
+)
+def test_each_limit_is_a_complaint(
+    change: Callable[[pd.DataFrame], pd.DataFrame], complaint: str
+) -> None:
+    found = of(change(sweep()))
+    assert found.complaints == [complaint]
+    assert found.verdict == "look"
+    notice = health.notice([of(sweep()), found])
+    assert isinstance(notice, Notice)
+    assert notice.text == f"1 of 2 sweeps should be looked at. acoustic on big: {complaint}."
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: capped(rows, 5),
+        lambda rows: drifting(rows, 50, 0.97),
+        lambda rows: drifting(rows, 1, 1.09),
+        lambda rows: ended(rows, "out_of_memory", 5),
+        # Configurations that cannot run are no fault of a sweep.
+        lambda rows: ended(rows, "failed", 50),
+    ],
+)
+def test_up_to_its_limits_a_sweep_is_well(
+    change: Callable[[pd.DataFrame], pd.DataFrame],
+) -> None:
+    assert of(change(sweep())).verdict == "well"
+
+
+def test_what_a_sweep_does_not_tell_is_no_good_mark() -> None:
+    silent = sweep().assign(throttle=UNKNOWN, control_ratio=np.nan)
+    assert of(silent).verdict == "not told"
+    assert of(ended(silent, "wrong", 1)).verdict == "look"
+
+
+def test_problems_that_suffered_are_named_most_first() -> None:
+    rows = sweep()
+    reasons = np.where(
+        (rows["n"] == 103) | ((rows["n"] == 107) & (rows.index % 2 == 0)), "hw_thermal", ""
+    )
+    found = of(rows.assign(throttle=reasons))
+    names = list(found.worst_problems)
+    assert [("103" in names[0]), ("107" in names[1])] == [True, True]
+    assert list(found.worst_problems.values()) == [1.0, 0.5]
+
+
+def test_the_front_page_leads_to_the_verdicts_of_unwell_sweeps_only() -> None:
+    well = html_of(study())
+    assert "should be looked at" not in well["index.html"]
+    made = study()
+    made.sweeps = {**made.sweeps, "big": made.sweeps["big"].assign(throttle="sw_power_cap")}
+    pages = html_of(made)
+    assert "1 of 2 sweeps should be looked at." in pages["index.html"]
+    assert 'href="health.html#verdicts"' in pages["index.html"]
+    assert "snakemake --cores all -- record_big" in pages["health.html"]
+    assert "record_big.sm4" not in pages["health.html"]
+
+
+def test_every_sweep_has_one_row() -> None:
+    section = health.section([study(name="one"), study(name="two")])
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    assert [row.cells[1].text for row in table.rows] == ["big", "big.sm4"]

@@ -1,0 +1,33 @@
+"""The pages of a small report as text."""
+
+from __future__ import annotations
+
+import re
+
+from launchwise.report import finder, site
+from launchwise.report.assemble import pages
+from launchwise.report.overview import Run
+from launchwise.report.study import StudyData
+
+RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy": "2"})
+
+
+def files_of(*studies: StudyData) -> dict[str, str]:
+    """Every file of the report's folder: path to text."""
+    answers = {study.name: finder.data(study) for study in studies if study.answers}
+    return site.files(pages(list(studies), RUN), answers)
+
+
+def html_of(*studies: StudyData) -> dict[str, str]:
+    """Every page: path to text."""
+    return {path: text for path, text in files_of(*studies).items() if path.endswith(".html")}
+
+
+def page_of(*studies: StudyData) -> str:
+    """The text of every page, one after the other."""
+    return "\n".join(html_of(*studies).values())
+
+
+def visible(text: str) -> str:
+    """A page without its scripts."""
+    return re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
