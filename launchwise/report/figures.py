@@ -32,6 +32,10 @@ class KindOnGpu:
         return f"{self.gpu}, {self.kind}"
 
 
+MOST_POINTS = 800
+"""Configurations that a landscape draws; of more, evenly chosen ones."""
+
+
 def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """(title, rows) of every kind of problem (all parameters but the size), in order."""
     if not study.kinds:
@@ -206,9 +210,10 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
         ["time_ms", *study.spec.tunable_columns], kind="stable"
     )
     timed = timed.assign(_rank=np.arange(1, len(timed) + 1))
+    shown = timed.iloc[theme.thinned(len(timed), MOST_POINTS)]
     traces: list[dict[str, Any]] = []
     for place, variant in enumerate(study.spec.variants):
-        own = timed[timed["variant"] == variant]
+        own = shown[shown["variant"] == variant]
         if own.empty:
             continue
         hover = configuration_names(own, study.spec)
@@ -236,10 +241,13 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
                 "hovertemplate": "baseline %{y:.4~g} ms<extra></extra>",
             }
         )
+    every = "Every configuration"
+    if len(shown) < len(timed):
+        every = f"{wording.count(len(shown))} of {wording.count(len(timed))} configurations"
     return Figure(
         id=f"{study.name}-landscape",
         caption=(
-            f"Every configuration of one problem ({title}), from fastest to slowest: how much a "
+            f"{every} of one problem ({title}), from fastest to slowest: how much a "
             "good choice is worth, and how many choices are nearly as good as the best."
         ),
         alt="Scatter: time of every configuration by rank, coloured by variant.",

@@ -46,7 +46,7 @@ LIMITS = (
     "conditions."
 )
 
-MOST_POINTS = 400
+MOST_POINTS = 200
 """Rows of a sweep that a figure draws; of more, evenly chosen ones."""
 
 HUNG = ("timeout", "out_of_memory")
@@ -241,7 +241,10 @@ def _table(found: Sequence[Health]) -> Table:
                 Cell(_clocks(each.clocks_mhz)),
                 Cell(wording.count(each.cards)),
                 Cell(", ".join(each.drivers)),
-                Cell(each.first if each.first == each.last else f"{each.first} to {each.last}"),
+                Cell(
+                    each.first if each.first == each.last else f"{each.first} to {each.last}",
+                    role="days",
+                ),
             ]
         )
         for each in found
@@ -310,8 +313,7 @@ def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
             own[column],
             name=title,
             colour_=theme.BLUE,
-            hover=own["measured_at"].str[:16].tolist(),
-            template="%{text}: %{y}",
+            template="row %{x}: %{y:.4~g}",
         )
         axes = theme.axis("rows in the order of measuring"), theme.axis(title)
         panels.append(Panel(title, [trace], theme.layout(*axes)))

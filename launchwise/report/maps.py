@@ -103,7 +103,7 @@ def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str])
                 "hoverinfo": "skip",
             }
         ]
-        limit = max(60, 480 // max(1, rows["gpu"].nunique()))
+        limit = max(40, 200 // max(1, rows["gpu"].nunique()))
         for place, gpu in enumerate(study.gpus):
             own = rows[rows["gpu"] == gpu]
             if own.empty:

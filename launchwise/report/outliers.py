@@ -14,7 +14,7 @@ SCOPES = {
     "problem": "one fence a problem, on log time",
     "global": "one fence over all times (the paper's)",
 }
-DRAWN = 1500
+DRAWN = 500
 """Points of one panel; more than that is a blot and a heavy page."""
 
 

@@ -17,6 +17,9 @@ from launchwise.report.blocks import Block, Figure, Finder, Fold, Lookup, Sectio
 PLOTLY = "assets/plotly.min.js"
 """Where plotly.js lies in a folder of pages."""
 
+STYLE, SCRIPT = "assets/style.css", "assets/page.js"
+"""What the pages of a folder share beside it. A page with a lookup is complete without them."""
+
 FEW_SECTIONS = 2
 """A page of so many sections needs no contents."""
 
@@ -123,6 +126,8 @@ def render(
         # Contents would stand in front of the controls of the lookup.
         contents=not any_finder and sum(1 for _ in every_section(sections)) > FEW_SECTIONS,
         plotly_beside=f"{own.root}{PLOTLY}" if own and drawn else "",
+        style_beside=f"{own.root}{STYLE}" if own and not any_finder else "",
+        script_beside=f"{own.root}{SCRIPT}" if own and not any_finder else "",
         plotly=Markup(plotly_source()) if drawn and not own else "",
         data=Markup(embedded(data)),
     )
@@ -146,7 +151,8 @@ def _template() -> Template:
 
 def table_rows(block: Table, href: Callable[[str], str] = _same) -> Markup:
     """Rows of a table's body as HTML: a template takes ten times as long for so many cells."""
-    columns = ["number" if column.number else "" for column in block.columns]
+    # Most cells are numbers, so that only texts say what they are.
+    columns = ["" if column.number else "text" for column in block.columns]
     lines = []
     for row in block.rows:
         lines.append(f'<tr class="{_escaped(row.role)}">' if row.role else "<tr>")
@@ -159,8 +165,8 @@ def table_rows(block: Table, href: Callable[[str], str] = _same) -> Markup:
             if cell.detail:
                 text += f'<span class="detail">{_escaped(cell.detail)}</span>'
             if place:
-                role = _escaped(cell.role) if cell.role else ""
-                lines.append(f'<td class="{columns[place]} {role}">{text}</td>')
+                kinds = " ".join(filter(None, (columns[place], _escaped(cell.role))))
+                lines.append(f'<td class="{kinds}">{text}</td>' if kinds else f"<td>{text}</td>")
             else:
                 lines.append(f'<th scope="row">{text}</th>')
         lines.append("</tr>")
@@ -225,6 +231,12 @@ def plotly_source() -> str:
     return (folder / "plotly.min.js").read_text(encoding="utf-8")
 
 
+def assets() -> dict[str, str]:
+    """What the pages of a folder share: path below it to text."""
+    return {STYLE: _asset("style.css"), SCRIPT: _asset("page.js"), PLOTLY: plotly_source()}
+
+
+@cache
 def _asset(name: str) -> Markup:
     folder = resources.files("launchwise.report") / "templates"
     return Markup((folder / name).read_text(encoding="utf-8"))

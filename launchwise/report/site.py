@@ -12,12 +12,11 @@ from typing import Any
 from launchwise.base.storage import write_bytes
 from launchwise.report.blocks import Page
 from launchwise.report.page import (
-    PLOTLY,
     Frame,
     Link,
+    assets,
     embedded,
     every_section,
-    plotly_source,
     render,
 )
 
@@ -53,7 +52,7 @@ def files(
         for page in pages
     }
     found |= {DATA.format(study=study): _script(study, value) for study, value in answers.items()}
-    return {**found, PLOTLY: plotly_source()}
+    return {**found, **assets()}
 
 
 def _script(study: str, value: Any) -> str:

@@ -130,7 +130,7 @@ def layout(x: dict[str, Any], y: dict[str, Any], **options: Any) -> dict[str, An
     }
 
 
-def rounded(values: Iterable[Any], digits: int = 5) -> list[float | None]:
+def rounded(values: Iterable[Any], digits: int = 4) -> list[float | None]:
     """Numbers to ``digits`` significant digits, missing ones as None (JSON has no NaN)."""
     listed = list(values)
     if any(isinstance(value, str) for value in listed):

@@ -51,7 +51,7 @@
         cells.forEach((text, place) => {
           const cell = document.createElement(place ? "td" : "th");
           if (!place) cell.scope = "row";
-          if (numbers[place]) cell.className = "number";
+          if (!numbers[place]) cell.className = "text";
           cell.textContent = text;
           line.append(cell);
         });
