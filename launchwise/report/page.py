@@ -168,7 +168,8 @@ def table_rows(block: Table, href: Callable[[str], str] = _same) -> Markup:
                 kinds = " ".join(filter(None, (columns[place], _escaped(cell.role))))
                 lines.append(f'<td class="{kinds}">{text}</td>' if kinds else f"<td>{text}</td>")
             else:
-                lines.append(f'<th scope="row">{text}</th>')
+                # A heading without words would be read as one.
+                lines.append(f'<th scope="row">{text}</th>' if text else "<td></td>")
         lines.append("</tr>")
     return Markup("".join(f"{line}\n" for line in lines))
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +134,52 @@ def test_loads_without_an_error_and_without_the_network(opened: Any, page: Path)
     inside = {file.as_uri() for one in beside if one.is_dir() for file in one.iterdir()}
     assert page.as_uri() in outside
     assert outside - {page.as_uri()} <= inside
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(opened: Any, page: Path, scheme: str) -> None:
+    axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    wanted = [{"name": "prefers-color-scheme", "value": scheme}]
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
+    try:
+        load(opened, page)
+        if page.name == "index.html" and page.parent.name != "acoustic_tile":
+            opened.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+        opened.execute_script("return window.launchwiseDrawAll()")
+        opened.execute_script(axe)
+        run = "axe.run().then((found) => arguments[arguments.length - 1](found.violations))"
+        found = opened.execute_async_script(run)
+        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+        paper = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 26)"}[scheme]
+    finally:
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_every_control_is_reached_within_15_stops_of_the_keyboard(opened: Any, page: Path) -> None:
+    if page.name == "index.html" and page.parent.name != "acoustic_tile":
+        opened.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    controls = opened.execute_script(
+        "return document.querySelectorAll('main select, main input, main button, main textarea')"
+        ".length"
+    )
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    reached, body = set(), opened.switch_to.active_element
+    for _ in range(15):
+        body.send_keys(keys.TAB)
+        body = opened.switch_to.active_element
+        if opened.execute_script(
+            "return arguments[0].matches('main select, main input, main button, main textarea')",
+            body,
+        ):
+            reached.add(body.id)
+    assert len(reached) == controls
+
+
+def test_paper_takes_few_pages(opened: Any, page: Path) -> None:
+    printed = opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    pages = len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(printed)))
+    assert 1 <= pages <= 12
 
 
 def test_every_plot_has_marks(opened: Any, page: Path) -> None:

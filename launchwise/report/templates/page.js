@@ -3,11 +3,22 @@
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const options = { responsive: true, displayModeBar: false, displaylogo: false };
 
+  // Figures are made for light pages; on dark ones ink, lines and paper take the page's colours.
+  const dark = window.matchMedia("screen and (prefers-color-scheme: dark)");
+  const coloured = (figure) => {
+    if (!dark.matches) return figure;
+    const style = getComputedStyle(document.documentElement);
+    const [ink, line, paper, edge] = ["--ink", "--line", "--page", "--edge"].map((name) => (
+      style.getPropertyValue(name).trim()
+    ));
+    const replaced = { "#1d2733": ink, "#e4e7eb": line, "#ffffff": paper, "#b9c0c8": edge };
+    return JSON.parse(JSON.stringify(figure), (_, value) => replaced[value] ?? value);
+  };
   const draw = (node) => {
     if (node.dataset.drawn) return;
     node.dataset.drawn = "yes";
-    const figure = page[node.id];
-    Plotly.newPlot(node, figure.data, figure.layout, options);
+    const figure = coloured(page[node.id]);
+    Plotly.react(node, figure.data, figure.layout, options);
   };
   const plots = [...document.querySelectorAll(".plot")];
   const watcher = new IntersectionObserver((entries) => {
@@ -19,14 +30,30 @@
     }
   }, { rootMargin: "600px" });
   plots.forEach((node) => watcher.observe(node));
+  dark.addEventListener("change", () => plots.forEach((node) => {
+    if (!node.dataset.drawn) return;
+    delete node.dataset.drawn;
+    draw(node);
+  }));
 
-  // Paper shows everything at once; tests ask for the same.
+  // Only what really scrolls needs a stop of the keyboard.
+  const regions = [...document.querySelectorAll(".scroll")];
+  const stops = () => regions.forEach((region) => {
+    if (region.scrollWidth > region.clientWidth) region.tabIndex = 0;
+    else region.removeAttribute("tabindex");
+  });
+  window.addEventListener("resize", stops);
+  document.addEventListener("toggle", stops, true);
+  stops();
+
+  // Everything at once, as tests ask for it.
   window.launchwiseDrawAll = () => {
     document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
     plots.forEach(draw);
     return plots.length;
   };
-  window.addEventListener("beforeprint", window.launchwiseDrawAll);
+  // Paper shows what is open; folds stay closed, or nobody could carry it.
+  window.addEventListener("beforeprint", () => plots.filter((node) => node.offsetParent).forEach(draw));
 
   // A link into a closed fold would lead nowhere.
   const reveal = () => {
