@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
+from launchwise.learning.intervals import resampled_means
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import blind, figures, models, trust, wording
 from launchwise.report.blocks import (
@@ -22,7 +24,7 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
-from launchwise.report.numbers import records, single_best, winners
+from launchwise.report.numbers import records, scores_on, single_best, winners
 from launchwise.report.study import StudyData
 from launchwise.workloads.statuses import STATUSES
 
@@ -36,6 +38,12 @@ class Run:
     settings_hash: str
     seed: int
     packages: Mapping[str, str]
+
+
+FIXED = "best_on_average"
+"""One configuration for everything, chosen on training rows."""
+
+INTERVAL_SEED = 0
 
 
 def answer(study: StudyData) -> Section:
@@ -60,17 +68,37 @@ def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
         return None
     wins = times.idxmin(axis=1).value_counts()
     first = str(wins.index[0])
-    ratios = sorted(
-        (geometric_mean((times[gpu] / times[first]).to_numpy()), gpu)
-        for gpu in study.gpus
-        if gpu != first
-    )
-    slower = wording.listed(f"{wording.number(ratio)} times on {gpu}" for ratio, gpu in ratios)
-    return (
-        "Fastest GPU:",
+    slower, alike = [], []
+    others = [gpu for gpu in study.gpus if gpu != first]
+    for gpu in sorted(others, key=lambda gpu: _ratio(times, gpu, first)):
+        limits = _ratio_interval(times, gpu, first, study.problem_columns)
+        if limits is not None and limits[0] <= 1 <= limits[1]:
+            alike.append(gpu)
+            continue
+        between = "" if limits is None else f" ({wording.interval(limits)})"
+        slower.append(f"{wording.number(_ratio(times, gpu, first))} times{between} on {gpu}")
+    text = (
         f"{first}, on {wins.iloc[0]} of the {wording.plural(len(times), 'problem')} that all of "
-        f"them measured. The best time is longer by {slower} (geometric means).",
+        "them measured."
     )
+    if slower:
+        text += f" The best time is longer by {wording.listed(slower)} (geometric means)."
+    if alike:
+        text += f" A tie with {wording.listed(alike)}: the 95 % interval of the ratio holds 1."
+    return "Fastest GPU:", text
+
+
+def _ratio(times: pd.DataFrame, gpu: str, first: str) -> float:
+    return geometric_mean((times[gpu] / times[first]).to_numpy())
+
+
+def _ratio_interval(
+    times: pd.DataFrame, gpu: str, first: str, columns: list[str]
+) -> tuple[float, float] | None:
+    """95 % interval of :func:`_ratio` over problems; None for fewer than five."""
+    ratios = (times[gpu] / times[first]).rename("fraction").reset_index()
+    means = resampled_means(ratios.assign(model=gpu, gpu=gpu), columns, INTERVAL_SEED)
+    return means.interval(gpu)
 
 
 def _asked(study: StudyData) -> str:
@@ -80,29 +108,42 @@ def _asked(study: StudyData) -> str:
 
 
 def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]:
-    one = single_best(study, ["gpu"])
-    one = one[one["gpu"] == gpu]
-    if one.empty:
-        return f"{gpu}:", "nothing was measured."
-    row, problems = records(one)[0], int((best["gpu"] == gpu).sum())
-    text = (
-        f"{wording.configuration(row, study.spec)} for everything reaches "
-        f"{wording.percent(row['fraction'], 0)} % of the best speed, "
-        f"{wording.fixed(row['gain'], 2)} times the baseline's"
-    )
-    if int(row["problems"]) < problems:
-        text += f" (possible for {int(row['problems'])} of {problems} problems)"
-    name = models.leader(study, models.first_split(study), gpu)
+    """What answers reach on a GPU; all of one sentence is of the same problems."""
+    split = models.first_split(study)
+    name = models.leader(study, split, gpu)
     if name is not None:
-        got = models.score_of(study, models.first_split(study), gpu, name)
-        text += (
-            f"; {study.title(name)}, {_asked(study)}, reaches "
-            f"{wording.percent(got['fraction'], 0)} %, "
-            f"{wording.fixed(got['coefficient'], 2)} times the baseline's"
+        got = {row["model"]: row for row in records(scores_on(study, split, gpu))}
+        text = (
+            f"{study.title(name)}, {_asked(study)}, reaches {_reached(got[name])} over "
+            f"{wording.plural(got[name]['problems'], 'problem')}"
         )
+        if FIXED in got:
+            text += f"; one configuration for everything, {_reached(got[FIXED])}"
+    else:
+        one = single_best(study, ["gpu"])
+        one = one[one["gpu"] == gpu]
+        if one.empty:
+            return f"{gpu}:", "nothing was measured."
+        row, problems = records(one)[0], int((best["gpu"] == gpu).sum())
+        text = (
+            f"{wording.configuration(row, study.spec)} for everything reaches "
+            f"{wording.percent(row['fraction'], 0)} % of the best speed"
+        )
+        if int(row["problems"]) < problems:
+            text += f" (possible for {int(row['problems'])} of {problems} problems)"
     if (tested := blind.sentence(study, gpu)) is not None:
         text += f"; {tested}"
     return f"{gpu}:", text + "."
+
+
+def _reached(got: Mapping[str, Any]) -> str:
+    """Fraction of the best speed with its interval, and speed beside the usual choice."""
+    limits = got["fraction_interval"]
+    between = "" if limits is None else f" ({wording.interval(tuple(limits))})"
+    return (
+        f"{wording.fixed(got['fraction'])} of the best speed{between} and "
+        f"{wording.fixed(got['gain'], 2)} times that of the usual choice"
+    )
 
 
 def _short_table(study: StudyData) -> Table:

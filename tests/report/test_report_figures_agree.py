@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
+import pandas as pd
 import pytest
 
 from launchwise.experiment.study import TransferSplit
@@ -12,7 +14,7 @@ from launchwise.report.blocks import Bullets, Fold, Lookup, Section, Table, Text
 from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
-from tests.support.report_study import study
+from tests.support.report_study import settings, study
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +106,36 @@ def test_an_answer_says_what_its_model_did_not_see(
     (bullets,) = (each for each in overview.answer(made).blocks if isinstance(each, Bullets))
     sentences = [each[1] for each in bullets.items if each[0] == "big:"]
     assert [words in each for each in sentences] == [True]
+
+
+def test_gpus_that_do_not_differ_beyond_their_interval_are_a_tie(made: StudyData) -> None:
+    many = pd.concat(
+        [
+            rows.assign(n=size, time_ms=rows["time_ms"] * factor)
+            for size, factor in zip(range(100, 800, 100), SPREAD, strict=True)
+            for rows in [made.sweeps["big"][made.sweeps["big"]["n"] == 102]]
+        ]
+    )
+
+    def said(factor: float, step: float) -> str:
+        """Of two GPUs whose times differ by a factor, up and down by a step."""
+        up_and_down = many["n"].map(lambda n: factor * (1 + step * (-1) ** (n // 100)))
+        other = many.assign(gpu="big.sm4", time_ms=many["time_ms"] * up_and_down)
+        sweeps = {"big": many, "big.sm4": other}
+        sizes = sorted(many["n"].unique().tolist())
+        split = {
+            "kind": "problems", "title": "x", "train": {"n": sizes[::2]}, "test": {"n": sizes[1::2]}
+        }  # fmt: skip
+        asked = settings(splits={"sizes": split})
+        both = dataclasses.replace(made, sweeps=sweeps, settings=asked, _known={})
+        (bullets,) = (each for each in overview.answer(both).blocks if isinstance(each, Bullets))
+        (text,) = (each[1] for each in bullets.items if each[0] == "Fastest GPU:")
+        return str(text)
+
+    tie = "A tie with big: the 95 % interval of the ratio holds 1."
+    assert said(1.0, 0.05).endswith(tie)
+    # 1.5 times the geometric mean of four .95 and three 1.05.
+    assert re.search(r"longer by 1\.49 times \(1\.4\d\d to 1\.5\d\d\) on big\.sm4", said(1.5, 0.05))
+
+
+SPREAD = (1.0, 1.1, 1.3, 1.2, 0.9, 1.4, 1.05)
