@@ -3,6 +3,7 @@ import math
 from pathlib import Path
 
 from launchwise.base.storage import digest_files
+from launchwise.experiment.confirmation import Confirmation
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 
 

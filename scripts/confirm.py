@@ -61,6 +61,7 @@ def main(
     journal_path: Path,
     output: Path,
     peers_output: Path | None = None,
+    once: bool = False,
 ) -> None:
     """Run the contests on a free card of the profile's kind and write their tables.
 
@@ -73,6 +74,9 @@ def main(
         Where the times stand that chose the entrants.
     peers_output
         Table of the libraries that took part; none when left out.
+    once
+        Whether the journal is of one driver, toolkit and card, and ends with the table: the same
+        contests are measured anew by the next run.
     """
     spec = load_spec(folder)
     contests = contests_in_order(contests_path, spec, profile.name)
@@ -111,7 +115,8 @@ def main(
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         # Which configurations take part is a matter of the contests.
         ways = how.model_dump(include={"precision", "seconds", "clock_tolerance"})
-        fingerprint = digest([shard.fingerprint(profile, made.fingerprint), ways])
+        machine = [card.driver, made.toolkit, card.mark] if once else []
+        fingerprint = digest([shard.fingerprint(profile, made.fingerprint), ways, *machine])
         journal = stack.enter_context(
             Journal(journal_path, fingerprint, spec.key_columns, "SLURM_JOB_ID" in os.environ)
         )
@@ -132,6 +137,8 @@ def main(
     write_table(output, table, pairs_schema(spec), facts)
     if peers_output:
         write_table(peers_output, peers, peers_schema(spec), facts)
+    if once:
+        journal_path.unlink()
 
 
 def contests_in_order(path: Path, spec: Spec, gpu: str) -> list[Contest]:
@@ -202,6 +209,7 @@ if __name__ == "__main__":
                 Path(snakemake.params.journal),
                 Path(snakemake.output[0]),
                 Path(peers) if (peers := snakemake.output.get("peers")) else None,
+                snakemake.params.get("once", False),
             )
         except Interrupted as stopped:
             log.warning("%s; run the same command again to resume", stopped)

@@ -14,6 +14,7 @@ from launchwise.cli.check.command import check
 from launchwise.cli.importing.command import export_sweep, import_
 from launchwise.cli.new.command import new
 from launchwise.cli.predict.command import predict
+from launchwise.cli.recheck.command import recheck
 from launchwise.cli.recommend.command import recommend
 from launchwise.cli.recommend.export_command import export
 from launchwise.cli.tune.command import tune
@@ -32,6 +33,7 @@ app.command("export-sweep")(export_sweep)
 app.command("import")(import_)
 app.command("new")(new)
 app.command("predict")(predict)
+app.command("recheck")(recheck)
 app.command("recommend")(recommend)
 app.command("tune")(tune)
 

@@ -65,6 +65,15 @@ class Confirmation(Strict, title="confirmation"):
     )
 
 
+class Recheck(Strict, title="recheck"):
+    """How much of a study's answers is measured again."""
+
+    problems: int = Field(8, ge=1, description="most problems per study, drawn with `seed`")
+    seconds: float = Field(
+        2.0, gt=0, description="time per problem after which measuring ends, s; as in `confirm`"
+    )
+
+
 class Entrant(Strict, title="entrant"):
     """A configuration that takes part."""
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from launchwise.base.typed import Strict
-from launchwise.experiment.confirmation import Confirmation
+from launchwise.experiment.confirmation import Confirmation, Recheck
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import GpuName, ModelEntry, StudyName
 
@@ -175,6 +175,9 @@ class Settings(Strict, title="config.yaml"):
             "how the fastest configurations of live GPUs are compared in pairs; null: not at all, "
             "and gains rest on single rows of sweeps"
         ),
+    )
+    recheck: Recheck = Field(
+        Recheck(), description="how `launchwise recheck` measures answers again"
     )
     sweeps: dict[str, dict[str, Any] | None] = Field(
         {}, description="workload to keys of `sweep.yaml` that override its own; null removes a key"

@@ -1,8 +1,9 @@
 """Which made-up cards this machine has.
 
 The variable FAKE_CARDS names a JSON file: node -> list of cards, each with index, uuid, name, arch,
-sms, rate (how fast it is) and pause_s (what a timing takes in truth). On a node of Slurm its own
-cards count, elsewhere those of all nodes.
+sms, rate (how fast it is), pause_s (what a timing takes in truth) and, for a card on which some
+launches became slower, slowed (shape of a block such as 32x4x1 to a factor). FAKE_DRIVER is the
+version of the driver. On a node of Slurm its own cards count, elsewhere those of all nodes.
 """
 
 import json
@@ -10,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-DRIVER = "580.0"
+DRIVER = os.environ.get("FAKE_DRIVER", "580.0")
 
 
 def present() -> list[dict[str, Any]]:

@@ -37,6 +37,7 @@ class MadeUpCard(HostDevice):
         self.sms = slice_sms or card["sms"]
         self.rate = card["rate"] * self.sms
         self.pause_s = card["pause_s"]
+        self.slowed = card.get("slowed", {})
 
     def timed(self, work, repeats, flush):
         """Milliseconds of each run; it is really run once."""
@@ -50,6 +51,7 @@ class MadeUpCard(HostDevice):
         threads = 1
         for count in (*launch.grid, *launch.block):
             threads *= count
+        noise += self.slowed.get("x".join(map(str, launch.block)), 1) - 1
         return (1 + noise) * (1e3 + threads) / self.rate * 1e-3
 
 

@@ -1,0 +1,1 @@
+"""``launchwise recheck``: which answers are stale since driver, toolkit or card changed."""

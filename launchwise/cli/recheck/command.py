@@ -1,0 +1,63 @@
+"""Arguments and options of ``launchwise recheck``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from launchwise.cli.settings import ConfigFiles, settings_files
+
+
+def recheck(
+    studies: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY...]",
+            help="Studies of the settings. Left out: every study with a product.",
+            show_default=False,
+        ),
+    ] = None,
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            help="A GPU of the settings that this machine has.",
+            show_default="the only one that fits",
+        ),
+    ] = None,
+    problems: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most problems per study.", show_default="recheck.problems"),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Time to measure per problem.", show_default="recheck.seconds"),
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="Cores for compilation.", show_default="all")
+    ] = None,
+    configfile: ConfigFiles = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+) -> None:
+    """Measure the default against the recommendation again, in pairs, on this machine's GPU.
+
+    Says per problem whether the answer holds, is better, is stale or stays unknown. Ends with 1 if
+    an answer is stale. Measures anew each time; sweeps, pairs and models stay as they are.
+    """
+    import os
+
+    from launchwise.cli.recheck import rechecking
+
+    asked = rechecking.Question(
+        studies=studies or [],
+        gpu=gpu,
+        problems=problems,
+        seconds=seconds,
+        cores=cores or os.cpu_count() or 1,
+        files=settings_files(configfile),
+    )
+    found = rechecking.rechecked(asked, Path.cwd())
+    print(rechecking.as_json_text(found) if as_json else rechecking.as_text(found))
+    if any(each.is_stale for each in found):
+        raise typer.Exit(1)

@@ -1,0 +1,223 @@
+"""Measures answers again through Snakemake and reads the verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.imports import ROOT
+from launchwise.base.storage import write_text
+from launchwise.cli.predict.answering import find_profile, read_experiment
+from launchwise.cli.recommend.recommending import FINAL, known_gpus
+from launchwise.cli.running import run_snakemake
+from launchwise.experiment.experiment import Experiment
+from launchwise.gpus.profile import GpuProfile
+from launchwise.learning.final import FACTS_FILE
+from launchwise.measuring.cards import Card, cards, in_words
+from launchwise.tables.files import read_table
+from launchwise.tables.recheck import ORIGIN, VERDICTS, recheck_schema
+from launchwise.workloads.space import label
+from launchwise.workloads.spec import Spec
+
+COMMAND = "recheck"
+RESULTS = Path("results", "recheck")
+RULES = ("recheck_contests", "recheck_pairs", "recheck")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks; see :func:`launchwise.cli.recheck.command.recheck`."""
+
+    studies: Sequence[str]
+    gpu: str | None
+    problems: int | None
+    seconds: float | None
+    cores: int
+    files: Sequence[Path]
+
+
+@dataclass(frozen=True)
+class Rechecked:
+    """Verdicts of one study on one GPU.
+
+    Parameters
+    ----------
+    table
+        As :func:`launchwise.tables.recheck.recheck_schema` declares it.
+    """
+
+    study: str
+    gpu: str
+    spec: Spec
+    table: pd.DataFrame
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether an answer is."""
+        return bool((self.table["verdict"] == "stale").any())
+
+
+def rechecked(asked: Question, root: Path) -> list[Rechecked]:
+    """Measure the answers of studies again.
+
+    Raises
+    ------
+    UserError
+        When there is no such study or GPU, no product yet, or no card here that is the GPU.
+    SystemExit
+        With Snakemake's exit code when it fails; it has said why.
+    """
+    experiment = read_experiment(asked.files, root)
+    studies = _studies(asked.studies, experiment)
+    gpus = {study: _gpu(study, asked.gpu, experiment) for study in studies}
+    paths = [RESULTS / gpu / f"{study}.parquet" for study, gpu in gpus.items()]
+    run_snakemake(line_to_run(paths, _settings(asked, experiment), asked.cores))
+    found = []
+    for (study, gpu), path in zip(gpus.items(), paths, strict=True):
+        spec = experiment.specs[experiment.studies[study].workload]
+        found.append(Rechecked(study, gpu, spec, read_table(root / path, recheck_schema(spec))))
+    return found
+
+
+def _studies(asked: Sequence[str], experiment: Experiment) -> list[str]:
+    """Studies that are asked for, or all that have a product."""
+    for study in asked:
+        known_gpus(study, experiment)
+    made = [
+        study
+        for study in experiment.studies
+        if (experiment.root / FINAL / study / FACTS_FILE).is_file()
+    ]
+    if not asked and not made:
+        message = "no study has recommendations yet: make them with snakemake --cores all"
+        raise UserError(COMMAND, "", message)
+    return list(dict.fromkeys(asked)) or made
+
+
+def _gpu(study: str, named: str | None, experiment: Experiment) -> str:
+    """GPU of the settings that a card of this machine is."""
+    present = cards()
+    own = experiment.gpus_of(study)
+    if named is not None and named not in experiment.settings.gpus:
+        raise UserError(COMMAND, "--gpu", unknown("GPU", named, experiment.settings.gpus))
+    if named is not None and named not in own:
+        message = f"{named} is no GPU of {study} (its GPUs: {', '.join(own)})"
+        raise UserError(COMMAND, "--gpu", message)
+    if not present:
+        raise UserError(COMMAND, "", "this machine has no GPU, or no driver that can be asked")
+    if named is not None:
+        profile = find_profile(named, experiment, COMMAND)
+        if not _fits(profile, present):
+            message = f"{named} is {profile.device_name} ({profile.arch}), but this machine has"
+            raise UserError(COMMAND, "--gpu", f"{message} {in_words(present)}")
+        return named
+    measured = known_gpus(study, experiment)
+    fitting = [
+        gpu
+        for gpu in own
+        if gpu in measured and _fits(find_profile(gpu, experiment, COMMAND), present)
+    ]
+    # A slice of a card has the card's name: the whole card is meant.
+    whole = [gpu for gpu in fitting if experiment.settings.gpus[gpu].slice_sms is None]
+    whole = [gpu for gpu in whole if _is_whole(find_profile(gpu, experiment, COMMAND))]
+    if not fitting:
+        message = f"{study} measured {', '.join(measured)}; this machine has {in_words(present)}"
+        raise UserError(COMMAND, "", message)
+    chosen = whole or fitting
+    if len(chosen) > 1:
+        raise UserError(COMMAND, "--gpu", f"which one? Of this machine are {', '.join(chosen)}")
+    return chosen[0]
+
+
+def _fits(profile: GpuProfile, present: Sequence[Card]) -> bool:
+    return any(
+        (one.device_name, one.arch) == (profile.device_name, profile.arch) for one in present
+    )
+
+
+def _is_whole(profile: GpuProfile) -> bool:
+    return profile.sms == profile.whole_card_sms
+
+
+def _settings(asked: Question, experiment: Experiment) -> list[Path]:
+    """Files of settings, the last with what the command line says of problems and seconds."""
+    given = {"problems": asked.problems, "seconds": asked.seconds}
+    changed = {name: value for name, value in given.items() if value is not None}
+    if not changed:
+        return list(asked.files)
+    path = RESULTS / "settings.yaml"
+    text = yaml.safe_dump({"recheck": changed})
+    write_text(experiment.root / path, f"# Written by `launchwise recheck`.\n{text}")
+    return [*asked.files, path]
+
+
+def line_to_run(targets: Sequence[Path], files: Sequence[Path], cores: int) -> list[str]:
+    """Snakemake's words: these rules alone, anew, whatever else is out of date."""
+    options = ["--snakefile", str(ROOT / "Snakefile"), "--cores", str(cores)]
+    options += ["--quiet", "rules", "progress", "host", "--configfile", *map(str, files)]
+    options += ["--allowed-rules", *RULES, "--forcerun", *RULES]
+    return ["snakemake", *options, "--", *map(str, targets)]
+
+
+def as_json_text(found: Sequence[Rechecked]) -> str:
+    """The verdicts as JSON: a list per study and GPU."""
+    plain = [
+        {
+            "study": each.study,
+            "gpu": each.gpu,
+            "problems": json.loads(each.table.to_json(orient="records")),
+        }
+        for each in found
+    ]
+    return json.dumps(plain, indent=2)
+
+
+def as_text(found: Sequence[Rechecked]) -> str:
+    """Lines for a terminal: a verdict per problem, stale ones first, and what has changed."""
+    return "\n".join("\n".join(_lines(each)) for each in found)
+
+
+def _lines(found: Rechecked) -> list[str]:
+    table, spec = found.table, found.spec
+    counts = table["verdict"].value_counts()
+    said = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name in counts)
+    lines = [f"{found.study} on {found.gpu}: {said}"]
+    order = table["verdict"].map(VERDICTS.index).sort_values(kind="stable").index
+    for _, row in table.loc[order].iterrows():
+        problem = ", ".join(f"{name}={row[name]}" for name in spec.problem_columns)
+        configuration = {name: row[name] for name in spec.tunable_columns}
+        lines.append(f"  {row['verdict']:<7}  {problem}: {label(configuration, spec)}")
+        if pd.notna(row["gain"]):
+            default = "usual choice" if row["default"] == "usual" else "baseline"
+            now = _ratio(row, "gain")
+            known = f", {_ratio(row, 'known_gain')} before" if pd.notna(row["known_gain"]) else ""
+            lines.append(f"           {now} times as fast as the {default}{known}")
+        if row["reason"]:
+            lines.append(f"           {row['reason']}")
+    return lines + _changes(table)
+
+
+def _ratio(row: pd.Series, name: str) -> str:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    limits = f" ({low:.3g} to {high:.3g})" if pd.notna(low) else ""
+    return f"{row[name]:.3g}{limits}"
+
+
+def _changes(table: pd.DataFrame) -> list[str]:
+    """What is another one than in the earlier rows."""
+    lines = []
+    for name in ORIGIN:
+        pairs: dict[tuple[Any, Any], None] = dict.fromkeys(
+            zip(table[f"known_{name}"], table[name], strict=True)
+        )
+        lines += [
+            f"  {name}: {old} before, {new} now" for old, new in pairs if old not in ("", new)
+        ]
+    return lines or ["  card, driver and toolkit are those of before"]

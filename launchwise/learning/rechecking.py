@@ -1,0 +1,234 @@
+"""Answers measured again: which problems, and what became of each answer."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from launchwise.experiment.confirmation import Contest
+from launchwise.learning.answering import Answer, answers
+from launchwise.learning.blind.answering import whole
+from launchwise.learning.contests import contest_of
+from launchwise.learning.final import Final
+from launchwise.learning.splits import Case
+from launchwise.tables.recheck import ORIGIN, recheck_schema
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import baseline
+from launchwise.workloads.spec import Spec
+
+WIDEST = 0.1
+"""Half the width of an interval, relative to its gain, above which it says nothing."""
+
+
+def drawn_answers(final: Final, gpu: str, number: int, seed: str) -> list[Answer]:
+    """Answers to measured problems, drawn at random: those that are not the usual choice first.
+
+    Where the usual choice is recommended, there is no gain to lose.
+
+    Parameters
+    ----------
+    number
+        Most problems.
+    seed
+        The same seed draws the same problems from the same product.
+    """
+    columns = final.spec.problem_columns
+    measured = final.measured
+    # A GPU that the product did not learn from is asked what others were asked.
+    own = measured[measured["gpu"] == gpu]
+    rows = own if len(own) else measured
+    listed = sorted(set(rows[columns].itertuples(index=False, name=None)), key=str)
+    random.Random(seed).shuffle(listed)
+    problems = [
+        {
+            name: value if isinstance(value, str) else int(value)
+            for name, value in zip(columns, values, strict=True)
+        }
+        for values in listed
+    ]
+    found = answers(final, [Case(gpu, problem) for problem in problems])
+    found.sort(key=lambda each: each.suggestions[0].is_usual)
+    return found[:number]
+
+
+def contests_of_answers(found: Sequence[Answer], spec: Spec) -> list[Contest]:
+    """Baseline, usual choice and recommendation of each answer."""
+    return [
+        contest_of(
+            each.problem,
+            [
+                ("baseline", baseline(spec)),
+                ("usual", whole(each.usual, spec)),
+                ("recommended", whole(each.suggestions[0].configuration, spec)),
+            ],
+            3,
+        )
+        for each in found
+    ]
+
+
+def expectation(answer: Answer, spec: Spec) -> dict[str, Any]:
+    """What an answer expects, as JSON holds it; see :func:`verdicts`."""
+    first = answer.suggestions[0]
+    gain, interval = (
+        (first.improvement, None) if first.is_usual else (first.gain, first.gain_interval)
+    )
+    return {
+        "gpu": answer.gpu,
+        "problem": answer.problem,
+        "configuration": whole(first.configuration, spec),
+        "default": "baseline" if first.is_usual else "usual",
+        "basis": answer.basis,
+        "gain": gain,
+        "interval": None if interval is None else list(interval),
+    }
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Time of the default over that of the recommendation, and limits of its interval.
+
+    NaN where nothing is known.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the interval says something."""
+        return (self.high - self.low) / 2 <= WIDEST * self.value
+
+
+def verdict(now: Gain, before: Gain, paired: bool, precision: float) -> tuple[str, str]:
+    """Verdict (see :data:`launchwise.tables.recheck.VERDICTS`) and reason.
+
+    Parameters
+    ----------
+    now
+        Measured in pairs.
+    before
+        Measured in pairs earlier, or what the product expects.
+    paired
+        Whether ``before`` was measured in pairs: a single row of a sweep, or an expectation, is no
+        proof that something was lost.
+    precision
+        Relative difference that pairs are not asked to tell.
+    """
+    if math.isnan(now.low):
+        return "unknown", "fewer than six pairs of equal clocks"
+    if now.high < 1:
+        return "stale", "slower than the default"
+    if paired and now.high < before.low * (1 - precision):
+        return "stale", "gains less than in earlier pairs"
+    if not now.is_narrow:
+        return "unknown", "the interval is too wide: give it more seconds"
+    if now.low > before.high * (1 + precision):
+        return "better", "gains more than was known"
+    return "holds", ""
+
+
+def verdicts(
+    expected: Sequence[Mapping[str, Any]],
+    pairs: pd.DataFrame,
+    earlier: pd.DataFrame | None,
+    sweep: pd.DataFrame,
+    spec: Spec,
+    precision: float,
+) -> pd.DataFrame:
+    """A verdict per problem.
+
+    Parameters
+    ----------
+    expected
+        Of :func:`expectation`.
+    pairs, earlier
+        Pairs of now, and of before (None without any); see
+        :func:`launchwise.tables.pairs.pairs_schema`.
+    sweep
+        Key, card, driver and toolkit of the rows that the product learnt from.
+    precision
+        See :func:`verdict`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`launchwise.tables.recheck.recheck_schema` declares it.
+    """
+    by_key = {_key(row, spec): row for row in _records(pairs)}
+    before_by_key = {_key(row, spec): row for row in _records(earlier)}
+    origins = {_key(row, spec): row for row in _records(sweep)}
+    found = []
+    for each in expected:
+        names = {"gpu": each["gpu"], **each["problem"], **each["configuration"]}
+        key = _key(names, spec)
+        column = "gain" if each["default"] == "usual" else "improvement"
+        own = by_key[key]
+        old = before_by_key.get(key)
+        now, known, known_by = _gain(own, column), _expected(each), str(each["basis"])
+        if old is not None and math.isfinite(old[f"{column}_low"]):
+            known, known_by = _gain(old, column), "pairs"
+        said, reason = _judged(own, now, known, known_by == "pairs", precision)
+        origin = old if known_by == "pairs" else origins.get(key)
+        found.append(
+            {
+                **names,
+                "workload": spec.workload,
+                "verdict": said,
+                "reason": reason,
+                "default": each["default"],
+                **_limits("gain", now),
+                **_limits("known_gain", known),
+                "known_by": known_by,
+                **{name: str(own[name]) for name in ORIGIN},
+                **{f"known_{name}": str(origin[name]) if origin else "" for name in ORIGIN},
+            }
+        )
+    schema = recheck_schema(spec)
+    table = pd.DataFrame(found, columns=list(schema.columns))
+    real = [name for name, one in schema.columns.items() if str(one.dtype) == "float64"]
+    table[real] = table[real].astype(float)
+    return table.sort_values(spec.problem_columns, ignore_index=True)
+
+
+def _judged(
+    own: Mapping[str, Any], now: Gain, known: Gain, paired: bool, precision: float
+) -> tuple[str, str]:
+    is_default = {"recommended", "baseline"} <= set(str(own["roles"]).split("+"))
+    if own["status"] == "wrong":
+        return "stale", f"its result is wrong: {own['reason']}"
+    if own["status"] != "ok":
+        return "unknown", f"could not run: {own['reason']}"
+    if is_default:
+        return "holds", "the default is recommended"
+    return verdict(now, known, paired, precision)
+
+
+def _key(row: Mapping[str, Any], spec: Spec) -> tuple[Value, ...]:
+    return tuple(row[name] for name in spec.key_columns)
+
+
+def _records(table: pd.DataFrame | None) -> list[dict[str, Any]]:
+    if table is None:
+        return []
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def _gain(row: Mapping[str, Any], column: str) -> Gain:
+    return Gain(*(float(row[column + suffix]) for suffix in ("", "_low", "_high")))
+
+
+def _expected(each: Mapping[str, Any]) -> Gain:
+    value = math.nan if each["gain"] is None else float(each["gain"])
+    low, high = each["interval"] or (math.nan, math.nan)
+    return Gain(value, float(low), float(high))
+
+
+def _limits(name: str, gain: Gain) -> dict[str, float]:
+    return {name: gain.value, f"{name}_low": gain.low, f"{name}_high": gain.high}

@@ -1,0 +1,100 @@
+# Answers measured again: which of them are stale since the driver, the toolkit or the card changed.
+# `launchwise recheck` runs these rules and no others, on a card of the machine that it is called on.
+#   in   results/final/{study}, results/sweeps, profiles; results/pairs/{gpu}/{study}.parquet
+#   out  results/recheck/{gpu}/{study}.contests.json   problems drawn: default and recommendation
+#        results/recheck/{gpu}/{study}.expected.json   what the product expects of them
+#        results/recheck/{gpu}/{study}.pairs.parquet   their times in turn
+#        results/recheck/{gpu}/{study}.parquet         a verdict per problem
+
+
+# Both are described by a profile that was measured.
+RECHECKED = [*LIVE, *RECORDED_IN]
+RECHECK = settings.recheck.model_dump(mode="json")
+RECHECKED_HOW = {
+    **(settings.confirm or Confirmation()).model_dump(mode="json"),
+    "seconds": RECHECK["seconds"],
+}
+
+
+def pairs_before(gpu, study):
+    """Pairs of a study, if there are any by now."""
+    path = f"results/pairs/{gpu}/{study}.parquet"
+    return [path] if Path(path).is_file() else []
+
+
+rule recheck_contests:
+    """Draw problems, and list the default and what is recommended for each."""
+    input:
+        final=ancient("results/final/{study}"),
+        profiles=lambda wildcards: map(ancient, profiles_of(wildcards.study)),
+    output:
+        contests="results/recheck/{gpu}/{study}.contests.json",
+        expected="results/recheck/{gpu}/{study}.expected.json",
+    log:
+        "results/logs/recheck_contests/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(RECHECKED),
+    localrule: True
+    params:
+        code=code("scripts/recheck_contests.py"),
+        question=lambda wildcards: question_of(wildcards.study),
+        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        problems=RECHECK["problems"],
+        seed=settings.seed,
+    script:
+        "../scripts/recheck_contests.py"
+
+
+rule recheck_pairs:
+    """Run default and recommendation in turn on a card of this machine."""
+    input:
+        profile=ancient("results/gpus/{gpu}.json"),
+        contests="results/recheck/{gpu}/{study}.contests.json",
+        sweep=lambda wildcards: ancient(sweep_of(wildcards.gpu, wildcards.study)),
+    output:
+        "results/recheck/{gpu}/{study}.pairs.parquet",
+    log:
+        "results/logs/recheck_pairs/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(RECHECKED),
+    localrule: True
+    threads: CORES
+    resources:
+        gpu=1,
+    params:
+        code=code("scripts/confirm.py", "launchwise/cuda/child.py"),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        # A kernel that another toolkit compiles is part of what may have become stale.
+        alongside=True,
+        slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
+        how=RECHECKED_HOW,
+        method=lambda wildcards: METHODS[STUDIES[wildcards.study]["workload"]],
+        seed=settings.seed,
+        journal="results/journal/{gpu}/{study}.recheck.jsonl",
+        once=True,
+    script:
+        "../scripts/confirm.py"
+
+
+rule recheck:
+    """Say which answers hold and which are stale."""
+    input:
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
+        expected="results/recheck/{gpu}/{study}.expected.json",
+        pairs="results/recheck/{gpu}/{study}.pairs.parquet",
+        before=lambda wildcards: map(ancient, pairs_before(wildcards.gpu, wildcards.study)),
+        sweep=lambda wildcards: ancient(sweep_of(wildcards.gpu, wildcards.study)),
+    output:
+        "results/recheck/{gpu}/{study}.parquet",
+    log:
+        "results/logs/recheck/{gpu}.{study}.log",
+    wildcard_constraints:
+        gpu=pattern(RECHECKED),
+    localrule: True
+    params:
+        code=code("scripts/recheck.py"),
+        folder=lambda wildcards: folder_of(wildcards.study),
+        precision=RECHECKED_HOW["precision"],
+    script:
+        "../scripts/recheck.py"

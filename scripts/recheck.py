@@ -1,0 +1,71 @@
+"""Judge answers that were measured again by what was known of them before."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    folder: str,
+    expected: str,
+    pairs: str,
+    before: str | None,
+    sweep: str,
+    precision: float,
+    output: str,
+) -> None:
+    """Write a verdict per problem.
+
+    Parameters
+    ----------
+    expected
+        What the study's product expects.
+    pairs
+        What was measured now.
+    before
+        Pairs that were measured before; None without any.
+    """
+    from launchwise.base.storage import read_json
+    from launchwise.learning.rechecking import verdicts
+    from launchwise.tables.files import read_table, write_table
+    from launchwise.tables.pairs import pairs_schema
+    from launchwise.tables.recheck import recheck_schema
+    from launchwise.tables.schemas import measurement_schema
+    from launchwise.workloads.spec import load_spec
+
+    spec = load_spec(Path(folder))
+    origins = [*spec.key_columns, "card", "driver", "toolkit"]
+    found = verdicts(
+        read_json(expected),
+        read_table(pairs, pairs_schema(spec)),
+        None if before is None else read_table(before, pairs_schema(spec)),
+        read_table(sweep, measurement_schema(spec), origins),
+        spec,
+        precision,
+    )
+    write_table(output, found, recheck_schema(spec), {})
+    counts = found["verdict"].value_counts().to_dict()
+    log.info("%s", ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+
+
+if __name__ == "__main__":
+    given = snakemake.input
+    run(
+        main,
+        snakemake,
+        "tables",
+        folder=snakemake.params.folder,
+        expected=given.expected,
+        pairs=given.pairs,
+        before=next(iter(given.before), None)
+        if not isinstance(given.before, str)
+        else given.before,
+        sweep=given.sweep,
+        precision=snakemake.params.precision,
+        output=snakemake.output[0],
+    )

@@ -1,0 +1,109 @@
+"""Verdicts on answers that were measured again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.learning.rechecking import Gain, verdict, verdicts
+from launchwise.tables.recheck import recheck_schema
+from launchwise.workloads.space import baseline, configurations
+from launchwise.workloads.spec import Spec
+
+PROBLEM = {"n": 256, "dtype": "float32", "order": 2}
+NONE = Gain()
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "paired", "said"),
+    [
+        (Gain(1.30, 1.29, 1.31), Gain(1.31, 1.30, 1.32), True, "holds"),
+        (Gain(1.50, 1.49, 1.51), Gain(1.31, 1.30, 1.32), True, "better"),
+        (Gain(1.20, 1.19, 1.21), Gain(1.31, 1.30, 1.32), True, "stale"),
+        # An expectation is no proof that something was lost.
+        (Gain(1.20, 1.19, 1.21), Gain(1.31, 1.30, 1.32), False, "holds"),
+        (Gain(0.95, 0.94, 0.96), Gain(1.31), False, "stale"),
+        (Gain(0.95, 0.60, 0.99), NONE, False, "stale"),
+        # Within what pairs are asked to tell.
+        (Gain(1.295, 1.294, 1.296), Gain(1.30, 1.30, 1.30), True, "holds"),
+        (Gain(1.20, 0.90, 1.50), Gain(1.31, 1.30, 1.32), True, "unknown"),
+        (Gain(1.20), Gain(1.31, 1.30, 1.32), True, "unknown"),
+        (NONE, NONE, False, "unknown"),
+        (Gain(1.00, 0.99, 1.01), NONE, False, "holds"),
+    ],
+)
+def test_a_verdict_compares_intervals(now: Gain, before: Gain, paired: bool, said: str) -> None:
+    assert verdict(now, before, paired, 0.01)[0] == said
+
+
+def row(configuration: dict[str, Any], roles: str, gain: float, **changed: Any) -> dict[str, Any]:
+    """A row of pairs."""
+    limits = {
+        f"{name}{suffix}": gain
+        for name in ("gain", "improvement")
+        for suffix in ("", "_low", "_high")
+    }
+    origin = {"card": "c", "driver": "2", "toolkit": "13"}
+    return {
+        "gpu": "h200", **PROBLEM, **configuration, "roles": roles, "status": "ok", "reason": "",
+        **limits, **origin, **changed,
+    }  # fmt: skip
+
+
+def judged(spec: Spec, own: dict[str, Any], earlier: pd.DataFrame | None = None) -> pd.Series:
+    """The verdict on one answer, whose sweep was measured with driver 1."""
+    configuration = {name: own[name] for name in spec.tunable_columns}
+    expected = {
+        "gpu": "h200",
+        "problem": PROBLEM,
+        "configuration": configuration,
+        "default": "usual",
+        "basis": "measured",
+        "gain": 1.3,
+        "interval": None,
+    }
+    sweep = pd.DataFrame([{**own, "driver": "1"}])
+    table = verdicts([expected], pd.DataFrame([own]), earlier, sweep, spec, 0.01)
+    recheck_schema(spec).validate(table)
+    return table.iloc[0]
+
+
+@pytest.fixture
+def other(acoustic_spec: Spec) -> dict[str, Any]:
+    """A configuration that is not the default."""
+    listed = configurations(acoustic_spec, PROBLEM)
+    return next(each for each in listed if each != baseline(acoustic_spec))
+
+
+def test_earlier_pairs_count_more_than_the_expectation(
+    acoustic_spec: Spec, other: dict[str, Any]
+) -> None:
+    own = row(other, "recommended", 1.29)
+    found = judged(acoustic_spec, own)
+    assert (found["verdict"], found["known_by"], found["known_gain"]) == ("holds", "measured", 1.3)
+    assert (found["known_driver"], found["driver"]) == ("1", "2")
+    earlier = pd.DataFrame([row(other, "best", 1.5, driver="0")])
+    found = judged(acoustic_spec, own, earlier)
+    assert (found["verdict"], found["known_by"], found["known_gain"]) == ("stale", "pairs", 1.5)
+    assert found["known_driver"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [("wrong", "stale"), ("failed", "unknown"), ("out_of_memory", "unknown")]
+)
+def test_what_does_not_run_has_no_gain(
+    acoustic_spec: Spec, other: dict[str, Any], status: str, said: str
+) -> None:
+    found = judged(acoustic_spec, row(other, "recommended", np.nan, status=status, reason="why"))
+    assert found["verdict"] == said
+    assert "why" in found["reason"]
+    assert math.isnan(found["gain"])
+
+
+def test_the_default_cannot_be_stale(acoustic_spec: Spec) -> None:
+    own = row(baseline(acoustic_spec), "baseline+usual+recommended", np.nan)
+    assert judged(acoustic_spec, own)["verdict"] == "holds"

@@ -1,0 +1,171 @@
+"""``launchwise recheck`` on made-up cards whose kernels run on the CPU."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import pandas as pd
+import pytest
+from fake_cluster import ClusterProject
+
+from launchwise.workloads.spec import Spec
+
+STUDY = "acoustic_tile"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> ClusterProject:
+    """A project with the product of a study and pairs of the GPU h200."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    folder = tmp_path_factory.mktemp("recheck")
+    cache = folder / "cache"
+    cache.mkdir()
+    project = ClusterProject.make(folder, cache, acoustic_spec, haste=True)
+    config = project.project.config()
+    config["gpus"] = {name: config["gpus"][name] for name in ("h200", "t4")}
+    config["confirm"] = {"answers": False}
+    space = config["sweeps"]["acoustic"]["problems"][0]["only"]
+    project.project.ask({**project.project.study(), "candidates": space})
+    project.project.configure(config)
+    set_card(project)
+    with project.start("--cores", "2", f"final_{STUDY}") as run:
+        assert run.wait(300) == 0, run.said()[-3000:]
+    return project
+
+
+def set_card(project: ClusterProject, **changed: Any) -> None:
+    """One h200 of its own in the machine: tests beside this one hold cards."""
+    cards = json.loads(project.cards.read_text())
+    cards["h200"] = [{**cards["h200"][0], "uuid": "GPU-h200-recheck", "slowed": {}, **changed}]
+    cards["t4"] = [{**cards["t4"][0], "uuid": "GPU-t4-recheck"}]
+    project.cards.write_text(json.dumps(cards))
+
+
+def recheck(
+    project: ClusterProject, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """The command in the project's folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "launchwise", "recheck", *arguments],
+        cwd=project.project.folder,
+        env={**project.environment, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+
+
+def verdicts(done: subprocess.CompletedProcess[str]) -> pd.DataFrame:
+    (study,) = json.loads(done.stdout)
+    return pd.DataFrame(study["problems"])
+
+
+def results(project: ClusterProject) -> dict[str, bytes]:
+    """Everything that a recheck must leave alone."""
+    folders = ("pairs", "sweeps", "final", "contests", "gpus")
+    return {
+        str(path): path.read_bytes()
+        for folder in folders
+        for path in (project.results / folder).rglob("*")
+        if path.is_file()
+    }
+
+
+ASKED = ("--gpu", "h200", "--cores", "2", "--json")
+
+
+def test_on_the_same_card_every_answer_holds(project: ClusterProject) -> None:
+    before = results(project)
+    done = recheck(project, STUDY, *ASKED)
+    assert done.returncode == 0, done.stderr
+    table = verdicts(done)
+    assert set(table["verdict"]) == {"holds"}
+    assert set(table["n"]) == {20, 21, 24, 28}
+    # On a card whose times are always the same, a gain is what it was.
+    compared = table[table["gain"].notna()]
+    assert len(compared)
+    assert (abs(compared["gain"] / compared["known_gain"] - 1) < 1e-9).all()
+    assert (table["driver"] == table["known_driver"]).all()
+    assert results(project) == before
+    written = pd.read_parquet(project.results / "recheck" / "h200" / f"{STUDY}.parquet")
+    assert list(written["verdict"]) == list(table["verdict"])
+
+
+def test_a_recommendation_that_became_slow_is_stale(project: ClusterProject) -> None:
+    """The planted regression: another driver, on which the block of one answer is slow."""
+    table = verdicts(recheck(project, STUDY, *ASKED))
+    gaining = table[(table["default"] == "usual") & (table["gain"] > 1.02)]
+    assert len(gaining), "no answer gains anything: nothing can become stale"
+    # Blocks cover tiles: threads of a block are those of the tile.
+    one = gaining.iloc[0]
+    set_card(project, slowed={f"{one['bx']}x{one['by']}x{one['bz']}": 10})
+    try:
+        done = recheck(project, STUDY, *ASKED, FAKE_DRIVER="590.1")
+        text = recheck(project, STUDY, *ASKED[:-1], FAKE_DRIVER="590.1")
+    finally:
+        set_card(project)
+    assert done.returncode == text.returncode == 1, done.stderr
+    found = verdicts(done).set_index("n").loc[one["n"]]
+    assert (found["verdict"], found["reason"]) == ("stale", "slower than the default")
+    assert found["gain_high"] < 1 < found["known_gain"]
+    assert (found["known_driver"], found["driver"]) == ("580.0", "590.1")
+    assert "  driver: 580.0 before, 590.1 now" in text.stdout.splitlines()
+    assert text.stdout.splitlines()[1].startswith("  stale ")
+    # The next driver has it repaired: nothing of the slow one is kept.
+    assert recheck(project, STUDY, *ASKED).returncode == 0
+
+
+def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterProject) -> None:
+    one, other = (recheck(project, STUDY, *ASKED, "--problems", "2") for _ in range(2))
+    assert len(verdicts(one)) == 2
+    assert list(verdicts(one)["n"]) == list(verdicts(other)["n"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["acoustic_tiles"], "unknown study 'acoustic_tiles', did you mean 'acoustic_tile'?"),
+        ([STUDY, "--gpu", "h20"], "--gpu: unknown GPU 'h20', did you mean 'h200'?"),
+        ([STUDY, "--problems", "0"], "Invalid value for '--problems'"),
+    ],
+)
+def test_bad_input_is_one_line(project: ClusterProject, arguments: list[str], said: str) -> None:
+    done = recheck(project, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert said in done.stderr
+
+
+def test_a_machine_without_the_gpu_says_so(project: ClusterProject) -> None:
+    before = project.cards.read_text()
+    cards = json.loads(before)
+    try:
+        project.cards.write_text(json.dumps({"cpu": []}))
+        done = recheck(project, STUDY)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert "this machine has no GPU" in done.stderr
+        project.cards.write_text(json.dumps({"t4": cards["t4"]}))
+        done = recheck(project, STUDY, "--gpu", "h200")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert "h200 is Made-up h200 (sm_90), but this machine has Made-up t4" in done.stderr
+    finally:
+        project.cards.write_text(before)
+
+
+def test_without_a_product_the_command_that_makes_it_is_named(project: ClusterProject) -> None:
+    product = project.results / "final" / STUDY
+    away = product.with_name("away")
+    product.rename(away)
+    try:
+        named, unnamed = recheck(project, STUDY), recheck(project)
+    finally:
+        away.rename(product)
+    assert named.returncode == unnamed.returncode == 2
+    assert f"make it with snakemake --cores all -- final_{STUDY}" in named.stderr
+    assert "no study has recommendations yet" in unnamed.stderr
