@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
+from launchwise.exporting.limits import cpp_condition
 from launchwise.exporting.table import AnswerTable, Entry
 from launchwise.workloads.parts import Value
 
@@ -38,11 +39,13 @@ def cpp_header(table: AnswerTable) -> str:
 //
 //   auto answer = launchwise::{space}::recommend(device_name, {{{_example(table)}}});
 //
+// Empty for a problem that no configuration may run: see can_run.
 // An unmeasured size is answered by the entry nearest in size, an unknown device by the default.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 namespace launchwise::{space} {{
@@ -83,12 +86,26 @@ constexpr double distance(const problem &one, const problem &other) {{
     double found = 1;
 {_distances(table)}    return found;
 }}
+// Rounded down, as the workload's expressions are.
+constexpr std::int64_t quotient(std::int64_t above, std::int64_t below) {{
+    return above / below - (above % below != 0 && (above < 0) != (below < 0));
+}}
+
+constexpr std::int64_t remainder(std::int64_t above, std::int64_t below) {{
+    return above - quotient(above, below) * below;
+}}
 }}  // namespace detail
+
+// Whether some configuration may run a problem, by its ranges and constraints.
+constexpr bool can_run([[maybe_unused]] const problem &asked) {{
+    return true{_conditions(table)};
+}}
 
 inline constexpr answer default_answer{{{_values(table.default)}, 0, 0, "default"}};
 
 // The configuration to launch for a problem on a device, by its name.
-constexpr answer recommend(std::string_view device, const problem &asked) {{
+constexpr std::optional<answer> recommend(std::string_view device, const problem &asked) {{
+    if (!can_run(asked)) return std::nullopt;
     int number = -1;
     for (std::size_t i = 0; i < sizeof(detail::devices) / sizeof(detail::devices[0]); ++i)
         if (number < 0 && (detail::devices[i][0] == device || detail::devices[i][1] == device))
@@ -127,6 +144,22 @@ def _distances(table: AnswerTable) -> str:
         else:
             lines.append(f"    found *= ratio(one.{member}, other.{member});\n")
     return "".join(lines)
+
+
+def _conditions(table: AnswerTable) -> str:
+    members = {name: f"asked.{cpp_name(name)}" for name in table.parameters}
+    found = []
+    for one in table.limits.ranges:
+        own = members[one.parameter]
+        if one.values is not None:
+            listed = (_text(each) if isinstance(each, str) else str(each) for each in one.values)
+            found.append(f"({' || '.join(f'{own} == {each}' for each in listed)})")
+        if one.minimum is not None:
+            found.append(f"{own} >= {one.minimum}")
+        if one.maximum is not None:
+            found.append(f"{own} <= {one.maximum}")
+    found += [cpp_condition(text, members, _text) for text in table.limits.conditions]
+    return "".join(f"\n        && {each}" for each in found)
 
 
 def _entry(entry: Entry) -> str:

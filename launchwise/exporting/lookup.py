@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from launchwise.exporting.table import asked_problems
+from launchwise.exporting.table import answerable, asked_problems
 from launchwise.learning.answering import Answer, Suggestion, answers
 from launchwise.learning.final import Final
-from launchwise.learning.splits import Case
 from launchwise.workloads.parts import Value
 
 SUGGESTIONS = 4
@@ -102,5 +101,5 @@ def lookup_entries(final: Final, gpus: Iterable[str] = ()) -> list[LookupEntry]:
     """
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     problems = asked_problems(final)
-    cases = [Case(gpu, problem) for gpu in names for problem in problems]
+    cases = answerable(final, names, problems)
     return [LookupEntry.of(each) for each in answers(final, cases, SUGGESTIONS)]

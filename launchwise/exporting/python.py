@@ -28,12 +28,15 @@ ENTRIES = {entries}
 def recommend(device, **problem):
     """The configuration to launch, with ``time_ms``, ``gain`` and ``basis``.
 
-    A size that is not listed is answered by the entry nearest in size, an unknown device by the
-    default. ``time_ms`` and ``gain`` (usual time / this time) are None where unknown.
+    None for a problem that no configuration may run: see ``can_run``. A size that is not listed is
+    answered by the entry nearest in size, an unknown device by the default. ``time_ms`` and
+    ``gain`` (usual time / this time) are None where unknown.
     """
     if set(problem) != set(PARAMETERS):
         raise TypeError("recommend(device, " + ", ".join(PARAMETERS) + ")")
     asked = [problem[name] for name in PARAMETERS]
+    if not can_run(**problem):
+        return None
     numbers = [place for place, names in enumerate(DEVICES) if device in names]
     best, least = (None, None, DEFAULT, None, None, "default"), float("inf")
     for entry in ENTRIES:
@@ -44,6 +47,11 @@ def recommend(device, **problem):
             best, least = entry, distance
     _, _, configuration, time_ms, gain, basis = best
     return dict(zip(TUNABLES, configuration), time_ms=time_ms, gain=gain, basis=basis)
+
+
+def can_run({arguments}):
+    """Whether some configuration may run a problem, by its ranges and constraints."""
+    return bool({conditions})
 
 
 def _distance(asked, known):
@@ -75,4 +83,18 @@ def python_module(table: AnswerTable) -> str:
         devices=pformat(list(table.devices)),
         default=repr(table.default),
         entries=listed,
+        arguments=", ".join(table.parameters),
+        conditions=" and ".join(f"({one})" for one in _conditions(table)) or "True",
     )
+
+
+def _conditions(table: AnswerTable) -> list[str]:
+    found = []
+    for one in table.limits.ranges:
+        if one.values is not None:
+            found.append(f"{one.parameter} in {one.values!r}")
+        if one.minimum is not None:
+            found.append(f"{one.parameter} >= {one.minimum}")
+        if one.maximum is not None:
+            found.append(f"{one.parameter} <= {one.maximum}")
+    return [*found, *table.limits.conditions]

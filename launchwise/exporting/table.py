@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from launchwise.learning.answering import Answer, answers
+from launchwise.exporting.limits import Limits
+from launchwise.learning.answering import Answer, answers, why_none
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads.parts import Value
@@ -73,6 +74,8 @@ class AnswerTable:
         Configuration where nothing else is known.
     entries
         Sorted by device, then by problem.
+    limits
+        Problems that have an answer.
     """
 
     study: str
@@ -85,6 +88,7 @@ class AnswerTable:
     devices: tuple[tuple[str, str], ...]
     default: tuple[Value, ...]
     entries: tuple[Entry, ...]
+    limits: Limits
 
     def lookup(self, device: str, problem: Mapping[str, Value]) -> Entry | None:
         """The entry that answers; None where the default does."""
@@ -135,8 +139,7 @@ def answer_table(final: Final, study: str, gpus: Iterable[str] = ()) -> AnswerTa
     spec, domain = final.spec, final.recommender.domain
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     problems = asked_problems(final)
-    cases = [Case(gpu, problem) for gpu in names for problem in problems]
-    found = answers(final, cases)
+    found = answers(final, answerable(final, names, problems))
     return AnswerTable(
         study=study,
         workload=spec.workload,
@@ -148,7 +151,15 @@ def answer_table(final: Final, study: str, gpus: Iterable[str] = ()) -> AnswerTa
         devices=tuple((gpu, domain.profiles[gpu].device_name) for gpu in names),
         default=tuple(baseline(spec).values()),
         entries=tuple(_entry(names.index(each.gpu), each, spec) for each in found),
+        limits=Limits.of(spec),
     )
+
+
+def answerable(final: Final, gpus: Sequence[str], problems: Sequence[Problem]) -> list[Case]:
+    """Each problem on each GPU that some configuration may run."""
+    domain = final.recommender.domain
+    cases = [Case(gpu, problem) for gpu in gpus for problem in problems]
+    return [case for case in cases if why_none(domain, case) is None]
 
 
 def asked_problems(final: Final) -> list[Problem]:

@@ -11,13 +11,13 @@ import pandas as pd
 
 from launchwise.learning.choosing.plans import TOLERATED_LOSS
 from launchwise.learning.choosing.situations import Known
-from launchwise.learning.features import without_features
+from launchwise.learning.features import Domain, without_features
 from launchwise.learning.final import Final
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import used
+from launchwise.workloads.space import baseline, feasible, gpu_facts, used
 
 MEASURED = "measured"
 BASES = {
@@ -85,6 +85,24 @@ class Answer:
     suggestions: list[Suggestion]
     usual: dict[str, Value]
     why: str
+
+
+def why_none(domain: Domain, case: Case) -> str | None:
+    """Why no configuration may run a problem on a GPU; None where one may.
+
+    The baseline is a candidate everywhere: a study's constraints do not apply to it. Where the
+    workload's do not hold for it, and it is the only candidate, there is no answer.
+    """
+    spec, default = domain.spec, baseline(domain.spec)
+    facts = gpu_facts(domain.profiles[case.gpu].model_dump())
+    if feasible(spec, case.problem, default, facts) or len(domain.choices([case])) > 1:
+        return None
+    names = {**case.problem, **default, **facts}
+    variant = spec.variants[str(default["variant"])]
+    for text in (*spec.constraints, *variant.constraints):
+        if not spec.formulas.value(text, names):
+            return f"no configuration may run it: {text} does not hold"
+    return "no configuration may run it: spec.yaml lists none"
 
 
 def answers(final: Final, cases: list[Case], top: int = 1) -> list[Answer]:

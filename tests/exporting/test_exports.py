@@ -17,24 +17,27 @@ import pytest
 from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.expressions import evaluate
 from launchwise.base.typed import read_yaml
+from launchwise.cli.app import main
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.cpp import cpp_header, cpp_name
 from launchwise.exporting.files import FORMATS, write_answers
+from launchwise.exporting.limits import cpp_condition, is_simple
 from launchwise.exporting.lookup import NEAR, SUGGESTIONS, lookup_entries
 from launchwise.exporting.macros import macros_text
 from launchwise.exporting.others import wisdom_text
 from launchwise.exporting.table import AnswerTable, Entry, answer_table, asked_problems
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.t1_t4 import is_t4, read_t4
-from launchwise.learning.answering import MEASURED, answers
+from launchwise.learning.answering import MEASURED, answers, why_none
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, fit_final, read_final
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_table
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads import space
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
 
 GPUS = ("h200", "h200.sm16")
 UNKNOWN = "h200.sm32"
@@ -158,20 +161,22 @@ def test_an_unlisted_size_takes_the_nearest_and_a_stranger_the_default(
 
 
 def final_spec(table: AnswerTable) -> Spec:
-    from launchwise.workloads.spec import load_spec
-
     return load_spec(ROOT / "kernels" / table.workload)
 
 
 def asked(table: AnswerTable) -> list[tuple[str, dict[str, Any]]]:
     """Every listed problem, and sizes and devices that are not listed."""
     devices = [name for pair in table.devices for name in pair] + ["no such card"]
-    sizes = sorted({int(entry.problem[0]) for entry in table.entries} | {1, 7, 333, 4096, 10**6})
+    # Sizes below 20 and above 2048, and halves, are outside the ranges.
+    more = {1, 7, 33, 333, 2048, 4096, 10**6}
+    sizes = sorted({int(entry.problem[0]) for entry in table.entries} | more)
     types = ["float32", "float64", "float16"]
     return [(device, problem(n, dtype)) for device in devices for n in sizes for dtype in types]
 
 
-def expected(table: AnswerTable, device: str, asked_for: dict[str, Any]) -> dict[str, Any]:
+def expected(table: AnswerTable, device: str, asked_for: dict[str, Any]) -> dict[str, Any] | None:
+    if not table.limits.hold(asked_for):
+        return None
     entry = table.lookup(device, asked_for)
     basis = "default" if entry is None else entry.basis
     known = (None, None) if entry is None else (entry.time_ms, entry.gain)
@@ -203,13 +208,19 @@ def main_of(questions: Iterable[tuple[str, dict[str, Any]]]) -> str:
 #include <cstdio>
 #include <string>
 namespace tiles = launchwise::tiles;
-static void show(const tiles::answer &found) {{
+static void show(const std::optional<tiles::answer> &answer) {{
+    if (!answer) {{
+        std::puts("none");
+        return;
+    }}
+    const auto &found = *answer;
     const auto &c = found.launch;
     std::printf("%s %ld %ld %ld %ld %ld %ld %ld %.17g %.17g %s\\n", std::string(c.variant).c_str(),
         long(c.row_padding), long(c.bx), long(c.by), long(c.bz), long(c.tx), long(c.ty), long(c.tz),
         found.time_ms, found.gain, std::string(found.basis).c_str());
 }}
-static_assert(tiles::recommend("no such card", {{1, "float32", 2}}).time_ms == 0);
+static_assert(tiles::recommend("no such card", {{33, "float32", 2}})->time_ms == 0);
+static_assert(!tiles::recommend("no such card", {{1, "float32", 2}}));
 int main() {{
 {calls}
 }}
@@ -231,7 +242,11 @@ def test_the_header_compiles_alone_and_says_the_same_everywhere(
     found = [line.split() for line in lines.stdout.splitlines()]
     assert len(found) == len(questions)
     for words, (device, wanted) in zip(found, questions, strict=True):
-        *configuration, time_ms, gain, basis = expected(table, device, wanted).values()
+        known = expected(table, device, wanted)
+        if known is None:
+            assert words == ["none"]
+            continue
+        *configuration, time_ms, gain, basis = known.values()
         assert words[:8] == [str(value) for value in configuration]
         assert float(words[8]) == (time_ms or 0)
         assert float(words[9]) == (gain or 0)
@@ -244,7 +259,9 @@ def test_a_planted_mistake_in_the_header_is_seen(table: AnswerTable) -> None:
     changed = replace(table, entries=(other, *table.entries[1:]))
     assert cpp_header(changed) != cpp_header(table)
     first = dict(zip(table.parameters, entry.problem, strict=True))
-    assert expected(changed, table.devices[0][0], first)["tz"] == 77
+    answer = expected(changed, table.devices[0][0], first)
+    assert answer is not None
+    assert answer["tz"] == 77
 
 
 def test_names_that_cpp_reserves_are_changed() -> None:
@@ -301,6 +318,162 @@ def test_the_default_experiment_has_an_answering_model_in_every_study() -> None:
     for name, study in experiment.studies.items():
         models = {one: experiment.model_of(name, one).model_dump() for one in study.models}
         assert models[answering_model(models)]["kind"] == COMMITTEE
+
+
+# Problems without an answer
+
+INFEASIBLE = {"county": 20, "countx": 8, "rows": 40, "cols": 20, "dtype": "float32"}
+FEASIBLE = {**INFEASIBLE, "rows": 100, "cols": 10}
+
+
+@pytest.fixture(scope="module")
+def fits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with the product of a workload that rules problems out: rows >= 2 * cols + 8."""
+    root = tmp_path_factory.mktemp("project")
+    recorded = ROOT / "data" / "recorded" / "h200"
+    domain = fits_domain()
+    rows = read_table(recorded / "granger.parquet", measurement_schema(domain.spec))
+    rows = rows[rows["county"].isin(sorted(rows["county"].unique())[:2])]
+    study = Study(
+        title="t",
+        question="q",
+        workload="granger",
+        models=["knn"],
+        splits={"s": {"kind": "leave_one_gpu_out", "title": "t"}},
+    )
+    entry = ModelEntry(kind="knn", title="knn", parameters={})
+    found = root / "results" / "final" / "granger_time"
+    path = recorded / "granger.parquet"
+    fit_final(study, "knn", entry, domain, {"h200": rows}, {}, [path], 1, found)
+    shutil.copy(ROOT / "config.yaml", root)
+    for name in ("data", "kernels"):
+        (root / name).symlink_to(ROOT / name)
+    return root
+
+
+def fits_domain() -> Domain:
+    """What may be asked of the product."""
+    recorded = ROOT / "data" / "recorded" / "h200"
+    spec = load_spec(ROOT / "kernels" / "granger")
+    return Domain(spec, {"h200": read_profile(recorded / "profile.json", "h200")})
+
+
+@pytest.fixture(scope="module")
+def fits(fits_folder: Path) -> Final:
+    return read_final(fits_folder / "results" / "final" / "granger_time", fits_domain())
+
+
+def test_a_problem_that_nothing_may_run_says_why(fits: Final) -> None:
+    domain = fits.recommender.domain
+    assert why_none(domain, Case("h200", FEASIBLE)) is None
+    said = why_none(domain, Case("h200", INFEASIBLE))
+    assert said == "no configuration may run it: rows >= 2 * cols + 8 does not hold"
+
+
+def test_recommend_refuses_such_a_problem_in_one_line(
+    fits_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(fits_folder)
+    words = {name: f"{name}={value}" for name, value in FEASIBLE.items()}
+    assert main(["recommend", "granger_time", *words.values()]) == 0
+    assert "on h200" in capsys.readouterr().out
+    for changed, said in (
+        ({"rows": "rows=40", "cols": "cols=20"}, "rows >= 2 * cols + 8 does not hold"),
+        ({"rows": "rows=0"}, "rows: 0 is below the minimum"),
+        ({"dtype": "dtype=float16"}, "dtype: 'float16' is not among"),
+    ):
+        for options in ([], ["--json"], ["--macros"]):
+            asked = ["recommend", "granger_time", *{**words, **changed}.values(), *options]
+            assert main(asked) == 2
+            told = capsys.readouterr()
+            assert told.out == ""
+            assert told.err.count("\n") == 1
+            assert said in told.err
+
+
+def test_exports_hold_no_answer_to_such_problems(fits: Final, tmp_path: Path) -> None:
+    bare = replace(fits, measured=fits.measured.assign(rows=2 * fits.measured["cols"] + 7))
+    everything = answer_table(fits, "fits")
+    assert everything.entries
+    assert answer_table(bare, "fits").entries == ()
+    assert lookup_entries(bare) == []
+    write_answers(tmp_path, everything)
+    plain = json.loads((tmp_path / "fits.json").read_text())
+    assert plain["limits"]["conditions"] == ["rows >= 2 * cols + 8"]
+    ranges = {one["parameter"]: one for one in plain["limits"]["ranges"]}
+    assert set(ranges) == set(FEASIBLE)
+    # Wisdom and T4 are looked up by problem: one that is not listed has no answer there.
+    for line in (tmp_path / "fits.wisdom").read_text().splitlines()[1:]:
+        _, _, rows, cols = json.loads(line)["problem_size"]
+        assert rows >= 2 * cols + 8
+    for result in json.loads((tmp_path / "t4" / "h200.json").read_text())["results"]:
+        assert result["configuration"]["rows"] >= 2 * result["configuration"]["cols"] + 8
+
+
+def test_the_python_module_answers_such_problems_by_none(fits: Final, tmp_path: Path) -> None:
+    write_answers(tmp_path, answer_table(fits, "fits"))
+    module = runpy.run_path(str(tmp_path / "fits.py"))
+    assert module["recommend"]("h200", **FEASIBLE)["variant"]
+    for device in ("h200", "no such card"):
+        assert module["recommend"](device, **INFEASIBLE) is None
+        assert module["recommend"](device, **{**FEASIBLE, "dtype": "float16"}) is None
+        assert module["recommend"](device, **{**FEASIBLE, "rows": 0}) is None
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_the_header_answers_such_problems_by_an_empty_optional(fits: Final, tmp_path: Path) -> None:
+    write_answers(tmp_path, answer_table(fits, "fits"))
+    (tmp_path / "main.cpp").write_text("""\
+#include "fits.hpp"
+namespace fits = launchwise::fits;
+static_assert(fits::recommend("h200", {20, 8, 100, 10, "float32"}));
+static_assert(!fits::recommend("h200", {20, 8, 40, 20, "float32"}));
+static_assert(fits::can_run({20, 8, 48, 20, "float32"}));
+static_assert(!fits::can_run({20, 8, 47, 20, "float32"}));
+static_assert(!fits::recommend("no such card", {20, 8, 0, 10, "float32"}));
+static_assert(!fits::recommend("no such card", {20, 8, 100, 10, "float16"}));
+int main() {}
+""")
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    command = ["g++", *flags, "main.cpp", "-o", "main"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+CONDITIONS = [
+    "a >= 2 * b + 8 or c == 'x'",
+    "a // -3 < b - 2 and a % 4 != 1",
+    "not c in ('x', 'y') and (a if b else -a) <= 3",
+    "1 < a <= b",
+    "a or b",
+]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_conditions_mean_the_same_in_cpp(table: AnswerTable, tmp_path: Path) -> None:
+    header = cpp_header(table).split("// Whether some")[0]
+    members = {"a": "a", "b": "b", "c": "c"}
+    asked = [(a, b, c) for a in range(-7, 8) for b in (-2, 0, 3, 5) for c in "xyz"]
+    wanted = []
+    calls = []
+    for place, text in enumerate(CONDITIONS):
+        assert is_simple(text)
+        header += (
+            f"constexpr bool c{place}([[maybe_unused]] long a, [[maybe_unused]] long b, "
+            f"[[maybe_unused]] std::string_view c) {{ return bool("
+            f"{cpp_condition(text, members, json.dumps)}); }}\n"
+        )
+        for a, b, c in asked:
+            calls.append(f"std::putchar(c{place}({a}, {b}, \"{c}\") ? '1' : '0');")
+            wanted.append("1" if evaluate(text, {"a": a, "b": b, "c": c}) else "0")
+    source = f"#include <cstdio>\n{header}}}\nusing namespace launchwise::tiles;\n"
+    source += "int main() {\n" + "\n".join(calls) + "\n}\n"
+    (tmp_path / "main.cpp").write_text(source)
+    command = ["g++", "-std=c++17", "-O0", "main.cpp", "-o", "main"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    said = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
+    assert list(said) == wanted
+    assert {"0", "1"} == set(wanted)
 
 
 # The lookup of the report

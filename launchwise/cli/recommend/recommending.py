@@ -12,7 +12,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import read_json
 from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
 from launchwise.experiment.experiment import Experiment
-from launchwise.learning.answering import BASES, Answer, Suggestion, answers
+from launchwise.learning.answering import BASES, Answer, Suggestion, answers, why_none
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.splits import Case
@@ -51,7 +51,7 @@ def answered(asked: Question, root: Path) -> Answer:
     Raises
     ------
     UserError
-        When there is no such study, product, GPU or problem.
+        When there is no such study, product, GPU or problem, or nothing may run the problem.
     """
     experiment = read_experiment(asked.files, root)
     gpus = known_gpus(asked.study, experiment)
@@ -60,7 +60,10 @@ def answered(asked: Question, root: Path) -> Answer:
         raise UserError(COMMAND, "--gpu", f"which one? {asked.study} measured {', '.join(gpus)}")
     final = load_final(asked.study, experiment, [gpu])
     problem = read_problem(asked.problem, final.spec, COMMAND)
-    return answers(final, [Case(gpu, problem)], asked.top)[0]
+    case = Case(gpu, problem)
+    if reason := why_none(final.recommender.domain, case):
+        raise UserError(COMMAND, "problem", reason)
+    return answers(final, [case], asked.top)[0]
 
 
 def known_gpus(study: str, experiment: Experiment) -> list[str]:

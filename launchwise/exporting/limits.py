@@ -1,0 +1,163 @@
+"""Problems that have an answer, as conditions that an exported file can check by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from launchwise.base.expressions import evaluate
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values that a parameter may have; None where there is no limit."""
+
+    parameter: str
+    minimum: int | None
+    maximum: int | None
+    values: tuple[Value, ...] | None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Problems that some configuration may run.
+
+    Parameters
+    ----------
+    ranges
+        One per parameter.
+    conditions
+        Expressions over the parameters: the workload's constraints that read nothing else. What
+        needs division, powers or functions beside ``ceil_div`` and ``round_up`` is left out.
+    """
+
+    ranges: tuple[Range, ...] = ()
+    conditions: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, spec: Spec) -> Limits:
+        """Limits of a workload."""
+        ranges = [
+            Range(name, one.minimum, one.maximum, None if one.values is None else tuple(one.values))
+            for name, one in spec.problem.items()
+        ]
+        own = [
+            text
+            for text in spec.constraints
+            if set(spec.formulas.raw_names(text)) <= {*spec.problem}
+        ]
+        conditions = [whole for text in own if is_simple(whole := _inlined(text, spec.derived))]
+        return cls(tuple(ranges), tuple(conditions))
+
+    def hold(self, problem: Mapping[str, Value]) -> bool:
+        """Whether a problem lies within them."""
+        return all(_holds(one, problem[one.parameter]) for one in self.ranges) and all(
+            evaluate(text, problem) for text in self.conditions
+        )
+
+
+def _holds(one: Range, value: Any) -> bool:
+    return (
+        (one.values is None or value in one.values)
+        and (one.minimum is None or value >= one.minimum)
+        and (one.maximum is None or value <= one.maximum)
+    )
+
+
+def _inlined(text: str, derived: Mapping[str, str]) -> str:
+    """An expression with derived names and this project's own functions replaced."""
+
+    class Inline(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return self.visit(_tree(derived[node.id])) if node.id in derived else node
+
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            node.args = [self.visit(one) for one in node.args]
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            if name not in ("ceil_div", "round_up"):
+                return node
+            above, below = (ast.unparse(one) for one in node.args)
+            quotient = f"-(-({above}) // ({below}))"
+            return _tree(quotient if name == "ceil_div" else f"{quotient} * ({below})")
+
+    return ast.unparse(Inline().visit(_tree(text)))
+
+
+def _tree(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
+_SIMPLE = (
+    *(ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.IfExp, ast.Compare, ast.cmpop),
+    *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp),
+    *(ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod),
+)
+
+
+def is_simple(text: str) -> bool:
+    """Whether :func:`cpp_condition` can write an expression."""
+    return all(isinstance(node, _SIMPLE) for node in ast.walk(_tree(text)))
+
+
+_SIGNS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+def cpp_condition(text: str, members: Mapping[str, str], quoted: Any) -> str:
+    """A condition in C++, over integers of 64 bits and texts.
+
+    Parameters
+    ----------
+    members
+        Parameter to its name in C++.
+    quoted
+        Function that gives a text as a literal.
+    """
+
+    def write(node: ast.expr) -> str:
+        match node:
+            case ast.Name():
+                return members[node.id]
+            case ast.Constant(value=str(value)):
+                return str(quoted(value))
+            case ast.Constant():
+                return repr(int(node.value) if isinstance(node.value, bool) else node.value)
+            case ast.IfExp():
+                return f"({write(node.test)} ? {write(node.body)} : {write(node.orelse)})"
+            case ast.BoolOp():
+                sign = " && " if isinstance(node.op, ast.And) else " || "
+                return f"({sign.join(f'bool({write(one)})' for one in node.values)})"
+            case ast.UnaryOp():
+                return f"({'!' if isinstance(node.op, ast.Not) else '-'}{write(node.operand)})"
+            case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
+                name = "quotient" if isinstance(node.op, ast.FloorDiv) else "remainder"
+                return f"detail::{name}({write(node.left)}, {write(node.right)})"
+            case ast.BinOp():
+                return f"({write(node.left)} {_SIGNS[type(node.op)]} {write(node.right)})"
+            case ast.Compare():
+                sides = [node.left, *node.comparators]
+                pairs = zip(sides, node.ops, sides[1:], strict=False)
+                return f"({' && '.join(compared(*each) for each in pairs)})"
+        raise ValueError(f"{ast.unparse(node)!r} cannot be written in C++")
+
+    def compared(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> str:
+        if isinstance(sign, ast.In | ast.NotIn):
+            assert isinstance(right, ast.Tuple | ast.List)
+            either = " || ".join(f"{write(left)} == {write(one)}" for one in right.elts)
+            return f"({either})" if isinstance(sign, ast.In) else f"!({either})"
+        return f"{write(left)} {_SIGNS[type(sign)]} {write(right)}"
+
+    return write(_tree(text))
