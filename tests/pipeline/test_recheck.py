@@ -169,3 +169,15 @@ def test_without_a_product_the_command_that_makes_it_is_named(project: ClusterPr
     assert named.returncode == unnamed.returncode == 2
     assert f"make it with snakemake --cores all -- final_{STUDY}" in named.stderr
     assert "no study has recommendations yet" in unnamed.stderr
+
+
+def test_a_failed_stage_is_not_taken_for_a_stale_answer(project: ClusterProject) -> None:
+    sweep = project.results / "sweeps" / "h200" / "acoustic.parquet"
+    away = sweep.with_name("away.parquet")
+    sweep.rename(away)
+    try:
+        done = recheck(project, STUDY, *ASKED)
+    finally:
+        away.rename(sweep)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "sweeps/h200/acoustic.parquet" in done.stderr

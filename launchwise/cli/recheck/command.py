@@ -43,7 +43,8 @@ def recheck(
     """Measure the default against the recommendation again, in pairs, on this machine's GPU.
 
     Says per problem whether the answer holds, is better, is stale or stays unknown. Ends with 1 if
-    an answer is stale. Measures anew each time; sweeps, pairs and models stay as they are.
+    an answer is stale, with 2 if there are no verdicts. Measures anew each time; sweeps, pairs and
+    models stay as they are.
     """
     import os
 

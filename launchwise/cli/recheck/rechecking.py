@@ -28,6 +28,8 @@ from launchwise.workloads.spec import Spec
 
 COMMAND = "recheck"
 RESULTS = Path("results", "recheck")
+NOT_MEASURED = 2
+"""Exit code when there is no verdict."""
 RULES = ("recheck_contests", "recheck_pairs", "recheck")
 
 
@@ -72,13 +74,17 @@ def rechecked(asked: Question, root: Path) -> list[Rechecked]:
     UserError
         When there is no such study or GPU, no product yet, or no card here that is the GPU.
     SystemExit
-        With Snakemake's exit code when it fails; it has said why.
+        With :data:`NOT_MEASURED` when Snakemake fails; it has said why.
     """
     experiment = read_experiment(asked.files, root)
     studies = _studies(asked.studies, experiment)
     gpus = {study: _gpu(study, asked.gpu, experiment) for study in studies}
     paths = [RESULTS / gpu / f"{study}.parquet" for study, gpu in gpus.items()]
-    run_snakemake(line_to_run(paths, _settings(asked, experiment), asked.cores))
+    try:
+        run_snakemake(line_to_run(paths, _settings(asked, experiment), asked.cores))
+    except SystemExit as failed:
+        # Its 1 would say that an answer is stale.
+        raise SystemExit(NOT_MEASURED) from failed
     found = []
     for (study, gpu), path in zip(gpus.items(), paths, strict=True):
         spec = experiment.specs[experiment.studies[study].workload]
