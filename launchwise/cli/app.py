@@ -11,6 +11,7 @@ import typer
 import launchwise
 from launchwise.base.errors import UserError
 from launchwise.cli.check.command import check
+from launchwise.cli.compare.command import compare
 from launchwise.cli.importing.command import export_sweep, import_
 from launchwise.cli.new.command import new
 from launchwise.cli.predict.command import predict
@@ -28,6 +29,7 @@ STOPPED = 130
 # Plain help and plain tracebacks: those of rich take half of the start-up time.
 app = typer.Typer(name=NAME, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("check")(check)
+app.command("compare")(compare)
 app.command("export")(export)
 app.command("export-sweep")(export_sweep)
 app.command("import")(import_)

@@ -207,6 +207,17 @@ def read_facts(path: str | Path) -> dict[str, Any]:
     return dict(_note(path)["facts"])
 
 
+def kind_of(path: str | Path) -> str:
+    """Kind of a table: the name of its schema, such as ``measurements``.
+
+    Raises
+    ------
+    UserError
+        When the file is missing, truncated, not ours, or of another version of the schemas.
+    """
+    return str(_note(path)["kind"])
+
+
 def columns_of(path: str | Path) -> list[str]:
     """Columns of a table.
 

@@ -20,13 +20,14 @@ BELOW: dict[str, set[str]] = {
     "experiment": {"base", "gpus", "workloads"},
     "importing": GENERAL,
     "measuring": GENERAL,
+    "comparing": GENERAL | {"measuring"},
     "cuda": GENERAL | {"measuring"},
     "learning": GENERAL,
     "exporting": GENERAL | {"learning"},
     "report": GENERAL | {"measuring", "learning"},
     "workflow": GENERAL | {"measuring", "learning", "report"},
     "cli": GENERAL
-    | {"cpu", "exporting", "importing", "measuring", "learning", "report", "workflow"},
+    | {"comparing", "cpu", "exporting", "importing", "measuring", "learning", "report", "workflow"},
 }
 """Room to the rooms that it may import, beside itself."""
 

@@ -1,0 +1,1 @@
+"""``launchwise compare``: what changed between two sets of sweeps."""

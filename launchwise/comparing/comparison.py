@@ -1,0 +1,182 @@
+"""Compares two sides: every sweep that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.comparing.answers import VERDICTS, best_answers
+from launchwise.comparing.conditions import Difference, differences, remeasured
+from launchwise.comparing.rows import MEANINGS, Rule, matched
+from launchwise.comparing.sides import Key, Side
+from launchwise.workloads.spec import Spec
+
+COMMAND = "compare"
+SHIFT_PERCENTILES = (5, 50, 95)
+MOST_LISTED = 4
+"""Most sweeps that a complaint lists of a side."""
+
+
+@dataclass(frozen=True)
+class SweepComparison:
+    """Two sweeps of a workload.
+
+    Parameters
+    ----------
+    gpu
+        Name of the GPU in OLD.
+    new_gpu
+        Name of the GPU in NEW.
+    rows
+        From :func:`launchwise.comparing.rows.matched`.
+    answers
+        From :func:`launchwise.comparing.answers.best_answers`.
+    differences
+        How the rows were measured differently.
+    """
+
+    spec: Spec
+    gpu: str
+    new_gpu: str
+    rows: pd.DataFrame
+    answers: pd.DataFrame
+    differences: list[Difference]
+
+    @cached_property
+    def outcomes(self) -> dict[str, int]:
+        """Rows per outcome, zeros included."""
+        counts = self.rows["outcome"].value_counts()
+        return {str(each): int(counts.get(str(each), 0)) for each in MEANINGS}
+
+    @cached_property
+    def verdicts(self) -> dict[str, int]:
+        """Problems per verdict on their best configuration, zeros included."""
+        counts = self.answers["verdict"].value_counts()
+        return {str(each): int(counts.get(str(each), 0)) for each in VERDICTS}
+
+    @cached_property
+    def matched(self) -> int:
+        """Rows that are in both."""
+        return len(self.rows) - self.outcomes["new"] - self.outcomes["gone"]
+
+    @cached_property
+    def carried(self) -> int:
+        """Rows that are in both and are the same measurement."""
+        return self.matched - int(remeasured(self.rows).sum())
+
+    @cached_property
+    def shift(self) -> tuple[int, tuple[float, float, float] | None]:
+        """Number of rows measured twice with status ``ok``, and percentiles of their new / old.
+
+        Percentiles are :data:`SHIFT_PERCENTILES`; None without such a row.
+        """
+        ok = (self.rows["old_status"] == "ok") & (self.rows["new_status"] == "ok")
+        ratios = self.rows.loc[ok.to_numpy(bool) & remeasured(self.rows), "ratio"].to_numpy(float)
+        if not len(ratios):
+            return 0, None
+        low, middle, high = (float(each) for each in np.percentile(ratios, SHIFT_PERCENTILES))
+        return len(ratios), (low, middle, high)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All sweeps that two sides share.
+
+    Parameters
+    ----------
+    old, new
+        The sides as the user named them.
+    only_old, only_new
+        GPU and workload of sweeps that one side has alone, sorted.
+    """
+
+    old: str
+    new: str
+    rule: Rule
+    sweeps: list[SweepComparison]
+    only_old: list[Key]
+    only_new: list[Key]
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Rows per outcome over all sweeps."""
+        return {str(each): sum(one.outcomes[each] for one in self.sweeps) for each in MEANINGS}
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """Problems per verdict over all sweeps."""
+        return {str(each): sum(one.verdicts[each] for one in self.sweeps) for each in VERDICTS}
+
+
+def compared(
+    old: Side,
+    new: Side,
+    spec_of: Callable[[str], Spec],
+    rule: Rule,
+    gpus: Mapping[str, str] | None = None,
+    only: Collection[str] = (),
+) -> Comparison:
+    """Compare every sweep that both sides have.
+
+    Parameters
+    ----------
+    spec_of
+        Workload to its spec; raises :class:`UserError` for one that is unknown.
+    gpus
+        GPU of OLD to the one of NEW that it is compared with, where names differ.
+    only
+        Workloads that are compared; all where it is empty.
+
+    Raises
+    ------
+    UserError
+        When no sweep is in both, a name is in neither, or a file does not fit its workload.
+    """
+    gpus = gpus or {}
+    _check_names(old, new, gpus, only)
+    wanted_old, wanted_new = (
+        {key for key in side.files if not only or key[1] in only} for side in (old, new)
+    )
+    pairs = {key: (gpus.get(key[0], key[0]), key[1]) for key in sorted(wanted_old)}
+    pairs = {key: partner for key, partner in pairs.items() if partner in wanted_new}
+    if not pairs:
+        message = (
+            f"no sweep in common: {old.name} has {_listed(wanted_old)}; "
+            f"{new.name} has {_listed(wanted_new)} (--gpu OLD=NEW compares GPUs of other names)"
+        )
+        raise UserError(COMMAND, "", message)
+    sweeps = []
+    for key, partner in pairs.items():
+        spec = spec_of(key[1])
+        rows = matched(old.read(key, spec), new.read(partner, spec), spec, rule)
+        answers = best_answers(rows, spec, rule)
+        sweeps.append(SweepComparison(spec, key[0], partner[0], rows, answers, differences(rows)))
+    only_new = wanted_new - set(pairs.values())
+    return Comparison(
+        old.name, new.name, rule, sweeps, sorted(wanted_old - set(pairs)), sorted(only_new)
+    )
+
+
+def _check_names(old: Side, new: Side, gpus: Mapping[str, str], only: Collection[str]) -> None:
+    """Reject GPUs and workloads that no side has."""
+    for side, names in ((old, gpus.keys()), (new, gpus.values())):
+        known = {gpu for gpu, _ in side.files}
+        for name in names:
+            if name not in known:
+                raise UserError(COMMAND, "--gpu", f"{side.name}: {unknown('GPU', name, known)}")
+    workloads = {workload for side in (old, new) for _, workload in side.files}
+    for name in only:
+        if name not in workloads:
+            raise UserError(COMMAND, "--only", unknown("workload", name, workloads))
+
+
+def _listed(keys: Collection[Key]) -> str:
+    """The first sweeps, and how many more there are."""
+    names = [f"{workload} on {gpu}" for gpu, workload in sorted(keys)]
+    more = [f"{len(names) - MOST_LISTED} more"] if len(names) > MOST_LISTED else []
+    return ", ".join([*names[:MOST_LISTED], *more]) or "none"

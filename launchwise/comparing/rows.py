@@ -1,0 +1,159 @@
+"""Matches the rows of two sweeps by key and says of each what happened to it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from launchwise.comparing.intervals import LEAST_REPEATS, ratio_intervals
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED, STATUSES, TIMED
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When times differ.
+
+    Parameters
+    ----------
+    threshold
+        Least relative difference of medians that counts, such as 0.02. Both ways alike: a row is
+        faster below 1 / (1 + threshold).
+    confidence
+        Of the intervals of ratios, such as 0.99.
+    """
+
+    threshold: float = 0.02
+    confidence: float = 0.99
+
+    def differ(self, ratios: np.ndarray) -> np.ndarray:
+        """Whether ratios of times are beyond the threshold: bool; False for NaN."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.abs(np.log(ratios)) > math.log1p(self.threshold))
+
+
+OK = "ok"
+"""Status of rows with several launches and a verified result."""
+
+
+class Outcome(StrEnum):
+    """What happened to a row; see :data:`MEANINGS`."""
+
+    same = "same"
+    slower = "slower"
+    faster = "faster"
+    noise = "noise"
+    unproven = "unproven"
+    stopped = "stopped"
+    broken = "broken"
+    mended = "mended"
+    changed = "changed"
+    new = "new"
+    gone = "gone"
+
+
+MEANINGS: dict[Outcome, str] = {
+    Outcome.same: "medians within the threshold, or the same failure",
+    Outcome.slower: "median longer by more than the threshold, and the interval above 1",
+    Outcome.faster: "median shorter by more than the threshold, and the interval below 1",
+    Outcome.noise: "medians differ by more than the threshold, but the interval holds 1",
+    Outcome.unproven: (
+        f"medians differ by more than the threshold, with fewer than {LEAST_REPEATS} repeats"
+    ),
+    Outcome.stopped: "ok before, now stopped early: longer than each launch before",
+    Outcome.broken: "had a verified time, or a time, and has none now",
+    Outcome.mended: "had no time, or no verified one, and has one now",
+    Outcome.changed: "another status, neither broken nor mended",
+    Outcome.new: "only in NEW",
+    Outcome.gone: "only in OLD",
+}
+
+COMPARED = ("status", "time_ms", "times_ms", "first_ms", "reason")
+CONDITIONS = (
+    *("sm_clock_mhz", "throttle", "card", "driver", "toolkit", "backend", "timer", "l2"),
+    *("commit", "measured_at"),
+)
+"""Columns that say how a row was measured."""
+
+_SIDES = ("old", "new")
+_WORTH = {status: 2 if status in MEASURED else int(status in TIMED) for status in STATUSES}
+"""Status to 2 for a verified time, 1 for a time, 0 for none."""
+
+
+def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
+    """Rows of two sweeps of one workload, one per problem and configuration of either.
+
+    Parameters
+    ----------
+    old, new
+        As :func:`launchwise.tables.schemas.measurement_schema` declares them, of one GPU each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Sorted by key: the columns of problem and configuration; :data:`COMPARED` and
+        :data:`CONDITIONS` with ``old_`` or ``new_`` before them, empty on a side without the row;
+        ``ratio`` (new / old ``time_ms``) with ``ratio_low`` and ``ratio_high``; ``outcome``
+        (:class:`Outcome`).
+    """
+    keys = [*spec.problem_columns, *spec.tunable_columns]
+    sides = [
+        table[[*keys, *COMPARED, *CONDITIONS]].rename(
+            columns={name: f"{side}_{name}" for name in (*COMPARED, *CONDITIONS)}
+        )
+        for side, table in zip(_SIDES, (old, new), strict=True)
+    ]
+    rows = sides[0].merge(sides[1], how="outer", on=keys, indicator="found")
+    rows = rows.sort_values(keys, ignore_index=True)
+    rows["ratio"] = rows["new_time_ms"] / rows["old_time_ms"]
+    limits = np.full((2, len(rows)), np.nan)
+    # Rows within the threshold get an interval, too: it says how sure that is.
+    timed = rows["ratio"].notna().to_numpy()
+    old_times, new_times = (rows.loc[timed, f"{side}_times_ms"].tolist() for side in _SIDES)
+    limits[:, timed] = ratio_intervals(old_times, new_times, rule.confidence)
+    rows["ratio_low"], rows["ratio_high"] = limits
+    rows["outcome"] = _outcomes(rows, rule)
+    return rows.drop(columns="found")
+
+
+def _outcomes(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
+    """:class:`Outcome` of each row: str, shape (rows,)."""
+    old, new = rows["old_status"], rows["new_status"]
+    before, after = old.map(_WORTH).to_numpy(float), new.map(_WORTH).to_numpy(float)
+    ratio = rows["ratio"].to_numpy()
+    same_status = (old == new).to_numpy(bool)
+    apart = rule.differ(ratio)
+    proven = rows["ratio_low"].notna().to_numpy()
+    slower = (ratio > 1) & (rows["ratio_low"] > 1).to_numpy()
+    faster = (ratio < 1) & (rows["ratio_high"] < 1).to_numpy()
+    cases = [
+        (rows["found"] == "right_only", Outcome.new),
+        (rows["found"] == "left_only", Outcome.gone),
+        (after < before, Outcome.broken),
+        (after > before, Outcome.mended),
+        (_stopped(rows, rule), Outcome.stopped),
+        (~same_status, Outcome.changed),
+        (~apart, Outcome.same),
+        (~proven, Outcome.unproven),
+        (slower, Outcome.slower),
+        (faster, Outcome.faster),
+    ]
+    masks = [np.asarray(mask, dtype=bool) for mask, _ in cases]
+    return np.select(masks, [str(outcome) for _, outcome in cases], default=str(Outcome.noise))
+
+
+def _stopped(rows: pd.DataFrame, rule: Rule) -> np.ndarray:
+    """Whether a row that was timed stopped early now, with a first launch longer than any before.
+
+    Without that, a row near the limit of stopping would count as slower by chance.
+    """
+    found = np.array((rows["old_status"] == OK) & (rows["new_status"] == "slow"), dtype=bool)
+    stopped = rows[found]
+    longest = np.array([max(times) for times in stopped["old_times_ms"]], dtype=float)
+    longest = np.fmax(longest, stopped["old_first_ms"].to_numpy(float))
+    found[found] = stopped["new_time_ms"].to_numpy() > longest * (1 + rule.threshold)
+    return found

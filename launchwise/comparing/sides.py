@@ -1,0 +1,150 @@
+"""One side of a comparison: sweeps of a folder, a file or a git commit."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+
+from launchwise.base.errors import UserError
+from launchwise.comparing.commits import PREFIX, write_sweeps
+from launchwise.measuring.extension import read_recorded
+from launchwise.tables.files import kind_of
+from launchwise.workloads.spec import Spec
+
+SWEEPS = "sweeps"
+"""Folder of ``results/`` that holds sweeps."""
+
+BLIND = "blind"
+"""Folder of a recorded GPU that holds the sweeps of its blind tests."""
+
+Key = tuple[str, str]
+"""GPU and workload."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Sweeps of one side.
+
+    Parameters
+    ----------
+    name
+        As the user named it.
+    files
+        Parquet file of each sweep.
+    scratch
+        Folder of files that were taken out of a commit.
+    """
+
+    name: str
+    files: Mapping[Key, Path]
+    scratch: Path | None = None
+
+    def shown(self, path: Path) -> str:
+        """A file as the user knows it."""
+        if self.scratch is None:
+            return str(path)
+        return f"{self.name}: {path.relative_to(self.scratch).as_posix()}"
+
+    def read(self, key: Key, spec: Spec) -> pd.DataFrame:
+        """Rows of a sweep, with the columns of today's schema.
+
+        Raises
+        ------
+        UserError
+            When the file does not fit the workload.
+        """
+        path = self.files[key]
+        try:
+            return read_recorded(path, spec)[0]
+        except UserError as error:
+            raise UserError(self.shown(path), error.key, error.message) from error
+
+
+@contextmanager
+def opened(named: str, repository: Path) -> Iterator[Side]:
+    """Sweeps that a word of the command line names; those of a commit exist within the block.
+
+    Parameters
+    ----------
+    named
+        ``results/`` of a checkout, a folder with ``GPU/WORKLOAD.parquet``, the folder of one GPU, a
+        Parquet file, or ``git:COMMIT`` (see :func:`launchwise.comparing.commits.write_sweeps`).
+    repository
+        A folder inside the repository of commits.
+
+    Raises
+    ------
+    UserError
+        When it is missing, holds no sweep or two of one workload on one GPU, or a file cannot be
+        read.
+    """
+    if not named.startswith(PREFIX):
+        yield _side(named, Path(named), None)
+        return
+    with tempfile.TemporaryDirectory(prefix="launchwise-compare-") as folder:
+        scratch = Path(folder)
+        write_sweeps(named, repository, scratch)
+        yield _side(named, scratch, scratch)
+
+
+def _side(named: str, path: Path, scratch: Path | None) -> Side:
+    if not path.exists():
+        raise UserError(named, "", "is missing: neither a folder nor a file")
+    files: dict[Key, Path] = {}
+    side = Side(named, files, scratch)
+    for file in _candidates(path):
+        try:
+            key = _key(file) if path == file or kind_of(file) == "measurements" else None
+        except UserError as error:
+            raise UserError(side.shown(file), error.key, error.message) from error
+        if key is None:
+            continue
+        if key in files:
+            gpu, workload = key
+            message = f"holds {workload} on {gpu}, as {side.shown(files[key])} does"
+            raise UserError(side.shown(file), "", message)
+        files[key] = file
+    if not files:
+        message = f"holds no sweep: no {SWEEPS}/GPU/WORKLOAD.parquet, no GPU/WORKLOAD.parquet"
+        raise UserError(named, "", message)
+    return side
+
+
+def _candidates(path: Path) -> list[Path]:
+    """Parquet files that may be sweeps."""
+    if path.is_file():
+        return [path]
+    top = path / SWEEPS if (path / SWEEPS).is_dir() else path
+    # Blind tests lie inside a recorded GPU's folder, with sweeps of their own.
+    of_gpus = [file for file in sorted(top.glob("*/*.parquet")) if file.parent.name != BLIND]
+    return of_gpus or sorted(top.glob("*.parquet"))
+
+
+def _key(path: Path) -> Key:
+    """GPU and workload of a sweep.
+
+    Raises
+    ------
+    UserError
+        When the file is no sweep of one workload on one GPU, or cannot be read.
+    """
+    if (kind := kind_of(path)) != "measurements":
+        raise UserError(path, "", f"holds {kind}, not measurements")
+    names = ("gpu", "workload")
+    try:
+        table = pyarrow.parquet.read_table(path, columns=list(names))
+        found = [table[name].unique().to_pylist() for name in names]
+    except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
+        raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
+    for name, values in zip(names, found, strict=True):
+        if len(values) != 1:
+            said = f"has {', '.join(map(str, values))}: one is allowed" if values else "has no row"
+            raise UserError(path, name, said)
+    return str(found[0][0]), str(found[1][0])

@@ -1,0 +1,232 @@
+"""``launchwise compare``: what it prints and writes, exit codes, mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import complaint, launchwise
+from compared import recorded, spec_of, steady, with_times, write_sweep
+from samples import ROOT
+
+from launchwise.cli.app import main
+from launchwise.workloads.space import label
+from launchwise.workloads.spec import load_spec
+
+GPU, WORKLOAD = "h200.sm16", "tridiagonal"
+OLD = f"data/recorded/{GPU}"
+SWEEP = recorded(GPU, WORKLOAD)
+SPEC = spec_of(WORKLOAD)
+STEADY = np.flatnonzero(steady(SWEEP))
+
+
+@pytest.fixture(autouse=True)
+def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def planted(folder: Path) -> str:
+    """A copy in which two rows are slower, one is wrong, one gone, and a best answer is stale."""
+    new = with_times(SWEEP, STEADY[:2], 1.25).assign(driver="590.1")
+    best = SWEEP.loc[SWEEP["status"] == "ok", "time_ms"].idxmax()
+    new.loc[best, ["status", "reason", "time_ms"]] = ["wrong", "largest error 3.0", np.nan]
+    new["times_ms"] = [
+        np.array([]) if place == best else each for place, each in new["times_ms"].items()
+    ]
+    new.loc[best, "repeats"] = 0
+    gone = next(place for place in STEADY[2:] if place != best)
+    write_sweep(folder, new.drop(index=gone), SPEC)
+    return str(folder)
+
+
+def test_changes_are_printed_by_name_and_exit_with_1(tmp_path: Path) -> None:
+    done = launchwise("compare", OLD, planted(tmp_path))
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = done.stdout.splitlines()
+    assert lines[:2] == [f"OLD {OLD}", f"NEW {tmp_path}"]
+    assert f"{WORKLOAD} on {GPU}: 689 rows in both" in done.stdout
+    assert re.search(r"^  rows       68\d same, 2 slower, 1 broken, 1 gone$", done.stdout, re.M)
+    assert "  driver     689 of 689 rows differ; 580.159.04 -> 590.1" in lines
+    for place in STEADY[:2]:
+        row = SWEEP.iloc[place]
+        (line,) = [each for each in lines if each.endswith(label(row, SPEC)) and "1.250 (" in each]
+        assert f"n={row['n']}, " in line
+    assert any(
+        re.match(r"  broken     ok -> wrong  n=\d+.* \(largest error 3\.0\)$", each)
+        for each in lines
+    )
+    assert f"worse: {WORKLOAD} on {GPU}: 2 rows slower" in lines
+    assert f"worse: {WORKLOAD} on {GPU}: 1 row broken" in lines
+    assert "only in OLD: acoustic on h200.sm16" in done.stdout
+
+
+def test_a_stale_best_is_named_with_what_to_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = SWEEP.iloc[STEADY[0]][SPEC.problem_columns]
+    own = np.logical_and.reduce([SWEEP[name] == problem[name] for name in SPEC.problem_columns])
+    ranked = SWEEP[own & (SWEEP["status"] == "ok")].sort_values("time_ms")
+    write_sweep(tmp_path, with_times(SWEEP, [ranked.index[0]], 3.0), SPEC)
+    main(["compare", OLD, str(tmp_path)])
+    text = capsys.readouterr().out
+    (line,) = [each for each in text.splitlines() if each.startswith("  stale")]
+    first, second = (label(ranked.iloc[place], SPEC) for place in (0, 1))
+    assert f"  {first} takes " in line
+    assert line.endswith(f"; take {second}")
+    # A stale answer counts only where that is asked for.
+    options = ["--fail-on", "stale"]
+    assert main(["compare", OLD, str(tmp_path), *options]) == 1
+    assert "worse: tridiagonal on h200.sm16: 1 best configuration stale" in capsys.readouterr().out
+
+
+def test_nothing_worse_exits_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    faster = with_times(SWEEP, STEADY[:4], 0.8)
+    write_sweep(tmp_path, faster, SPEC)
+    assert main(["compare", OLD, str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert text.endswith("excludes 1\nnothing is worse\n")
+    assert "4 faster" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ([], 1),
+        (["--fail-on", "slower"], 1),
+        (["--fail-on", "broken"], 1),
+        (["--fail-on", "gone"], 1),
+        (["--fail-on", "stopped"], 0),
+        (["--fail-on", "none"], 0),
+        (["--fail-on", "slower", "--threshold", "30"], 0),
+        (["--fail-on", "slower", "--allow", "0.5"], 0),
+        (["--fail-on", "slower", "--allow", "0.2"], 1),
+        # Nothing allows a wrong result but its name.
+        (["--threshold", "30", "--allow", "100"], 1),
+        (["--only", "tridiagonal"], 1),
+    ],
+)
+def test_options_say_what_the_exit_code_is_for(
+    options: list[str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", OLD, planted(tmp_path), *options]) == code
+    assert ("worse: " in capsys.readouterr().out) == bool(code)
+
+
+def test_json_and_csv_hold_every_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = planted(tmp_path / "new")
+    csv = tmp_path / "rows.csv"
+    assert main(["compare", OLD, new, "--json", "-", "--csv", str(csv)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["version"], found["threshold"], found["confidence"]) == (1, 0.02, 0.99)
+    assert found["complaints"] == [
+        f"{WORKLOAD} on {GPU}: 2 rows slower",
+        f"{WORKLOAD} on {GPU}: 1 row broken",
+    ]
+    assert {each["workload"] for each in found["only_old"]} == {"acoustic", "granger", "sentiment"}
+    (sweep,) = found["sweeps"]
+    assert sweep["outcomes"]["slower"] == 2
+    assert len(sweep["rows"]) == len(SWEEP) == sum(sweep["outcomes"].values())
+    assert len(sweep["answers"]) == sum(sweep["verdicts"].values())
+    slower = [row for row in sweep["rows"] if row["outcome"] == "slower"]
+    expected = SWEEP.iloc[STEADY[:2]]
+    assert [row["problem"]["n"] for row in slower] == expected["n"].tolist()
+    for row, (_, before) in zip(slower, expected.iterrows(), strict=True):
+        assert row["configuration"]["variant"] == before["variant"]
+        assert row["old_time_ms"] == before["time_ms"]
+        assert row["ratio"] == pytest.approx(1.25)
+        assert 1 < row["ratio_low"] < row["ratio_high"]
+        assert (row["old_repeats"], row["new_driver"]) == (before["repeats"], "590.1")
+    (gone,) = [row for row in sweep["rows"] if row["outcome"] == "gone"]
+    assert (gone["new_status"], gone["new_time_ms"], gone["ratio"]) == (None, None, None)
+    (driver,) = [each for each in sweep["differences"] if each["what"] == "driver"]
+    assert driver == {
+        **{"what": "driver", "old": ["580.159.04"], "new": ["590.1"]},
+        **{"rows": 689, "of": 689},
+    }
+    table = pd.read_csv(csv)
+    assert table["outcome"].tolist() == [row["outcome"] for row in sweep["rows"]]
+    np.testing.assert_array_equal(
+        table["ratio"], [np.nan if row["ratio"] is None else row["ratio"] for row in sweep["rows"]]
+    )
+    assert table["problem"][0] == " ".join(
+        f"{name}={value}" for name, value in sweep["rows"][0]["problem"].items()
+    )
+
+
+def test_json_in_a_file_leaves_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "found.json"
+    assert main(["compare", OLD, OLD, "--json", str(path), "--only", WORKLOAD]) == 0
+    assert "690 rows in both, 690 of them the same measurement" in capsys.readouterr().out
+    assert json.loads(path.read_text())["outcomes"]["same"] == 690
+
+
+def test_gpus_of_other_names_are_compared_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = ["data/recorded/h200.sm32", "data/recorded/h200.sm72"]
+    options = ["--gpu", "h200.sm32=h200.sm72", "--only", "granger", "--top", "1"]
+    main(["compare", *sides, *options])
+    text = capsys.readouterr().out
+    assert "granger on h200.sm32 and h200.sm72: 757 rows in both\n" in text
+    count = int(re.search(r"(\d+) faster", text).group(1))  # type: ignore[union-attr]
+    assert count > 50
+    assert f"... and {count - 1} more (--top, --csv)" in text
+
+
+def test_a_workload_elsewhere_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(ROOT / "data/public/workloads/pnpoly", tmp_path / "mine" / "polygon")
+    spec = tmp_path / "mine" / "polygon" / "spec.yaml"
+    spec.write_text(spec.read_text().replace("workload: pnpoly", "workload: polygon"))
+    sweep = pd.read_parquet(ROOT / "data/public/gpus/rtx3090/pnpoly.parquet")
+    write_sweep(tmp_path / "rows", sweep.assign(workload="polygon"), load_spec(spec.parent))
+    rows = str(tmp_path / "rows")
+    assert main(["compare", rows, rows]) == 2
+    said = capsys.readouterr().err
+    assert "unknown workload 'polygon'" in said
+    assert "--workloads names its folder" in said
+    assert main(["compare", rows, rows, "--workloads", str(tmp_path / "mine")]) == 0
+
+
+def test_public_sweeps_are_compared_without_options() -> None:
+    done = launchwise("compare", "data/public/gpus", "git:HEAD:data/public/gpus", "--top", "0")
+    if "is not in a git repository" in done.stderr:
+        pytest.skip("the tests run outside a repository")
+    assert "pnpoly on rtx3090: 4092 rows in both" in done.stdout
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing", OLD], "nothing: is missing: neither a folder nor a file"),
+        (["README.md", OLD], "README.md: is not a complete Parquet file"),
+        (["docs", OLD], "docs: holds no sweep"),
+        ([OLD, "data/public/gpus"], "compare: no sweep in common"),
+        ([OLD, OLD, "--gpu", "h200"], "compare: --gpu: 'h200' is not OLD=NEW"),
+        ([OLD, OLD, "--gpu", "a=b"], "compare: --gpu: data/recorded/h200.sm16: unknown GPU 'a'"),
+        ([OLD, OLD, "--gpu", "a=c", "--gpu", "b=c"], "compare: --gpu: 'b=c' names a GPU twice"),
+        ([OLD, OLD, "--only", "tridiag"], "compare: --only: unknown workload 'tridiag'"),
+        ([OLD, OLD, "--workloads", "nothing"], "compare: --workloads: no folder 'nothing'"),
+        ([OLD, OLD, "--fail-on", "none", "--fail-on", "slower"], "compare: --fail-on: none stands"),
+        ([OLD, OLD, "--fail-on", "everything"], "compare: Invalid value for '--fail-on'"),
+        ([OLD, OLD, "--confidence", "100"], "compare: Invalid value for '--confidence'"),
+        ([OLD, OLD, "--csv", "README.md/rows.csv"], "README.md/rows.csv"),
+        ([OLD], "compare: Missing argument 'NEW'"),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"launchwise: {said}")
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_a_mistake_is_one_line_of_the_process() -> None:
+    said = complaint(launchwise("compare", "git:no_such_commit", OLD))
+    assert said.startswith("git:no_such_commit: ")

@@ -1,0 +1,148 @@
+"""Best configurations that went stale, and how both sides were measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from compared import recorded, spec_of, with_times
+
+from launchwise.comparing.answers import NONE, best_answers
+from launchwise.comparing.conditions import Difference, differences, remeasured
+from launchwise.comparing.rows import Rule, matched
+
+SWEEP = recorded("h200.sm16", "acoustic")
+SPEC = spec_of("acoustic")
+PROBLEM = {"n": 500, "dtype": "float32", "order": 8}
+
+
+def of_problem() -> pd.DataFrame:
+    """Ok rows of :data:`PROBLEM`, the fastest first, with their index in the sweep."""
+    found = SWEEP[SWEEP["status"] == "ok"]
+    for name, value in PROBLEM.items():
+        found = found[found[name] == value]
+    return found.sort_values("time_ms")
+
+
+def answer(new: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
+    """What is said of :data:`PROBLEM` after all others were found unchanged; the rows."""
+    rows = matched(SWEEP, new, SPEC, Rule())
+    answers = best_answers(rows, SPEC, Rule())
+    own = np.logical_and.reduce([answers[name] == value for name, value in PROBLEM.items()])
+    assert own.sum() == 1
+    assert set(answers.loc[~own, "verdict"]) == {"kept"}
+    assert len(answers) == len(SWEEP[SPEC.problem_columns].drop_duplicates())
+    return answers[own].iloc[0], rows
+
+
+def tunables(row: pd.Series) -> list[object]:
+    return list(row[SPEC.tunable_columns])
+
+
+def test_a_best_that_got_slower_is_stale_and_the_next_is_named() -> None:
+    first, second = of_problem().index[:2]
+    found, rows = answer(with_times(SWEEP, [first], 1.3))
+    assert found["verdict"] == "stale"
+    assert tunables(rows.iloc[found["old_best"]]) == tunables(SWEEP.loc[first])
+    assert tunables(rows.iloc[found["new_best"]]) == tunables(SWEEP.loc[second])
+    ratio = 1.3 * SWEEP.loc[first, "time_ms"] / SWEEP.loc[second, "time_ms"]
+    assert found["ratio"] == pytest.approx(ratio)
+    assert 1 < found["ratio_low"] < ratio < found["ratio_high"]
+
+
+def test_another_that_got_faster_makes_it_stale_too() -> None:
+    ranked = of_problem()
+    third = ranked.index[2]
+    factor = 0.8 * ranked["time_ms"].iloc[0] / ranked["time_ms"].iloc[2]
+    found, rows = answer(with_times(SWEEP, [third], factor))
+    assert found["verdict"] == "stale"
+    assert tunables(rows.iloc[found["new_best"]]) == tunables(SWEEP.loc[third])
+    assert found["ratio"] == pytest.approx(1 / 0.8)
+
+
+def test_a_best_within_the_threshold_of_another_is_close() -> None:
+    ranked = of_problem()
+    gap = ranked["time_ms"].iloc[1] / ranked["time_ms"].iloc[0]
+    found, _ = answer(with_times(SWEEP, [ranked.index[0]], 1.01 * gap))
+    assert found["verdict"] == "close"
+    assert found["ratio"] == pytest.approx(1.01)
+
+
+def test_a_noisy_best_is_unclear() -> None:
+    first, second = of_problem().index[:2]
+    new = with_times(SWEEP, [first], 1)
+    median = 1.1 * SWEEP.loc[second, "time_ms"]
+    new.loc[first, "time_ms"] = median
+    count = new.loc[first, "repeats"]
+    noisy = median * np.linspace(0.5, 1.5, count)
+    new["times_ms"] = [noisy if place == first else each for place, each in new["times_ms"].items()]
+    assert answer(new)[0]["verdict"] == "unclear"
+
+
+def test_a_best_that_fails_now_is_stale_and_one_without_a_row_unmeasured() -> None:
+    first, second = of_problem().index[:2]
+    failed = SWEEP.copy()
+    failed.loc[first, ["status", "time_ms"]] = ["wrong", np.nan]
+    found, rows = answer(failed)
+    assert (found["verdict"], np.isnan(found["ratio"])) == ("stale", True)
+    assert tunables(rows.iloc[found["new_best"]]) == tunables(SWEEP.loc[second])
+    assert answer(SWEEP.drop(index=first))[0]["verdict"] == "unmeasured"
+
+
+def test_nothing_that_runs_is_stale_without_a_best() -> None:
+    failed = SWEEP.copy()
+    own = np.logical_and.reduce([SWEEP[name] == value for name, value in PROBLEM.items()])
+    failed.loc[own, "status"] = "failed"
+    failed.loc[own, "time_ms"] = np.nan
+    found, _ = answer(failed)
+    assert (found["verdict"], found["new_best"]) == ("stale", NONE)
+
+
+def test_a_problem_of_one_side_has_no_verdict() -> None:
+    own = np.logical_and.reduce([SWEEP[name] == value for name, value in PROBLEM.items()])
+    for old, new in ((SWEEP, SWEEP[~own]), (SWEEP[~own], SWEEP)):
+        answers = best_answers(matched(old, new, SPEC, Rule()), SPEC, Rule())
+        assert len(answers) == 71
+        assert set(answers["verdict"]) == {"kept"}
+
+
+def said(new: pd.DataFrame) -> dict[str, Difference]:
+    rows = matched(SWEEP, new, SPEC, Rule())
+    return {each.what: each for each in differences(rows)}
+
+
+def test_sweeps_that_were_measured_alike_differ_in_nothing() -> None:
+    assert said(SWEEP) == {}
+    assert not remeasured(matched(SWEEP, SWEEP, SPEC, Rule())).any()
+
+
+def test_cards_versions_clocks_and_throttling_are_said() -> None:
+    ok = SWEEP["status"] == "ok"
+    new = SWEEP.assign(driver="590.1", toolkit="13.1")
+    new.loc[7, "card"] = "0" * 16
+    new.loc[ok, "sm_clock_mhz"] *= 0.9
+    new.loc[ok, "throttle"] = "sw_power_cap+hw_slowdown"
+    found = said(new)
+    count = len(SWEEP)
+    assert found["driver"] == Difference("driver", ["580.159.04"], ["590.1"], count, count)
+    assert found["toolkit"].rows == count
+    assert (found["card"].rows, "0" * 16 in found["card"].new) == (1, True)
+    clocks = Difference("sm_clock_mhz", ["1980"], ["1782"], int(ok.sum()), int(ok.sum()))
+    assert found["sm_clock_mhz"] == clocks
+    assert found["throttle"].new == ["hw_slowdown", "sw_power_cap"]
+    assert (found["throttle"].old, found["throttle"].rows) == ([], int(ok.sum()))
+    assert set(found) == {"driver", "toolkit", "card", "sm_clock_mhz", "throttle"}
+
+
+def test_what_one_side_does_not_state_is_no_difference() -> None:
+    assert said(SWEEP.assign(card="", sm_clock_mhz=np.nan, throttle="unknown")) == {}
+    # A clock that reads a few MHz less is the same clock.
+    assert said(SWEEP.assign(sm_clock_mhz=SWEEP["sm_clock_mhz"] * 0.995)) == {}
+
+
+def test_only_rows_that_were_measured_again_count_as_two_measurements() -> None:
+    rows = matched(SWEEP, with_times(SWEEP, [2, 9], 1.0), SPEC, Rule())
+    assert remeasured(rows).sum() == 2
+    # Imported rows have no time stamp: nothing says that they are one measurement.
+    unstamped = SWEEP.assign(measured_at="")
+    assert remeasured(matched(unstamped, unstamped, SPEC, Rule())).all()

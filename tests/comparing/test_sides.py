@@ -1,0 +1,215 @@
+"""Folders, files and commits as sides of a comparison, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet
+import pytest
+from compared import recorded, spec_of, with_times, write_sweep
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.comparing.comparison import Comparison, compared
+from launchwise.comparing.rows import Rule
+from launchwise.comparing.sides import opened
+from launchwise.tables.files import METADATA_KEY
+
+GPU, WORKLOAD = "h200.sm16", "tridiagonal"
+SWEEP = recorded(GPU, WORKLOAD)
+SPEC = spec_of(WORKLOAD)
+SLOWER = with_times(SWEEP, [0, 1, 2], 3.0)
+
+
+def compare(old: str | Path, new: str | Path, repository: Path = ROOT) -> Comparison:
+    with opened(str(old), repository) as one, opened(str(new), repository) as other:
+        return compared(one, other, spec_of, Rule())
+
+
+def refusal(named: str | Path, repository: Path = ROOT) -> str:
+    with pytest.raises(UserError) as caught, opened(str(named), repository):
+        pass
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    """A folder of recorded rows with one sweep, three rows of which are slower."""
+    write_sweep(tmp_path / "new", SLOWER, SPEC)
+    return tmp_path / "new"
+
+
+@pytest.mark.parametrize("inside", ["", GPU, f"{GPU}/{WORKLOAD}.parquet"])
+def test_a_folder_of_gpus_a_gpu_and_a_file_are_sides(changed: Path, inside: str) -> None:
+    found = compare(ROOT / "data/recorded" / inside, changed / inside)
+    (sweep,) = found.sweeps
+    assert (sweep.gpu, sweep.spec.workload) == (GPU, WORKLOAD)
+    assert sweep.outcomes["slower"] == 3
+    assert found.only_new == []
+    assert ((GPU, WORKLOAD) in found.only_old) is False
+
+
+def test_results_of_a_checkout_are_a_side_and_its_shards_are_none(
+    changed: Path, tmp_path: Path
+) -> None:
+    results = tmp_path / "checkout" / "results"
+    shutil.copytree(changed, results / "sweeps")
+    shard = results / "sweeps" / GPU / WORKLOAD
+    shard.mkdir()
+    shutil.copy(changed / GPU / f"{WORKLOAD}.parquet", shard / "0.parquet")
+    assert compare(ROOT / "data/recorded" / GPU, results).outcomes["slower"] == 3
+
+
+def test_sweeps_of_one_side_are_listed(changed: Path) -> None:
+    found = compare(changed, ROOT / "data/recorded")
+    assert found.only_old == []
+    assert len(found.only_new) == 15
+    assert (GPU, WORKLOAD) not in found.only_new
+
+
+def test_counters_beside_sweeps_are_left_alone() -> None:
+    with opened(str(ROOT / "data/recorded/h200"), ROOT) as side:
+        assert {workload for _, workload in side.files} == {
+            *("acoustic", "granger", "sentiment", "tridiagonal")
+        }
+
+
+def test_rows_from_before_a_tunable_have_its_neutral_value(tmp_path: Path) -> None:
+    spec, sweep = spec_of("acoustic"), recorded(GPU, "acoustic")
+    kept = sweep["variant"].map(lambda name: "row_padding" not in spec.variants[name].tunables)
+    older = sweep[kept].drop(columns=["row_padding"])
+    assert 0 < len(older) < len(sweep)
+    tunables = {name: one for name, one in spec.tunables.items() if name != "row_padding"}
+    write_sweep(tmp_path, older, spec.model_copy(update={"tunables": tunables}))
+    (found,) = compare(tmp_path, ROOT / "data/recorded").sweeps
+    assert (found.outcomes["same"], found.outcomes["gone"]) == (len(older), 0)
+    assert found.outcomes["new"] == len(sweep) - len(older)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A git repository of two commits, recorded and then slower; beside them a broken file."""
+    folder = tmp_path / "repository"
+    for name, sweep in (("recorded", SWEEP), ("slower", SLOWER)):
+        write_sweep(folder / "data" / "recorded", sweep, SPEC)
+        (folder / "other" / GPU).mkdir(parents=True, exist_ok=True)
+        (folder / "other" / GPU / "x.parquet").write_bytes(b"PAR1")
+        git(folder, "init", "--quiet")
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message", name)
+    return folder
+
+
+def git(folder: Path, *words: str) -> str:
+    own = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=a")
+    done = subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True)
+    return done.stdout.decode()
+
+
+def test_commits_are_sides_and_the_working_tree_is_not_touched(repository: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in repository.rglob("*") if path.is_file()}
+    found = compare("git:HEAD~1", "git:HEAD", repository / "data")
+    assert (found.old, found.new, found.outcomes["slower"]) == ("git:HEAD~1", "git:HEAD", 3)
+    assert compare("git:HEAD", repository / "data/recorded", repository).outcomes["slower"] == 0
+    named = f"git:HEAD~1:data/recorded/{GPU}/"
+    assert compare(named, "git:a:data/recorded", repository).outcomes["slower"] == 3
+    after = {path: path.stat().st_mtime_ns for path in repository.rglob("*") if path.is_file()}
+    assert before == after
+    assert git(repository, "status", "--porcelain") == ""
+
+
+def test_wrong_commits_are_one_line(repository: Path, tmp_path: Path) -> None:
+    assert refusal("git:nothing", repository) == (
+        "git:nothing: the repository has no commit 'nothing'"
+    )
+    assert "has no commit ''" in refusal("git:", repository)
+    assert "has no commit '--all'" in refusal("git:--all", repository)
+    assert refusal("git:HEAD:data/none", repository) == (
+        "git:HEAD:data/none: the commit has no folder data/none"
+    )
+    assert "holds no sweep" in refusal("git:HEAD:data", repository)
+    # The file as the user knows it, not the one that was taken out of the commit.
+    assert refusal("git:HEAD:other", repository).startswith(
+        f"git:HEAD:other: {GPU}/x.parquet: is not a complete Parquet file"
+    )
+    assert "is not in a git repository" in refusal("git:HEAD", tmp_path)
+
+
+def test_without_git_a_commit_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refusal("git:HEAD") == "git: is not installed"
+
+
+def with_note(path: Path, **changes: object) -> None:
+    """Change what a file says of itself."""
+    table = pyarrow.parquet.read_table(path)
+    note = {**json.loads(table.schema.metadata[METADATA_KEY]), **changes}
+    text = {**table.schema.metadata, METADATA_KEY: json.dumps(note).encode()}
+    pyarrow.parquet.write_table(table.replace_schema_metadata(text), path)
+
+
+def _truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4:4000] = bytes(3996)
+    path.write_bytes(content)
+
+
+def _foreign(path: Path) -> None:
+    pd.DataFrame({"a": [1]}).to_parquet(path)
+
+
+def _twice(path: Path) -> None:
+    shutil.copy(path, path.with_name("copy.parquet"))
+
+
+def _empty(path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(path).slice(0, 0), path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (_truncated, "is not a complete Parquet file"),
+        (_damaged, "cannot be read"),
+        (_foreign, "was not written by launchwise"),
+        (lambda path: with_note(path, version=99), "has schema version 99, not 3"),
+        (lambda path: with_note(path, units={"time_ms": "s"}), "time_ms: is in s, must be in ms"),
+        (_twice, f"holds {WORKLOAD} on {GPU}, as "),
+        (_empty, "gpu: has no row"),
+        (lambda path: path.unlink(), "holds no sweep"),
+    ],
+)
+def test_a_wrong_file_is_one_line_with_its_name(
+    changed: Path, spoil: Callable[[Path], None], said: str
+) -> None:
+    path = changed / GPU / f"{WORKLOAD}.parquet"
+    spoil(path)
+    with pytest.raises(UserError) as caught:
+        compare(ROOT / "data/recorded", changed)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(str(changed))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_another_kind_is_refused_by_name() -> None:
+    path = ROOT / "data/recorded/h200/tridiagonal_device.counters.parquet"
+    assert refusal(path) == f"{path}: holds counters, not measurements"
+    assert refusal("nothing") == "nothing: is missing: neither a folder nor a file"
+
+
+def test_no_sweep_in_common_says_what_each_side_has(changed: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        compare(changed, ROOT / "data/public/gpus")
+    assert "no sweep in common" in str(caught.value)
+    assert f"{changed} has {WORKLOAD} on {GPU};" in str(caught.value)
+    assert "convolution on mi250x, 8 more" in str(caught.value)
