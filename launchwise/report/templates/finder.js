@@ -121,7 +121,7 @@
     return `${number(gain)} times the speed of ${name}${limits}${how}.`;
   };
   const time = (entry) => entry[TIME] === null ? "Its time is not known."
-    : `${number(entry[TIME])} ms${between(entry[TIME + 1], entry[TIME + 2], 3, entry[PERCENT])}.`;
+    : `${number(entry[TIME], 4)} ms${between(entry[TIME + 1], entry[TIME + 2], 4, entry[PERCENT])}.`;
 
   const card = (data, found, asked) => {
     const made = [];
