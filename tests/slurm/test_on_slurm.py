@@ -97,7 +97,9 @@ def test_faults_of_nodes_and_of_slurm_itself(
     found, wanted = on_slurm.tables(), reference.tables()
     assert found.keys() == wanted.keys()
     assert [name for name in found if found[name] != wanted[name]] == []
-    assert (on_slurm.results / "report" / "index.html").stat().st_size > 100_000
+    front = (on_slurm.results / "report" / "index.html").read_text(encoding="utf-8")
+    assert "What tuning is worth" in front
+    assert (on_slurm.results / "report.zip").stat().st_size > 100_000
 
 
 def test_a_second_run_has_nothing_to_do(on_slurm: ClusterProject) -> None:
