@@ -137,3 +137,9 @@ def blind_file(gpu, study, kind):
     """File of a blind test: recorded, or made by this run."""
     folder = f"{RECORDED_IN[gpu]}/blind" if gpu in RECORDED_IN else f"results/blind/{gpu}"
     return f"{folder}/{study}.{kind}"
+
+
+def pairs_before(gpu, study):
+    """Pairs of a study, if there are any by now."""
+    path = f"results/pairs/{gpu}/{study}.parquet"
+    return [path] if Path(path).is_file() else []

@@ -16,12 +16,6 @@ RECHECKED_HOW = {
 }
 
 
-def pairs_before(gpu, study):
-    """Pairs of a study, if there are any by now."""
-    path = f"results/pairs/{gpu}/{study}.parquet"
-    return [path] if Path(path).is_file() else []
-
-
 rule recheck_contests:
     """Draw problems, and list the default and what is recommended for each."""
     input:
