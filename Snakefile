@@ -22,6 +22,7 @@ from launchwise.workflow.plan import (
     sources,
     start,
 )
+from launchwise.workflow.priors import prior_extended, prior_gpus
 from launchwise.workflow.scheduling import lift_rate_limit
 from launchwise.workflow.server import start_server, stop_server
 

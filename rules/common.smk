@@ -85,6 +85,14 @@ def guesses_of(gpu, workload):
     return [f"results/guesses/{gpu}/{workload}.json"]
 
 
+def prior_of(gpu, workload):
+    """What other GPUs measured; empty if the strategy does not ask or none has measured."""
+    asked = experiment, gpu, workload
+    if not prior_gpus(*asked) and not prior_extended(*asked):
+        return []
+    return [f"results/priors/{gpu}/{workload}.parquet"]
+
+
 def counters_of(gpu, study):
     """Hardware counters of a study's fastest configurations; the file may be missing."""
     if gpu in RECORDED_IN:

@@ -3,6 +3,8 @@
 #   out  results/checks/{gpu}.json               driver, toolkit and libraries of the machine
 #        results/gpus/{gpu}.json                 profile: attributes and measured ceilings
 #        results/build/{workload}/{arch}.cubins  all builds, with registers and spilled bytes
+#        results/guesses/{gpu}/{workload}.json   what a fitted model recommends, measured first
+#        results/priors/{gpu}/{workload}.parquet what other GPUs measured, for a search to start from
 #        results/sweeps/{gpu}/{workload}.parquet all measurements
 #        results/counters/{gpu}/{study}.parquet  counters from Nsight Compute, on request only
 
@@ -137,6 +139,32 @@ rule guess:
         "../scripts/guess.py"
 
 
+rule prior:
+    """Collect what other GPUs measured, for a sweep whose strategy starts from it."""
+    input:
+        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
+        sweeps=lambda wildcards: [
+            f"results/sweeps/{other}/{wildcards.workload}.parquet"
+            for other in prior_gpus(experiment, wildcards.gpu, wildcards.workload)
+        ],
+    output:
+        "results/priors/{gpu}/{workload}.parquet",
+    log:
+        "results/logs/prior/{gpu}.{workload}.log",
+    wildcard_constraints:
+        gpu=pattern(LIVE),
+    localrule: True
+    params:
+        code=code("scripts/prior.py"),
+        folder=lambda wildcards: FOLDERS[wildcards.workload],
+        gpus=lambda wildcards: prior_gpus(experiment, wildcards.gpu, wildcards.workload),
+        # Not inputs: they would wait until the GPU that extends them is measured.
+        extended=lambda wildcards: prior_extended(experiment, wildcards.gpu, wildcards.workload),
+        problems=lambda wildcards: experiment.problems_of(wildcards.gpu, wildcards.workload),
+    script:
+        "../scripts/prior.py"
+
+
 rule sweep:
     """Verify and time every configuration of one shard; shards claim problems one by one."""
     input:
@@ -144,6 +172,7 @@ rule sweep:
         bundle=lambda wildcards: bundle_of(wildcards.gpu, wildcards.workload),
         sources=lambda wildcards: sources(FOLDERS[wildcards.workload]),
         guesses=lambda wildcards: guesses_of(wildcards.gpu, wildcards.workload),
+        prior=lambda wildcards: prior_of(wildcards.gpu, wildcards.workload),
     output:
         "results/sweeps/{gpu}/{workload}/{shard}.parquet",
     log:

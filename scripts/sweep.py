@@ -22,6 +22,7 @@ from launchwise.measuring.guesses import read_guesses
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.kernel_bundles import Alongside, Beforehand
 from launchwise.measuring.labels import labels_of
+from launchwise.measuring.priors import read_prior
 from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import rows_to_table
@@ -58,6 +59,7 @@ def main(
     journal_path: Path,
     shards: int,
     guesses: Path | None,
+    prior: Path | None,
     extends: dict[str, Any] | None,
     output: Path,
 ) -> None:
@@ -71,6 +73,8 @@ def main(
         Where the problems stand in the settings: they may narrow what is measured of them.
     guesses
         File of configurations to measure first, if there is one.
+    prior
+        File of what other GPUs measured, if the strategy starts from it.
     extends
         Recorded sweep (``path``) whose rows stay, except some that are measured ``anew``.
     bundle_path
@@ -126,6 +130,7 @@ def main(
                 "fastest": asdict(Fastest.of(profile)),
             },
             guesses=read_guesses(guesses) if guesses else None,
+            prior=read_prior(prior, spec) if prior else None,
             extension=extension,
             problem_seconds=problem_seconds(method, len(problems), shards),
         )
@@ -217,6 +222,7 @@ if __name__ == "__main__":
                 Path(snakemake.params.journal),
                 snakemake.params.shards,
                 next(map(Path, snakemake.input.guesses), None),
+                next(map(Path, snakemake.input.prior), None),
                 snakemake.params.extends,
                 Path(snakemake.output[0]),
             )

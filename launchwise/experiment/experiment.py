@@ -371,10 +371,10 @@ class Experiment:
             When the provenance of a sweep cannot be read.
         """
         workload = self.studies[study].workload
-        flagged = {gpu: self._doubts(gpu, workload) for gpu in self.settings.gpus}
+        flagged = {gpu: self.doubts(gpu, workload) for gpu in self.settings.gpus}
         return {gpu: doubts for gpu, doubts in flagged.items() if doubts}
 
-    def _doubts(self, gpu: str, workload: str) -> list[str]:
+    def doubts(self, gpu: str, workload: str) -> list[str]:
         """Why rows of a recorded GPU are kept out of studies; none where they are not."""
         entry = self.settings.gpus[gpu]
         if entry.source != "recorded" or entry.trusted:
@@ -399,7 +399,7 @@ class Experiment:
             return gpu in asked.gpus
         named = entry.studies is None or study in entry.studies
         known = named and self.has_rows(gpu, asked.workload)
-        return known and not self._doubts(gpu, asked.workload)
+        return known and not self.doubts(gpu, asked.workload)
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that a GPU measures: those of its studies, in their order, then all others."""

@@ -106,9 +106,12 @@ class Guesses(Strict, title="guesses"):
 class Strategy(Strict, title="strategy"):
     """Which configurations of a problem are measured."""
 
-    kind: Literal["exhaustive", "random", "tpe"] = Field(
+    kind: Literal["exhaustive", "random", "tpe", "transfer"] = Field(
         "exhaustive",
-        description="all configurations, random ones, or those proposed by TPE (Optuna)",
+        description=(
+            "all configurations, random ones, those proposed by TPE (Optuna), or those proposed by "
+            "a Gaussian process that starts from what other GPUs measured (transfer)"
+        ),
     )
     budget: int | None = Field(
         None, ge=1, description="configurations per problem; not if exhaustive"

@@ -148,7 +148,7 @@ class TreeParzen(RandomDraws):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         spec = self._spec
         self._optuna = optuna
-        self._axes = {name: _Axis(tunable.values) for name, tunable in spec.tunables.items()}
+        self._axes = {name: Axis(tunable.values) for name, tunable in spec.tunables.items()}
         self._models = {name: optuna.create_study() for name in spec.variants}
         self._rows = dict.fromkeys(spec.variants, 0)
         self._times: list[tuple[float, str]] = []
@@ -241,7 +241,7 @@ class TreeParzen(RandomDraws):
         )
 
 
-class _Axis:
+class Axis:
     """Values of a tunable as coordinates of the estimator.
 
     Numbers are seen as their places in increasing order. They are powers of two, mostly, or a few

@@ -20,6 +20,7 @@ from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.explore import RandomDraws, TreeParzen
+from launchwise.measuring.explore_transfer import TransferExplorer
 from launchwise.measuring.measure import (
     LaunchFailed,
     LayoutRun,
@@ -37,7 +38,11 @@ from launchwise.measuring.reference_kernel import Control, Watched
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload
 
-EXPLORERS: dict[str, Any] = {"random": RandomDraws, "tpe": TreeParzen}
+EXPLORERS: dict[str, Any] = {
+    "random": RandomDraws,
+    "tpe": TreeParzen,
+    "transfer": TransferExplorer,
+}
 """Strategy of the settings to its explorer."""
 
 
@@ -47,10 +52,11 @@ class Task:
 
     ``best_ms`` and ``mark_ms`` are what :class:`ProblemContext` knows already of the problem (None
     at the beginning); ``attempt`` is 2 for rows that are measured again. With
-    ``explore`` (kind, budget, seconds, guesses, known, gpu_facts), what is measured is chosen by an
-    explorer, and ``configurations`` is empty. With ``energy``, they are not timed but run in loops
-    long enough for the card's counter. With ``pairs`` (precision, seconds, references), they run in
-    turn (see :mod:`launchwise.measuring.pairs.rounds`).
+    ``explore`` (kind, budget, seconds, guesses, known, gpu_facts and, of a search that starts from
+    other GPUs, prior), what is measured is chosen by an explorer, and ``configurations`` is empty.
+    With ``energy``, they are not timed but run in loops long enough for the card's counter. With
+    ``pairs`` (precision, seconds, references), they run in turn (see
+    :mod:`launchwise.measuring.pairs.rounds`).
     """
 
     problem: Problem
@@ -191,6 +197,11 @@ def _measure_layout(
 def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
     """Measure an explorer's proposals until its budget or its time is spent, or none is left."""
     until = time.monotonic() + (how["seconds"] or math.inf)
+    names = context.workload.spec.tunable_columns
+    prior = [
+        [(dict(zip(names, values, strict=True)), time_ms) for values, time_ms in measured]
+        for measured in how.get("prior", [])
+    ]
     explorer = EXPLORERS[how["kind"]](
         context.workload.spec,
         context.problem,
@@ -199,6 +210,7 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
         context.seed,
         how["guesses"],
         [(configuration, time_ms) for configuration, time_ms in how["known"]],
+        **({"prior": prior} if prior else {}),
     )
     runs = OpenLayouts(context)
     try:

@@ -12,6 +12,7 @@ from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.extension import Extension
 from launchwise.measuring.kernel_bundles import Parts
+from launchwise.measuring.priors import Prior
 from launchwise.measuring.problem_locks import Claims
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
 from launchwise.workloads.spec import Spec
@@ -47,6 +48,8 @@ class Shard:
         everything of those that it does not name.
     guesses
         What an explorer shall try first for a problem, best first; nothing when left out.
+    prior
+        What other GPUs measured, for an explorer that starts from it; nothing when left out.
     extension
         Rows of an earlier sweep that stay: only what they lack is measured.
     problem_seconds
@@ -66,6 +69,7 @@ class Shard:
     job: Mapping[str, Any] = field(default_factory=dict)
     parts_of: Mapping[tuple[Any, ...], Narrowing] = field(default_factory=dict)
     guesses: Callable[[Problem], list[Configuration]] | None = None
+    prior: Callable[[Problem], Prior] | None = None
     claims: Claims | None = None
     extension: Extension | None = None
     problem_seconds: float | None = None

@@ -76,6 +76,8 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
             "known": known,
             "gpu_facts": dict(shard.gpu_facts),
         }
+        if shard.prior:
+            explore["prior"] = shard.prior(problem)
         tasks.append(
             {
                 "problem": problem,

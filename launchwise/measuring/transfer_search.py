@@ -17,7 +17,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import ndtr
 
 LARGEST_LOSS = float(np.log(2.0))
@@ -38,6 +38,10 @@ SCALES = (1.0, 2.0, 4.0)
 CHOSEN_AT = (5, 10, 20)
 CHOSEN_EVERY = 25
 """Numbers of measurements at which these are chosen anew, and every so many after them."""
+
+MOST_LEARNT = 600
+"""Measurements that the covariance is conditioned on; of later ones only those that are faster than
+all before. Time and memory grow with their number."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,21 @@ class TransferSearch:
         When there is no candidate, or the shapes do not fit.
     """
 
+    _columns: np.ndarray
+    _weights: np.ndarray
+    _pivots: list[float]
+    _prior: np.ndarray
+
     def __init__(self, points: np.ndarray, losses: np.ndarray) -> None:
         if not len(points) or len(points) != len(losses):
             raise ValueError(f"{len(points)} candidates have losses of {len(losses)}")
-        self._points = _scaled(np.asarray(points, dtype=float))
-        known = _bounded(np.asarray(losses, dtype=float))
-        self._mean = known.mean(axis=1) if known.shape[1] else np.zeros(len(points))
-        self._deviations = known - self._mean[:, None]
+        points, losses = np.asarray(points, dtype=float), np.asarray(losses, dtype=float)
+        self._axes = Axes.of(points)
+        self._points = self._axes.scaled(points)
+        self._medians = _medians(losses)
+        self._mean, self._deviations = self._shared(losses)
         self._tried: list[int] = []
+        self._learnt: list[int] = []
         self._logs: list[float] = []
         self._open = np.ones(len(points), dtype=bool)
         self._scales = Scales()
@@ -84,6 +95,36 @@ class TransferSearch:
     def tried(self) -> list[int]:
         """Candidates in the order in which they were told."""
         return list(self._tried)
+
+    def extend(self, points: np.ndarray, losses: np.ndarray) -> None:
+        """Add candidates; their numbers follow those of the others.
+
+        Parameters
+        ----------
+        points, losses
+            As at the beginning, of the new candidates: (new, tunables) and (new, GPUs).
+        """
+        new = np.arange(len(points)) + len(self._points)
+        mean, deviations = self._shared(np.asarray(losses, dtype=float))
+        scaled = self._axes.scaled(np.asarray(points, dtype=float))
+        self._points = np.vstack([self._points, scaled])
+        self._mean = np.append(self._mean, mean)
+        self._deviations = np.vstack([self._deviations, deviations])
+        self._open = np.append(self._open, np.ones(len(new), dtype=bool))
+        self._prior = np.append(self._prior, self._variances(new))
+        rows = np.array(self._learnt[: len(self._pivots)], dtype=int)
+        columns = np.empty((0, len(new)))
+        if len(rows):
+            factor = np.tril(self._columns[:, rows].T, -1) + np.diag(self._pivots)
+            cross = self._covariance(rows, new, self._scales)
+            columns = solve_triangular(factor, cross, lower=True)
+        self._columns = np.hstack([self._columns, columns])
+
+    def learns(self, time_ms: float | None) -> bool:
+        """Whether a measurement (ms, None if it failed) would still change the process."""
+        if len(self._learnt) < MOST_LEARNT:
+            return True
+        return _log(time_ms) < self._best()
 
     def propose(self) -> int:
         """Number of the candidate to measure next.
@@ -109,13 +150,15 @@ class TransferSearch:
 
     def tell(self, candidate: int, time_ms: float | None) -> None:
         """Take in a measurement: ms, or None where the candidate failed."""
-        failed = time_ms is None or not np.isfinite(time_ms) or time_ms <= 0
         self._tried.append(candidate)
-        self._logs.append(np.inf if failed else float(np.log(time_ms or 1.0)))
         self._open[candidate] = False
+        if not self.learns(time_ms):
+            return
+        self._learnt.append(candidate)
+        self._logs.append(_log(time_ms))
         if not np.isfinite(self._logs).any():
             return
-        count = len(self._tried)
+        count = len(self._learnt)
         first = np.isfinite(self._logs).sum() == 1
         if count in CHOSEN_AT or count % CHOSEN_EVERY == 0:
             self._scales = self._likeliest()
@@ -129,7 +172,7 @@ class TransferSearch:
         return float(np.min(self._logs))
 
     def _targets(self) -> np.ndarray:
-        """Log times relative to the origin, hopeless ones and failures bounded: (tried,)."""
+        """Log times relative to the origin, hopeless ones and failures bounded: (learnt,)."""
         logs = np.minimum(np.array(self._logs), self._best() + LARGEST_LOSS)
         return logs - self._origin
 
@@ -137,6 +180,17 @@ class TransferSearch:
     def _origin(self) -> float:
         """Log time that the targets are relative to: that of the first success."""
         return next((log for log in self._logs if np.isfinite(log)), 0.0)
+
+    def _shared(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean of bounded losses per candidate, and each GPU's deviations from it."""
+        known = _bounded(losses, self._medians)
+        mean = known.mean(axis=1) if known.shape[1] else np.zeros(len(known))
+        return mean, known - mean[:, None]
+
+    def _variances(self, rows: np.ndarray) -> np.ndarray:
+        """Prior variance of candidates: (rows,)."""
+        shared = (self._deviations[rows] ** 2).sum(axis=1)
+        return np.asarray(LEVEL**2 + self._scales.shared**2 * shared + self._scales.own**2)
 
     def _covariance(self, rows: np.ndarray, columns: np.ndarray, scales: Scales) -> np.ndarray:
         shared = self._deviations[rows] @ self._deviations[columns].T
@@ -152,11 +206,11 @@ class TransferSearch:
         count = len(self._points)
         self._columns = np.empty((0, count))
         self._weights = np.empty((2, 0))
-        shared = (self._deviations**2).sum(axis=1)
-        self._prior = LEVEL**2 + self._scales.shared**2 * shared + self._scales.own**2
+        self._pivots = []
+        self._prior = self._variances(np.arange(count))
         if not np.isfinite(self._logs).any():
             return
-        for candidate, target in zip(self._tried, self._targets(), strict=True):
+        for candidate, target in zip(self._learnt, self._targets(), strict=True):
             self._append(candidate, float(target))
 
     def _append(self, candidate: int, target: float) -> None:
@@ -168,12 +222,13 @@ class TransferSearch:
         row = (cross - before @ self._columns) / pivot
         right = np.array([target - self._mean[candidate], 1.0])
         added = (right - self._weights @ before) / pivot
+        self._pivots.append(float(pivot))
         self._columns = np.vstack([self._columns, row])
         self._weights = np.column_stack([self._weights, added])
 
     def _likeliest(self) -> Scales:
         """Hyper-parameters of the largest marginal likelihood."""
-        rows = np.array(self._tried)
+        rows = np.array(self._learnt)
         right = self._targets() - self._mean[rows]
         found = [Scales(*each) for each in itertools.product(SHARED, OWN, SCALES)]
         return max(found, key=lambda scales: self._likelihood(rows, right, scales))
@@ -184,17 +239,45 @@ class TransferSearch:
         return float(-0.5 * right @ cho_solve(factor, right) - np.log(np.diag(factor[0])).sum())
 
 
-def _bounded(losses: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True)
+class Axes:
+    """Scale of the tunables: log2(|x| + 1), mean 0 and deviation 1 over the first candidates.
+
+    Tunables that do not vary among those are left out.
+    """
+
+    varied: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+
+    @classmethod
+    def of(cls, points: np.ndarray) -> Axes:
+        """Scale of candidates: float64, shape (candidates, tunables)."""
+        logs = np.log2(np.abs(points) + 1)
+        varied = logs.std(axis=0) > 0
+        return cls(varied, logs[:, varied].mean(axis=0), logs[:, varied].std(axis=0))
+
+    def scaled(self, points: np.ndarray) -> np.ndarray:
+        """Candidates on this scale: (candidates, tunables that vary)."""
+        logs = np.log2(np.abs(points) + 1)[:, self.varied]
+        return np.asarray((logs - self.means) / self.deviations)
+
+
+def _log(time_ms: float | None) -> float:
+    """Log time; infinite where there is none."""
+    failed = time_ms is None or not np.isfinite(time_ms) or time_ms <= 0
+    return np.inf if failed else float(np.log(time_ms or 1.0))
+
+
+def _medians(losses: np.ndarray) -> np.ndarray:
+    """Median of the bounded losses of each GPU, 0 where there are none: (GPUs,)."""
+    found = np.minimum(losses, LARGEST_LOSS)
+    return np.array(
+        [np.median(each[~np.isnan(each)]) if (~np.isnan(each)).any() else 0.0 for each in found.T]
+    )
+
+
+def _bounded(losses: np.ndarray, medians: np.ndarray) -> np.ndarray:
     """Losses up to :data:`LARGEST_LOSS`; what was not measured has the GPU's median."""
     found = np.minimum(losses, LARGEST_LOSS)
-    medians = [
-        np.median(each[~np.isnan(each)]) if (~np.isnan(each)).any() else 0 for each in found.T
-    ]
-    return np.where(np.isnan(found), np.array(medians).reshape(1, -1), found)
-
-
-def _scaled(points: np.ndarray) -> np.ndarray:
-    """log2(|x| + 1), then mean 0 and deviation 1; tunables that never vary are left out."""
-    logs = np.log2(np.abs(points) + 1)
-    varied = logs[:, logs.std(axis=0) > 0]
-    return (varied - varied.mean(axis=0)) / varied.std(axis=0) if varied.size else varied
+    return np.where(np.isnan(found), medians.reshape(1, -1), found)

@@ -293,6 +293,26 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
     )
 
 
+def prior_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of a sweep's priors: one row per (problem, other GPU, configuration).
+
+    The problem is the one that is to be measured; ``time_ms`` was measured on ``gpu``, of this
+    problem or of the nearest one (the file's facts say which). It is empty where the configuration
+    failed.
+    """
+    return pa.DataFrameSchema(
+        {
+            "gpu": _text(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "time_ms": _real(_POSITIVE, nullable=True),
+        },
+        unique=spec.key_columns,
+        strict=True,
+        name="priors",
+    )
+
+
 def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of recommendations: the first candidates of every test problem, best first.
 

@@ -158,7 +158,8 @@ def configurations(
         # What two parts have in common is listed once.
         rest = list({tuple(each.values()): each for each in rest}.values())
     if next(listed, None) is not None:
-        message = f"more than {MOST_LISTED:,} configurations of one problem: use random or tpe"
+        message = f"more than {MOST_LISTED:,} configurations of one problem"
+        message += ": use random, tpe or transfer"
         raise UserError(f"sweeps.{spec.workload}", "strategy", message)
     return [first, *rest] if feasible(spec, problem, first, facts) else rest
 

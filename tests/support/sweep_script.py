@@ -46,7 +46,7 @@ def sweep_script(shard: Shard, journal: Path, output: Path, shards: int = 1) -> 
         logging.getLogger("launchwise").handlers.clear()
         snakemake = SimpleNamespace(
             input=SimpleNamespace(
-                bundle=str(bundle), profile=str(folder / "profile.json"), guesses=[]
+                bundle=str(bundle), profile=str(folder / "profile.json"), guesses=[], prior=[]
             ),
             output=[str(output)],
             log=[str(journal.with_suffix(".log"))],

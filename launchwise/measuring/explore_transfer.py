@@ -1,0 +1,173 @@
+"""The explorer that starts from what other GPUs measured of the same workload.
+
+:mod:`launchwise.measuring.transfer_search` says what is next; here is what it chooses among.
+
+This runs in the measuring process, hence the late import of NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from launchwise.measuring.explore import Axis, RandomDraws, Told
+from launchwise.workloads.sampling import LISTABLE, Key
+from launchwise.workloads.space import Configuration, Problem
+from launchwise.workloads.spec import Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SAMPLED_CANDIDATES = 5_000
+"""Most candidates drawn from the space: all feasible configurations where there are no more."""
+
+CANDIDATES_FROM_ELSEWHERE = 10_000
+"""Most candidates taken from other GPUs: those that were fastest there."""
+
+CENTRES = 5
+NEIGHBOURS_EVERY = 10
+"""Every so many rows, the neighbours of so many of the fastest become candidates of a sample."""
+
+
+class TransferExplorer(RandomDraws):
+    """Gaussian process over candidates whose prior is what other GPUs measured.
+
+    The candidates are the feasible configurations of the problem. Where there are more than
+    :data:`SAMPLED_CANDIDATES`, they are a random sample, what other GPUs measured and is feasible
+    here, and the neighbours of the fastest rows. When all are measured, random draws follow.
+
+    Parameters
+    ----------
+    spec, problem, gpu_facts, budget, seed, guesses, known
+        See :class:`RandomDraws`.
+    prior
+        For each other GPU its configurations and times of this problem or of one that is near (see
+        :mod:`launchwise.measuring.priors`). Without any the process starts from nothing.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        problem: Problem,
+        gpu_facts: Mapping[str, Any] | None,
+        budget: int,
+        seed: int,
+        guesses: Iterable[Configuration] = (),
+        known: Iterable[Told] = (),
+        prior: Iterable[Iterable[Told]] = (),
+    ) -> None:
+        self._prior = prior
+        super().__init__(spec, problem, gpu_facts, budget, seed, guesses, known)
+
+    def _prepare(self) -> None:
+        from launchwise.measuring.transfer_search import TransferSearch
+
+        every = [self._losses_of(measured) for measured in self._prior]
+        self._losses = [losses for losses in every if losses]
+        # A state of its own: the sample must be the same whatever is told.
+        sampled = self._draws.sample(random.Random(f"{self._seed}"), SAMPLED_CANDIDATES)
+        self._is_sample = self._draws.size > LISTABLE or len(sampled) == SAMPLED_CANDIDATES
+        first = [each for each in self._first if self._draws.feasible(each)]
+        candidates = self._new_among([*sampled, *self._from_elsewhere(), *first], {})
+        self._places = {key: place for place, key in enumerate(candidates)}
+        self._candidates = list(candidates.values())
+        self._times: list[tuple[float, int]] = []
+        self._search = TransferSearch(*self._described(candidates)) if candidates else None
+
+    def _losses_of(self, measured: Iterable[Told]) -> dict[Key, float]:
+        """log(time / best time) of what one other GPU measured and is feasible here.
+
+        inf for what failed. Empty where nothing has a time.
+        """
+        logs = {
+            self._draws.key(configuration): math.inf if time_ms is None else math.log(time_ms)
+            for configuration, time_ms in measured
+            if self._draws.spans(configuration) and self._draws.feasible(configuration)
+        }
+        best = min(logs.values(), default=math.inf)
+        return {key: log - best for key, log in logs.items()} if best < math.inf else {}
+
+    def _from_elsewhere(self) -> list[Configuration]:
+        smallest: dict[Key, float] = {}
+        for losses in self._losses:
+            for key, loss in losses.items():
+                smallest[key] = min(loss, smallest.get(key, math.inf))
+        fastest = sorted(smallest, key=smallest.__getitem__)[:CANDIDATES_FROM_ELSEWHERE]
+        return [dict(zip(self._spec.tunable_columns, key, strict=True)) for key in fastest]
+
+    def _new_among(
+        self, configurations: Iterable[Configuration], known: Mapping[Key, Any]
+    ) -> dict[Key, Configuration]:
+        """Those that are not ``known``, each once, by their keys."""
+        found = {self._draws.key(each): each for each in configurations}
+        return {key: each for key, each in found.items() if key not in known}
+
+    def _described(self, candidates: Mapping[Key, Configuration]) -> tuple[np.ndarray, np.ndarray]:
+        """Points and losses of candidates (see :class:`TransferSearch`)."""
+        import numpy as np
+
+        columns = [
+            values
+            for name in self._spec.tunable_columns
+            for values in self._columns(name, candidates.values())
+        ]
+        losses = [[each.get(key, math.nan) for key in candidates] for each in self._losses]
+        shape = len(losses), len(candidates)
+        return np.array(columns, dtype=float).T, np.array(losses, dtype=float).reshape(shape).T
+
+    def _columns(self, name: str, candidates: Iterable[Configuration]) -> Iterator[Sequence[float]]:
+        """A tunable as numbers: texts as one column per value."""
+        values = [each[name] for each in candidates]
+        if name == "variant":
+            texts = list(self._spec.variants)
+        else:
+            tunable = self._spec.tunables[name]
+            texts = [each for each in tunable.values if isinstance(each, str)]
+        if not texts:
+            yield [float(value) for value in values]
+        for text in texts:
+            yield [float(value == text) for value in values]
+
+    def _drawn(self) -> Configuration | None:
+        if self._search is not None:
+            try:
+                return self._candidates[self._search.propose()]
+            except StopIteration:
+                pass
+        return super()._drawn()
+
+    def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
+        if self._search is None:
+            return
+        if self._draws.key(configuration) not in self._places:
+            if not self._search.learns(time_ms):
+                return
+            # A row of another strategy, or of an infeasible baseline.
+            self._add([configuration])
+        place = self._places[self._draws.key(configuration)]
+        self._search.tell(place, time_ms)
+        if time_ms is not None:
+            self._times.append((time_ms, place))
+        if self._is_sample and len(self._told) % NEIGHBOURS_EVERY == 0:
+            fastest = [self._candidates[place] for _, place in sorted(self._times)[:CENTRES]]
+            self._add([near for each in fastest for near in self._neighbours(each)])
+
+    def _add(self, configurations: Iterable[Configuration]) -> None:
+        """Make candidates of those that are none yet."""
+        new = self._new_among(configurations, self._places)
+        if new and self._search is not None:
+            self._search.extend(*self._described(new))
+            self._places |= {key: place for place, key in enumerate(new, len(self._places))}
+            self._candidates += new.values()
+
+    def _neighbours(self, configuration: Configuration) -> Iterator[Configuration]:
+        """Feasible configurations of the same variant that differ in one tunable, by one step."""
+        if not self._draws.spans(configuration):
+            return
+        for name in self._draws.used(str(configuration["variant"])):
+            for value in Axis(self._spec.tunables[name].values).near(configuration[name]):
+                found = {**configuration, name: value}
+                if self._draws.feasible(found):
+                    yield found

@@ -1,0 +1,144 @@
+"""Priors of a sweep: what other GPUs measured, for the explorer that starts from it.
+
+Of a problem that other GPUs measured, the prior is their rows of it. Of another problem it is their
+rows of the nearest problem that any of them measured: the one that differs in the fewest texts,
+then by the sum of distances in log(size) over the integers.
+
+This runs beside the measuring process, not inside it: it loads pandas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
+
+from launchwise.base.errors import UserError
+from launchwise.tables.files import read_facts, read_table, write_table
+from launchwise.tables.schemas import prior_schema
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import Problem
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED, UNVERIFIED
+
+Prior = list[list[tuple[list[Value], float | None]]]
+"""For each other GPU, values of configurations (in the order of :attr:`Spec.tunable_columns`) with
+their times in ms; None for those that failed. As JSON holds it."""
+
+
+def write_prior(
+    path: str | Path, spec: Spec, sweeps: Mapping[str, pd.DataFrame], problems: Iterable[Problem]
+) -> int:
+    """Write what other GPUs measured of each problem, or of the nearest one.
+
+    Parameters
+    ----------
+    sweeps
+        Other GPU to its rows (see :func:`launchwise.tables.schemas.measurement_schema`).
+    problems
+        What is to be measured.
+
+    Returns
+    -------
+    Number of problems whose prior is another problem's.
+    """
+    tables = {gpu: _usable(rows, spec) for gpu, rows in sweeps.items()}
+    known = {gpu: _by_problem(rows, spec) for gpu, rows in tables.items()}
+    measured = list(dict.fromkeys(key for groups in known.values() for key in groups))
+    pieces, taken = [], []
+    for problem in problems:
+        near = nearest(tuple(problem.values()), measured)
+        gpus = [gpu for gpu, groups in known.items() if near in groups]
+        for gpu in gpus:
+            pieces.append(known[gpu][near].assign(gpu=gpu, **problem))
+        from_problem = dict(zip(spec.problem_columns, near, strict=True)) if near else None
+        taken.append({"problem": problem, "from": from_problem, "gpus": gpus})
+    schema = prior_schema(spec)
+    table = pd.concat(pieces, ignore_index=True) if pieces else _empty(schema)
+    write_table(path, table[list(schema.columns)], schema, {"priors": taken})
+    return sum(each["from"] not in (None, each["problem"]) for each in taken)
+
+
+def nearest(
+    asked: tuple[Value, ...], measured: Iterable[tuple[Value, ...]]
+) -> tuple[Value, ...] | None:
+    """The one of ``measured`` (values of problems) that is nearest to ``asked``; itself if there.
+
+    None where there are none. Of two as near the one with the smaller values.
+    """
+
+    def key(values: tuple[Value, ...]) -> tuple[Any, ...]:
+        pairs = [(a, b) for a, b in zip(asked, values, strict=True) if a != b]
+        texts = sum(isinstance(a, str) or isinstance(b, str) for a, b in pairs)
+        # Like the logarithm of the ratio, but 0 and negative numbers have a place, too. Rounded:
+        # two that are as near must not differ by an error of the logarithm.
+        away = sum(
+            abs(math.asinh(a) - math.asinh(b))
+            for a, b in pairs
+            if not isinstance(a, str) and not isinstance(b, str)
+        )
+        return texts, round(away, 12), *map(_sortable, values)
+
+    return min(measured, key=key, default=None)
+
+
+def _sortable(value: Value) -> tuple[bool, Any]:
+    return isinstance(value, str), value
+
+
+def _usable(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Rows that say how fast a configuration is, or that it fails: time_ms is NaN where it does."""
+    kept = rows[rows["status"] != UNVERIFIED]
+    times = kept["time_ms"].where(kept["status"].isin(MEASURED))
+    return kept[[*spec.problem_columns, *spec.tunable_columns]].assign(time_ms=times)
+
+
+def _by_problem(rows: pd.DataFrame, spec: Spec) -> dict[tuple[Value, ...], pd.DataFrame]:
+    """Values of each problem of which something has a time, to its rows."""
+    groups = rows.groupby(spec.problem_columns, sort=False, observed=True)
+    return {
+        tuple(value if isinstance(value, str) else int(value) for value in values): part
+        for values, part in groups
+        if part["time_ms"].notna().any()
+    }
+
+
+def _empty(schema: pa.DataFrameSchema) -> pd.DataFrame:
+    return pd.DataFrame(
+        {name: pd.Series(dtype=str(column.dtype)) for name, column in schema.columns.items()}
+    )
+
+
+def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
+    """What other GPUs measured, by problem.
+
+    The function that is returned raises UserError for a problem that the file was not written for.
+
+    Raises
+    ------
+    UserError
+        When the file is missing or is no prior of this workload.
+    """
+    table = read_table(path, prior_schema(spec))
+    asked = [each["problem"] for each in read_facts(path)["priors"]]
+    found: dict[tuple[Value, ...], Prior] = {
+        tuple(problem[name] for name in spec.problem_columns): [] for problem in asked
+    }
+    groups = table.groupby([*spec.problem_columns, "gpu"], sort=False, observed=True)
+    for (*problem, _), rows in groups:
+        configurations = rows[spec.tunable_columns].astype(object).to_numpy().tolist()
+        times = [None if math.isnan(time_ms) else time_ms for time_ms in rows["time_ms"].tolist()]
+        found[tuple(problem)].append(list(zip(configurations, times, strict=True)))
+
+    def of(problem: Problem) -> Prior:
+        key = tuple(problem[name] for name in spec.problem_columns)
+        if key not in found:
+            named = ", ".join(f"{name}={value}" for name, value in problem.items())
+            raise UserError(path, "priors", f"has none for {named}")
+        return found[key]
+
+    return of
