@@ -340,7 +340,8 @@ def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
         if self._solution.cuts[0].m == 20:
             runs.append(self)
             if len(runs) <= hiccups:
-                time.sleep(0.5)
+                # Far above what a busy machine adds to a launch: it is 20 times slower at 75 ms.
+                time.sleep(1.5)
         run(self)
 
     monkeypatch.setattr(HostSolution, "run", stumbling)
@@ -350,13 +351,13 @@ def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
     first, second = measured_rows(device, FOLDER, spec, problem, tried, method)
     assert first["status"] == "ok"
     assert second["timer"] == "host"
-    assert second["first_ms"] > 500
+    assert second["first_ms"] > 1500
     if hiccups == 1:
         assert second["status"] == "ok"
         assert second["time_ms"] < 100
     else:
         assert second["status"] == "slow"
-        assert second["time_ms"] > 500
+        assert second["time_ms"] > 1500
         assert len(runs) == 2
 
 
