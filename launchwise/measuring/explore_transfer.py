@@ -67,7 +67,10 @@ class TransferExplorer(RandomDraws):
         every = [self._losses_of(measured) for measured in self._prior]
         self._losses = [losses for losses in every if losses]
         # A state of its own: the sample must be the same whatever is told.
-        sampled = self._draws.sample(random.Random(f"{self._seed}"), SAMPLED_CANDIDATES)
+        state = random.Random(f"{self._seed}")
+        sampled = self._draws.sample(state, SAMPLED_CANDIDATES)
+        # Of candidates that are as promising the first is taken: any of them must be able to be it.
+        state.shuffle(sampled)
         self._is_sample = self._draws.size > LISTABLE or len(sampled) == SAMPLED_CANDIDATES
         first = [each for each in self._first if self._draws.feasible(each)]
         candidates = self._new_among([*sampled, *self._from_elsewhere(), *first], {})

@@ -51,12 +51,11 @@ def write_prior(
     measured = list(dict.fromkeys(key for groups in known.values() for key in groups))
     pieces, taken = [], []
     for problem in problems:
-        near = nearest(tuple(problem.values()), measured)
-        gpus = [gpu for gpu, groups in known.items() if near in groups]
-        for gpu in gpus:
-            pieces.append(known[gpu][near].assign(gpu=gpu, **problem))
+        near = nearest(tuple(problem[name] for name in spec.problem_columns), measured)
+        found = {gpu: groups[near] for gpu, groups in known.items() if near in groups}
+        pieces += [rows.assign(gpu=gpu, **problem) for gpu, rows in found.items()]
         from_problem = dict(zip(spec.problem_columns, near, strict=True)) if near else None
-        taken.append({"problem": problem, "from": from_problem, "gpus": gpus})
+        taken.append({"problem": problem, "from": from_problem, "gpus": list(found)})
     schema = prior_schema(spec)
     table = pd.concat(pieces, ignore_index=True) if pieces else _empty(schema)
     write_table(path, table[list(schema.columns)], schema, {"priors": taken})
@@ -99,7 +98,7 @@ def _usable(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:
 
 def _by_problem(rows: pd.DataFrame, spec: Spec) -> dict[tuple[Value, ...], pd.DataFrame]:
     """Values of each problem of which something has a time, to its rows."""
-    groups = rows.groupby(spec.problem_columns, sort=False, observed=True)
+    groups: Any = rows.groupby(spec.problem_columns, sort=False, observed=True)
     return {
         tuple(value if isinstance(value, str) else int(value) for value in values): part
         for values, part in groups
@@ -128,7 +127,7 @@ def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
     found: dict[tuple[Value, ...], Prior] = {
         tuple(problem[name] for name in spec.problem_columns): [] for problem in asked
     }
-    groups = table.groupby([*spec.problem_columns, "gpu"], sort=False, observed=True)
+    groups: Any = table.groupby([*spec.problem_columns, "gpu"], sort=False, observed=True)
     for (*problem, _), rows in groups:
         configurations = rows[spec.tunable_columns].astype(object).to_numpy().tolist()
         times = [None if math.isnan(time_ms) else time_ms for time_ms in rows["time_ms"].tolist()]

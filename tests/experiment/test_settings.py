@@ -214,7 +214,8 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "strategy that does not exist": (
         nested("sweeps/acoustic/strategy", {"kind": "bayes", "budget": 5}),
-        "sweeps.acoustic.strategy.kind: must be 'exhaustive', 'random' or 'tpe' (got 'bayes')",
+        "sweeps.acoustic.strategy.kind: must be 'exhaustive', 'random', 'tpe' or 'transfer' "
+        "(got 'bayes')",
         "",
     ),
     "strategy without a budget": (

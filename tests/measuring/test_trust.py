@@ -266,7 +266,7 @@ def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(
     assert len(run(shard(3, 1e-9, 5), tmp_path / "j")[0]) == 5
 
 
-@pytest.mark.parametrize("kind", ["random", "tpe"])
+@pytest.mark.parametrize("kind", ["random", "tpe", "transfer"])
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
     make_shard: Callable[..., Shard], tmp_path: Path, kind: str
 ) -> None:

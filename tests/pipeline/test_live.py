@@ -117,3 +117,35 @@ def test_a_machine_that_lacks_a_card_says_so_before_anything_else_is_done(
     assert "no matching GPU: wanted Made-up h200 of sm_80, found Made-up a100 (sm_80)" in said
     assert not (live.results / "gpus" / "other.json").exists()
     assert (live.results / "checks" / "h200.json").exists()
+
+
+def test_a_new_gpu_is_searched_from_what_a_recorded_one_measured(live: ClusterProject) -> None:
+    asked, config = live.project.config(), live.project.config()
+    config["gpus"] = {"h200.sm4": {"source": "recorded"}, "h200": config["gpus"]["h200"]}
+    sweep = config["sweeps"]["acoustic"]
+    # 22 was not measured: the nearest size is; a budget wants the whole space.
+    sweep["problems"] = [{"n": [20, 22], "dtype": ["float32"], "order": [2]}]
+    sweep["strategy"] = {"kind": "transfer", "budget": 5}
+    live.project.configure(config)
+    try:
+        with live.start("--cores", "2", "sweep_h200") as run:
+            assert run.wait(120) == 0, run.said()[-3000:]
+    finally:
+        live.project.configure(asked)
+    prior = pd.read_parquet(live.results / "priors" / "h200" / "acoustic.parquet")
+    recorded = live.project.folder / "data" / "recorded" / "h200.sm4" / "acoustic.parquet"
+    elsewhere = pd.read_parquet(recorded).set_index(["n", "variant", "bx", "by", "bz"])["time_ms"]
+    for size, measured_size in ((20, 20), (22, 21)):
+        found = prior[prior["n"] == size].set_index(["variant", "bx", "by", "bz"])["time_ms"]
+        assert found.to_dict() == elsewhere[measured_size].to_dict()
+    assert set(prior["gpu"]) == {"h200.sm4"}
+    rows = pd.read_parquet(live.results / "sweeps" / "h200" / "acoustic.parquet")
+    assert rows.groupby("n").size().to_dict() == {20: 5, 22: 5}
+    assert not rows.duplicated(
+        ["n", "variant", "row_padding", "bx", "by", "bz", "tx", "ty", "tz"]
+    ).any()
+    # The recorded sweep knows 22 of some thousands of configurations: by chance none of them.
+    known = elsewhere[20].index
+    first = rows.sort_values("measured_at").groupby("n").nth(1)
+    shapes = list(zip(first["variant"], first["bx"], first["by"], first["bz"], strict=True))
+    assert all(shape in known for shape in shapes)
