@@ -30,7 +30,7 @@ from harness.command_line import arguments, provenance
 from harness.projects import ROOT
 
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import write_json
+from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import load_experiment
 from launchwise.importing.command import export_sweep
@@ -66,6 +66,9 @@ error of the current versions of scikit-optimize and pyATF."""
 NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
 BUDGET = 600
 """Evaluations after which a search has failed."""
+
+PART = 20
+"""Seeds that one process runs."""
 
 PUBLIC = ROOT / "data" / "public"
 
@@ -184,17 +187,30 @@ def of_launchwise(workload: str, gpu: str, budget: int) -> dict[str, Any]:
 
 
 def of_kernel_tuner(
-    workload: str, gpu: str, strategy: str, seeds: int, budget: int
-) -> dict[str, float | None]:
-    """Median number of evaluations of a strategy on a card, by the keys of :data:`NEAR`."""
+    workload: str, gpu: str, strategy: str, seeds: range, budget: int
+) -> list[dict[str, int | None]]:
+    """Evaluations of a strategy on a card, for each seed."""
     path, _, best_ms = _card(workload, gpu)
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / f"{gpu}.json"
         export_sweep(path, PUBLIC / "workloads" / workload, cache, "kernel-tuner")
-        runs = [
-            evaluations(simulated(cache, strategy, seed, budget), best_ms) for seed in range(seeds)
-        ]
-    return {name: median([run[name] for run in runs]) for name in NEAR}
+        return [evaluations(simulated(cache, strategy, seed, budget), best_ms) for seed in seeds]
+
+
+def medians_of(
+    strategy: str, cards: Sequence[tuple[str, str]], seeds: int, budget: int, processes: int
+) -> dict[str, dict[str, float | None]]:
+    """Card to the median number of evaluations of a strategy, by the keys of :data:`NEAR`."""
+    parts = [range(first, min(first + PART, seeds)) for first in range(0, seeds, PART)]
+    jobs = [(*card, strategy, part) for card in cards for part in parts]
+    runs = in_parallel(lambda job: of_kernel_tuner(*job, budget), jobs, processes)
+    found: dict[str, list[dict[str, int | None]]] = {}
+    for (_, gpu, _, _), part in zip(jobs, runs, strict=True):
+        found.setdefault(gpu, []).extend(part)
+    return {
+        gpu: {name: median([run[name] for run in every]) for name in NEAR}
+        for gpu, every in found.items()
+    }
 
 
 def _card(workload: str, gpu: str) -> tuple[Path, pd.DataFrame, float]:
@@ -226,6 +242,9 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, default=100, help="seeds of each strategy")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument(
+        "--keep", type=Path, help="folder of finished strategies, from which a later run goes on"
+    )
     parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES))
     asked = parser.parse_args()
     seeds, budget = (1, 20) if asked.smallest else (asked.seeds, BUDGET)
@@ -239,12 +258,17 @@ def main() -> None:
             raise SystemExit(2) from None
         strategies, peer = [], "not run"
     cards = [(workload, gpu) for workload in WORKLOADS for gpu in sweeps_of(workload)[1]]
-    jobs = [(*card, strategy) for strategy in strategies for card in cards]
-    medians = in_parallel(lambda job: of_kernel_tuner(*job, seeds, budget), jobs, asked.processes)
-    theirs = dict(zip(jobs, medians, strict=True))
+    theirs = {}
+    for strategy in strategies:
+        kept = asked.keep / f"{strategy}.json" if asked.keep else None
+        if kept is None or not kept.is_file():
+            medians = medians_of(strategy, cards, seeds, budget, asked.processes)
+            if kept:
+                write_json(kept, medians)
+        theirs[strategy] = read_json(kept) if kept else medians
     found = []
     for card in cards:
-        rivals = {strategy: theirs[*card, strategy] for strategy in strategies}
+        rivals = {strategy: theirs[strategy][card[1]] for strategy in strategies}
         own = of_launchwise(*card, budget)
         found.append({**own, "kernel_tuner": rivals, "best_of_kernel_tuner": best_of(rivals)})
     facts = provenance(kernel_tuner=peer)
