@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT
+from harness.searches import NEAR, evaluations, needle, share
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json, write_json
@@ -63,7 +64,6 @@ STRATEGIES = (
 ``nsga2`` and ``nsga3`` are for several objectives; ``skopt`` and ``pyatf_strategies`` end with an
 error of the current versions of scikit-optimize and pyATF."""
 
-NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
 BUDGET = 600
 """Evaluations after which a search has failed."""
 
@@ -92,11 +92,6 @@ def times_table(spec: Spec, paths: Mapping[str, Path]) -> pd.DataFrame:
         times = rows.assign(time_ms=rows["time_ms"].where(measured))
         columns[gpu] = times.set_index(spec.tunable_columns)["time_ms"]
     return pd.DataFrame(columns)
-
-
-def needle(times: pd.Series, percent: float = 5.0) -> int:
-    """Configurations within ``percent`` of the best: the fewer, the harder the search."""
-    return int((times <= (1 + percent / 100) * times.min()).sum())
 
 
 def guided(table: pd.DataFrame, gpu: str, budget: int) -> list[float | None]:
@@ -157,15 +152,6 @@ def simulated(cache: Path, strategy: str, seed: int, budget: int) -> list[float 
     return [float(time) if isinstance(time, int | float) else None for time in times]
 
 
-def evaluations(times: Sequence[float | None], best_ms: float) -> dict[str, int | None]:
-    """How many evaluations it took, by the keys of :data:`NEAR`; None where the budget ended."""
-    found = {}
-    for name, factor in NEAR.items():
-        hits = (place for place, time in enumerate(times, 1) if time and time <= factor * best_ms)
-        found[name] = next(hits, None)
-    return found
-
-
 def median(counts: Sequence[int | None]) -> float | None:
     """Median, a search that failed counting as endless; None where that is endless."""
     found = statistics.median(float("inf") if each is None else each for each in counts)
@@ -176,13 +162,13 @@ def of_launchwise(workload: str, gpu: str, budget: int) -> dict[str, Any]:
     """The card, and how its search by launchwise went."""
     _, table, best_ms = _card(workload, gpu)
     own = guided(table, gpu, budget)
-    share = {f"best_of_{k}": _share(own[:k], best_ms) for k in (1, 5, 20)}
+    shares = {f"best_of_{k}": share(own[:k], best_ms) for k in (1, 5, 20)}
     return {
         "workload": workload,
         "gpu": gpu,
         "configurations": int(table[gpu].notna().sum()),
         "within_5_percent_of_the_best": needle(table[gpu]),
-        "launchwise": {**evaluations(own, best_ms), **share},
+        "launchwise": {**evaluations(own, best_ms), **shares},
     }
 
 
@@ -230,11 +216,6 @@ def best_of(rivals: Mapping[str, Mapping[str, float | None]]) -> dict[str, dict[
         best = min(reached, key=reached.__getitem__, default=None)
         found[name] = {"strategy": best, "evaluations": reached[best]} if best else None
     return found
-
-
-def _share(times: Sequence[float | None], best_ms: float) -> float:
-    known = [time for time in times if time is not None]
-    return best_ms / min(known) if known else 0.0
 
 
 def main() -> None:

@@ -133,3 +133,12 @@ def test_a_missing_package_is_named_in_one_line(
     said = capsys.readouterr().err
     assert "needs the package no_such_package" in said
     assert said.count("\n") == 1
+
+
+def test_the_search_on_a_real_card_is_judged_by_its_whole_sweep(tmp_path: Path) -> None:
+    (row,) = result_of("search_on_a_real_card", tmp_path)["problems"]
+    near = row["configurations_near"]
+    assert 0 < near["within_1_percent"] <= near["within_5_percent"] < row["configurations"]
+    assert row["transfer"]["within_5_percent"] <= row["transfer"]["within_1_percent"] <= 25
+    assert row["transfer"]["best_of_all"] > 0.95
+    assert row["tpe"]["within_5_percent"] <= row["tpe"]["within_1_percent"]

@@ -24,6 +24,7 @@ ANYWHERE = (
         "predictions",
     ),
     "search_on_a_new_gpu",
+    "search_on_a_real_card",
 )
 """Benchmarks that run on any machine."""
 
