@@ -1,6 +1,7 @@
 # Recommendations compared with measurements.
 #   in   recommendations, the unfiltered sweeps, pairs, splits
 #   out  results/evaluation/{study}.parquet       one row per (model, split, fold, GPU, problem)
+#        results/evaluation/{study}.curves.parquet  quality against number of measurements
 #        results/evaluation/{study}.summary.json  metrics per (split, GPU, model)
 
 
@@ -19,6 +20,7 @@ rule evaluate:
         splits="results/splits/{study}.json",
     output:
         rows="results/evaluation/{study}.parquet",
+        curves="results/evaluation/{study}.curves.parquet",
         summary="results/evaluation/{study}.summary.json",
     log:
         "results/logs/evaluate/{study}.log",

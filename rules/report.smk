@@ -26,6 +26,7 @@ REPORTED = {
         "training": f"results/clean/{study}.parquet",
         "removed": f"results/clean/{study}.removed.parquet",
         "evaluation": f"results/evaluation/{study}.parquet",
+        "curves": f"results/evaluation/{study}.curves.parquet",
         "facts": f"results/evaluation/{study}.summary.json",
         "times": f"results/recommendations/{study}.times.parquet",
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},

@@ -21,10 +21,11 @@ def main(
     profiles: dict[str, str],
     splits: str,
     output: str,
+    curves: str,
     summary: str,
     processes: int,
 ) -> None:
-    """Write the evaluation of a study, its rows and their summary.
+    """Write the evaluation of a study: its rows, learning curves and their summary.
 
     Parameters
     ----------
@@ -33,6 +34,7 @@ def main(
     """
     from launchwise.base.storage import write_json
     from launchwise.gpus.profile import read_profile
+    from launchwise.learning.curves import learning_curves
     from launchwise.learning.evaluate import Truth, evaluate
     from launchwise.learning.features import Domain
     from launchwise.learning.prediction_errors import prediction_errors
@@ -41,6 +43,7 @@ def main(
     from launchwise.tables.files import read_facts, read_table, write_table
     from launchwise.tables.pairs import pairs_schema, with_paired_times
     from launchwise.tables.schemas import (
+        curves_schema,
         evaluation_schema,
         measurement_schema,
         predicted_times_schema,
@@ -62,8 +65,11 @@ def main(
     facts = read_facts(recommendations)["models"]
     predicting = read_facts(times)["models"]
     predicted = truth.timed(read_table(times, predicted_times_schema(spec, predicting)))
-    table = evaluate(found, predicted, read_folds(splits), truth, domain, random_draws)
+    folds = read_folds(splits)
+    table = evaluate(found, predicted, folds, truth, domain, random_draws)
     write_table(output, table, evaluation_schema(spec), {"models": list(facts)})
+    drawn = learning_curves(found, folds, truth).assign(study=study)
+    write_table(curves, drawn, curves_schema(), {"models": list(facts)})
     summed = summarise(table, spec, domain.near_best_percent, facts)
     errors = prediction_errors(predicted, predicting, domain, processes)
     facts_of_study = {"study": study, "random_draws": random_draws, "predictions": errors}
@@ -87,6 +93,7 @@ if __name__ == "__main__":
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         splits=given.splits,
         output=snakemake.output.rows,
+        curves=snakemake.output.curves,
         summary=snakemake.output.summary,
         processes=snakemake.threads,
     )

@@ -15,6 +15,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.learning import metrics
 from launchwise.learning.baselines import BASELINES
+from launchwise.learning.curves import reached
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import Case, Fold, case_codes
@@ -26,6 +27,10 @@ from launchwise.workloads.statuses import MEASURED
 
 SHORT_LISTS = {5: "best_of_5", 20: "best_of_20"}
 """Numbers of recommendations that are measured, and the column of what that reaches."""
+
+NEEDLE_PERCENT = 5.0
+"""Configurations within so much of the best time are as good as it: the fewer there are, the harder
+it is to find one, %."""
 
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"
@@ -67,6 +72,11 @@ class Truth:
         self._times = {
             case: times.to_numpy(dtype=float) for case, times in measured.groupby("case")["time_ms"]
         }
+        limit = self._best["time_ms"].to_numpy(dtype=float) * (1 + NEEDLE_PERCENT / 100)
+        near = measured["time_ms"].to_numpy(dtype=float) <= limit[measured["case"].to_numpy()]
+        cases = measured["case"].to_numpy()
+        self._needle_index = np.bincount(cases[near], minlength=len(keys))
+        self._measured = np.bincount(cases, minlength=len(keys))
 
     @staticmethod
     def columns(spec: Spec) -> list[str]:
@@ -81,7 +91,8 @@ class Truth:
         """``recommendations`` with their measured columns.
 
         Adds ``case``, ``status``, ``time_ms``, ``times_ms`` and, of the case, ``baseline_ms``,
-        ``baseline_times``, ``usual_ms`` and ``best_ms``.
+        ``baseline_times``, ``usual_ms``, ``best_ms``, ``configurations`` (that have a time) and
+        ``needle_index`` (those of them within :data:`NEEDLE_PERCENT` of the best).
         """
         table = self._joined(recommendations, ["status", "time_ms", "times_ms"])
         table["status"] = table["status"].fillna(NOT_MEASURED)
@@ -90,6 +101,8 @@ class Truth:
         table["usual_ms"] = self._usual_ms[cases]
         table["best_ms"] = self._best["time_ms"].to_numpy()[cases]
         table["baseline_times"] = self._baseline["times_ms"].to_numpy()[cases]
+        table["configurations"] = self._measured[cases]
+        table["needle_index"] = self._needle_index[cases]
         return table
 
     def timed(self, candidates: pd.DataFrame) -> pd.DataFrame:
@@ -121,6 +134,12 @@ class Truth:
         times = self._times[case]
         limit = float(self._baseline["time_ms"].iloc[case])
         return metrics.expected_best(times, count), metrics.chance_below(times, limit, count)
+
+    def random_shares(self, case: int, longest: int) -> np.ndarray:
+        """Expected best time over the best of k random measurements, k = 1 to ``longest``."""
+        times = np.sort(self._times[case])
+        weights = [metrics.draws_weights(len(times), count) for count in range(1, longest + 1)]
+        return np.asarray(np.array(weights) @ (times[0] / times))
 
 
 def evaluate(
@@ -184,17 +203,10 @@ def evaluate(
 def _short_lists(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
     """What measuring the first few recommendations reaches: best time over the best of them.
 
-    One row per (model, split, fold, case), a column per length of :data:`SHORT_LISTS`; 0 where none
-    of them has a time.
+    One row per (model, split, fold, case), a column per length of :data:`SHORT_LISTS`.
     """
     keys = ["model", "split", "fold", "case"]
-    columns = [name for name in recommendations if name != "predicted_ms"]
-    table = truth.beside(recommendations[columns])
-    found = table[keys].drop_duplicates().set_index(keys)
-    for count, name in SHORT_LISTS.items():
-        shares = (table["best_ms"] / table["time_ms"]).where(table["rank"] <= count)
-        found[name] = shares.fillna(0.0).groupby([table[key] for key in keys]).max()
-    return found.reset_index()
+    return reached(recommendations, truth)[[*keys, *SHORT_LISTS]].rename(columns=SHORT_LISTS)
 
 
 def _improved_runs(table: pd.DataFrame, domain: Domain) -> list[float]:

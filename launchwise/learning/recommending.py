@@ -15,15 +15,13 @@ from launchwise.base.errors import UserError
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json
 from launchwise.learning.baselines import BASELINES
+from launchwise.learning.curves import LONGEST
 from launchwise.learning.features import Domain, without_features
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold
 from launchwise.learning.training import read_training
 from launchwise.tables.schemas import GAINS, predicted_column
-
-RECOMMENDED = 20
-"""Recommendations that are kept for a test case."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def _recommend_fold(
     found = _OfFold({}, {}, candidates.assign(**named), {})
     for name, recommender in fitted.items():
         started = time.perf_counter()
-        first, predicted_ms = _first(recommender, choices, RECOMMENDED)
+        first, predicted_ms = _first(recommender, choices, LONGEST)
         found.seconds[name] = time.perf_counter() - started + shared_s
         found.models[name] = first.assign(**named, model=name)
         if np.isfinite(predicted_ms).any():
@@ -142,7 +140,7 @@ def _recommend_fold(
     for name, kind in BASELINES.items():
         recommender = kind(domain).fit(rows)
         started = time.perf_counter()
-        first, _ = _first(recommender, candidates, RECOMMENDED)
+        first, _ = _first(recommender, candidates, LONGEST)
         found.seconds[name] = time.perf_counter() - started
         found.baselines[name] = first.assign(**named, model=name)
     return found

@@ -43,7 +43,9 @@ def summarise(
     -------
     dict
         ``models`` (name to ``role``, ``title``, seconds) and ``splits``: split to GPU (and
-        ``all``) to ``problems``, ``null_accuracy`` and ``models``: name to figures (see
+        ``all``) to ``problems``, ``null_accuracy``, ``configurations_median`` and
+        ``needle_index_median`` (measured ones, and those of them within 5 % of the best, of the
+        median problem) and ``models``: name to figures (see
         :func:`figures` and :func:`_with_intervals`). Shares are 0..1, except where a name says
         percent.
     """
@@ -75,6 +77,8 @@ def _part(rows: pd.DataFrame, spec: Spec, near: float) -> dict[str, Any]:
     return {
         "problems": len(oracle),
         "null_accuracy": metrics.null_accuracy(classes),
+        "configurations_median": float(oracle["configurations"].median()),
+        "needle_index_median": float(oracle["needle_index"].median()),
         "models": _with_intervals(found, rows, spec),
     }
 

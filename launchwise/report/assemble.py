@@ -8,6 +8,7 @@ import pandas as pd
 
 from launchwise.base.parallel import in_parallel
 from launchwise.report import (
+    curves,
     front,
     goals,
     gpus,
@@ -80,6 +81,7 @@ def _study(study: StudyData) -> list[Page]:
     learnt = _present(
         goals.goals(study),
         models.tables_of(study),
+        curves.learning_curves(study),
         predictions.predictions(study),
         sections.removed(study),
         sections.transferred(study),

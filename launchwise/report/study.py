@@ -72,6 +72,8 @@ class StudyData:
     peers
         GPU -> other people's libraries in the same pairs
         (:func:`launchwise.tables.peers.peers_schema`).
+    curves
+        Quality against number of measurements (:func:`launchwise.tables.schemas.curves_schema`).
     answers
         What the study's product answers (:class:`launchwise.exporting.lookup.LookupEntry` as JSON
         values); None where there is none.
@@ -100,6 +102,7 @@ class StudyData:
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    curves: pd.DataFrame | None = None
     answers: Sequence[Mapping[str, Any]] | None = None
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
@@ -215,6 +218,7 @@ class StudyFiles:
     training: Path
     removed: Path
     evaluation: Path
+    curves: Path
     facts: Path
     times: Path
     models: Mapping[str, Path]
@@ -282,6 +286,7 @@ def read_study(
         training=tables.read_table(files.training, schemas.training_schema(spec), only=first),
         removed=tables.read_table(files.removed, schemas.removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, schemas.evaluation_schema(spec)),
+        curves=tables.read_table(files.curves, schemas.curves_schema()),
         predictions=read_predictions(spec, files.times, settings),
         sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
         models={model: read_json(path / "summary.json") for model, path in files.models.items()},

@@ -384,7 +384,8 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
     draws); ``improvement`` is baseline over it, ``gain`` what is usual over it (where that has a
     time, else the baseline; ``is_usual``: it is just that), ``fraction`` is best over it. A
     recommendation that no sweep measured has no time; ``status`` says why. ``best_of_5`` and
-    ``best_of_20`` are the fraction that measuring so many recommendations reaches.
+    ``best_of_20`` are the fraction that measuring so many recommendations reaches. Of the problem,
+    ``configurations`` have a measured time; ``needle_index`` of them are within 5 % of the best.
     """
     return pa.DataFrameSchema(
         {
@@ -404,6 +405,8 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
             "usual_ms": _real(pa.Check.gt(0), nullable=True),
             "is_usual": pa.Column(bool),
             "best_ms": _real(pa.Check.gt(0)),
+            "configurations": _whole(1),
+            "needle_index": _whole(1),
             "improvement": _real(nullable=True),
             "gain": _real(nullable=True),
             "fraction": _real(nullable=True),
@@ -416,6 +419,30 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
         unique=["model", "split", "fold", "gpu", *spec.problem_columns],
         strict=True,
         name="evaluation",
+    )
+
+
+def curves_schema() -> pa.DataFrameSchema:
+    """Schema of learning curves: one row per (split, GPU, model, number of measurements).
+
+    ``fraction`` is the geometric mean over test problems of best time over the best of the first
+    ``measured`` recommendations, ``fraction_p5`` its 5th percentile; the GPU ``all`` is all of them
+    together, the model ``random`` the mean over all orders.
+    """
+    return pa.DataFrameSchema(
+        {
+            "study": _text(),
+            "split": _text(),
+            "gpu": _text(),
+            "model": _text(),
+            "measured": _whole(1),
+            "problems": _whole(1),
+            "fraction": _real(pa.Check.in_range(0, 1 + 1e-9)),
+            "fraction_p5": _real(pa.Check.in_range(0, 1 + 1e-9)),
+        },
+        unique=["split", "gpu", "model", "measured"],
+        strict=True,
+        name="learning curves",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,18 @@ from launchwise.experiment.settings import Search
 from launchwise.experiment.study import Fences, ModelEntry
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.clean import clean
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, learning_curves
 from launchwise.learning.evaluate import NOT_MEASURED, ORACLE, Truth, evaluate
 from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.recommending import RECOMMENDED, recommend
+from launchwise.learning.recommending import recommend
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.summary import figures, summarise
 from launchwise.learning.training import read_training, train_model
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.schemas import (
+    curves_schema,
     evaluation_schema,
     predicted_times_schema,
     recommendation_schema,
@@ -419,8 +422,8 @@ def test_from_sweep_to_evaluation(
     assert found.facts["t"]["cases"] == 1
     write_table(tmp_path / "s.parquet", found.recommendations, recommendation_schema(domain.spec))
     counts = found.recommendations.groupby("model")["rank"].agg(list)
-    assert counts["t"] == list(range(1, RECOMMENDED + 1))
-    assert counts["untuned"] == list(range(1, RECOMMENDED + 1))
+    assert counts["t"] == list(range(1, LONGEST + 1))
+    assert counts["untuned"] == list(range(1, LONGEST + 1))
     times = predicted_times_schema(domain.spec, ["t"])
     write_table(tmp_path / "s.times.parquet", found.times, times)
     # Every candidate has a predicted time, and the first recommendation the least of them.
@@ -439,6 +442,25 @@ def test_from_sweep_to_evaluation(
     for count in (5, 20):
         shares = (listed["best_ms"] / listed["time_ms"])[listed["rank"] <= count]
         assert own[f"best_of_{count}"] == shares.max()
+    measured = sweep[(sweep["n"] == 100) & sweep["time_ms"].notna()]["time_ms"]
+    assert own["configurations"] == len(measured)
+    assert own["needle_index"] == (measured <= 1.05 * measured.min()).sum() > 0
+    curves = learning_curves(found.recommendations, [WAY], truth).assign(study="s")
+    write_table(tmp_path / "curves.parquet", curves, curves_schema())
+    drawn = curves[curves["gpu"] == ALL_GPUS].pivot(
+        index="measured", columns="model", values="fraction"
+    )
+    assert list(drawn.index) == list(range(1, LONGEST + 1))
+    assert set(drawn) == {"t", RANDOM, *BASELINES}
+    assert drawn.loc[[1, 5, 20], "t"].tolist() == [
+        own["fraction"], own["best_of_5"], own["best_of_20"]
+    ]  # fmt: skip
+    assert (drawn.diff().iloc[1:] >= -1e-12).all(axis=None)
+    # In random order: the mean of best over time, then that of all pairs.
+    shares = (measured.min() / measured).to_numpy()
+    assert drawn.loc[1, RANDOM] == pytest.approx(shares.mean())
+    pairs = [max(pair) for pair in itertools.combinations(shares, 2)]
+    assert drawn.loc[2, RANDOM] == pytest.approx(np.mean(pairs))
     assert of(table, "t", 100)["improvement"] > of(table, "random_1", 100)["improvement"]
     assert of(table, "untuned", 100)["improvement"] == 1.0
     assert of(table, "random_20", 100)["time_ms"] < of(table, "random_1", 100)["time_ms"]

@@ -159,6 +159,8 @@ def evaluation(spec: Spec, gpus: list[str]) -> pd.DataFrame:
                     "is_usual": pick == 0,
                     **dict.fromkeys(("best_of_5", "best_of_20"), min(times) / time),
                     "best_ms": min(times),
+                    "configurations": len(times),
+                    "needle_index": sum(each <= 1.05 * min(times) for each in times),
                     "improvement": times[0] / time,
                     "gain": times[0] / time,
                     "fraction": min(times) / time,

@@ -1,0 +1,96 @@
+"""Learning curves: what measuring the first k recommendations reaches, and random order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning import metrics
+from launchwise.learning.splits import Fold
+
+if TYPE_CHECKING:
+    from launchwise.learning.evaluate import Truth
+
+LONGEST = 50
+"""Recommendations that are kept for a test problem, and the last point of a curve."""
+
+RANDOM = "random"
+"""Model of a curve that measures in random order: an expectation."""
+
+ALL_GPUS = "all"
+"""What the evaluation calls every GPU together."""
+
+KEYS = ["model", "split", "fold", "gpu", "case"]
+
+
+def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
+    """Best time over the best of the first k recommendations, for k = 1 to :data:`LONGEST`.
+
+    Parameters
+    ----------
+    recommendations
+        As :func:`launchwise.tables.schemas.recommendation_schema` declares them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per (model, split, fold, gpu, case) and a column per k: 0 where none of the first k
+        has a time. Where fewer than k were recommended, what all of them reach.
+    """
+    names = [name for name in recommendations if name != "predicted_ms"]
+    table = truth.beside(recommendations[names])
+    table["share"] = (table["best_ms"] / table["time_ms"]).fillna(0.0)
+    found = table.pivot(index=KEYS, columns="rank", values="share")
+    found = found.reindex(columns=range(1, LONGEST + 1)).fillna(0.0).cummax(axis=1)
+    return found.reset_index()
+
+
+def learning_curves(
+    recommendations: pd.DataFrame, folds: Sequence[Fold], truth: Truth
+) -> pd.DataFrame:
+    """What each way to choose reaches with the number of measurements.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`launchwise.tables.schemas.curves_schema` declares it, without ``study``: per
+        split, GPU (and ``all``), model and number of measurements the geometric mean of best time
+        over best time so far, and its 5th percentile over the test problems. :data:`RANDOM` is the
+        mean over all orders of the measured configurations.
+    """
+    shares = pd.concat([reached(recommendations, truth), _random(folds, truth)], ignore_index=True)
+    counts = list(range(1, LONGEST + 1))
+    pieces = []
+    for (split, model), rows in shares.groupby(["split", "model"], sort=False):
+        parts = {ALL_GPUS: rows, **dict(iter(rows.groupby("gpu", sort=False)))}
+        for gpu, part in parts.items():
+            values = part[counts].to_numpy(dtype=float)
+            pieces.append(
+                pd.DataFrame(
+                    {
+                        "split": split,
+                        "gpu": gpu,
+                        "model": model,
+                        "measured": counts,
+                        "problems": len(part),
+                        "fraction": [metrics.geometric_mean(column) for column in values.T],
+                        "fraction_p5": np.quantile(values, 0.05, axis=0),
+                    }
+                )
+            )
+    return pd.concat(pieces, ignore_index=True)
+
+
+def _random(folds: Sequence[Fold], truth: Truth) -> pd.DataFrame:
+    """Rows as of :func:`reached`: the expected share of measurements in random order."""
+    rows = [
+        (RANDOM, fold.split, fold.fold, case.gpu, number, *truth.random_shares(number, LONGEST))
+        for fold in folds
+        for case, number in zip(
+            fold.test, truth.numbers(case.key for case in fold.test).tolist(), strict=True
+        )
+    ]
+    return pd.DataFrame(rows, columns=[*KEYS, *range(1, LONGEST + 1)])

@@ -1,0 +1,134 @@
+"""What measuring a few recommendations reaches, and how rare good configurations are."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM
+from launchwise.learning.evaluate import NEEDLE_PERCENT, ORACLE
+from launchwise.report import models, theme, wording
+from launchwise.report.blocks import Block, Column, Figure, Fold, Panel, Section, Table, Text, table
+from launchwise.report.study import StudyData
+
+SHOWN = (1, 2, 3, 5, 10, 20, 50)
+"""Numbers of measurements that the table has columns for."""
+
+DRAWN_MODELS = 4
+"""Models that are drawn beside the answering one: the best at first choice."""
+
+DRAWN_HEURISTICS = ("best_on_average", "nearest_size", "nearest_gpu")
+
+
+def learning_curves(study: StudyData) -> Section | None:
+    """Quality against number of measurements in the first split; None without such a table."""
+    if study.curves is None:
+        return None
+    split = models.first_split(study)
+    rows = study.curves
+    rows = rows[(rows["split"] == split) & (rows["gpu"] == ALL_GPUS)]
+    if rows.empty:
+        return None
+    curves = rows.pivot(index="model", columns="measured", values="fraction")
+    curves = curves.loc[curves[1].sort_values(ascending=False, kind="stable").index]
+    problems = wording.plural(int(rows["problems"].max()), "problem")
+    asked = f"Split “{split}”, {problems}"
+    blocks: list[Block] = [
+        Text(
+            "Whoever can measure need not trust one answer. The first k recommendations are "
+            "measured and the fastest is kept: the fraction of the optimum is best time over its "
+            "time (geometric mean over the problems). Random: the mean over all orders."
+        ),
+        _figure(study, curves, asked),
+        Fold("Every way to choose", [_table(study, curves, asked)]),
+        *_needles(study, split),
+    ]
+    return Section(f"{study.name}-curves", "How many measurements are enough", blocks)
+
+
+def _title(study: StudyData, model: str) -> str:
+    return "random order" if model == RANDOM else study.title(model)
+
+
+def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
+    roles = study.evaluation.drop_duplicates("model").set_index("model")["role"]
+    fitted = [str(name) for name in curves.index if roles.get(name) == "model"]
+    answering = models.answering(study)
+    first = [answering] if answering in fitted else []
+    others = [name for name in fitted if name not in first]
+    heuristics = [name for name in DRAWN_HEURISTICS if name in curves.index]
+    drawn = [*first, *others[:DRAWN_MODELS], *heuristics, RANDOM]
+    counts = [int(count) for count in curves.columns]
+    titles = [_title(study, name) for name in drawn]
+    traces = [
+        theme.line(
+            counts,
+            curves.loc[[name]].to_numpy(dtype=float)[0],
+            name=title,
+            place=place,
+            markers=False,
+            template="%{x} measured: %{y:.3f}",
+        )
+        for place, (name, title) in enumerate(zip(drawn, titles, strict=True))
+    ]
+    least = float(curves.loc[drawn].to_numpy().min())
+    y = theme.axis("fraction of the optimum", range=[round(max(0.0, least - 0.02), 4), 1.005])
+    layout = theme.layout(theme.log_axis("configurations measured", counts), y)
+    return Figure(
+        id=f"{study.name}-learning-curves",
+        caption=(
+            f"{asked}: fraction of the optimum after 1 to {LONGEST} measurements, of the answering "
+            "model, the models that are best at first choice, heuristics and random order."
+        ),
+        alt=(
+            "Lines that rise with the number of configurations measured, one for each way to choose"
+        ),
+        panels=[Panel("", traces, layout)],
+        keys=theme.keys(titles),
+        height=320,
+        width=420,
+        limit=760,
+    )
+
+
+def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
+    columns = [
+        Column("way to choose", number=False),
+        *(Column(f"{count}", group="configurations measured") for count in SHOWN),
+    ]
+    rows = [
+        [_title(study, str(name)), *(wording.fixed(row[count]) for count in SHOWN)]
+        for name, row in curves.iterrows()
+    ]
+    return table(f"{asked}: fraction of the optimum, geometric mean", columns, rows)
+
+
+def _needles(study: StudyData, split: str) -> list[Block]:
+    """How many configurations are nearly the best, GPU by GPU."""
+    rows = study.evaluation
+    rows = rows[(rows["split"] == split) & (rows["model"] == ORACLE)]
+    columns = [
+        Column("GPU", number=False),
+        Column("problems"),
+        Column("configurations", "median"),
+        Column("median", "count", group="needle index"),
+        Column("least", "count", group="needle index"),
+        Column("share", "%", group="needle index"),
+    ]
+    cells = []
+    for gpu, own in rows.groupby("gpu", sort=False):
+        share = (own["needle_index"] / own["configurations"]).median()
+        cells.append(
+            [
+                str(gpu),
+                wording.count(len(own)),
+                wording.number(own["configurations"].median()),
+                wording.number(own["needle_index"].median()),
+                wording.count(int(own["needle_index"].min())),
+                wording.percent(100 * share),
+            ]
+        )
+    note = (
+        f"Needle index: measured configurations within {NEEDLE_PERCENT:g} % of the best time of "
+        "their problem. Where it is small, a good one is hard to find by chance."
+    )
+    return [Text(note, "note"), table("How rare good configurations are", columns, cells)]

@@ -1,0 +1,85 @@
+"""How many measurements are enough: the figure, the table and the needle index of a study."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM
+from launchwise.report.blocks import Figure, Fold, Section, Table
+from launchwise.report.curves import learning_curves
+from tests.support.report_pages import html_of, visible
+from tests.support.report_study import study
+
+REACHED = {"knn": 0.8, "tree": 0.7, "untuned": 0.4, RANDOM: 0.5}
+"""Fraction at first choice; each further measurement closes a tenth of what is missing."""
+
+
+def curves(split: str = "sizes") -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "study": "tiny",
+            "split": split,
+            "gpu": gpu,
+            "model": model,
+            "measured": count,
+            "problems": 6,
+            "fraction": 1 - (1 - first) * 0.9 ** (count - 1),
+            "fraction_p5": 0.1,
+        }
+        for gpu in (ALL_GPUS, "big")
+        for model, first in REACHED.items()
+        for count in range(1, LONGEST + 1)
+    )
+
+
+def section() -> Section:
+    found = learning_curves(replace(study(), curves=curves()))
+    assert found is not None
+    return found
+
+
+def tables(made: Section) -> list[Table]:
+    folded = [one for fold in made.blocks if isinstance(fold, Fold) for one in fold.blocks]
+    return [block for block in (*made.blocks, *folded) if isinstance(block, Table)]
+
+
+def test_every_way_to_choose_stands_in_the_table_the_best_first() -> None:
+    (listed,) = (one for one in tables(section()) if "geometric mean" in one.caption)
+    rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in listed.rows}
+    assert list(rows) == ["kNN", "regression tree", "random order", "untuned"]
+    assert rows["kNN"] == ["0.800", "0.820", "0.838", "0.869", "0.923", "0.973", "0.999"]
+    assert [column.title for column in listed.columns[1:]] == ["1", "2", "3", "5", "10", "20", "50"]
+
+
+def test_the_figure_draws_what_the_curves_hold_and_random_order_beside_it() -> None:
+    (figure,) = (block for block in section().blocks if isinstance(block, Figure))
+    lines = {trace["name"]: trace for trace in figure.panels[0].data}
+    assert list(lines) == ["kNN", "regression tree", "random order"]
+    assert list(lines["kNN"]["x"]) == list(range(1, LONGEST + 1))
+    assert lines["random order"]["y"][0] == 0.5
+    assert [key.label for key in figure.keys] == list(lines)
+
+
+def test_the_needle_index_counts_configurations_near_the_best() -> None:
+    (listed,) = (one for one in tables(section()) if "rare" in one.caption)
+    rows = [[cell.text for cell in row.cells] for row in listed.rows]
+    made = study()
+    oracle = made.evaluation.query("model == 'oracle'")
+    assert [row[0] for row in rows] == list(oracle["gpu"].unique())
+    for row, (_, own) in zip(rows, oracle.groupby("gpu", sort=False), strict=True):
+        assert row[1] == str(len(own))
+        assert float(row[3]) == own["needle_index"].median()
+        assert int(row[4]) == own["needle_index"].min()
+
+
+def test_without_curves_of_the_first_split_there_is_no_section() -> None:
+    assert learning_curves(study()) is None
+    assert learning_curves(replace(study(), curves=curves("other"))) is None
+
+
+def test_the_section_stands_on_the_page_of_the_models() -> None:
+    page = visible(html_of(replace(study(), curves=curves()))["tiny/models.html"])
+    assert "How many measurements are enough" in page
+    assert "How many measurements are enough" not in visible(html_of(study())["tiny/models.html"])
