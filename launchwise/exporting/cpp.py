@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from launchwise.exporting.limits import cpp_condition
+from launchwise.exporting.conditions import cpp_condition
 from launchwise.exporting.table import AnswerTable, Entry
 from launchwise.workloads.parts import Value
 

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from launchwise.exporting.limits import Limits
 from launchwise.learning.answering import Answer, answers, why_none
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
+from launchwise.workloads.limits import Limits
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem, baseline
 from launchwise.workloads.spec import Spec

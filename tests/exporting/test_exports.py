@@ -21,9 +21,9 @@ from launchwise.base.expressions import evaluate
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.experiment.study import ModelEntry, Study
+from launchwise.exporting.conditions import cpp_condition
 from launchwise.exporting.cpp import cpp_header, cpp_name
 from launchwise.exporting.files import FORMATS, write_answers
-from launchwise.exporting.limits import cpp_condition, is_simple
 from launchwise.exporting.lookup import NEAR, SUGGESTIONS, lookup_entries
 from launchwise.exporting.macros import macros_text
 from launchwise.exporting.others import wisdom_text
@@ -37,6 +37,7 @@ from launchwise.learning.splits import Case
 from launchwise.tables.files import read_table
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads import space
+from launchwise.workloads.limits import is_simple
 from launchwise.workloads.spec import Spec, load_spec
 
 GPUS = ("h200", "h200.sm16")

@@ -1,4 +1,4 @@
-"""Problems that have an answer, as conditions that an exported file can check by itself."""
+"""Problems that have an answer, as conditions that a file can check by itself."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _inlined(text: str, derived: Mapping[str, str]) -> str:
 
     class Inline(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.AST:
-            return self.visit(_tree(derived[node.id])) if node.id in derived else node
+            return self.visit(parsed(derived[node.id])) if node.id in derived else node
 
         def visit_Call(self, node: ast.Call) -> ast.AST:
             node.args = [self.visit(one) for one in node.args]
@@ -82,12 +82,13 @@ def _inlined(text: str, derived: Mapping[str, str]) -> str:
                 return node
             above, below = (ast.unparse(one) for one in node.args)
             quotient = f"-(-({above}) // ({below}))"
-            return _tree(quotient if name == "ceil_div" else f"{quotient} * ({below})")
+            return parsed(quotient if name == "ceil_div" else f"{quotient} * ({below})")
 
-    return ast.unparse(Inline().visit(_tree(text)))
+    return ast.unparse(Inline().visit(parsed(text)))
 
 
-def _tree(text: str) -> ast.expr:
+def parsed(text: str) -> ast.expr:
+    """An expression as Python parses it."""
     return ast.parse(text.strip(), mode="eval").body
 
 
@@ -99,65 +100,5 @@ _SIMPLE = (
 
 
 def is_simple(text: str) -> bool:
-    """Whether :func:`cpp_condition` can write an expression."""
-    return all(isinstance(node, _SIMPLE) for node in ast.walk(_tree(text)))
-
-
-_SIGNS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
-
-
-def cpp_condition(text: str, members: Mapping[str, str], quoted: Any) -> str:
-    """A condition in C++, over integers of 64 bits and texts.
-
-    Parameters
-    ----------
-    members
-        Parameter to its name in C++.
-    quoted
-        Function that gives a text as a literal.
-    """
-
-    def write(node: ast.expr) -> str:
-        match node:
-            case ast.Name():
-                return members[node.id]
-            case ast.Constant(value=str(value)):
-                return str(quoted(value))
-            case ast.Constant():
-                return repr(int(node.value) if isinstance(node.value, bool) else node.value)
-            case ast.IfExp():
-                return f"({write(node.test)} ? {write(node.body)} : {write(node.orelse)})"
-            case ast.BoolOp():
-                sign = " && " if isinstance(node.op, ast.And) else " || "
-                return f"({sign.join(f'bool({write(one)})' for one in node.values)})"
-            case ast.UnaryOp():
-                return f"({'!' if isinstance(node.op, ast.Not) else '-'}{write(node.operand)})"
-            case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
-                name = "quotient" if isinstance(node.op, ast.FloorDiv) else "remainder"
-                return f"detail::{name}({write(node.left)}, {write(node.right)})"
-            case ast.BinOp():
-                return f"({write(node.left)} {_SIGNS[type(node.op)]} {write(node.right)})"
-            case ast.Compare():
-                sides = [node.left, *node.comparators]
-                pairs = zip(sides, node.ops, sides[1:], strict=False)
-                return f"({' && '.join(compared(*each) for each in pairs)})"
-        raise ValueError(f"{ast.unparse(node)!r} cannot be written in C++")
-
-    def compared(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> str:
-        if isinstance(sign, ast.In | ast.NotIn):
-            assert isinstance(right, ast.Tuple | ast.List)
-            either = " || ".join(f"{write(left)} == {write(one)}" for one in right.elts)
-            return f"({either})" if isinstance(sign, ast.In) else f"!({either})"
-        return f"{write(left)} {_SIGNS[type(sign)]} {write(right)}"
-
-    return write(_tree(text))
+    """Whether other languages can write an expression."""
+    return all(isinstance(node, _SIMPLE) for node in ast.walk(parsed(text)))
