@@ -6,52 +6,21 @@ import base64
 import json
 import re
 import shutil
-import time
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.browsing import at_desktop, load
 from tests.support.report_pages import files_of
 from tests.support.report_study import study
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1280,1000",
-)
 DRAWN = ".scatterlayer .trace path, .heatmaplayer image"
 """Marks of the kinds of plots that the report has, as plotly draws them."""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One Chromium with an empty profile, driven by the chromedriver beside it."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("chromium or chromedriver is not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(executable_path=driver)
-    started = webdriver.Chrome(options=options, service=service)
-    yield started
-    started.quit()
 
 
 @pytest.fixture(scope="module")
@@ -99,23 +68,6 @@ def drawn(browser: Any, folder: Path) -> Any:
     at_desktop(browser)
     load(browser, folder / "acoustic_tile" / "index.html")
     return browser
-
-
-def at_desktop(browser: Any) -> None:
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    browser.get_log("browser")
-    browser.get_log("performance")
-
-
-def load(browser: Any, page: Path) -> None:
-    """Open the page and wait for its script: the driver may return while it still loads."""
-    browser.get("about:blank")
-    browser.get(page.as_uri())
-    ready = "return document.readyState === 'complete' && 'launchwiseDrawAll' in window"
-    deadline = time.monotonic() + 20
-    while not browser.execute_script(ready):
-        assert time.monotonic() < deadline, "the page's script did not run"
-        time.sleep(0.02)
 
 
 def test_loads_without_an_error_and_without_the_network(opened: Any, page: Path) -> None:
