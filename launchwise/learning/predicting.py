@@ -12,7 +12,7 @@ from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import BY_COST, recommender_class
-from launchwise.learning.rooflines import limits_ms
+from launchwise.learning.rooflines import least_ms, limits_ms
 from launchwise.learning.splits import Case
 from launchwise.workloads.space import Problem
 
@@ -57,6 +57,8 @@ def predict_times(
 ) -> pd.DataFrame:
     """The fastest configurations by each predictor, and their predicted times.
 
+    No time is below ``roofline_ms`` (:func:`launchwise.learning.rooflines.least_ms`).
+
     Parameters
     ----------
     gpus
@@ -84,7 +86,11 @@ def predict_times(
         found.append(first.drop(columns="baseline").assign(predictor=name))
     table = pd.concat(found, ignore_index=True)
     limits = limits_ms(table, domain.spec, domain.profiles)
+    limits["roofline"] = least_ms(table, domain.spec, domain.profiles)
     for name, times in limits.items():
         table[f"{name}_ms"] = times
+    for name in ("predicted_ms", "baseline_ms"):
+        # Trees extrapolate from other GPUs: what they say may be faster than any run can be.
+        table[name] = table[[name, "roofline_ms"]].max(axis=1, skipna=False)
     table["bound_by"] = CostModel(domain.spec, domain.profiles).estimate(table).bound_by()
     return table.astype({"rank": np.int64})

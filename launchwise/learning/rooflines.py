@@ -7,10 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.features import arrays, least_bytes_ms, of_gpus
 from launchwise.learning.vectors import Columns
+from launchwise.workloads.cost import KernelCost
 from launchwise.workloads.spec import Spec
+
+FLOP_USE = "_flop"
+"""How the name of an arithmetic demand of ``cost.yaml`` ends, after its type."""
 
 
 def limits_ms(
@@ -48,3 +53,55 @@ def limits_ms(
     }
     overhead_ms = rates["launch_us"] / 1e3
     return {**found, "roofline": np.maximum(found["bytes"], found["flop"]) + overhead_ms}
+
+
+def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile]) -> np.ndarray:
+    """Time that no run of a problem can beat: float64, ms, shape (rows,).
+
+    Unlike the ``roofline`` of :func:`limits_ms` it is a bound for warm caches and for tensor cores.
+    Only the bytes that exceed the L2 cache need come from device memory; all of them pass L2. FLOP
+    run at the highest rate of the problem's type and of the types that the workload's ``cost.yaml``
+    names. A launch takes its share of a CUDA graph or the host's, whichever is shorter.
+
+    Parameters
+    ----------
+    rows
+        Columns ``gpu`` and the problem's.
+    """
+    columns = Columns(spec.derived, arrays(rows, spec, spec.problem_columns))
+    moved_bytes = np.asarray(columns.value(spec.work.bytes), dtype=float)
+    precision = columns.value(spec.work.precision)
+    facts = {}
+    for gpu, profile in profiles.items():
+        machine = Machine.of(profile)
+        rates = {name: getattr(machine, name) for name in _types(spec, precision)}
+        facts[gpu] = {
+            "l2_bytes": float(profile.l2_bytes),
+            "l2_gbs": machine.l2_gbs,
+            "dram_gbs": machine.dram_gbs,
+            "launch_us": min(machine.launch_us, machine.host_launch_us),
+            **rates,
+        }
+    known = of_gpus(rows, facts)
+    used = _types_used(spec)
+    gflops = np.max([known[name] for name in used], axis=0) if used else np.zeros(len(rows))
+    for name in set(map(str, precision.tolist())):
+        gflops = np.where(precision == name, np.maximum(gflops, known[name]), gflops)
+    times = [
+        moved_bytes / known["l2_gbs"],
+        np.maximum(moved_bytes - known["l2_bytes"], 0.0) / known["dram_gbs"],
+        columns.value(spec.work.flop).astype(float) / gflops,
+    ]
+    return np.asarray(np.max(times, axis=0) / 1e6 + known["launch_us"] / 1e3)
+
+
+def _types(spec: Spec, precision: np.ndarray) -> list[str]:
+    """Types of the problems and of the workload's kernels."""
+    return sorted({*map(str, precision.tolist()), *_types_used(spec)})
+
+
+def _types_used(spec: Spec) -> list[str]:
+    """Types whose arithmetic the workload's cost names; none where it has no cost."""
+    phases = spec.cost.phases().values() if spec.cost else ()
+    uses = [name for phase in phases if isinstance(phase, KernelCost) for name in phase.uses]
+    return sorted({use.removesuffix(FLOP_USE) for use in uses if use.endswith(FLOP_USE)})

@@ -471,7 +471,8 @@ def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
 
     ``predicted_ms`` is of the configuration that the predictor takes for the fastest,
     ``baseline_ms`` what it says of the baseline; ``roofline_ms``, ``bytes_ms`` and ``flop_ms`` hold
-    for the problem; ``bound_by`` is the largest part of the cost model's estimate.
+    for the problem, and no predicted time is below ``roofline_ms``; ``bound_by`` is the largest
+    part of the cost model's estimate.
     """
     times = ("predicted_ms", "baseline_ms", "roofline_ms", "bytes_ms", "flop_ms")
     return pa.DataFrameSchema(
@@ -484,6 +485,14 @@ def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
             **{name: _real(pa.Check.ge(0)) for name in times},
             "bound_by": _text(),
         },
+        checks=[
+            pa.Check(
+                lambda table, name=name: ~(table[name] < table["roofline_ms"]),
+                name=name,
+                error="must not be below roofline_ms",
+            )
+            for name in ("predicted_ms", "baseline_ms")
+        ],
         unique=["predictor", "gpu", *spec.problem_columns, "rank"],
         strict=True,
         name="unmeasured",

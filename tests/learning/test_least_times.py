@@ -1,0 +1,74 @@
+"""The time that no run can beat: by hand, and against every recorded sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.base.storage import read_json
+from launchwise.experiment.experiment import DOUBTS
+from launchwise.gpus.machine import Machine
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.rooflines import least_ms, limits_ms
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads.spec import Spec, load_spec
+from tests.support.samples import ROOT, profile
+
+
+def is_believed(path: Path) -> bool:
+    """Whether the import found nothing impossible in a sweep."""
+    known = path.with_suffix(".provenance.json")
+    return not (known.is_file() and read_json(known).get(DOUBTS))
+
+
+SWEEPS = sorted(
+    path
+    for folder in ("data/recorded", "data/public/gpus")
+    for path in (ROOT / folder).glob("*/*.parquet")
+    if "." not in path.stem and is_believed(path)
+)
+
+
+def workload_folder(name: str) -> Path:
+    places = (ROOT / "kernels" / name, ROOT / "data/public/workloads" / name)
+    return next(place for place in places if place.is_dir())
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_no_recorded_run_is_faster(path: Path) -> None:
+    spec = load_spec(workload_folder(path.stem))
+    gpu = path.parent.name
+    rows = read_table(path, measurement_schema(spec))
+    rows = rows[rows["time_ms"].notna()].reset_index(drop=True)
+    known = {gpu: read_profile(path.parent / "profile.json", gpu)}
+    assert (rows["time_ms"].to_numpy() > least_ms(rows, spec, known)).all()
+
+
+def test_some_run_beats_the_roofline_without_tensor_cores_and_cache() -> None:
+    spec = load_spec(ROOT / "kernels/sentiment")
+    folder = ROOT / "data/recorded/h200"
+    rows = read_table(folder / "sentiment.parquet", measurement_schema(spec))
+    rows = rows[rows["time_ms"].notna()]
+    known = {"h200": read_profile(folder / "profile.json", "h200")}
+    beaten = rows["time_ms"].to_numpy() < limits_ms(rows, spec, known)["roofline"]
+    assert beaten.mean() > 0.05
+
+
+def test_what_fits_the_cache_passes_it_once(acoustic_spec: Spec) -> None:
+    small, big = 32, 1002
+    one = profile("one")
+    rows = pd.DataFrame(
+        [{"gpu": "one", "n": n, "dtype": "float32", "order": 2} for n in (small, big)]
+    )
+    machine = Machine.of(one)
+    moved = 16 * np.array([small - 2, big - 2], dtype=float) ** 3
+    assert moved[0] < one.l2_bytes < moved[1]
+    outside = (moved[1] - one.l2_bytes) / machine.dram_gbs
+    assert outside > moved[1] / machine.l2_gbs
+    launch_us = min(machine.launch_us, machine.host_launch_us)
+    expected = np.array([moved[0] / machine.l2_gbs, outside]) / 1e6 + launch_us / 1e3
+    assert least_ms(rows, acoustic_spec, {"one": one}) == pytest.approx(expected)
