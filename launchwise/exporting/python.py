@@ -84,17 +84,5 @@ def python_module(table: AnswerTable) -> str:
         default=repr(table.default),
         entries=listed,
         arguments=", ".join(table.parameters),
-        conditions=" and ".join(f"({one})" for one in _conditions(table)) or "True",
+        conditions=" and ".join(f"({one})" for one in table.limits.texts) or "True",
     )
-
-
-def _conditions(table: AnswerTable) -> list[str]:
-    found = []
-    for one in table.limits.ranges:
-        if one.values is not None:
-            found.append(f"{one.parameter} in {one.values!r}")
-        if one.minimum is not None:
-            found.append(f"{one.parameter} >= {one.minimum}")
-        if one.maximum is not None:
-            found.append(f"{one.parameter} <= {one.maximum}")
-    return [*found, *table.limits.conditions]

@@ -20,6 +20,7 @@ from launchwise.report.blocks import Finder
 from launchwise.report.described import first_choices
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
+from launchwise.workloads import limits as problem_limits
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import used
 
@@ -224,7 +225,8 @@ def data(study: StudyData) -> dict[str, Any]:
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
     configuration, whether it is the usual choice, time (ms) and its limits, gain and its limits,
     improvement and its limits, percent of the intervals, other configurations, whether the gains
-    were measured in pairs. GPUs, bases and configurations are places in their lists.
+    were measured in pairs. GPUs, bases and configurations are places in their lists. Values that
+    the page offers as a choice have no limit among ``limits``.
     """
     found = answers(study)
     gpus = list(dict.fromkeys(each.gpu for each in found))
@@ -272,8 +274,16 @@ def data(study: StudyData) -> dict[str, Any]:
             for items in configurations
         ],
         "usual": usual_reasons(study),
+        "limits": limits(study),
         "entries": entries,
     }
+
+
+def limits(study: StudyData) -> list[tuple[str, Any]]:
+    """Limits of the problems that a configuration may run: as text, and as nested lists."""
+    every = problem_limits.Limits.of(study.spec)
+    numbers = replace(every, ranges=tuple(replace(one, values=None) for one in every.ranges))
+    return [(text, problem_limits.nested(text)) for text in numbers.texts]
 
 
 def neutral(configuration: Mapping[str, Value], study: StudyData) -> dict[str, Value]:

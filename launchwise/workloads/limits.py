@@ -53,6 +53,19 @@ class Limits:
         conditions = [whole for text in own if is_simple(whole := _inlined(text, spec.derived))]
         return cls(tuple(ranges), tuple(conditions))
 
+    @property
+    def texts(self) -> list[str]:
+        """Every limit as an expression over the parameters."""
+        found = []
+        for one in self.ranges:
+            if one.values is not None:
+                found.append(f"{one.parameter} in {one.values!r}")
+            if one.minimum is not None:
+                found.append(f"{one.parameter} >= {one.minimum}")
+            if one.maximum is not None:
+                found.append(f"{one.parameter} <= {one.maximum}")
+        return [*found, *self.conditions]
+
     def hold(self, problem: Mapping[str, Value]) -> bool:
         """Whether a problem lies within them."""
         return all(_holds(one, problem[one.parameter]) for one in self.ranges) and all(
@@ -97,6 +110,50 @@ _SIMPLE = (
     *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp),
     *(ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod),
 )
+
+
+_SIGNS: dict[type[ast.AST], str] = {
+    **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"},
+    **{ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
+    **{ast.And: "and", ast.Or: "or", ast.Not: "not", ast.USub: "negative"},
+}
+
+
+def nested(text: str) -> Any:
+    """A simple expression as nested lists, for what has no parser of expressions.
+
+    A list is an operator and its operands: ``["name", "n"]`` is a parameter's value, ``if`` has a
+    condition and two values, all others are written as in Python. What is no list is a value.
+    """
+
+    def write(node: ast.expr) -> Any:
+        match node:
+            case ast.Name():
+                return ["name", node.id]
+            case ast.Constant(value=value):
+                return int(value) if isinstance(value, bool) else value
+            case ast.IfExp():
+                return ["if", write(node.test), write(node.body), write(node.orelse)]
+            case ast.BoolOp():
+                return [_SIGNS[type(node.op)], *map(write, node.values)]
+            case ast.UnaryOp():
+                return [_SIGNS[type(node.op)], write(node.operand)]
+            case ast.BinOp():
+                return [_SIGNS[type(node.op)], write(node.left), write(node.right)]
+            case ast.Compare():
+                sides = [node.left, *node.comparators]
+                every = [compared(*each) for each in zip(sides, node.ops, sides[1:], strict=False)]
+                return every[0] if len(every) == 1 else ["and", *every]
+        raise ValueError(f"{ast.unparse(node)!r} is not simple")
+
+    def compared(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Any:
+        if isinstance(sign, ast.In | ast.NotIn):
+            assert isinstance(right, ast.Tuple | ast.List)
+            either = ["or", *(["==", write(left), write(one)] for one in right.elts)]
+            return either if isinstance(sign, ast.In) else ["not", either]
+        return [_SIGNS[type(sign)], write(left), write(right)]
+
+    return write(parsed(text))
 
 
 def is_simple(text: str) -> bool:

@@ -50,7 +50,47 @@
     const around = [last, next].filter((one) => one);
     return { entry, exact: false, inside: around.length === 2, at, around };
   };
+  // The limits of a study's problems, as nested lists: an operator and its operands.
+  const operators = {
+    "+": (a, b) => a + b,
+    "-": (a, b) => a - b,
+    "*": (a, b) => a * b,
+    "//": (a, b) => Math.floor(a / b),
+    "%": (a, b) => a - b * Math.floor(a / b),
+    "==": (a, b) => a === b,
+    "!=": (a, b) => a !== b,
+    "<": (a, b) => a < b,
+    "<=": (a, b) => a <= b,
+    ">": (a, b) => a > b,
+    ">=": (a, b) => a >= b,
+    not: (a) => !a,
+    negative: (a) => -a,
+  };
+  const value = (tree, names) => {
+    if (!Array.isArray(tree)) return tree;
+    const [sign, ...parts] = tree;
+    const of = (part) => value(part, names);
+    if (sign === "name") return names[parts[0]];
+    if (sign === "if") return of(of(parts[0]) ? parts[1] : parts[2]);
+    if (sign === "and" || sign === "or") {
+      // As in Python: the value of the operand that decides.
+      let last;
+      for (const part of parts) {
+        last = of(part);
+        if (Boolean(last) === (sign === "or")) break;
+      }
+      return last;
+    }
+    return operators[sign](...parts.map(of));
+  };
+  window.launchwiseValue = value;
+  const broken = (data, asked) => {
+    const names = Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]]));
+    return data.limits.find(([, tree]) => !value(tree, names));
+  };
   window.launchwiseLook = (study, gpu, asked) => load(study).then((data) => {
+    const limit = broken(data, asked);
+    if (limit) return { broken: limit[0] };
     const found = look(data, gpu, asked);
     return found && { ...found, configuration: Object.fromEntries(data.configurations[found.entry[CHOICE]].values) };
   });
@@ -147,6 +187,7 @@
         const ms = known && Math.exp((1 - share) * Math.log(last[TIME]) + share * Math.log(next[TIME]));
         made.push(element("p", `${known ? `About ${number(ms)} ms. ` : ""}At ${name(entry[PROBLEM])}: ${speed(entry)}`));
         made.push(element("p", `Basis: the answers for the sizes around it agree, ${both.join(" and ")}.`));
+        made.push(element("p", "To ask the model for this size:"), element("pre", command));
       } else {
         made.push(element("p", `The answers for the sizes around it differ: ${both.join(", ")}. This is that of the nearer size: ${speed(entry)}`));
         made.push(element("p", "To ask the model for this size:"), element("pre", command));
@@ -202,9 +243,11 @@
       box.replaceChildren(element("p", "Every number must be 1 or more.", "notice"));
       return;
     }
-    const found = look(data, form.elements.gpu.value, problem);
+    const limit = broken(data, problem);
+    const found = limit ? null : look(data, form.elements.gpu.value, problem);
     box.replaceChildren(...(found ? card(data, found, problem)
-      : [element("p", "Nothing of this kind was measured on this GPU.", "notice")]));
+      : [element("p", limit ? `No configuration may run this problem: ${limit[0]} does not hold.`
+        : "Nothing of this kind was measured on this GPU.", "notice")]));
     if (!remember) return;
     const state = new URLSearchParams({ study: form.elements.study.value, gpu: form.elements.gpu.value });
     data.parameters.forEach((one, k) => state.set(one.name, problem[k]));

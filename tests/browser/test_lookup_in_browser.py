@@ -1,0 +1,151 @@
+"""The lookup of the report in Chromium, beside the recommender that it stands for."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from products import Product, product
+
+from launchwise.base.expressions import evaluate
+from launchwise.exporting.lookup import SUGGESTIONS
+from launchwise.learning.answering import answers
+from launchwise.learning.splits import Case
+from launchwise.report import finder, site
+from launchwise.report.blocks import Page, Section
+from launchwise.workloads.limits import nested
+from tests.exporting.test_exports import CONDITIONS
+from tests.support.browsing import at_desktop, load
+
+pytestmark = pytest.mark.browser
+
+DRAWS, SEED = 200, 22
+PARTS: dict[str, dict[str, list[Any]]] = {
+    "acoustic_tile": {"dtype": ["float32"], "order": [2], "n": [200, 256, 400, 512, 600]},
+    "granger_time": {"dtype": ["float32"], "countx": [5]},
+    "sentiment_host": {},
+    "tridiagonal_streams": {},
+}
+"""Studies of the draws, and which part of a sweep each learns from."""
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Product]:
+    folder = tmp_path_factory.mktemp("final")
+    return {name: product(name, folder / name, **only) for name, only in PARTS.items()}
+
+
+@pytest.fixture(scope="module")
+def page(products: dict[str, Product], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A front page that holds the lookup of all of them."""
+    studies = [one.study for one in products.values()]
+    block = finder.block(studies)
+    assert block is not None
+    front = Page("index.html", "Overview", "t", "", [Section("look-up", "Which?", [block])])
+    folder = tmp_path_factory.mktemp("report")
+    answers = {study.name: finder.data(study) for study in studies}
+    for path, text in site.files([front], answers).items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder / "index.html"
+
+
+@pytest.fixture
+def opened(browser: Any, page: Path) -> Any:
+    at_desktop(browser)
+    load(browser, page)
+    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    return browser
+
+
+def looked_up(browser: Any, study: str, gpu: str, problem: dict[str, Any]) -> dict[str, Any]:
+    script = "launchwiseLook(...[...arguments].slice(0, 3)).then(arguments[3])"
+    found: dict[str, Any] = browser.execute_async_script(script, study, gpu, [*problem.values()])
+    return found
+
+
+def drawn(one: Product, random: np.random.Generator) -> Case:
+    """A GPU, and an answered problem, or sizes from a quarter of the least to 4 times the most."""
+    entries = one.table.entries
+    entry = entries[random.integers(len(entries))]
+    columns = one.final.spec.problem_columns
+    problem = dict(zip(columns, entry.problem, strict=True))
+    if random.random() < 0.5:
+        for place, name in enumerate(columns):
+            values = [each.problem[place] for each in entries]
+            if name not in one.table.texts and one.final.spec.problem[name].values is None:
+                low, high = min(map(int, values)) / 4, max(map(int, values)) * 4
+                drawn_value = math.exp(random.uniform(math.log(low), math.log(high)))
+                problem[name] = max(1, round(drawn_value))
+    return Case(one.table.devices[entry.device][0], problem)
+
+
+def test_200_answers_are_those_of_the_recommender(
+    opened: Any, products: dict[str, Product]
+) -> None:
+    random = np.random.default_rng(SEED)
+    told: Counter[str] = Counter()
+    asked: dict[str, list[tuple[Case, dict[str, Any]]]] = {name: [] for name in PARTS}
+    for _ in range(DRAWS):
+        name = str(random.choice(list(PARTS)))
+        one = products[name]
+        case = drawn(one, random)
+        found = looked_up(opened, name, case.gpu, case.problem)
+        assert one.table.limits.hold(case.problem) == ("broken" not in found)
+        if "broken" in found:
+            told["refused"] += 1
+            continue
+        if not found["exact"]:
+            # No model runs in a page: any other size has the answer of the nearest, as in every
+            # exported file, and the page says so.
+            entry = one.table.lookup(case.gpu, case.problem)
+            assert entry is not None
+            assert found["entry"][1] == list(entry.problem)
+            case = Case(case.gpu, dict(zip(case.problem, entry.problem, strict=True)))
+        told["exact" if found["exact"] else "nearest"] += 1
+        asked[name].append((case, found))
+    assert min(told["exact"], told["nearest"]) > 50
+    assert told["refused"] > 0
+    for name, each in asked.items():
+        found_by_model = answers(products[name].final, [case for case, _ in each], SUGGESTIONS)
+        for (_, found), answer in zip(each, found_by_model, strict=True):
+            first = answer.suggestions[0]
+            assert found["configuration"] == first.configuration
+            assert found["entry"][4] == int(first.is_usual)
+            assert found["entry"][5] == pytest.approx(first.expected_ms, rel=1e-4)
+
+
+def test_the_page_names_the_limit_that_a_problem_breaks(
+    opened: Any, products: dict[str, Product]
+) -> None:
+    gpu = products["granger_time"].study.gpus[0]
+
+    def said(**problem: Any) -> str:
+        query = "&".join(f"{name}={value}" for name, value in problem.items())
+        opened.execute_script(
+            "location.hash = arguments[0]", f"find?study=granger_time&gpu={gpu}&{query}"
+        )
+        opened.execute_async_script("setTimeout(arguments[arguments.length - 1], 100)")
+        return str(opened.execute_script("return document.querySelector('.answer').innerText"))
+
+    allowed = {"county": 3, "countx": 3, "rows": 128, "cols": 8, "dtype": "float32"}
+    assert said(**allowed).startswith("Use ")
+    words = "No configuration may run this problem: rows >= 2 * cols + 8 does not hold."
+    assert words in said(**{**allowed, "rows": 20})
+
+
+def test_limits_mean_the_same_in_the_page(opened: Any) -> None:
+    asked = [(a, b, c) for a in range(-7, 8) for b in (-2, 0, 3, 5) for c in "xyz"]
+    names = [dict(zip("abc", each, strict=True)) for each in asked]
+    script = """
+        const [tree, asked] = arguments;
+        return asked.map((names) => Boolean(launchwiseValue(tree, names)));
+    """
+    for text in CONDITIONS:
+        found = opened.execute_script(script, nested(text), names)
+        assert found == [bool(evaluate(text, each)) for each in names]
+        assert len(set(found)) == 2

@@ -1,0 +1,85 @@
+"""Products of real studies, fitted to recorded sweeps as the pipeline fits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from samples import ROOT
+
+from launchwise.cli.predict.answering import read_experiment
+from launchwise.exporting.lookup import lookup_entries
+from launchwise.exporting.table import AnswerTable, answer_table
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.features import Domain
+from launchwise.learning.final import Final, fit_final, read_final
+from launchwise.report.study import StudyData
+from launchwise.tables.files import read_table
+from launchwise.tables.pairs import pairs_schema, with_paired_times
+from launchwise.tables.schemas import measurement_schema
+
+RECORDED = ROOT / "data" / "recorded"
+
+
+@dataclass(frozen=True)
+class Product:
+    """A study's product, the same as a table of answers, and what the report's lookup reads."""
+
+    final: Final
+    table: AnswerTable
+    study: StudyData
+
+
+def product(name: str, folder: Path, **only: list[Any]) -> Product:
+    """Fit the product of a study that has recorded sweeps.
+
+    Parameters
+    ----------
+    only
+        Problem parameter to values: of the sweeps these rows only.
+    """
+    experiment = read_experiment([ROOT / "config.yaml"], ROOT)
+    asked, gpus = experiment.studies[name], experiment.gpus_of(name)
+    spec = experiment.specs[asked.workload]
+    profiles = {gpu: read_profile(RECORDED / gpu / "profile.json", gpu) for gpu in gpus}
+    usual = [each.model_dump() for each in asked.usual or ()]
+    question = (asked.candidates, asked.constraints, asked.near_best_percent, asked.features)
+    domain = Domain(spec, profiles, *question, usual)
+    paths = {gpu: RECORDED / gpu / f"{asked.workload}.parquet" for gpu in gpus}
+
+    def rows_of(path: Path, schema: Any) -> pd.DataFrame:
+        rows = read_table(path, schema)
+        for column, values in only.items():
+            rows = rows[rows[column].isin(values)]
+        return rows.reset_index(drop=True)
+
+    sweeps = {gpu: rows_of(path, measurement_schema(spec)) for gpu, path in paths.items()}
+    compared = {gpu: RECORDED / gpu / f"{name}.pairs.parquet" for gpu in gpus}
+    pairs = {
+        gpu: rows_of(path, pairs_schema(spec)) for gpu, path in compared.items() if path.is_file()
+    }
+    model = experiment.settings.models["chosen"]
+    seed = experiment.settings.seed
+    fit_final(asked, "chosen", model, domain, sweeps, pairs, list(paths.values()), seed, folder)
+    final = read_final(folder, domain)
+    nothing = pd.DataFrame()
+    study = StudyData(
+        name=name,
+        settings=asked,
+        spec=spec,
+        entries={"chosen": model},
+        profiles=profiles,
+        sweeps={
+            gpu: with_paired_times(rows, pairs[gpu], spec) if gpu in pairs else rows
+            for gpu, rows in sweeps.items()
+        },
+        training=nothing,
+        removed=nothing,
+        evaluation=nothing,
+        predictions=nothing,
+        pairs=pairs,
+        answers=[entry.plain() for entry in lookup_entries(final)],
+    )
+    return Product(final, answer_table(final, name), study)
