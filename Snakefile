@@ -8,6 +8,7 @@ from launchwise.workflow.plan import (
     extended_folders,
     fitted_model,
     folders,
+    host_links,
     model_source,
     own_rules,
     pattern,

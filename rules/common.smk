@@ -37,6 +37,7 @@ RECORDED_IN = recorded_folders(experiment)
 EXTENDED_IN = extended_folders(experiment)
 PROFILES_IN = {**RECORDED_IN, **EXTENDED_IN}
 CARDS = described_cards(settings)
+HOST_LINKS = host_links(settings)
 ARCHS = architectures(experiment)
 FOLDERS = folders(experiment)
 CLUSTER = Cluster(experiment, ARCHS)

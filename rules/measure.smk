@@ -97,6 +97,7 @@ rule described_profile:
     params:
         code=code("scripts/described_profile.py"),
         card=lambda wildcards: CARDS[wildcards.gpu],
+        host_gbs=lambda wildcards: HOST_LINKS[wildcards.gpu],
     script:
         "../scripts/described_profile.py"
 

@@ -39,7 +39,12 @@ def main(
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.features import Domain
-    from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
+    from launchwise.learning.predicting import (
+        fitted_predictors,
+        learnable_rows,
+        predict_times,
+        problems_left_out,
+    )
     from launchwise.learning.published_times import held_against
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table, write_table
@@ -61,7 +66,11 @@ def main(
     problems = list({str(problem): problem for problem in tested}.values())
     table = predict_times(domain, list(described), problems, predictors)
     log.info("%d problems on %d GPUs", len(problems), len(described))
-    write_table(output, table, unmeasured_schema(spec), {"learnt_from": len(rows)})
+    left_out = problems_left_out(table, spec, described, problems)
+    if left_out:
+        log.info("without a known link to the host (host_gbs): %s", left_out)
+    facts = {"learnt_from": len(rows), "left_out": left_out}
+    write_table(output, table, unmeasured_schema(spec), facts)
     known_times = read_run_times(Path(study), spec, read_cards(cards))
     held = held_against(domain, known_times.times, described, predictors)
     log.info("%d published times", len(held.table.drop_duplicates(["series", "row", "gpu"])))

@@ -66,6 +66,14 @@ class Gpu(Strict, title="GPU"):
         min_length=1,
         description="described GPU: its row in `data/cards.csv`; the GPU's name when left out",
     )
+    host_gbs: float | None = Field(
+        None,
+        gt=0,
+        description=(
+            "described GPU: copy rate between host and GPU, 1e9 B/s, such as 12 (PCIe 3.0), 25 "
+            "(PCIe 4.0) or 50 (PCIe 5.0); when left out, no run with copies is predicted"
+        ),
+    )
     path: str | None = Field(
         None,
         description=(
@@ -125,7 +133,9 @@ class Gpu(Strict, title="GPU"):
         if self.source != "described":
             if self.card is not None:
                 raise ValueError(f"card: needs source described, not {self.source}")
-        elif strange := sorted(self.model_fields_set - {"source", "card"}):
+            if self.host_gbs is not None:
+                raise ValueError(f"host_gbs: needs source described, not {self.source}")
+        elif strange := sorted(self.model_fields_set - {"source", "card", "host_gbs"}):
             raise ValueError(f"{strange[0]}: a described GPU is never measured: remove this key")
         return self
 

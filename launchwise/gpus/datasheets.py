@@ -313,7 +313,11 @@ def find_datasheet(card: str, cards: Mapping[str, Datasheet]) -> Datasheet:
 
 
 def described_profile(
-    name: str, cards: Mapping[str, Datasheet], efficiency: Efficiency, card: str | None = None
+    name: str,
+    cards: Mapping[str, Datasheet],
+    efficiency: Efficiency,
+    card: str | None = None,
+    host_gbs: float | None = None,
 ) -> GpuProfile:
     """The profile of a card from its datasheet, with estimated ceilings.
 
@@ -325,6 +329,9 @@ def described_profile(
         Measured ceilings divided by datasheet figures (see :func:`reference_efficiency`).
     card
         Name of the card, where it is not the GPU's.
+    host_gbs
+        Copy rate between host and GPU from page-locked memory, 1e9 B/s: no datasheet of a card
+        says what host it is in. None where it is unknown.
 
     Raises
     ------
@@ -350,5 +357,7 @@ def described_profile(
         clock_mhz=figures["boost_clock_mhz"],
         memory_bandwidth_gbs=figures["memory_bandwidth_gbs"],
         **{key: int(figures[key]) for key in SIZES},
-        ceilings=efficiency.ceilings(datasheet),
+        ceilings=efficiency.ceilings(datasheet).model_copy(
+            update={"to_device_gbs": host_gbs, "to_host_gbs": host_gbs}
+        ),
     )

@@ -206,6 +206,11 @@ class GpuProfile(Strict):
         """Whether only some SMs of the card are used."""
         return self.sms < self.whole_card_sms
 
+    @property
+    def host_link_is_known(self) -> bool:
+        """Whether the rate of copies to the device was measured or stated."""
+        return self.ceilings.to_device_gbs is not None
+
     def features(self) -> dict[str, float]:
         """Values of :data:`GPU_FEATURES` and ``gpu_copy_bandwidth_gbs``."""
         known = {name: float(getattr(self, key)) for name, key in GPU_FEATURES.items()}

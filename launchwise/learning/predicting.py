@@ -15,6 +15,7 @@ from launchwise.learning.recommenders import BY_COST, recommender_class
 from launchwise.learning.rooflines import least_ms, limits_ms
 from launchwise.learning.splits import Case
 from launchwise.workloads.space import Problem
+from launchwise.workloads.spec import Spec
 
 
 def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -57,7 +58,8 @@ def predict_times(
 ) -> pd.DataFrame:
     """The fastest configurations by each predictor, and their predicted times.
 
-    No time is below ``roofline_ms`` (:func:`launchwise.learning.rooflines.least_ms`).
+    No time is below ``roofline_ms`` (:func:`launchwise.learning.rooflines.least_ms`). Of a GPU
+    whose link to the host is unknown, runs that copy over it have no time.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def predict_times(
         start = start.rename(columns={"predicted_ms": "baseline_ms"})
         first = ranked[ranked["rank"] <= top].merge(start, on=key, how="left")
         found.append(first.drop(columns="baseline").assign(predictor=name))
-    table = pd.concat(found, ignore_index=True)
+    table = _with_known_link(pd.concat(found, ignore_index=True), known, domain)
     limits = limits_ms(table, domain.spec, domain.profiles)
     limits["roofline"] = least_ms(table, domain.spec, domain.profiles)
     for name, times in limits.items():
@@ -92,5 +94,36 @@ def predict_times(
     for name in ("predicted_ms", "baseline_ms"):
         # Trees extrapolate from other GPUs: what they say may be faster than any run can be.
         table[name] = table[[name, "roofline_ms"]].max(axis=1, skipna=False)
-    table["bound_by"] = CostModel(domain.spec, domain.profiles).estimate(table).bound_by()
+    bound_by = CostModel(domain.spec, domain.profiles).estimate(table).bound_by()
+    table["bound_by"] = pd.Series(bound_by, index=table.index, dtype=str)
     return table.astype({"rank": np.int64})
+
+
+def problems_left_out(
+    table: pd.DataFrame, spec: Spec, gpus: Iterable[str], problems: Sequence[Problem]
+) -> dict[str, int]:
+    """GPU to how many of the problems :func:`predict_times` left out for its unknown link."""
+    predicted = table[["gpu", *spec.problem_columns]].drop_duplicates()["gpu"].value_counts()
+    counts = {gpu: len(problems) - int(predicted.get(gpu, 0)) for gpu in gpus}
+    return {gpu: count for gpu, count in counts.items() if count}
+
+
+def _with_known_link(table: pd.DataFrame, known: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """The table without rows that copy over an unknown link, and without such baselines' times.
+
+    Parameters
+    ----------
+    known
+        Every candidate of the problems, with ``baseline``.
+    """
+    unknown = [gpu for gpu, one in domain.profiles.items() if not one.host_link_is_known]
+    start = known[known["baseline"] & known["gpu"].isin(unknown)].reset_index(drop=True)
+    if start.empty:
+        return table
+    model = CostModel(domain.spec, domain.profiles)
+    key = ["gpu", *domain.spec.problem_columns]
+    copying = start.loc[model.estimate(start).parts["transfers"] > 0, key]
+    without = pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(copying))
+    table = table.assign(baseline_ms=table["baseline_ms"].mask(without))
+    copies = model.estimate(table).parts["transfers"] > 0
+    return table[~(copies & table["gpu"].isin(unknown))].reset_index(drop=True)

@@ -22,8 +22,12 @@ LEARNT, COST_MODEL = "learnt", "analytical"
 def described(study: StudyData) -> Section | None:
     """Predicted choices and times on datasheet-only GPUs; None where there are none."""
     every = study.unmeasured
-    if every is None or every.empty:
+    if every is None:
         return None
+    left_out = _left_out(study)
+    if every.empty:
+        title = "Datasheet-only GPUs"
+        return Section(f"{study.name}-unmeasured", title, left_out) if left_out else None
     sizes = sorted(every[study.size].unique())
     shown = list(dict.fromkeys([sizes[0], sizes[len(sizes) // 2], sizes[-1]]))
     chosen = first_choices(study, every)
@@ -33,7 +37,7 @@ def described(study: StudyData) -> Section | None:
         "of the kernels, and from what the trees learn on the measured GPUs. "
         f"{_transfer_error(study)}"
     )
-    blocks: list[Block] = [Text(text), _overview(study, chosen, groups)]
+    blocks: list[Block] = [Text(text), *left_out, _overview(study, chosen, groups)]
     for name, gpus in groups.items():
         part = chosen[chosen["gpu"].isin(gpus) & chosen[study.size].isin(shown)]
         title = f"{name}: {wording.listed(gpus)}"
@@ -47,6 +51,21 @@ def described(study: StudyData) -> Section | None:
         )
         blocks.append(Text(note, "note"))
     return Section(f"{study.name}-unmeasured", "Datasheet-only GPUs", blocks)
+
+
+def _left_out(study: StudyData) -> list[Block]:
+    """On which GPUs problems are not predicted, and which setting they lack."""
+    counts: Mapping[str, int] = study.unmeasured_facts.get("left_out", {})
+    if not counts:
+        return []
+    most = wording.plural(max(counts.values()), "problem")
+    text = (
+        f"{most[:1].upper()}{most[1:]} of this study copy between host and GPU. No datasheet of a "
+        f"card says how fast its host does that, so no time is predicted on "
+        f"{wording.listed(counts)}. To predict them, state the rate in the settings: "
+        "gpus.<name>.host_gbs."
+    )
+    return [Text(text, "note")]
 
 
 def first_choices(study: StudyData, every: pd.DataFrame) -> pd.DataFrame:

@@ -55,6 +55,8 @@ class StudyData:
         Where ``study.yaml`` is, with the study's own section and published tables if it has any.
     unmeasured
         Predictions for datasheet-only GPUs, if the settings have any.
+    unmeasured_facts
+        What that table says of itself: ``left_out``, problems without a prediction by GPU.
     published_times
         Predictions of published run times, for datasheet-only GPUs
         (:func:`launchwise.tables.schemas.published_times_schema`).
@@ -95,6 +97,7 @@ class StudyData:
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     folder: Path | None = None
     unmeasured: pd.DataFrame | None = None
+    unmeasured_facts: Mapping[str, Any] = field(default_factory=dict)
     published_times: pd.DataFrame | None = None
     published_facts: Mapping[str, Any] = field(default_factory=dict)
     described: Mapping[str, GpuProfile] = field(default_factory=dict)
@@ -303,6 +306,7 @@ def read_study(
         unmeasured=None
         if files.unmeasured is None
         else tables.read_table(files.unmeasured, schemas.unmeasured_schema(spec)),
+        unmeasured_facts={} if files.unmeasured is None else tables.read_facts(files.unmeasured),
         kept_out=kept_out,
         answers=None if files.answers is None else read_json(files.answers),
     )

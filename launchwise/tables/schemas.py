@@ -470,11 +470,12 @@ def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of predictions for datasheet-only GPUs: one row per (predictor, GPU, problem).
 
     ``predicted_ms`` is of the configuration that the predictor takes for the fastest,
-    ``baseline_ms`` what it says of the baseline; ``roofline_ms``, ``bytes_ms`` and ``flop_ms`` hold
+    ``baseline_ms`` what it says of the baseline (empty where that copies over a link to the host of
+    unknown rate); ``roofline_ms``, ``bytes_ms`` and ``flop_ms`` hold
     for the problem, and no predicted time is below ``roofline_ms``; ``bound_by`` is the largest
     part of the cost model's estimate.
     """
-    times = ("predicted_ms", "baseline_ms", "roofline_ms", "bytes_ms", "flop_ms")
+    times = ("predicted_ms", "roofline_ms", "bytes_ms", "flop_ms")
     return pa.DataFrameSchema(
         {
             "predictor": _text(),
@@ -483,6 +484,7 @@ def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
             "rank": _whole(1),
             **configuration_schema(spec),
             **{name: _real(pa.Check.ge(0)) for name in times},
+            "baseline_ms": _real(pa.Check.ge(0), nullable=True),
             "bound_by": _text(),
         },
         checks=[

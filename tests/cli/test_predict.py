@@ -115,7 +115,7 @@ def test_settings_are_laid_over_each_other(
 def test_the_command_and_the_rule_describe_a_card_alike(tmp_path: Path) -> None:
     from scripts.described_profile import main as describe
 
-    describe("titan_v", "titan_v", CARDS_FILE, REFERENCE_PROFILE, str(tmp_path / "p.json"))
+    describe("titan_v", "titan_v", None, CARDS_FILE, REFERENCE_PROFILE, str(tmp_path / "p.json"))
     config = [Path("config.yaml")]
     experiment = load_experiment(read_yaml(config[0]), config, ROOT)
     assert find_profile("titan_v", experiment) == read_profile(tmp_path / "p.json")
@@ -157,3 +157,26 @@ def test_bad_questions_are_one_line(
     assert captured.err.count("\n") == 1
     assert captured.err.startswith("launchwise: ")
     assert said in captured.err
+
+
+HOST_BOUND = [
+    "tridiagonal_streams", "a100", "n=10000", "dtype=float64", "memory=pinned", "batch=1",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("at_root")
+def test_an_unknown_host_link_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", *HOST_BOUND]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no datasheet says how fast: set gpus.a100.host_gbs" in line
+    times = []
+    for rate in (12, 25):
+        overlay = tmp_path / f"{rate}.yaml"
+        overlay.write_text(f"gpus: {{a100: {{source: described, host_gbs: {rate}}}}}\n")
+        files = ["--configfile", "config.yaml", "--configfile", str(overlay)]
+        assert main(["predict", *HOST_BOUND, *files, "--json"]) == 0
+        (one,) = json.loads(capsys.readouterr().out)["predictions"]
+        times.append(one["choices"][0]["predicted_ms"])
+    assert times[1] < times[0]

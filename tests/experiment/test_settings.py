@@ -308,6 +308,16 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "gpus.h200.sm72: card: needs source described, not recorded",
         "",
     ),
+    "host link of a GPU that is measured": (
+        nested("gpus/h200.sm72/host_gbs", 25),
+        "gpus.h200.sm72: host_gbs: needs source described, not recorded",
+        "",
+    ),
+    "host link of no rate": (
+        nested("gpus/a100", {"source": "described", "host_gbs": 0}),
+        "gpus.a100.host_gbs:",
+        "greater than 0",
+    ),
     "sweep of a GPU that is described": (
         nested("gpus/a100", {"source": "described", "shards": 2}),
         "gpus.a100: shards: a described GPU is never measured: remove this key",

@@ -17,14 +17,20 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.learning.features import Domain
-from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
+from launchwise.learning.predicting import (
+    fitted_predictors,
+    learnable_rows,
+    predict_times,
+    problems_left_out,
+)
 from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
-from launchwise.report.blocks import Fold, Section, Table
+from launchwise.report.blocks import Fold, Section, Table, Text
 from launchwise.report.described import described
 from launchwise.tables.schemas import unmeasured_schema
 from launchwise.workloads.space import Problem
-from launchwise.workloads.spec import Spec
+from launchwise.workloads.spec import Spec, load_spec
 from tests.support.report_study import study, sweep
 from tests.support.samples import ROOT, profile
 
@@ -59,8 +65,6 @@ def test_every_predictor_names_its_best_for_every_problem_and_gpu(
 
 
 def test_what_is_named_is_the_best_of_all_candidates(table: pd.DataFrame, domain: Domain) -> None:
-    from launchwise.learning.recommenders import recommender_class
-
     model = recommender_class("analytical")(domain)
     every = model.rank(domain.choices([Case("t4", PROBLEMS[0])]))
     own = table.query("predictor == 'analytical' and gpu == 't4' and n == 102 and rank == 1")
@@ -96,6 +100,36 @@ def test_no_time_is_below_the_roofline_beside_it(domain: Domain) -> None:
     schema.validate(table)
     with pytest.raises(pa.errors.SchemaError, match="below roofline_ms"):
         schema.validate(table.assign(predicted_ms=0.9 * table["roofline_ms"]))
+
+
+def test_runs_that_copy_are_predicted_for_known_host_links_alone() -> None:
+    spec = load_spec(ROOT / "kernels/tridiagonal")
+    cards = read_cards(ROOT / CARDS_FILE)
+    efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
+    known = {
+        gpu: described_profile(gpu, cards, efficiency, "a100", host_gbs=rate)
+        for gpu, rate in (("unknown", None), ("slow", 12.0), ("fast", 25.0))
+    }
+    wanted = {"variant": ["strided"], "m": [8, 10], "threads": [256], "streams": [1]}
+    wanted |= {name: [0] for name in ("m1", "m2", "m3", "m4")}
+    wanted |= {"last_m": [8], "stage2": ["device"]}
+    domain = Domain(spec, known, wanted)
+    problems: list[Problem] = [
+        {"n": 1000, "dtype": "float64", "memory": memory, "batch": batch}
+        for memory, batch in (("pinned", 1), ("device", 1))
+    ]
+    model = recommender_class("analytical")(domain)
+    table = predict_times(domain, list(known), problems, {"analytical": model})
+    assert problems_left_out(table, spec, known, problems) == {"unknown": 1}
+    copied = table[table["memory"] == "pinned"].set_index("gpu")["predicted_ms"]
+    assert list(copied.index) == ["slow", "fast"]
+    assert copied["fast"] < copied["slow"]
+    inside = table[table["memory"] == "device"].set_index("gpu")
+    assert inside["predicted_ms"]["unknown"] == pytest.approx(inside["predicted_ms"]["fast"])
+    # The baseline solves its interface system on the host.
+    assert np.isnan(inside["baseline_ms"]["unknown"])
+    assert inside["baseline_ms"]["fast"] < inside["baseline_ms"]["slow"]
+    unmeasured_schema(spec).validate(table)
 
 
 # The report
@@ -144,6 +178,24 @@ def test_times_stand_beside_the_best_of_the_first_whole_gpu(
     # The best measured times of ``big``.
     ratios = own["predicted_ms"] / pd.Series({102: 1.0, 202: 4.0})
     assert float(row.cells[2].text) == pytest.approx(np.sqrt(ratios.prod()), rel=0.01)
+
+
+def test_what_is_left_out_is_said_in_its_place(table: pd.DataFrame, domain: Domain) -> None:
+    cards = {gpu: domain.profiles[gpu] for gpu in ("t4", "a100")}
+    facts = {"left_out": {"t4": 2}}
+    nothing = dataclasses.replace(
+        study(), unmeasured=table.iloc[:0], unmeasured_facts=facts, described=cards
+    )
+    section = described(nothing)
+    assert section is not None
+    (text,) = section.blocks
+    assert isinstance(text, Text)
+    assert "no time is predicted on t4" in text.text
+    assert "gpus.<name>.host_gbs" in text.text
+    some = described(dataclasses.replace(nothing, unmeasured=table[table["gpu"] == "a100"]))
+    assert some is not None
+    assert text in some.blocks
+    assert len(tables(some)) == 2
 
 
 def test_without_described_gpus_there_is_no_section() -> None:

@@ -86,7 +86,7 @@ class Choice:
     predicted_ms
         Predicted run time, ms.
     speedup
-        Predicted time of the baseline divided by ``predicted_ms``.
+        Predicted time of the baseline divided by ``predicted_ms``; NaN where it is unknown.
     bound_by
         What the cost model says limits the run.
     """
@@ -160,7 +160,9 @@ class Answer:
                         {
                             "configuration": {"variant": choice.variant, **choice.tunables},
                             "predicted_ms": choice.predicted_ms,
-                            "speedup_over_baseline": choice.speedup,
+                            "speedup_over_baseline": None
+                            if wording.is_missing(choice.speedup)
+                            else choice.speedup,
                             "bound_by": choice.bound_by,
                         }
                         for choice in one.choices
@@ -177,7 +179,8 @@ def answer(asked: Question, root: Path) -> Answer:
     Raises
     ------
     UserError
-        When there is no such study, GPU, problem, sweep or profile.
+        When there is no such study, GPU, problem, sweep or profile, or the GPU's link to the host
+        is unknown and matters.
     """
     experiment = read_experiment(asked.files, root)
     studies = experiment.studies
@@ -201,6 +204,12 @@ def answer(asked: Question, root: Path) -> Answer:
         predictors = {"analytical": cost_model.fit(pd.DataFrame())}
     # All configurations: a tie shows only beside what is not printed.
     table = predict_times(domain, [asked.gpu], [problem], predictors, top=spec.size + 1)
+    if table.empty:
+        message = (
+            "its runs copy between host and GPU, and no datasheet says how fast: set "
+            f"gpus.{asked.gpu}.host_gbs in the settings (1e9 B/s)"
+        )
+        raise UserError(COMMAND, asked.gpu, message)
     limits = {name: float(table[f"{name}_ms"].iloc[0]) for name in ("bytes", "flop", "roofline")}
     predictions = [
         prediction(str(name), rows.sort_values("rank"), spec, asked.top)
@@ -292,7 +301,7 @@ def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> Gp
         if card not in cards:
             raise UserError(command, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
         efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE)
-        return described_profile(gpu, cards, efficiency, card)
+        return described_profile(gpu, cards, efficiency, card, entry.host_gbs if entry else None)
     if entry.source == "recorded":
         folder = recorded_folders(experiment)[gpu]
         return read_profile(root / folder / "profile.json", gpu)
