@@ -28,6 +28,7 @@ def main(
     from launchwise.report import finder, site
     from launchwise.report.assemble import configuration_summary, model_summary, pages
     from launchwise.report.overview import Run
+    from launchwise.report.spread import spread
     from launchwise.report.study import StudyFiles, read_study
 
     entries = {
@@ -40,7 +41,8 @@ def main(
         for name, given in files.items()
     ]
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
-    answers = {study.name: finder.data(study) for study in studies if study.answers}
+    apart = spread(studies)
+    answers = {study.name: finder.data(study, apart) for study in studies if study.answers}
     texts = site.files(pages(studies, facts, processes), answers)
     # Written anew: pages of studies that are gone would stay.
     shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 
@@ -29,6 +30,7 @@ from launchwise.report.described import described
 from launchwise.report.elements import elements
 from launchwise.report.numbers import single_best, winners
 from launchwise.report.own_sections import own_sections
+from launchwise.report.spread import Spread, spread
 from launchwise.report.study import StudyData
 
 
@@ -60,12 +62,13 @@ def pages(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) -
             [health.section(studies), overview.provenance(run, studies)],
         ),
     ]
-    for own in in_parallel(_study, studies, processes):
+    of_study = partial(_study, apart=spread(studies))
+    for own in in_parallel(of_study, studies, processes):
         found += own
     return found
 
 
-def _study(study: StudyData) -> list[Page]:
+def _study(study: StudyData, apart: Spread | None) -> list[Page]:
     best = winners(study)
     answer = _present(
         overview.answer(study),
@@ -76,7 +79,7 @@ def _study(study: StudyData) -> list[Page]:
         occupancy.occupancy(study),
         sections.compared(study, best),
         sections.landscape(study, best),
-        described(study),
+        described(study, apart),
     )
     learnt = _present(
         goals.goals(study),

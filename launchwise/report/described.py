@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table
+from launchwise.report.blocks import MISSING, Block, Column, Fold, Section, Table, Text, table
 from launchwise.report.gpus import by_generation
 from launchwise.report.numbers import records
 from launchwise.report.predictions import percent, whole_split
+from launchwise.report.spread import UNKNOWN, Spread
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
+
+DIGITS = 2
+"""Digits of a predicted time: its error leaves no more."""
+
+PREDICTED = "predicted"
+"""Role of a row that nobody measured: it is drawn hatched."""
 
 LEARNT, COST_MODEL = "learnt", "analytical"
 """Predictors of the table of predictions: the trees, and the cost model that they correct."""
 
 
-def described(study: StudyData) -> Section | None:
-    """Predicted choices and times on datasheet-only GPUs; None where there are none."""
+def described(study: StudyData, apart: Spread | None = None) -> Section | None:
+    """Predicted choices and times on datasheet-only GPUs; None where there are none.
+
+    Parameters
+    ----------
+    apart
+        How far predicted times may be off; None where that is unknown.
+    """
     every = study.unmeasured
     if every is None:
         return None
@@ -37,11 +51,16 @@ def described(study: StudyData) -> Section | None:
         "of the kernels, and from what the trees learn on the measured GPUs. "
         f"{_transfer_error(study)}"
     )
-    blocks: list[Block] = [Text(text), *left_out, _overview(study, chosen, groups)]
+    blocks: list[Block] = [
+        Text(text),
+        Text(UNKNOWN if apart is None else apart.words, "note"),
+        *left_out,
+        _overview(study, chosen, groups),
+    ]
     for name, gpus in groups.items():
         part = chosen[chosen["gpu"].isin(gpus) & chosen[study.size].isin(shown)]
         title = f"{name}: {wording.listed(gpus)}"
-        blocks.append(Fold(title, [_choices(study, part, f"Predicted choices on {title}")]))
+        blocks.append(Fold(title, [_choices(study, part, f"Predicted choices on {title}", apart)]))
     if len(sizes) > len(shown):
         problems = len(chosen[study.problem_columns].drop_duplicates())
         note = (
@@ -106,10 +125,10 @@ def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[
                     "" if number else name,
                     gpu,
                     *(
-                        wording.number(_mean_ratio(measured, time, "time_ms"))
+                        wording.number(_mean_ratio(measured, time, "time_ms"), DIGITS)
                         for time in ("predicted_ms", "cost_ms")
                     ),
-                    wording.fixed(_mean_ratio(own, "baseline_ms", "predicted_ms"), 2),
+                    wording.number(_mean_ratio(own, "baseline_ms", "predicted_ms"), DIGITS),
                     str(choices.index[0]),
                     wording.count(choices.iloc[0]),
                     str(own["bound_by"].mode().iloc[0]),
@@ -120,7 +139,8 @@ def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[
         f"predicted time of the predicted best divided by the best measured time on {reference} "
         "(geometric mean)"
     )
-    return table(caption, columns, rows)
+    made = table(caption, columns, rows)
+    return replace(made, rows=[replace(row, role=PREDICTED) for row in made.rows])
 
 
 def _mean_ratio(rows: pd.DataFrame, over: str, under: str) -> float:
@@ -140,7 +160,7 @@ def _transfer_error(study: StudyData) -> str:
     return "This study has no split that holds out a GPU, so the error on another GPU is unknown."
 
 
-def _choices(study: StudyData, chosen: pd.DataFrame, caption: str) -> Table:
+def _choices(study: StudyData, chosen: pd.DataFrame, caption: str, apart: Spread | None) -> Table:
     """The trees' choice of each problem beside the times of cost model and roofline."""
     ordered = chosen.sort_values([*study.problem_columns, "predicted_ms"], kind="stable")
     columns = [
@@ -148,6 +168,7 @@ def _choices(study: StudyData, chosen: pd.DataFrame, caption: str) -> Table:
         Column("GPU", number=False),
         Column("configuration", number=False),
         Column("with trees", "ms", group="predicted best"),
+        Column("90 % interval", "ms", group="predicted best"),
         Column("cost model", "ms", group="predicted best"),
         Column("roofline", "ms"),
         Column("gain", "× baseline"),
@@ -158,12 +179,20 @@ def _choices(study: StudyData, chosen: pd.DataFrame, caption: str) -> Table:
             wording.problem(row, study.problem_columns),
             row["gpu"],
             wording.configuration(row, study.spec),
-            wording.number(row["predicted_ms"]),
-            wording.number(row["cost_ms"]),
-            wording.number(row["roofline_ms"]),
-            wording.fixed(row["baseline_ms"] / row["predicted_ms"], 2),
+            _time(row["predicted_ms"]),
+            MISSING
+            if apart is None
+            else " to ".join(map(_time, apart.limits(row["predicted_ms"], row["roofline_ms"]))),
+            _time(row["cost_ms"]),
+            _time(row["roofline_ms"]),
+            wording.number(row["baseline_ms"] / row["predicted_ms"], DIGITS),
             str(row["bound_by"]),
         ]
         for row in records(ordered)
     ]
-    return table(caption, columns, cells)
+    made = table(caption, columns, cells)
+    return replace(made, rows=[replace(row, role=PREDICTED) for row in made.rows])
+
+
+def _time(ms: float) -> str:
+    return wording.number(ms, DIGITS)

@@ -17,8 +17,9 @@ import pandas as pd
 from launchwise.learning.answering import BASES, MEASURED
 from launchwise.report import wording
 from launchwise.report.blocks import Finder
-from launchwise.report.described import first_choices
+from launchwise.report.described import DIGITS, first_choices
 from launchwise.report.numbers import records
+from launchwise.report.spread import Spread
 from launchwise.report.study import StudyData
 from launchwise.workloads import limits as problem_limits
 from launchwise.workloads.parts import Value
@@ -90,8 +91,14 @@ def chosen_problem(study: StudyData) -> Mapping[str, Any]:
     return {"study": study.name, "gpu": middle.gpu, "problem": problem}
 
 
-def answers(study: StudyData) -> list[Found]:
-    """Every answer of a study, measured ones with the intervals of their measurements."""
+def answers(study: StudyData, apart: Spread | None = None) -> list[Found]:
+    """Every answer of a study, measured ones with the intervals of their measurements.
+
+    Parameters
+    ----------
+    apart
+        How far times predicted from datasheets may be off; None where that is unknown.
+    """
     columns = study.problem_columns
     near = _near_in_sweeps(study)
     pairs = {gpu: _by_problem(rows, columns) for gpu, rows in study.pairs.items()}
@@ -104,7 +111,7 @@ def answers(study: StudyData) -> list[Found]:
             if rows is not None:
                 answer = _with_pairs(answer, rows, study)
         found.append(answer)
-    return [*found, *_of_datasheets(study)]
+    return [*found, *_of_datasheets(study, apart)]
 
 
 def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
@@ -184,18 +191,23 @@ def _with_pairs(answer: Found, rows: list[dict[str, Any]], study: StudyData) -> 
     )
 
 
-def _of_datasheets(study: StudyData) -> Iterable[Found]:
+def _of_datasheets(study: StudyData, apart: Spread | None) -> Iterable[Found]:
     if study.unmeasured is None or study.unmeasured.empty:
         return
     for row in records(first_choices(study, study.unmeasured)):
+        limits: Limits = (None, None)
+        if apart is not None:
+            low, high = apart.limits(row["predicted_ms"], row["roofline_ms"])
+            limits = (float(wording.number(low, DIGITS)), float(wording.number(high, DIGITS)))
         yield Found(
             gpu=row["gpu"],
             problem=tuple(row[name] for name in study.problem_columns),
             basis="datasheet",
             configuration=configuration_of(row, study),
             is_usual=False,
-            time_ms=row["predicted_ms"],
-            improvement=row["baseline_ms"] / row["predicted_ms"],
+            time_ms=float(wording.number(row["predicted_ms"], DIGITS)),
+            time_limits=limits,
+            improvement=float(f"{row['baseline_ms'] / row['predicted_ms']:.{DIGITS}g}"),
         )
 
 
@@ -219,7 +231,7 @@ def _limits(row: Mapping[str, Any], name: str) -> Limits:
     return (None, None) if low == high else (low, high)
 
 
-def data(study: StudyData) -> dict[str, Any]:
+def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
     """What the page's script looks up, as JSON values.
 
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
@@ -228,7 +240,7 @@ def data(study: StudyData) -> dict[str, Any]:
     were measured in pairs. GPUs, bases and configurations are places in their lists. Values that
     the page offers as a choice have no limit among ``limits``.
     """
-    found = answers(study)
+    found = answers(study, apart)
     gpus = list(dict.fromkeys(each.gpu for each in found))
     bases = list(WORDS)
     configurations: dict[tuple[tuple[str, Value], ...], int] = {}

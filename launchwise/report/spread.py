@@ -1,0 +1,71 @@
+"""How far predicted times of GPUs that nobody measured may be off: their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from launchwise.report import wording
+from launchwise.report.study import StudyData
+
+SHARE = 0.9
+"""Share of the published times that lie within the interval."""
+FEWEST = 10
+"""Fewest published times that give an interval."""
+LEARNT = "learnt"
+"""Predictor whose errors they are."""
+
+UNKNOWN = (
+    "No interval: too few run times are published for cards that no sweep measured to say how far "
+    "predictions are off."
+)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Errors of predictions on cards that no sweep measured.
+
+    Parameters
+    ----------
+    factor
+        90 % of the published times lie between predicted / factor and predicted x factor.
+    times
+        How many there are.
+    gpus
+        Of which cards.
+    """
+
+    factor: float
+    times: int
+    gpus: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What an interval rests on."""
+        return (
+            f"Intervals: {wording.percent(SHARE, 0)} % of {self.times} published run times on "
+            f"{wording.listed(self.gpus)}, which no sweep measured, lie within a factor "
+            f"{wording.number(self.factor, 2)} of what was predicted; none lies below the roofline."
+        )
+
+    def limits(self, predicted_ms: float, least_ms: float) -> tuple[float, float]:
+        """Interval of a predicted time whose lower bound is known, ms."""
+        return max(least_ms, predicted_ms / self.factor), predicted_ms * self.factor
+
+
+def spread(studies: Sequence[StudyData]) -> Spread | None:
+    """Of the whole runs whose number the publications state; None where there are too few."""
+    tables = [study.published_times for study in studies if study.published_times is not None]
+    used = ["predictor", "gpu", "phases", "runs", "published_ms", "predicted_ms"]
+    if not tables:
+        return None
+    rows = pd.concat([table[used] for table in tables], ignore_index=True)
+    rows = rows[(rows["predictor"] == LEARNT) & (rows["phases"] == "") & (rows["runs"] > 0)]
+    if len(rows) < FEWEST:
+        return None
+    apart = np.abs(np.log((rows["predicted_ms"] / rows["published_ms"]).to_numpy(dtype=float)))
+    gpus = tuple(dict.fromkeys(map(str, rows["gpu"])))
+    return Spread(float(np.exp(np.quantile(apart, SHARE))), len(rows), gpus)
