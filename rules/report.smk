@@ -59,7 +59,7 @@ rule report:
     input:
         templates=[
             project_file(f"launchwise/report/templates/{name}")
-            for name in ("page.html", "style.css", "page.js", "finder.js")
+            for name in ("page.html", "style.css", "page.js", "finder.js", "compare.js")
         ],
         tables=[
             path
@@ -75,6 +75,7 @@ rule report:
         # For published predictions: datasheets and the reference efficiency.
         cards=project_file(CARDS_FILE),
         reference=project_file(REFERENCE_PROFILE),
+        prices=[settings.prices] if settings.prices else [],
     output:
         front=report(
             "results/report/index.html",
@@ -123,5 +124,7 @@ rule report:
         models=MODELS,
         search=settings.search.model_dump(mode="json"),
         seed=settings.seed,
+        prices=settings.prices,
+        gpus=list(settings.gpus),
     script:
         "../scripts/report.py"

@@ -19,13 +19,26 @@ def main(
     archive: str,
     models: list[str],
     configurations: list[str],
+    cards: str,
+    prices: str | None,
+    gpus: list[str],
     processes: int,
 ) -> None:
-    """Read every study; write the folder of pages, the same as a zip, and two tables per study."""
+    """Read every study; write the folder of pages, the same as a zip, and two tables per study.
+
+    Parameters
+    ----------
+    prices
+        Table of prices; None without one.
+    gpus
+        Names that it may hold.
+    """
     from launchwise.base.provenance import commit, now, versions
     from launchwise.base.storage import digest, write_text
     from launchwise.experiment.study import ModelEntry, Study
-    from launchwise.report import finder, site
+    from launchwise.gpus.datasheets import read_cards
+    from launchwise.gpus.prices import read_prices
+    from launchwise.report import comparison, finder, site
     from launchwise.report.assemble import configuration_summary, model_summary, pages
     from launchwise.report.overview import Run
     from launchwise.report.spread import spread
@@ -43,7 +56,11 @@ def main(
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
     apart = spread(studies)
     answers = {study.name: finder.data(study, apart) for study in studies if study.answers}
-    texts = site.files(pages(studies, facts, processes), answers)
+    comparisons = {study.name: comparison.data(study, apart) for study in studies}
+    sheets = read_cards(cards)
+    costs = {} if prices is None else read_prices(prices, gpus)
+    texts = site.files(pages(studies, facts, processes, sheets, costs), answers, comparisons)
+    texts[comparison.TABLE] = comparison.as_csv(studies, sheets, costs, apart)
     # Written anew: pages of studies that are gone would stay.
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in texts.items():
@@ -73,5 +90,8 @@ if __name__ == "__main__":
         archive=snakemake.output.archive,
         models=list(snakemake.output.models),
         configurations=list(snakemake.output.configurations),
+        cards=snakemake.input.cards,
+        prices=asked.prices,
+        gpus=list(asked.gpus),
         processes=snakemake.threads,
     )

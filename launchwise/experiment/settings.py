@@ -189,6 +189,13 @@ class Settings(Strict, title="config.yaml"):
     recheck: Recheck = Field(
         Recheck(), description="how `launchwise recheck` measures answers again"
     )
+    prices: str | None = Field(
+        None,
+        min_length=1,
+        description=(
+            "CSV file with prices of GPUs for the report: gpu, euro, euro_per_hour, date, source"
+        ),
+    )
     sweeps: dict[str, dict[str, Any] | None] = Field(
         {}, description="workload to keys of `sweep.yaml` that override its own; null removes a key"
     )

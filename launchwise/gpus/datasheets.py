@@ -75,7 +75,10 @@ STREAM_PROCESSORS_PER_CU = 64
 NO_CAPABILITY = (0, 0)
 """Compute capability of a card of AMD, which has none."""
 
-UNITS = {**FIGURES, **TENSOR_FIGURES, **AMD_FIGURES}
+POWER_FIGURES = {"tdp_w": "W"}
+"""Thermal design power of the whole card; empty for cards whose maker leaves it to the machine."""
+
+UNITS = {**FIGURES, **TENSOR_FIGURES, **AMD_FIGURES, **POWER_FIGURES}
 
 FLOP_FIGURES = ("float32_gflops", "float64_gflops")
 """Peaks of multiply-adds. They and the tensor rates have the same names among the ceilings."""

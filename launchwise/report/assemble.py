@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import pandas as pd
 
 from launchwise.base.parallel import in_parallel
+from launchwise.gpus.datasheets import Datasheet
+from launchwise.gpus.prices import Price
 from launchwise.report import (
+    comparison,
     curves,
     front,
     goals,
@@ -34,26 +38,47 @@ from launchwise.report.spread import Spread, spread
 from launchwise.report.study import StudyData
 
 
-def pages(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) -> list[Page]:
+def pages(
+    studies: Sequence[StudyData],
+    run: overview.Run,
+    processes: int = 1,
+    cards: Mapping[str, Datasheet] = MappingProxyType({}),
+    prices: Mapping[str, Price] = MappingProxyType({}),
+) -> list[Page]:
     """Every page of the report, the first page first.
 
-    Pages of so many studies are made at once.
+    Parameters
+    ----------
+    processes
+        Pages of so many studies are made at once.
+    cards
+        Datasheets of cards: for the power of the GPUs.
+    prices
+        GPU to what it costs.
     """
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
-    cards = {gpu: profile for study in studies for gpu, profile in study.described.items()}
+    described_only = {gpu: one for study in studies for gpu, one in study.described.items()}
     models_of_card = len({profile.card_model for profile in profiles.values()})
     lead = (
         f"{wording.plural(len(studies), 'study', 'studies')} on {wording.listed(profiles)} "
         f"({wording.plural(models_of_card, 'model of card', 'models of card')}). "
         f"Written {wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
-    compared = [gpus.section(profiles, cards)]
+    apart = spread(studies)
+    compared = _present(comparison.section(studies, cards, prices, apart))
+    compared.append(gpus.section(profiles, described_only))
     if (times := predictions.overall(studies, published_times.overall(studies))) is not None:
         compared.append(times)
     title = "Launch parameters: measured, learnt, recommended"
     found = [
         Page("index.html", "Overview", title, lead, front.sections(studies)),
-        Page("gpus.html", "GPUs", "GPUs", "What they are, and what they reach.", compared),
+        Page(
+            "gpus.html",
+            "GPUs",
+            "GPUs",
+            "How fast they are beside each other, what they are, and what they reach.",
+            compared,
+        ),
         Page(
             "health.html",
             "Health",
@@ -62,7 +87,7 @@ def pages(studies: Sequence[StudyData], run: overview.Run, processes: int = 1) -
             [health.section(studies), overview.provenance(run, studies)],
         ),
     ]
-    of_study = partial(_study, apart=spread(studies))
+    of_study = partial(_study, apart=apart)
     for own in in_parallel(of_study, studies, processes):
         found += own
     return found

@@ -186,7 +186,34 @@ class Finder:
     kind: str = field(default="finder", init=False)
 
 
-Block = Text | Notice | Bullets | Table | Figure | Drawing | Fold | Lookup | Finder
+@dataclass(frozen=True)
+class Compared:
+    """GPUs beside each other on the same problems; each study's times lie in a file beside.
+
+    Parameters
+    ----------
+    studies
+        Name and title of each.
+    first
+        ``study`` and ``beside`` (a GPU) that it begins with.
+    tdp_w
+        GPU to the power of its whole card, W.
+    prices
+        GPU to euro, euro per hour, date and source.
+    table
+        Every row as CSV, below the folder of the report.
+    """
+
+    id: str
+    studies: Sequence[tuple[str, str]]
+    first: Mapping[str, str]
+    tdp_w: Mapping[str, float]
+    prices: Mapping[str, Sequence[Any]]
+    table: str
+    kind: str = field(default="compared", init=False)
+
+
+Block = Text | Notice | Bullets | Table | Figure | Drawing | Fold | Lookup | Finder | Compared
 
 
 @dataclass(frozen=True)

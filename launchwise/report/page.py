@@ -12,13 +12,25 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from launchwise.report.blocks import Block, Figure, Finder, Fold, Lookup, Section, Table
+from launchwise.report.blocks import (
+    Block,
+    Compared,
+    Figure,
+    Finder,
+    Fold,
+    Lookup,
+    Section,
+    Table,
+)
 
 PLOTLY = "assets/plotly.min.js"
 """Where plotly.js lies in a folder of pages."""
 
 STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 """What the pages of a folder share beside it. A page with a lookup is complete without them."""
+
+BLOCK_SCRIPTS = {Finder: "finder.js", Compared: "compare.js"}
+"""Kind of block to the script of its own that a page with such a block holds."""
 
 FEW_SECTIONS = 2
 """A page of so many sections needs no contents."""
@@ -101,6 +113,8 @@ def render(
                 data[panel_id(block, place)] = {"data": panel.data, "layout": panel.layout}
         elif isinstance(block, Finder):
             data[block.id] = {"first": block.first}
+        elif isinstance(block, Compared):
+            data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
         elif isinstance(block, Lookup):
             data[block.id] = {
                 "answers": block.answers,
@@ -122,7 +136,11 @@ def render(
         href=own.href if own else _same,
         style=_asset("style.css"),
         script=_asset("page.js"),
-        finder=_asset("finder.js") if any_finder else "",
+        block_scripts=[
+            _asset(name)
+            for kind, name in BLOCK_SCRIPTS.items()
+            if any(isinstance(block, kind) for block in every_block(sections))
+        ],
         # Contents would stand in front of the controls of the lookup.
         contents=not any_finder and sum(1 for _ in every_section(sections)) > FEW_SECTIONS,
         plotly_beside=f"{own.root}{PLOTLY}" if own and drawn else "",

@@ -23,9 +23,14 @@ from launchwise.report.page import (
 DATA = "data/{study}.js"
 """What the lookup reads of a study: a script, since pages opened from files may fetch nothing."""
 
+COMPARISON = "data/{study}.gpus.js"
+"""What the comparison of GPUs reads of a study."""
+
 
 def files(
-    pages: Sequence[Page], answers: Mapping[str, Any] = MappingProxyType({})
+    pages: Sequence[Page],
+    answers: Mapping[str, Any] = MappingProxyType({}),
+    comparisons: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Every file of the folder: path below it to text.
 
@@ -33,6 +38,9 @@ def files(
     ----------
     answers
         Study to what the lookup reads of it (:func:`launchwise.report.finder.data`).
+    comparisons
+        Study to what the comparison of GPUs reads of it
+        (:func:`launchwise.report.comparison.data`).
 
     Raises
     ------
@@ -51,12 +59,16 @@ def files(
         page.path: render(page.title, page.lead, page.sections, frame=_frame(page, pages, places))
         for page in pages
     }
-    found |= {DATA.format(study=study): _script(study, value) for study, value in answers.items()}
+    for path, name, values in (
+        (DATA, "launchwiseAnswers", answers),
+        (COMPARISON, "launchwiseComparisons", comparisons),
+    ):
+        found |= {path.format(study=study): _script(name, study, values[study]) for study in values}
     return {**found, **assets()}
 
 
-def _script(study: str, value: Any) -> str:
-    return f"(window.launchwiseAnswers ??= {{}})[{embedded(study)}] = {embedded(value)};\n"
+def _script(name: str, study: str, value: Any) -> str:
+    return f"(window.{name} ??= {{}})[{embedded(study)}] = {embedded(value)};\n"
 
 
 def _frame(page: Page, pages: Sequence[Page], places: dict[str, str]) -> Frame:

@@ -26,6 +26,7 @@ from launchwise.gpus.datasheets import (
     read_cards,
     reference_efficiency,
 )
+from launchwise.gpus.prices import read_prices
 from launchwise.learning.recommenders import kinds, source
 from launchwise.measuring.cards import cards, in_words
 from launchwise.measuring.source_states import deciding_files
@@ -71,6 +72,8 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         _check_described(experiment)
         _check_published(experiment)
         _check_guesses(experiment)
+        if experiment.settings.prices is not None:
+            read_prices(experiment.settings.prices, experiment.settings.gpus)
     except UserError as error:
         stop(error)
     return experiment

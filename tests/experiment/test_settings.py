@@ -893,3 +893,18 @@ def test_only_a_live_gpu_is_extended(home: Path) -> None:
     assert "gpus.test: path: a live GPU has recorded rows only with extend: true" in line_of(
         said=said
     )
+
+
+def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(workflow, "ROOT", project.folder)
+    path = project.folder / "prices.csv"
+    path.write_text("gpu,euro,euro_per_hour,date,source\nh200,,-3,2026-11-01,a cloud\n")
+    config = {**project.config(), "prices": "prices.csv"}
+    with pytest.raises(SystemExit) as stopped:
+        workflow.start(config, "config.yaml", [])
+    assert stopped.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("prices.csv: line 2: euro_per_hour: must be a positive number (got '-3')")

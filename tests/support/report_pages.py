@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from launchwise.report import finder, site
+from launchwise.report import comparison, finder, site
 from launchwise.report.assemble import pages
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyData
@@ -15,7 +15,8 @@ RUN = Run("c" * 40, "2026-01-02T03:04:05+00:00", "0011223344556677", 7, {"numpy"
 def files_of(*studies: StudyData) -> dict[str, str]:
     """Every file of the report's folder: path to text."""
     answers = {study.name: finder.data(study) for study in studies if study.answers}
-    return site.files(pages(list(studies), RUN), answers)
+    comparisons = {study.name: comparison.data(study, None) for study in studies}
+    return site.files(pages(list(studies), RUN), answers, comparisons)
 
 
 def html_of(*studies: StudyData) -> dict[str, str]:

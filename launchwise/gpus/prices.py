@@ -1,0 +1,108 @@
+"""Prices of GPUs: an optional table of the user's, one row per GPU."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from launchwise.base.errors import UserError, unknown
+
+COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a GPU costs.
+
+    Parameters
+    ----------
+    euro
+        To buy, euro; None where it is unknown.
+    euro_per_hour
+        To rent, or of owning and running it, euro per hour; None where it is unknown.
+    date
+        Day of the price, ISO.
+    source
+        Who says so.
+    """
+
+    euro: float | None
+    euro_per_hour: float | None
+    date: str
+    source: str
+
+
+def read_prices(path: str | Path, gpus: Collection[str]) -> dict[str, Price]:
+    """Prices by GPU.
+
+    Parameters
+    ----------
+    gpus
+        Names that a row may have.
+
+    Raises
+    ------
+    UserError
+        In one line, which names the line of the file: a column is missing or strange, a GPU is
+        unknown or given twice, a price is no number or negative, a row has neither price, a date is
+        none, a source is missing.
+    """
+    try:
+        with open(path, newline="", encoding="utf-8") as handle:
+            reader = csv.DictReader(handle, strict=True)
+            columns = list(reader.fieldnames or [])
+            records = [(reader.line_num, record) for record in reader]
+    except OSError as error:
+        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise UserError(path, "", f"is not CSV: {error}") from error
+    if missing := [name for name in COLUMNS if name not in columns]:
+        message = f"lacks the column {', '.join(missing)} (needed: {', '.join(COLUMNS)})"
+        raise UserError(path, "line 1", message)
+    if strange := [name for name in columns if name not in COLUMNS]:
+        raise UserError(path, "line 1", unknown("column", strange[0], COLUMNS))
+    found: dict[str, Price] = {}
+    for line, record in records:
+        where = f"line {line}"
+        if None in record or None in record.values():
+            raise UserError(path, where, f"must have {len(COLUMNS)} fields")
+        gpu = record["gpu"].strip()
+        if gpu not in gpus:
+            raise UserError(path, where, unknown("GPU", gpu, gpus))
+        if gpu in found:
+            raise UserError(path, where, f"{gpu} is given twice")
+        found[gpu] = _price(record, path, where)
+    return found
+
+
+def _price(record: Mapping[str, str], path: str | Path, where: str) -> Price:
+    euro, per_hour = (_amount(record, name, path, where) for name in COLUMNS[1:3])
+    if euro is None and per_hour is None:
+        raise UserError(path, where, "must state euro, euro_per_hour or both")
+    date = record["date"].strip()
+    try:
+        datetime.date.fromisoformat(date)
+    except ValueError as error:
+        message = f"date: must be a day such as 2026-11-24 (got {date!r})"
+        raise UserError(path, where, message) from error
+    source = record["source"].strip()
+    if not source:
+        raise UserError(path, where, "source: must say where the price is from")
+    return Price(euro, per_hour, date, source)
+
+
+def _amount(record: Mapping[str, str], name: str, path: str | Path, where: str) -> float | None:
+    text = record[name].strip()
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise UserError(path, where, f"{name}: must be a positive number (got {text!r})")
+    return value

@@ -1,0 +1,272 @@
+"""GPU against GPU: what the page's script compares, and the same as one table.
+
+A measured GPU has the fastest configuration that the study may choose, a datasheet-only GPU what
+the trees predict. The script keeps to problems that all shown GPUs have.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pandas as pd
+
+from launchwise.gpus.datasheets import Datasheet
+from launchwise.gpus.prices import Price
+from launchwise.learning.rooflines import least_ms
+from launchwise.report.blocks import Block, Compared, Section, Text
+from launchwise.report.described import first_choices
+from launchwise.report.numbers import DEFAULT_ERROR, records, winners
+from launchwise.report.pairs import fastest
+from launchwise.report.spread import UNKNOWN, Spread
+from launchwise.report.study import StudyData, remembered
+from launchwise.tables.rows import is_baseline
+from launchwise.workloads.parts import Value
+
+Z95 = 1.96
+"""Half a 95 % interval of a mean in standard errors."""
+
+TABLE = "data/gpus.csv"
+"""Where every row lies as CSV, below the report's folder."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One problem on one GPU; times in ms, None where something is unknown.
+
+    Parameters
+    ----------
+    low_ms, high_ms
+        95 % of a measured time by its repeats, 90 % of a predicted one.
+    gain, gain_low, gain_high
+        Time of the usual choice divided by that of the fastest, measured in pairs.
+    least_ms
+        The roofline (:func:`launchwise.learning.rooflines.least_ms`).
+    energy_j, baseline_energy_j
+        Of one run of the fastest configuration whose energy was recorded, and of the baseline.
+    """
+
+    gpu: str
+    basis: str
+    problem: tuple[Value, ...]
+    best_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    baseline_ms: float | None
+    least_ms: float
+    gain: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    energy_j: float | None = None
+    baseline_energy_j: float | None = None
+
+
+NUMBERS = [field.name for field in fields(Entry) if field.name not in ("gpu", "basis", "problem")]
+"""Fields of an entry that are numbers, in the order in which the script gets them."""
+
+
+@remembered
+def entries(study: StudyData, apart: Spread | None) -> list[Entry]:
+    """Every problem of a study on every GPU that has a time for it."""
+    return [*_measured(study), *_predicted(study, apart)]
+
+
+def _measured(study: StudyData) -> Iterator[Entry]:
+    columns = study.problem_columns
+    best = winners(study)
+    least = least_ms(best, study.spec, study.profiles)
+    energies = _energies(study)
+    gains = {
+        (gpu, *(row[name] for name in columns)): row
+        for gpu, pairs in study.pairs.items()
+        for row in records(fastest(study, pairs))
+    }
+    errors = _errors(study)
+    for row, shortest in zip(records(best), least.tolist(), strict=True):
+        problem = tuple(row[name] for name in columns)
+        key = (row["gpu"], *problem)
+        width = Z95 * errors.get(key, DEFAULT_ERROR) * row["best_ms"]
+        pair = gains.get(key, {})
+        energy, of_baseline = energies.get(key, (None, None))
+        yield Entry(
+            gpu=row["gpu"],
+            basis="measured",
+            problem=problem,
+            best_ms=row["best_ms"],
+            low_ms=row["best_ms"] - width,
+            high_ms=row["best_ms"] + width,
+            baseline_ms=_known(row["baseline_ms"]),
+            gain=_known(pair.get("gain")),
+            gain_low=_known(pair.get("gain_low")),
+            gain_high=_known(pair.get("gain_high")),
+            least_ms=shortest,
+            energy_j=energy,
+            baseline_energy_j=of_baseline,
+        )
+
+
+def _errors(study: StudyData) -> dict[tuple[Value, ...], float]:
+    """Relative standard error of each GPU's fastest row, by GPU and problem."""
+    key = ["gpu", *study.problem_columns]
+    rows = study.measured.sort_values("time_ms", kind="stable").drop_duplicates(key)
+    rows = rows[rows["relative_error"].notna()]
+    return dict(zip(_keys(rows, key), rows["relative_error"].tolist(), strict=True))
+
+
+def _energies(study: StudyData) -> dict[tuple[Value, ...], tuple[float | None, float | None]]:
+    """(Joule of the fastest row with energy, of the baseline) by GPU and problem."""
+    rows = study.measured
+    if "energy_j" not in rows:
+        return {}
+    key = ["gpu", *study.problem_columns]
+    rows = rows[rows["energy_j"].notna()]
+    fast = rows.sort_values("time_ms", kind="stable").drop_duplicates(key)
+    start = rows[is_baseline(rows, study.spec)]
+    of_baseline = dict(zip(_keys(start, key), start["energy_j"].tolist(), strict=True))
+    found = zip(_keys(fast, key), fast["energy_j"].tolist(), strict=True)
+    return {case: (joule, of_baseline.get(case)) for case, joule in found}
+
+
+def _keys(rows: pd.DataFrame, columns: list[str]) -> list[tuple[Value, ...]]:
+    return [tuple(row[name] for name in columns) for row in records(rows[columns])]
+
+
+def _predicted(study: StudyData, apart: Spread | None) -> Iterator[Entry]:
+    if study.unmeasured is None or study.unmeasured.empty:
+        return
+    for row in records(first_choices(study, study.unmeasured)):
+        time, shortest = row["predicted_ms"], row["roofline_ms"]
+        low, high = (None, None) if apart is None else apart.limits(time, shortest)
+        problem = tuple(row[name] for name in study.problem_columns)
+        yield Entry(
+            gpu=row["gpu"],
+            basis="predicted",
+            problem=problem,
+            best_ms=time,
+            low_ms=low,
+            high_ms=high,
+            baseline_ms=_known(row["baseline_ms"]),
+            least_ms=shortest,
+        )
+
+
+def _known(value: Any) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def data(study: StudyData, apart: Spread | None) -> dict[str, Any]:
+    """What the script reads of a study, as JSON values.
+
+    ``entries`` hold the place of the GPU, that of the problem, and :data:`NUMBERS`.
+    """
+    found = entries(study, apart)
+    basis = {each.gpu: each.basis for each in found}
+    problems = list(dict.fromkeys(each.problem for each in found))
+    gpus, places = list(basis), {problem: place for place, problem in enumerate(problems)}
+    return {
+        "parameters": [
+            {"name": name, "unit": study.spec.problem[name].unit} for name in study.problem_columns
+        ],
+        "gpus": [{"name": gpu, "basis": basis[gpu]} for gpu in gpus],
+        "problems": [list(problem) for problem in problems],
+        "entries": [
+            [gpus.index(each.gpu), places[each.problem], *(_short(each, name) for name in NUMBERS)]
+            for each in found
+        ],
+    }
+
+
+def _short(entry: Entry, name: str) -> float | None:
+    value = getattr(entry, name)
+    return None if value is None else float(f"{value:.5g}")
+
+
+def tdp_w(gpu: str, card_model: str, cards: Mapping[str, Datasheet]) -> float | None:
+    """Thermal design power of a GPU's whole card, W; None where no datasheet states it.
+
+    A measured GPU or slice begins with the name of its card, a described one says it.
+    """
+    for name in (gpu, gpu.partition(".")[0], card_model):
+        if name in cards and "tdp_w" in cards[name].figures:
+            return cards[name].figures["tdp_w"]
+    return None
+
+
+def section(
+    studies: Sequence[StudyData],
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    apart: Spread | None,
+) -> Section | None:
+    """The comparison; None where nothing was measured."""
+    shown = [study for study in studies if len(study.measured)]
+    if not shown:
+        return None
+    profiles = {
+        gpu: profile
+        for study in shown
+        for gpu, profile in {**study.profiles, **study.described}.items()
+    }
+    power = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in profiles.items()}
+    first = shown[0]
+    block = Compared(
+        id="compare",
+        studies=[(study.name, study.settings.title) for study in shown],
+        first={"study": first.name, "beside": first.whole[0]},
+        tdp_w={gpu: watt for gpu, watt in power.items() if watt is not None},
+        prices={
+            gpu: [price.euro, price.euro_per_hour, price.date, price.source]
+            for gpu, price in prices.items()
+        },
+        table=TABLE,
+    )
+    notes = [
+        "Every GPU runs its own fastest configuration. Means over problems are geometric. The gain "
+        "is over the usual choice, where both ran in turn on one card. Intervals: 95 % over "
+        "problems (Student's t of the logarithms, five problems or more); of one problem, 95 % by "
+        "the repeats of both times. Energy: one run, as the card's own sensor counts it; recorded "
+        "for the fastest configuration of a sweep and its baseline. TDP: of the whole card, also "
+        "beside its slices.",
+        UNKNOWN if apart is None else f"Hatched rows are predicted from datasheets. {apart.words}",
+    ]
+    if not prices:
+        notes.append("No prices: the settings name no table of them (prices).")
+    blocks: list[Block] = [block, *(Text(note, "note") for note in notes)]
+    return Section("gpu-against-gpu", "GPU against GPU", blocks)
+
+
+def as_csv(
+    studies: Sequence[StudyData],
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    apart: Spread | None,
+) -> str:
+    """Every entry of every study as CSV."""
+    text = io.StringIO()
+    written = csv.writer(text, lineterminator="\n")
+    extra = ["tdp_w", "euro", "euro_per_hour", "price_date", "price_source"]
+    written.writerow(["study", "gpu", "basis", "problem", *NUMBERS, *extra])
+    for study in studies:
+        profiles = {**study.profiles, **study.described}
+        for each in entries(study, apart):
+            named = zip(study.problem_columns, each.problem, strict=True)
+            price = prices.get(each.gpu)
+            cost = (
+                [price.euro, price.euro_per_hour, price.date, price.source] if price else [None] * 4
+            )
+            written.writerow(
+                [
+                    study.name,
+                    each.gpu,
+                    each.basis,
+                    " ".join(f"{name}={value}" for name, value in named),
+                    *(_short(each, name) for name in NUMBERS),
+                    tdp_w(each.gpu, profiles[each.gpu].card_model, cards),
+                    *cost,
+                ]
+            )
+    return text.getvalue()

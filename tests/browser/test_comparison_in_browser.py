@@ -1,0 +1,184 @@
+"""GPU against GPU in Chromium: its figures beside NumPy and SciPy's, links, bad links."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from launchwise.report.blocks import Compared, Section
+from launchwise.report.page import render
+
+rng = np.random.default_rng(1)
+PROBLEMS = 12
+TIMES = {gpu: scale * np.exp(rng.normal(0, 0.3, PROBLEMS)) for gpu, scale in (
+    ("big", 1.0), ("small", 2.0), ("twin", 1.0)
+)}  # fmt: skip
+TIMES["twin"] = TIMES["big"] * np.exp(np.resize([0.01, -0.01], PROBLEMS))
+JOULES = 3 * TIMES["big"]
+
+
+def comparison() -> dict[str, Any]:
+    """Twelve problems on three measured GPUs, five of them on a predicted one, none on ``none``."""
+    names = [*TIMES, "sheet", "none"]
+    entries: list[list[Any]] = []
+    for place, times in enumerate(TIMES.values()):
+        for problem, time in enumerate(times):
+            own = place == 0
+            gain = [1.5, 1.4, 1.6] if own else [None] * 3
+            joule = [JOULES[problem], 2 * JOULES[problem]] if own else [None, None]
+            row = [time, 0.99 * time, 1.01 * time, 2 * time, 0.5 * time, *gain, *joule]
+            entries.append([place, problem, *row])
+    for problem in range(5):
+        time = 4 * TIMES["big"][problem]
+        row = [time, time / 2, 2 * time, None, 0.4 * time, *[None] * 5]
+        entries.append([3, problem, *row])
+    return {
+        "parameters": [{"name": "n", "unit": ""}, {"name": "dtype", "unit": ""}],
+        "gpus": [
+            {"name": name, "basis": "predicted" if name == "sheet" else "measured"}
+            for name in names
+        ],
+        "problems": [[100 + k, "float32"] for k in range(PROBLEMS)],
+        "entries": entries,
+    }
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("comparison")
+    block = Compared(
+        id="compare",
+        studies=[("one", "One kernel")],
+        first={"study": "one", "beside": "big"},
+        tdp_w={"big": 700.0},
+        prices={"big": [None, 3.6, "2026-11-01", "a cloud"]},
+        table="data/gpus.csv",
+    )
+    text = render("GPUs", "", [Section("gpu-against-gpu", "GPU against GPU", [block])])
+    (folder / "gpus.html").write_text(text, encoding="utf-8")
+    (folder / "data").mkdir()
+    script = f"(window.launchwiseComparisons ??= {{}})['one'] = {json.dumps(comparison())};"
+    (folder / "data" / "one.gpus.js").write_text(script)
+    return folder / "gpus.html"
+
+
+OPENED = "launchwiseCompared.then(arguments[arguments.length - 1])"
+
+
+@pytest.fixture
+def opened(browser: Any, page: Path) -> Any:
+    """The page, freshly loaded, its comparison shown."""
+    return at(browser, page)
+
+
+def at(browser: Any, page: Path, state: str = "") -> Any:
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.get("about:blank")
+    browser.get(page.as_uri() + state)
+    browser.execute_async_script(OPENED)
+    return browser
+
+
+def asked(browser: Any, **question: Any) -> dict[str, dict[str, Any]]:
+    """What the script computes, by GPU."""
+    script = "launchwiseCompare('one', arguments[0]).then(arguments[arguments.length - 1])"
+    wanted = {"gpus": "measured", "beside": "big", "problem": {}, **question}
+    found = browser.execute_async_script(script, wanted)
+    return {row["gpu"]: {**row, "problems": found["problems"]} for row in found["rows"]}
+
+
+def test_means_and_intervals_are_those_of_numpy_and_scipy(opened: Any) -> None:
+    rows = asked(opened)
+    for gpu, times in TIMES.items():
+        logs = np.log(TIMES["big"] / times)
+        row = rows[gpu]
+        assert row["problems"] == PROBLEMS
+        assert row["best"] == pytest.approx(stats.gmean(times))
+        assert row["speed"] == pytest.approx(np.exp(logs.mean()))
+        if gpu != "big":
+            width = stats.t.ppf(0.975, PROBLEMS - 1) * stats.sem(logs)
+            limits = np.exp([logs.mean() - width, logs.mean() + width])
+            assert row["limits"] == pytest.approx(limits, rel=1e-4)
+    big = rows["big"]
+    assert big["limits"] == [None, None]
+    assert (big["gain"], big["roofline"]) == pytest.approx((1.5, 0.5))
+    assert big["joule"] == pytest.approx(stats.gmean(JOULES))
+    assert big["jouleBeside"] == pytest.approx(0.5)
+    # 1 kWh is 3.6e6 J; 3.6 euro per hour are a euro in 1e6 ms.
+    assert big["perKwh"] == pytest.approx(3.6e6 / stats.gmean(JOULES))
+    assert big["perEuro"] == pytest.approx(1e6 / stats.gmean(TIMES["big"]))
+    assert rows["small"]["joule"] is rows["small"]["perEuro"] is rows["small"]["gain"] is None
+
+
+def test_all_gpus_keep_to_the_same_problems(opened: Any) -> None:
+    rows = asked(opened, gpus="all")
+    assert {row["problems"] for row in rows.values()} == {5}
+    assert rows["small"]["speed"] == pytest.approx(stats.gmean((TIMES["big"] / TIMES["small"])[:5]))
+    sheet = rows["sheet"]
+    assert sheet["speed"] == pytest.approx(0.25)
+    assert sheet["percent"] == 90
+    # 1 % of the other's own interval comes on top.
+    assert sheet["limits"] == pytest.approx([0.125 * 0.99, 0.5 * 1.01])
+    shown = opened.find_element("css selector", ".compared").text
+    assert "The same 5 problems on every GPU; speed beside big" in shown
+    assert "Without any of these problems: none." in shown
+
+
+def test_one_problem_has_the_error_of_its_repeats(opened: Any) -> None:
+    rows = asked(opened, problem={"n": "103"})
+    ratio = TIMES["big"][3] / TIMES["small"][3]
+    width = np.hypot(0.01, 0.01)
+    assert rows["small"]["limits"] == pytest.approx([ratio * (1 - width), ratio * (1 + width)])
+    assert rows["big"]["gainLimits"] == [1.4, 1.6]
+
+
+def test_rows_say_basis_and_ties_and_are_sorted(opened: Any) -> None:
+    rows = "[...document.querySelectorAll('.compared tbody tr')]"
+    table = f"return {rows}.map((row) => row.innerText)"
+    lines = opened.execute_script(table)
+    assert [line.split()[0] for line in lines] == ["big", "twin", "small", "sheet"]
+    assert "a tie" in lines[1]
+    assert "a tie" not in lines[2]
+    kinds = opened.execute_script(f"return {rows}.map((row) => row.className)")
+    assert kinds == ["measured", "measured", "measured", "predicted"]
+    hatched = opened.execute_script(
+        "return getComputedStyle(document.querySelector('tr.predicted td')).backgroundImage"
+    )
+    assert "repeating-linear-gradient" in hatched
+    heads = opened.find_element("css selector", ".compared thead").text
+    assert all(word in heads for word in ("TDP", "euro per hour", "per euro", "per kWh"))
+    opened.execute_script(
+        "const field = document.querySelector('.compare').elements.sort; field.value = 'name';"
+        "field.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    by_name = opened.execute_async_script(
+        f"setTimeout(() => arguments[0]((() => {{ {table} }})()), 50)"
+    )
+    assert [line.split()[0] for line in by_name] == ["big", "sheet", "small", "twin"]
+
+
+def test_a_link_opens_the_same_and_an_old_one_says_so(browser: Any, page: Path) -> None:
+    state = "#compare?study=one&gpus=measured&beside=small&sort=name&n=101"
+    text = at(browser, page, state).find_element("css selector", ".compared").text
+    assert "One problem on every GPU; speed beside small" in text
+    for strange, words in {
+        "study=gone": "holds no study “gone”; the link is older",
+        "study=one&beside=gone": "holds no GPU “gone” for this study",
+        "study=one&n=7": "holds no problem with n = 7",
+    }.items():
+        text = (
+            at(browser, page, f"#compare?{strange}").find_element("css selector", ".compared").text
+        )
+        assert words in text
+        assert "speed beside big" in text
+
+
+def test_a_study_without_its_file_says_so(browser: Any, page: Path, tmp_path: Path) -> None:
+    (tmp_path / "gpus.html").write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    text = at(browser, tmp_path / "gpus.html").find_element("css selector", ".compared").text
+    assert "the file data/one.gpus.js is missing" in text

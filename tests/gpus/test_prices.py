@@ -1,0 +1,57 @@
+"""The table of prices: what is read, and one clear line for every mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.gpus.prices import Price, read_prices
+
+HEAD = "gpu,euro,euro_per_hour,date,source\n"
+GPUS = ("h200", "a100")
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "prices.csv"
+    path.write_text(text)
+    return path
+
+
+def test_prices_are_read_by_gpu(tmp_path: Path) -> None:
+    text = HEAD + 'h200,,3.5,2026-11-01,"a cloud, list price"\na100,9000,,2026-10-02,a shop\n'
+    assert read_prices(written(tmp_path, text), GPUS) == {
+        "h200": Price(None, 3.5, "2026-11-01", "a cloud, list price"),
+        "a100": Price(9000.0, None, "2026-10-02", "a shop"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD.replace(",date", ""), "line 1: lacks the column date (needed: gpu, euro,"),
+        (HEAD.strip() + ",vat\n", "line 1: unknown column 'vat'"),
+        (HEAD + "h200,,3,2026-11-01,x\nh20,,3,2026-11-01,x\n", "line 3: unknown GPU 'h20', did"),
+        (HEAD + "h200,,-3,2026-11-01,x\n", "line 2: euro_per_hour: must be a positive number"),
+        (HEAD + "h200,cheap,,2026-11-01,x\n", "line 2: euro: must be a positive number (got 'che"),
+        (HEAD + "h200,inf,,2026-11-01,x\n", "line 2: euro: must be a positive number"),
+        (HEAD + "h200,,,2026-11-01,x\n", "line 2: must state euro, euro_per_hour or both"),
+        (HEAD + "h200,,3,November,x\n", "line 2: date: must be a day such as 2026-11-24"),
+        (HEAD + "h200,,3,2026-11-01, \n", "line 2: source: must say where"),
+        (HEAD + 2 * "h200,,3,2026-11-01,x\n", "line 3: h200 is given twice"),
+        (HEAD + "h200,,3\n", "line 2: must have 5 fields"),
+        (HEAD + "h200,,3,2026-11-01,x,y\n", "line 2: must have 5 fields"),
+        ("", "line 1: lacks the column gpu, euro,"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UserError) as caught:
+        read_prices(path, GPUS)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"none\.csv: cannot be read"):
+        read_prices(tmp_path / "none.csv", GPUS)

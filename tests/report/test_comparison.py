@@ -1,0 +1,121 @@
+"""GPU against GPU: entries by hand, their table, and the power of cards."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+
+from launchwise.gpus.datasheets import CARDS_FILE, read_cards
+from launchwise.gpus.prices import Price
+from launchwise.learning.rooflines import least_ms
+from launchwise.report.blocks import Compared, Text
+from launchwise.report.comparison import as_csv, data, entries, section, tdp_w
+from launchwise.report.spread import Spread
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import is_baseline
+from tests.support.report_study import study
+from tests.support.samples import ROOT
+
+APART = Spread(2.0, 20, ("t4",))
+CARDS = read_cards(ROOT / CARDS_FILE)
+
+
+def with_energy() -> StudyData:
+    """The study with 3 J per ms of the baseline and 2 J of the others, on ``big`` alone."""
+    made = study()
+    sweep = made.sweeps["big"]
+    rate = np.where(is_baseline(sweep, made.spec), 3.0, 2.0)
+    sweeps = {**made.sweeps, "big": sweep.assign(energy_j=rate * sweep["time_ms"])}
+    return dataclasses.replace(made, sweeps=sweeps)
+
+
+def with_prediction() -> StudyData:
+    """The study with a datasheet-only GPU that is predicted for one problem."""
+    made = study()
+    first = made.evaluation[made.evaluation["model"] == "knn"].iloc[[0]]
+    kept = first[[*made.problem_columns, *made.spec.tunable_columns]]
+    times = {"predicted_ms": 3.0, "baseline_ms": 6.0, "roofline_ms": 2.0}
+    named = {"gpu": "card", "rank": 1, "bound_by": "dram", "bytes_ms": 1.0, "flop_ms": 1.0}
+    rows = kept.assign(predictor="learnt", **times, **named)
+    profile = made.profiles["big"].model_copy(update={"device_name": "t4", "name": "card"})
+    return dataclasses.replace(made, unmeasured=rows, described={"card": profile})
+
+
+def by_case(made: StudyData) -> dict[tuple[str, int], Any]:
+    return {(each.gpu, int(each.problem[0])): each for each in entries(made, APART)}
+
+
+def test_measured_entries_hold_the_fastest_and_its_baseline() -> None:
+    made = with_energy()
+    found = by_case(made)
+    assert set(found) == {("big", 102), ("big", 202), ("big.sm4", 102), ("big.sm4", 202)}
+    one = found["big", 102]
+    assert (one.basis, one.best_ms, one.baseline_ms) == ("measured", 1.0, 2.0)
+    # A relative standard error of 0.001.
+    assert (one.low_ms, one.high_ms) == pytest.approx((1 - 0.00196, 1 + 0.00196))
+    assert (one.energy_j, one.baseline_energy_j) == (2.0, 6.0)
+    assert one.gain is None
+    assert found["big.sm4", 102].energy_j is None
+    rows = made.rows[(made.rows["gpu"] == "big") & (made.rows["n"] == 102)]
+    assert one.least_ms == least_ms(rows, made.spec, made.profiles)[0]
+
+
+def test_predicted_entries_have_limits_that_end_at_the_roofline() -> None:
+    one = by_case(with_prediction())["card", 102]
+    assert (one.basis, one.best_ms, one.least_ms) == ("predicted", 3.0, 2.0)
+    assert (one.low_ms, one.high_ms) == (2.0, 6.0)
+    (bare,) = [each for each in entries(with_prediction(), None) if each.gpu == "card"]
+    assert (bare.low_ms, bare.high_ms) == (None, None)
+
+
+def test_the_script_gets_each_problem_once() -> None:
+    found = data(with_prediction(), APART)
+    assert found["gpus"] == [
+        {"name": "big", "basis": "measured"},
+        {"name": "big.sm4", "basis": "measured"},
+        {"name": "card", "basis": "predicted"},
+    ]
+    assert found["problems"] == [[102, "float32", 2], [202, "float32", 2]]
+    assert [entry[:3] for entry in found["entries"]] == [
+        [0, 0, 1.0], [0, 1, 4.0], [1, 0, 2.0], [1, 1, 8.0], [2, 0, 3.0]
+    ]  # fmt: skip
+
+
+def test_the_table_holds_every_entry_with_power_and_price() -> None:
+    prices = {"card": Price(None, 0.5, "2026-11-01", "a cloud")}
+    text = as_csv([with_prediction()], CARDS, prices, APART)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 5
+    last = rows[-1]
+    assert last["problem"] == "n=102 dtype=float32 order=2"
+    assert (last["best_ms"], last["low_ms"], last["high_ms"]) == ("3.0", "2.0", "6.0")
+    assert (last["tdp_w"], last["euro_per_hour"], last["price_source"]) == (
+        "70.0",
+        "0.5",
+        "a cloud",
+    )
+    assert (rows[0]["tdp_w"], rows[0]["euro_per_hour"]) == ("", "")
+
+
+def test_power_is_that_of_the_whole_card() -> None:
+    assert tdp_w("h200", "NVIDIA H200", CARDS) == 700
+    assert tdp_w("h200.sm16", "NVIDIA H200", CARDS) == 700
+    assert tdp_w("mine", "t4", CARDS) == 70
+    assert tdp_w("mine", "Test GPU", CARDS) is None
+
+
+def test_the_section_says_what_is_missing() -> None:
+    made = section([with_prediction()], CARDS, {}, None)
+    assert made is not None
+    block = made.blocks[0]
+    assert isinstance(block, Compared)
+    assert (block.tdp_w, block.prices) == ({"card": 70.0}, {})
+    said = " ".join(block.text for block in made.blocks if isinstance(block, Text))
+    assert "No interval: too few run times are published" in said
+    assert "No prices: the settings name no table of them" in said
+    assert section([], CARDS, {}, None) is None
