@@ -901,7 +901,7 @@ def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(
     monkeypatch.chdir(project.folder)
     monkeypatch.setattr(workflow, "ROOT", project.folder)
     path = project.folder / "prices.csv"
-    path.write_text("gpu,euro,euro_per_hour,date,source\nh200,,-3,2026-11-01,a cloud\n")
+    path.write_text("gpu,euro,euro_per_hour,date,source\ntest,,-3,2026-11-01,a cloud\n")
     config = {**project.config(), "prices": "prices.csv"}
     with pytest.raises(SystemExit) as stopped:
         workflow.start(config, "config.yaml", [])
