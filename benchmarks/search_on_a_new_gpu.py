@@ -6,7 +6,8 @@ In simulation, on the public sweeps (``data/public``), each card in turn: launch
 (:mod:`launchwise.measuring.transfer_search`) knows the other cards of the workload; Kernel Tuner's
 strategies know nothing, as it is made, and run in its own simulation mode with many seeds. Both
 count distinct evaluated configurations, failed ones included, until one is within 5 % and within
-1 % of the best of the sweep. Needs kernel_tuner, and no GPU.
+1 % of the best of the sweep. ``ended`` says after how many ``stop_below_percent: 1`` ends
+launchwise's search, and what it has found by then. Needs kernel_tuner, and no GPU.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ import numpy as np
 import pandas as pd
 from harness.command_line import arguments, provenance
 from harness.projects import ROOT
-from harness.searches import NEAR, evaluations, needle, share
+from harness.searches import NEAR, STOP_BELOW_PERCENT, evaluations, needle, share
 
 from launchwise.base.parallel import in_parallel
 from launchwise.base.storage import read_json, write_json
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import load_experiment
 from launchwise.importing.command import export_sweep
+from launchwise.measuring.explore_transfer import SETTLED_AFTER
 from launchwise.measuring.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
 from launchwise.tables.schemas import measurement_schema
@@ -94,8 +96,11 @@ def times_table(spec: Spec, paths: Mapping[str, Path]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def guided(table: pd.DataFrame, gpu: str, budget: int) -> list[float | None]:
-    """Times in the order in which launchwise's search evaluates configurations of ``gpu``."""
+def guided(table: pd.DataFrame, gpu: str, budget: int) -> tuple[list[float | None], int | None]:
+    """Times in the order in which launchwise's search evaluates configurations of ``gpu``.
+
+    Until one is within 1 % of the best and the search would have ended; after how many that was.
+    """
     others = np.log(table.drop(columns=gpu)) - np.log(table.drop(columns=gpu).min())
     points = pd.get_dummies(table.index.to_frame(index=False).infer_objects())
     search = TransferSearch(
@@ -104,14 +109,18 @@ def guided(table: pd.DataFrame, gpu: str, budget: int) -> list[float | None]:
     own = table[gpu].to_numpy(dtype=float)
     target = NEAR["within_1_percent"] * np.nanmin(own)
     found: list[float | None] = []
-    while len(found) < min(budget, len(own)):
+    settled_for, ended, reached = 0, None, False
+    while len(found) < min(budget, len(own)) and not (reached and ended):
+        settled = 100 * search.expected_gain() < STOP_BELOW_PERCENT
+        settled_for = settled_for + 1 if settled else 0
         candidate = search.propose()
         time_ms = None if np.isnan(own[candidate]) else float(own[candidate])
         search.tell(candidate, time_ms)
         found.append(time_ms)
-        if time_ms is not None and time_ms <= target:
-            break
-    return found
+        reached = reached or (time_ms is not None and time_ms <= target)
+        if settled_for == SETTLED_AFTER and ended is None:
+            ended = len(found)
+    return found, ended
 
 
 def simulated(cache: Path, strategy: str, seed: int, budget: int) -> list[float | None]:
@@ -161,7 +170,7 @@ def median(counts: Sequence[int | None]) -> float | None:
 def of_launchwise(workload: str, gpu: str, budget: int) -> dict[str, Any]:
     """The card, and how its search by launchwise went."""
     _, table, best_ms = _card(workload, gpu)
-    own = guided(table, gpu, budget)
+    own, ended = guided(table, gpu, budget)
     shares = {f"best_of_{k}": share(own[:k], best_ms) for k in (1, 5, 20)}
     return {
         "workload": workload,
@@ -169,6 +178,7 @@ def of_launchwise(workload: str, gpu: str, budget: int) -> dict[str, Any]:
         "configurations": int(table[gpu].notna().sum()),
         "within_5_percent_of_the_best": needle(table[gpu]),
         "launchwise": {**evaluations(own, best_ms), **shares},
+        "ended": {"evaluations": ended, "best_of_all": share(own[:ended], best_ms)},
     }
 
 

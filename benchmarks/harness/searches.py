@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 NEAR = {"within_5_percent": 1.05, "within_1_percent": 1.01}
+STOP_BELOW_PERCENT = 1.0
+"""Limit of a search that ends where less is expected to be gained."""
 
 
 def needle(times: pd.Series, percent: float = 5.0) -> int:

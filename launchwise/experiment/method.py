@@ -127,6 +127,15 @@ class Strategy(Strict, title="strategy"):
     guesses: Guesses | None = Field(
         None, description="recommendations of a fitted model, measured first; not if exhaustive"
     )
+    stop_below_percent: float | None = Field(
+        None,
+        gt=0,
+        lt=100,
+        description=(
+            "a problem ends early when no configuration was expected to be faster than the best "
+            "by more than this before any of the last ten; transfer only"
+        ),
+    )
 
     @model_validator(mode="after")
     def _fitting(self) -> Strategy:
@@ -137,6 +146,8 @@ class Strategy(Strict, title="strategy"):
             key for key in ("budget", "minutes", "guesses") if getattr(self, key) is not None
         ]:
             raise ValueError(f"exhaustive measures every configuration: remove {strange[0]}")
+        if self.kind != "transfer" and self.stop_below_percent is not None:
+            raise ValueError(f"{self.kind} expects no gain: remove stop_below_percent")
         return self
 
 

@@ -26,6 +26,12 @@ SAMPLED_CANDIDATES = 5_000
 CANDIDATES_FROM_ELSEWHERE = 10_000
 """Most candidates taken from other GPUs: those that were fastest there."""
 
+SETTLED_AFTER = 10
+"""Rows in succession before which little was to be gained, until the search ends.
+
+Of one alone the process is too sure: where its guess was wrong, what refutes it comes next.
+"""
+
 CENTRES = 5
 NEIGHBOURS_EVERY = 10
 """Every so many rows, the neighbours of so many of the fastest become candidates of a sample."""
@@ -45,6 +51,9 @@ class TransferExplorer(RandomDraws):
     prior
         For each other GPU its configurations and times of this problem or of one that is near (see
         :mod:`launchwise.measuring.priors`). Without any the process starts from nothing.
+    stop_below_percent
+        The search ends when no candidate was expected to be faster than the best by more than this,
+        in percent, before any of the last :data:`SETTLED_AFTER` rows; None: not before the budget.
     """
 
     def __init__(
@@ -57,8 +66,11 @@ class TransferExplorer(RandomDraws):
         guesses: Iterable[Configuration] = (),
         known: Iterable[Told] = (),
         prior: Iterable[Iterable[Told]] = (),
+        stop_below_percent: float | None = None,
     ) -> None:
         self._prior = prior
+        self._stop_below_percent = stop_below_percent
+        self._settled_for = 0
         super().__init__(spec, problem, gpu_facts, budget, seed, guesses, known)
 
     def _prepare(self) -> None:
@@ -134,6 +146,8 @@ class TransferExplorer(RandomDraws):
             yield [float(value == text) for value in values]
 
     def _drawn(self) -> Configuration | None:
+        if self._settled_for >= SETTLED_AFTER:
+            return None
         if self._search is not None:
             try:
                 return self._candidates[self._search.propose()]
@@ -144,6 +158,10 @@ class TransferExplorer(RandomDraws):
     def _learn(self, configuration: Configuration, time_ms: float | None) -> None:
         if self._search is None:
             return
+        if self._stop_below_percent is not None:
+            # Counted here, not when proposing: a journal that is told must come to the same count.
+            settled = 100 * self._search.expected_gain() < self._stop_below_percent
+            self._settled_for = self._settled_for + 1 if settled else 0
         if self._draws.key(configuration) not in self._places:
             if not self._search.learns(time_ms):
                 return

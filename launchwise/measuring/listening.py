@@ -36,7 +36,12 @@ class Interrupted(Exception):
 
 def explored(shard: Shard) -> dict[str, Any]:
     """How far an explorer goes, for the journal: a later visit may allow more."""
-    return {"budget": shard.budget, "minutes": shard.method.strategy.minutes}
+    strategy = shard.method.strategy
+    return {
+        "budget": shard.budget,
+        "minutes": strategy.minutes,
+        "stop_below_percent": strategy.stop_below_percent,
+    }
 
 
 def interrupted(stop: list[int], journal: Journal) -> Interrupted:

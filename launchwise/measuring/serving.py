@@ -211,6 +211,7 @@ def _explore(context: ProblemContext, how: dict[str, Any]) -> None:
         how["guesses"],
         [(configuration, time_ms) for configuration, time_ms in how["known"]],
         **({"prior": prior} if prior else {}),
+        **how.get("options", {}),
     )
     runs = OpenLayouts(context)
     try:

@@ -52,6 +52,7 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
         if note["note"] == "explored"
         and note["budget"] >= (shard.budget or 0)
         and _enough(note.get("minutes"), strategy.minutes)
+        and _as_settled(note.get("stop_below_percent"), strategy.stop_below_percent)
     ]
     rows = _by_problem(spec, journal.rows)
     marks = _marks(spec, journal.rows)
@@ -78,6 +79,8 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
         }
         if shard.prior:
             explore["prior"] = shard.prior(problem)
+        if strategy.stop_below_percent is not None:
+            explore["options"] = {"stop_below_percent": strategy.stop_below_percent}
         tasks.append(
             {
                 "problem": problem,
@@ -92,6 +95,11 @@ def _to_explore(shard: Shard, journal: Journal, problems: list[Problem]) -> list
 def _enough(spent: float | None, allowed: float | None) -> bool:
     """Whether an exploration of so many minutes is one of ``allowed``; None is without end."""
     return spent is None or (allowed is not None and spent >= allowed)
+
+
+def _as_settled(stopped_below: float | None, stop_below: float | None) -> bool:
+    """Whether a search with one limit of the gain (%) went as far as another asks for."""
+    return stopped_below is None or (stop_below is not None and stop_below >= stopped_below)
 
 
 def control_problem(shard: Shard) -> Problem | None:

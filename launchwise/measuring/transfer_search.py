@@ -72,6 +72,7 @@ class TransferSearch:
     """
 
     _columns: np.ndarray
+    _gains: np.ndarray | None = None
     _weights: np.ndarray
     _pivots: list[float]
     _prior: np.ndarray
@@ -104,6 +105,7 @@ class TransferSearch:
         points, losses
             As at the beginning, of the new candidates: (new, tunables) and (new, GPUs).
         """
+        self._gains = None
         new = np.arange(len(points)) + len(self._points)
         mean, deviations = self._shared(np.asarray(losses, dtype=float))
         scaled = self._axes.scaled(np.asarray(points, dtype=float))
@@ -136,17 +138,37 @@ class TransferSearch:
         """
         if not self._open.any():
             raise StopIteration
+        return int(np.argmax(np.where(self._open, self._improvements(), -np.inf)))
+
+    def expected_gain(self) -> float:
+        """Largest expected improvement of the log time by one more measurement.
+
+        inf before the first success, 0 when all were measured.
+        """
+        if not self._open.any():
+            return 0.0
         if not np.isfinite(self._logs).any():
-            return int(np.argmin(np.where(self._open, self._mean, np.inf)))
-        best = self._best() - self._origin
-        shift = self._weights[0] - best * self._weights[1]
-        mean = self._mean + best + self._columns.T @ shift
-        # Relative to the best: a constant in the targets is a constant in their mean.
-        deviation = np.sqrt(np.maximum(self._prior - (self._columns**2).sum(axis=0), 1e-12))
-        ahead = (best - mean) / deviation
-        density = np.exp(-0.5 * ahead**2) / np.sqrt(2 * np.pi)
-        gain = deviation * (ahead * ndtr(ahead) + density)
-        return int(np.argmax(np.where(self._open, gain, -np.inf)))
+            return float("inf")
+        return float(self._improvements()[self._open].max())
+
+    def _improvements(self) -> np.ndarray:
+        """Expected improvement of each candidate: (candidates,).
+
+        Before the first success only their order has a meaning.
+        """
+        if not np.isfinite(self._logs).any():
+            return -self._mean
+        if self._gains is None:
+            best = self._best() - self._origin
+            shift = self._weights[0] - best * self._weights[1]
+            mean = self._mean + best + self._columns.T @ shift
+            # Relative to the best: a constant in the targets is a constant in their mean.
+            variances = np.maximum(self._prior - (self._columns**2).sum(axis=0), 1e-12)
+            deviation = np.sqrt(variances)
+            ahead = (best - mean) / deviation
+            density = np.exp(-0.5 * ahead**2) / np.sqrt(2 * np.pi)
+            self._gains = np.asarray(deviation * (ahead * ndtr(ahead) + density))
+        return self._gains
 
     def tell(self, candidate: int, time_ms: float | None) -> None:
         """Take in a measurement: ms, or None where the candidate failed."""
@@ -154,6 +176,7 @@ class TransferSearch:
         self._open[candidate] = False
         if not self.learns(time_ms):
             return
+        self._gains = None
         self._learnt.append(candidate)
         self._logs.append(_log(time_ms))
         if not np.isfinite(self._logs).any():

@@ -243,6 +243,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "gpus.x.workloads: unknown workload 'acoustics', did you mean 'acoustic'?",
         "",
     ),
+    "a strategy that cannot say what is to be gained": (
+        nested("sweeps/acoustic/strategy", {"kind": "tpe", "budget": 5, "stop_below_percent": 1}),
+        "sweeps.acoustic.strategy: tpe expects no gain: remove stop_below_percent",
+        "",
+    ),
     "strategy with nothing to spend": (
         nested("sweeps/acoustic/strategy", {"kind": "tpe", "budget": 0}),
         "sweeps.acoustic.strategy.budget: must be greater than or equal to 1 (got 0)",

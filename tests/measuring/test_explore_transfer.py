@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from launchwise.measuring.explore import RandomDraws, TreeParzen
-from launchwise.measuring.explore_transfer import TransferExplorer
+from launchwise.measuring.explore_transfer import SETTLED_AFTER, TransferExplorer
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, baseline, feasible
 from launchwise.workloads.spec import Spec
@@ -117,3 +117,25 @@ def test_rows_of_another_strategy_are_taken_in() -> None:
     late = driven(TransferExplorer(spec, PROBLEM, None, 60, 1, known=known), bowl())
     assert len(late) == 20
     assert best(late) < best(known)
+
+
+def test_a_search_ends_where_little_is_to_be_gained() -> None:
+    spec = large(CONSTRAINTS, ["other", "tiled"])
+    prior = [measured(spec, bowl(1.5))]
+
+    def searched(percent: float | None, known: Rows = ()) -> Rows:
+        return driven(
+            TransferExplorer(spec, PROBLEM, None, 70, 3, (), known, prior, percent), bowl()
+        )
+
+    to_the_end, careful, coarse = searched(None), searched(0.1), searched(1.0)
+    assert len(to_the_end) == 70
+    assert SETTLED_AFTER < len(coarse) < len(careful) < 70
+    # The limit says when to end and nothing else.
+    assert careful == to_the_end[: len(careful)]
+    assert coarse == to_the_end[: len(coarse)]
+    assert best(careful) == best(to_the_end) < best(coarse)
+    # Told its journal it ends at the same row, and with a smaller limit it goes on.
+    for rows in (1, len(careful) - 3, len(careful)):
+        assert careful[:rows] + searched(0.1, careful[:rows]) == careful
+    assert coarse + searched(0.1, coarse) == careful

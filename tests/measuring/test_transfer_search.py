@@ -99,3 +99,32 @@ def test_its_order_does_not_depend_on_the_unit_of_time() -> None:
 def test_shapes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="64 candidates have losses of 3"):
         TransferSearch(POINTS, np.zeros((3, 1)))
+
+
+def test_what_is_to_be_gained_is_endless_first_small_later_and_nothing_at_the_end() -> None:
+    own = losses((3, 4))
+    search = TransferSearch(POINTS, losses((2, 4))[:, None])
+    assert search.expected_gain() == np.inf
+    search.tell(search.propose(), None)
+    assert search.expected_gain() == np.inf
+    gains = []
+    for _ in range(len(POINTS) - 1):
+        candidate = search.propose()
+        search.tell(candidate, float(3 * np.exp(own[candidate])))
+        gains.append(search.expected_gain())
+    assert gains[0] > 0.01
+    assert min(gains) == gains[-1] == 0
+    # Nothing is expected long before all is measured.
+    assert max(gains[20:]) < 0.01
+
+
+def test_candidates_that_are_added_may_be_worth_a_measurement() -> None:
+    others = losses((3, 4))[:, None]
+    middling = others[:, 0] > 0.3
+    search = TransferSearch(POINTS[middling], others[middling])
+    for _ in range(25):
+        candidate = search.propose()
+        search.tell(candidate, float(np.exp(others[middling][candidate, 0])))
+    before = search.expected_gain()
+    search.extend(POINTS[~middling], others[~middling])
+    assert search.expected_gain() > max(0.1, 2 * before)

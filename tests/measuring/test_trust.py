@@ -266,6 +266,26 @@ def test_an_explorer_whose_time_is_over_goes_on_when_it_is_given_more(
     assert len(run(shard(3, 1e-9, 5), tmp_path / "j")[0]) == 5
 
 
+def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    def shard(percent: float | None) -> Shard:
+        strategy = {"kind": "transfer", "budget": 14, "stop_below_percent": percent}
+        method = Method.model_validate({**QUICK.model_dump(), "strategy": strategy})
+        return make_shard(PROBLEM, method=method)
+
+    # Of the first row nothing was expected yet; none of ten more promised to halve the time.
+    rows, _ = run(shard(99), tmp_path / "j")
+    assert len(rows) == 11
+    for same in (99, 99.5):
+        again, _ = run(shard(same), tmp_path / "j")
+        assert again == rows
+    every, _ = run(shard(None), tmp_path / "j")
+    assert every[:11] == rows
+    assert len(every) == 14
+    assert run(shard(99), tmp_path / "j")[0] == every
+
+
 @pytest.mark.parametrize("kind", ["random", "tpe", "transfer"])
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
     make_shard: Callable[..., Shard], tmp_path: Path, kind: str
