@@ -32,6 +32,9 @@ class KindOnGpu:
         return f"{self.gpu}, {self.kind}"
 
 
+COPIES_MATTER = 0.1
+"""A study of which no run reaches this share of the copy bandwidth is bound by something else."""
+
 MOST_POINTS = 800
 """Configurations that a landscape draws; of more, evenly chosen ones."""
 
@@ -59,10 +62,16 @@ def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:
     title = size_axis(study)
     if study.spec.problem[study.size].type == "category":
         return theme.axis(title, type="category")
-    sizes = table[study.size].astype(float)
-    if len(sizes) and sizes.min() > 0 and sizes.max() / sizes.min() > 100:
-        return theme.log_axis(title, sizes)
+    # By the sizes of the whole study: panels beside each other have one kind of axis.
+    every = study.rows[study.size].astype(float)
+    if len(every) and every.min() > 0 and every.max() / every.min() > 100:
+        return theme.log_axis(title, table[study.size].astype(float))
     return theme.axis(title)
+
+
+def copies_matter(best: pd.DataFrame) -> bool:
+    """Whether shares of the copy bandwidth say anything of a study's fastest configurations."""
+    return bool(best["limit_share"].max() >= COPIES_MATTER)
 
 
 def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) -> Figure:
@@ -110,51 +119,89 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
     drawn = [
         name
         for name, tunable in study.spec.tunables.items()
-        if tunable.kind == "launch"
-        and all(isinstance(value, int) and value > 0 for value in tunable.values)
-        and own[name].nunique() > 1
+        if all(isinstance(value, int) for value in tunable.values)
+        and own.loc[own[name].map(_is_positive), name].nunique() > 1
     ]
     if own.empty or not drawn:
         return None
-    variants = study.spec.variants
     every = np.concatenate([own[name].to_numpy(dtype=float) for name in drawn])
     ticks = [2.0**power for power in range(0, 1 + int(np.ceil(np.log2(every.max()))), 2)]
-    panels = []
-    for kind, rows in kinds_of(study, own):
-        rows = rows.sort_values(study.size)
-        hover = rows["configuration"].tolist()
-        traces = []
-        for place, name in enumerate(drawn):
-            # A little apart, so that lines of equal values stay visible.
-            values = rows[name].astype(float) * 2 ** (0.09 * (place - (len(drawn) - 1) / 2))
-            # A gap where the winning variant does not have this tunable.
-            used = rows["variant"].map(
-                lambda variant, name=name: name in variants[variant].tunables
-            )
-            values = values.where(used)
-            template = f"{study.size}=%{{x}}<br>%{{text}}"
-            traces.append(
-                theme.line(
-                    rows[study.size], values, name=name, place=place, hover=hover, template=template
-                )
-            )
-        y = theme.axis(
-            "value of the tunable",
-            type="log",
-            tickvals=ticks,
-            ticktext=[f"{tick:g}" for tick in ticks],
-            range=[round(np.log10(0.8), 4), round(float(np.log10(1.35 * every.max())), 4)],
-        )
-        panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
+    titles = [_with_unit(study, name) for name in drawn]
+    y = theme.axis(
+        # A single line has no legend.
+        titles[0] if len(drawn) == 1 else "value of the tunable",
+        type="log",
+        tickvals=ticks,
+        ticktext=[f"{tick:g}" for tick in ticks],
+        range=[round(np.log10(0.8), 4), round(float(np.log10(1.35 * every.max())), 4)],
+    )
+    panels = [
+        Panel(kind, _lines(study, rows, drawn), theme.layout(size_layout(study, rows), y))
+        for kind, rows in kinds_of(study, own)
+    ]
     return Figure(
         id=f"{study.name}-best-{_slug(gpu)}",
         caption=(
             f"{gpu}: the fastest configuration at every size. A flat line means that one choice "
-            "serves all sizes, a gap that another variant wins. What a jump is worth shows below."
-        ),
+            "serves all sizes, a gap that another variant wins. What a jump is worth shows below. "
+            f"{_at_the_edge(study, own, drawn, gpu)}"
+        ).rstrip(),
         alt=f"Lines: {wording.listed(drawn)} of the fastest configuration against {study.size}.",
         panels=panels,
-        keys=theme.keys(f"{name} ({study.spec.tunables[name].unit})" for name in drawn),
+        keys=theme.keys(titles),
+    )
+
+
+def _is_positive(value: Any) -> bool:
+    return value > 0
+
+
+def _with_unit(study: StudyData, name: str) -> str:
+    unit = study.spec.tunables[name].unit
+    return f"{name} ({unit})" if unit else name
+
+
+FEWEST_OF_A_LINE = 3
+"""Fewest points that a line may join: two would draw a trend that nobody saw."""
+
+
+def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[dict[str, Any]]:
+    """A line per tunable, each thinner than the one before it: equal values stay visible."""
+    variants = study.spec.variants
+    rows = rows.sort_values(study.size)
+    hover = rows["configuration"].tolist()
+    found = []
+    for place, name in enumerate(drawn):
+        # A gap where the winning variant does not have this tunable, or has it switched off.
+        used = rows["variant"].map(lambda variant, name=name: name in variants[variant].tunables)
+        values = rows[name].astype(float).where(used & (rows[name] > 0))
+        template = f"{study.size}=%{{x}}<br>%{{text}}"
+        trace = theme.line(
+            rows[study.size], values, name=name, place=place, hover=hover, template=template
+        )
+        after = len(drawn) - 1 - place
+        trace["line"]["width"] += 2.2 * after
+        trace["marker"]["size"] += 4 * after
+        if len(rows) < FEWEST_OF_A_LINE:
+            trace["mode"] = "markers"
+        found.append(trace)
+    return found
+
+
+def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu: str) -> str:
+    """Which tunables are fastest at the last value that was measured."""
+    measured = study.measured[study.measured["gpu"] == gpu]
+    said = []
+    for name in drawn:
+        last = int(measured[name].max())
+        count = int((own[name] == last).sum())
+        if count:
+            said.append(f"{name} = {last} (at {count} of {wording.plural(len(own), 'problem')})")
+    if not said:
+        return ""
+    return (
+        f"The largest value measured is the fastest for {wording.listed(said)}: a larger one may "
+        "be faster still."
     )
 
 

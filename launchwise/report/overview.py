@@ -26,6 +26,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.numbers import records, scores_on, single_best, winners
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import is_baseline
 from launchwise.workloads.statuses import STATUSES
 
 
@@ -56,6 +57,7 @@ def answer(study: StudyData) -> Section:
         Text("Look up one problem: the fastest configuration that was measured.", "label"),
         _lookup(study, best),
         _short_table(study),
+        *_single_rows(study),
         Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),
     ]
     return Section(f"{study.name}-answer", study.settings.title, found)
@@ -125,8 +127,9 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
         if one.empty:
             return f"{gpu}:", "nothing was measured."
         row, problems = records(one)[0], int((best["gpu"] == gpu).sum())
+        itself = ", the baseline itself," if _is_baseline(row, study) else ""
         text = (
-            f"{wording.configuration(row, study.spec)} for everything reaches "
+            f"{wording.configuration(row, study.spec)}{itself} for everything reaches "
             f"{wording.percent(row['fraction'], 0)} % of the best speed"
         )
         if int(row["problems"]) < problems:
@@ -153,10 +156,12 @@ def _short_table(study: StudyData) -> Table:
     for kind, rows in figures.kinds_of(study, single_best(study, ["gpu", *study.kinds])):
         kinds.append(kind)
         for record in records(rows):
-            speed, share = wording.fixed(record["gain"], 2), wording.percent(record["fraction"], 0)
+            share = f"{wording.percent(record['fraction'], 0)} % of best"
+            speed = f"{wording.fixed(record['gain'], 2)} × baseline"
+            single = "" if record["gpu"] in study.pairs else " (single rows)"
+            beside = "the baseline itself" if _is_baseline(record, study) else speed + single
             cells[kind, record["gpu"]] = Cell(
-                wording.configuration(record, study.spec),
-                detail=f"{speed} × baseline, {share} % of best",
+                wording.configuration(record, study.spec), detail=f"{beside}, {share}"
             )
     columns = [Column("problems", number=False)]
     columns += [Column(gpu, number=False) for gpu in study.gpus]
@@ -172,18 +177,62 @@ def _short_table(study: StudyData) -> Table:
     return Table(f"If you want one configuration for every {study.size}", columns, rows_)
 
 
+def _is_baseline(record: Mapping[str, Any], study: StudyData) -> bool:
+    return bool(is_baseline(pd.DataFrame([dict(record)]), study.spec)[0])
+
+
+CLOCKS_APART = 0.02
+"""Relative difference of SM clocks from which a gain of single rows holds clock as well."""
+
+
+def _single_rows(study: StudyData) -> list[Block]:
+    """Whose gains rest on single rows, and how often their clocks differ."""
+    said = []
+    for gpu in study.gpus:
+        if gpu in study.pairs:
+            continue
+        apart, problems = clocks_apart(study, gpu)
+        clocks = (
+            "clocks unknown"
+            if not problems
+            else f"clocks more than {wording.percent(CLOCKS_APART, 0)} % apart at {apart} of "
+            f"{wording.plural(problems, 'problem')}"
+        )
+        said.append(f"{gpu} ({clocks})")
+    if not said:
+        return []
+    text = (
+        "Gains of these GPUs compare single rows of a sweep, not pairs: "
+        f"{wording.listed(said)}. A difference of clocks is part of such a gain."
+    )
+    return [Text(text, "note")]
+
+
+def clocks_apart(study: StudyData, gpu: str) -> tuple[int, int]:
+    """Problems whose fastest row and baseline ran under other SM clocks, and problems known."""
+    columns = study.problem_columns
+    rows = study.measured[study.measured["gpu"] == gpu]
+    rows = rows[rows["sm_clock_mhz"] > 0]
+    fast = rows.sort_values("time_ms", kind="stable").drop_duplicates(columns)
+    start = rows[is_baseline(rows, study.spec)]
+    both = fast[[*columns, "sm_clock_mhz"]].merge(start[[*columns, "sm_clock_mhz"]], on=columns)
+    ratio = both["sm_clock_mhz_x"] / both["sm_clock_mhz_y"]
+    return int((abs(ratio - 1) > CLOCKS_APART).sum()), len(both)
+
+
 def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
     answers: dict[str, list[list[str]]] = {}
+    shares = figures.copies_matter(best)
     for record in records(best.sort_values(study.problem_columns, kind="stable")):
         key = "|".join(str(record[name]) for name in study.problem_columns)
         answers.setdefault(key, []).append(
             [
                 record["gpu"],
-                record["configuration"],
-                wording.number(record["best_ms"], 4),
-                wording.number(record["rate"], 4),
-                wording.percent(record["limit_share"], 0),
                 wording.fixed(record["gain"], 2),
+                wording.number(record["best_ms"], 4),
+                record["configuration"],
+                wording.number(record["rate"], 4),
+                *([wording.percent(record["limit_share"], 0)] if shares else []),
             ]
         )
     place = {gpu: number for number, gpu in enumerate(study.gpus)}
@@ -204,11 +253,12 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
         chosen=dict(zip(study.problem_columns, chosen, strict=True)),
         columns=[
             Column("GPU", number=False),
-            Column("fastest configuration", number=False),
-            Column("time", "ms"),
-            Column("rate", f"1e9 {item}/s"),
-            Column("of copy limit", "%"),
+            # A phone shows the first columns alone.
             Column("speed", "× baseline"),
+            Column("time", "ms"),
+            Column("fastest configuration", number=False),
+            Column("rate", f"1e9 {item}/s"),
+            *([Column("of copy limit", "%")] if shares else []),
         ],
         answers=answers,
     )

@@ -92,13 +92,25 @@ def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
     return table(f"Fastest configuration measured on {gpu}", columns, rows)
 
 
+LIMITS = (
+    "The copy limit is the time to move the least bytes of the problem (every array once) at the "
+    "GPU's measured copy bandwidth. Problems that fit the L2 cache can pass 100 %. FLOP are those "
+    "of the problem at the measured rate of their type; tensor cores can pass it."
+)
+NO_SHARES = (
+    "No run reaches a tenth of the copy bandwidth: launches, copies from and to the host or "
+    "waiting bound this study, so shares of that bandwidth are not shown. FLOP are those of the "
+    "problem at the measured rate of their type; tensor cores can pass it."
+)
+
+
 def compared(study: StudyData, best: pd.DataFrame) -> Section:
     """The GPUs beside each other."""
     item = study.spec.work.item
-    found: list[Block] = [
-        figures.throughput(study, best, share=False, name="rate"),
-        figures.throughput(study, best, share=True, name="share"),
-    ]
+    found: list[Block] = [figures.throughput(study, best, share=False, name="rate")]
+    shares = figures.copies_matter(best)
+    if shares:
+        found.append(figures.throughput(study, best, share=True, name="share"))
     columns = [
         Column("problem", number=False),
         Column("GPU", number=False),
@@ -109,7 +121,7 @@ def compared(study: StudyData, best: pd.DataFrame) -> Section:
         Column("rate", f"1e9 {item}/s"),
         Column("bytes", "ms", group="physical limit"),
         Column("FLOP", "ms", group="physical limit"),
-        Column("of copy limit", "%"),
+        *([Column("of copy limit", "%")] if shares else []),
     ]
     rows = [
         [
@@ -122,15 +134,11 @@ def compared(study: StudyData, best: pd.DataFrame) -> Section:
             wording.number(row["rate"], 4),
             wording.number(row["bytes_ms"]),
             wording.number(row["flop_ms"]),
-            wording.percent(row["limit_share"]),
+            *([wording.percent(row["limit_share"])] if shares else []),
         ]
         for row in records(_ordered(study, best))
     ]
-    note = (
-        "The copy limit is the time to move the least bytes of the problem (every array once) at "
-        "the GPU's measured copy bandwidth. Problems that fit the L2 cache can pass 100 %. FLOP "
-        "are those of the problem at the measured rate of their type; tensor cores can pass it."
-    )
+    note = LIMITS if shares else NO_SHARES
     found += [
         Text(note, "note"),
         Fold("Every problem on every GPU", [table("Best time of every problem", columns, rows)]),

@@ -207,8 +207,8 @@ def test_the_table_of_measured_answers_follows_the_chosen_problem(drawn: Any) ->
         });
     """
     small, large = drawn.execute_script(script)
-    assert small[:3] == ["big", "block3d 32×4×1 row_padding=0", "1.000"]
-    assert large[:3] == ["big", "block3d 64×2×1 row_padding=0", "4.000"]
+    assert small[:4] == ["big", "2.00", "1.000", "block3d 32×4×1 row_padding=0"]
+    assert large[:4] == ["big", "2.00", "4.000", "block3d 64×2×1 row_padding=0"]
 
 
 LOOK = "launchwiseLook(arguments[0], arguments[1], arguments[2]).then(arguments[3])"

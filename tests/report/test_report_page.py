@@ -250,7 +250,7 @@ def test_gpu_whose_baseline_failed() -> None:
     sweep.loc[linear, "status"], sweep.loc[linear, "time_ms"] = "failed", np.nan
     found = page_of(broken)
     # No baseline, no gain: the best configuration is still named, its speed-up is a dash.
-    assert "– × baseline, 89 % of best" in found
+    assert "– × baseline (single rows), 89 % of best" in found
 
 
 def test_several_studies_have_pages_of_their_own() -> None:

@@ -16,7 +16,8 @@ def files_of(*studies: StudyData) -> dict[str, str]:
     """Every file of the report's folder: path to text."""
     answers = {study.name: finder.data(study) for study in studies if study.answers}
     comparisons = {study.name: comparison.data(study, None) for study in studies}
-    return site.files(pages(list(studies), RUN), answers, comparisons)
+    found = site.files(pages(list(studies), RUN), answers, comparisons)
+    return {**found, comparison.TABLE: comparison.as_csv(studies, {}, {}, None)}
 
 
 def html_of(*studies: StudyData) -> dict[str, str]:

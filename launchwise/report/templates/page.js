@@ -57,13 +57,69 @@
 
   // A link into a closed fold would lead nowhere.
   const reveal = () => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const id = decodeURIComponent(location.hash.slice(1).split("?")[0]);
+    const target = id && document.getElementById(id);
+    document.querySelector(".gone")?.remove();
+    if (id && !target) {
+      const gone = document.createElement("p");
+      gone.className = "notice gone";
+      gone.textContent = `This page holds no part “${id}”; the link is older, or its study is not in this report.`;
+      document.querySelector("main").prepend(gone);
+    }
     for (let node = target; node; node = node.parentElement) {
       if (node.tagName === "DETAILS") node.open = true;
     }
   };
   window.addEventListener("hashchange", reveal);
   reveal();
+
+  // The contents say where the reader is.
+  const ways = new Map([...document.querySelectorAll("nav.contents a")]
+    .map((way) => [document.getElementById(way.hash.slice(1)), way]));
+  const inView = new Set();
+  const here = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) inView.add(target);
+      else inView.delete(target);
+    }
+    const current = [...ways.keys()].filter((section) => inView.has(section)).pop();
+    for (const [section, way] of ways) {
+      if (section === current) way.setAttribute("aria-current", "location");
+      else way.removeAttribute("aria-current");
+    }
+  }, { rootMargin: "0px 0px -70% 0px" });
+  for (const section of ways.keys()) if (section) here.observe(section);
+
+  // Arrow keys read a figure's points one by one, as the mouse does.
+  for (const panels of document.querySelectorAll(".panels")) {
+    const nodes = [...panels.querySelectorAll(".plot")];
+    const said = document.createElement("p");
+    said.className = "said";
+    said.setAttribute("role", "status");
+    panels.after(said);
+    let place = -1;
+    panels.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      nodes.forEach(draw);
+      const points = nodes.flatMap((node) => (node.data ?? []).flatMap((trace, curveNumber) => (
+        trace.type === "scatter" && trace.hoverinfo !== "skip" ? trace.x.flatMap((x, pointNumber) => (
+          x === null || trace.y[pointNumber] === null ? [] : [{ node, trace, curveNumber, pointNumber }])) : [])));
+      if (!points.length) return;
+      place = (place + step + points.length) % points.length;
+      const { node, trace, curveNumber, pointNumber } = points[place];
+      nodes.filter((other) => other !== node).forEach((other) => Plotly.Fx.unhover(other));
+      Plotly.Fx.hover(node, [{ curveNumber, pointNumber }]);
+      const text = [trace.name, trace.text?.[pointNumber], `${trace.x[pointNumber]}: ${trace.y[pointNumber]}`];
+      said.textContent = text.filter((one) => one).join(", ");
+    });
+    panels.addEventListener("blur", () => {
+      nodes.filter((node) => node.dataset.drawn).forEach((node) => Plotly.Fx.unhover(node));
+      said.textContent = "";
+    });
+  }
+
   const contents = document.getElementById("contents");
   if (contents && window.matchMedia("(max-width: 900px)").matches) contents.open = false;
 
@@ -72,7 +128,7 @@
     const body = document.querySelector(`.answers[data-for="${form.id}"] tbody`);
     const answer = () => {
       const key = [...form.elements].map((field) => field.value).join("|");
-      const rows = answers[key] || [["–", "not measured", ...Array(numbers.length - 2).fill("–")]];
+      const rows = answers[key] || [["not measured", ...Array(numbers.length - 1).fill("–")]];
       body.replaceChildren(...rows.map((cells) => {
         const line = document.createElement("tr");
         cells.forEach((text, place) => {

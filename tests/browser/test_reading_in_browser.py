@@ -1,0 +1,101 @@
+"""Reading a page in Chromium: points by keyboard, the current section, old links, paper, phones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.browsing import at_desktop, load
+from tests.support.report_pages import files_of
+from tests.support.report_study import study
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of the small study."""
+    found = tmp_path_factory.mktemp("report")
+    for path, text in files_of(study()).items():
+        (found / path).parent.mkdir(exist_ok=True)
+        (found / path).write_text(text, encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def opened(browser: Any, folder: Path) -> Any:
+    """The study's first page at desktop width."""
+    at_desktop(browser)
+    load(browser, folder / "tiny" / "index.html")
+    return browser
+
+
+def test_arrow_keys_read_the_points_of_a_figure(opened: Any) -> None:
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    figure = opened.find_element("css selector", "#fig-tiny-best-big .panels")
+    opened.execute_script("arguments[0].focus()", figure)
+    said = []
+    for key in (keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_LEFT):
+        figure.send_keys(key)
+        said.append(opened.execute_script("return arguments[0].nextSibling.textContent", figure))
+    assert said == [
+        "bx, block3d 32×4×1 row_padding=0, 102: 32",
+        "bx, block3d 64×2×1 row_padding=0, 202: 64",
+        "bx, block3d 32×4×1 row_padding=0, 102: 32",
+    ]
+    assert opened.execute_script("return arguments[0].querySelector('.hovertext') !== null", figure)
+
+
+def test_the_contents_say_where_the_reader_is(opened: Any) -> None:
+    script = """
+        document.documentElement.style.scrollBehavior = 'auto';
+        document.getElementById('tiny-gpus').scrollIntoView();
+        setTimeout(() => arguments[0]([...document.querySelectorAll('[aria-current=location]')]
+          .map((way) => way.hash)), 300);
+    """
+    assert opened.execute_async_script(script) == ["#tiny-gpus"]
+
+
+def test_a_link_to_a_part_that_is_gone_says_so(browser: Any, folder: Path) -> None:
+    at_desktop(browser)
+    page = (folder / "tiny" / "index.html").as_uri()
+    browser.get("about:blank")
+    browser.get(f"{page}#tiny-gone")
+    first = browser.find_element("css selector", "main .gone")
+    assert "This page holds no part “tiny-gone”; the link is older" in first.text
+    browser.execute_async_script(
+        "location.hash = 'tiny-gpus'; setTimeout(arguments[arguments.length - 1], 100)"
+    )
+    assert browser.find_elements("css selector", ".gone") == []
+
+
+def test_no_table_is_cut_on_paper(opened: Any, folder: Path) -> None:
+    a4 = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    try:
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", a4)
+        for name in ("index.html", "models.html"):
+            load(opened, folder / "tiny" / name)
+            opened.execute_script("document.querySelectorAll('details').forEach((f) => f.open = 1)")
+            cut = opened.execute_script(
+                "return [...document.querySelectorAll('table')].filter((table) => "
+                "table.getBoundingClientRect().right > 719).map((table) => table.caption.innerText)"
+            )
+            assert cut == []
+    finally:
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_a_phone_shows_the_gain_of_the_answer(opened: Any, folder: Path) -> None:
+    phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    load(opened, folder / "tiny" / "index.html")
+    right = opened.execute_script(
+        "const row = document.querySelector('.answers tbody tr');"
+        "return row.cells[1].getBoundingClientRect().right"
+    )
+    heading = opened.execute_script(
+        "return document.querySelectorAll('.answers thead th')[1].innerText"
+    )
+    assert "× baseline" in heading
+    assert right <= 390

@@ -1,0 +1,121 @@
+"""What readers of earlier reports were misled by: drawn values, axes, edges, shares, baselines."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+
+from launchwise.report import figures
+from launchwise.report.blocks import Figure, Table, Text
+from launchwise.report.numbers import winners
+from launchwise.report.overview import answer, clocks_apart
+from launchwise.report.sections import compared
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import is_baseline
+from tests.support.report_study import study, sweep, tridiagonal_study
+
+
+def changed(**times: float) -> StudyData:
+    """The study where, on ``big``, a configuration's times are multiplied by a factor."""
+    made = study()
+    rows = made.sweeps["big"].copy()
+    untuned = is_baseline(rows, made.spec)
+    rows["time_ms"] *= np.where(untuned, times.get("baseline", 1), times.get("others", 1))
+    return dataclasses.replace(made, sweeps={**made.sweeps, "big": rows})
+
+
+def drawn(made: StudyData, gpu: str = "big") -> Figure:
+    found = figures.best_against_size(made, winners(made), gpu)
+    assert found is not None
+    return found
+
+
+def test_values_are_drawn_where_they_are() -> None:
+    figure = drawn(study())
+    (panel,) = figure.panels
+    assert {trace["name"]: trace["y"] for trace in panel.data} == {
+        "bx": [32.0, 64.0],
+        "by": [4.0, 2.0],
+    }
+    # Lines of equal values stay visible: the first ones are wider.
+    widths = [trace["line"]["width"] for trace in panel.data]
+    assert widths[0] > widths[1]
+
+
+def test_two_points_are_no_line() -> None:
+    (panel,) = drawn(study()).panels
+    assert {trace["mode"] for trace in panel.data} == {"markers"}
+
+
+def streams_of(chosen: dict[int, int]) -> StudyData:
+    """A study of one GPU with size to fastest number of streams, of 1 to 32 measured."""
+    made = study()
+    spec = tridiagonal_study("t", "t", [1, 2], {}).spec
+    first = sweep(made.spec, "big").iloc[0]
+    kept = {name: first[name] for name in first.index if name not in made.spec.key_columns}
+    neutral = {name: one.neutral for name, one in spec.tunables.items()}
+    rows = [
+        {**kept, **neutral, "gpu": "big", "workload": "tridiagonal", "n": n, "dtype": "float64",
+         "memory": "pinned", "batch": 1, "variant": "strided", "m": 10, "threads": 256,
+         "streams": streams, "stage2": "host", "time_ms": 1.0 if streams == best else 2.0}
+        for n, best in chosen.items() for streams in (1, 2, 4, 8, 16, 32)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    return tridiagonal_study("t", "t", list(chosen), {"big": table})
+
+
+def test_a_single_line_is_named_and_the_edge_of_the_sweep_is_said() -> None:
+    figure = drawn(streams_of({1000: 1, 2000: 4, 3000: 32, 4000: 32}))
+    (panel,) = figure.panels
+    assert panel.layout["yaxis"]["title"]["text"].startswith("streams")
+    assert "the fastest for streams = 32 (at 2 of 4 problems): a larger one may" in figure.caption
+    inside = drawn(streams_of({1000: 1, 2000: 4, 3000: 8, 4000: 8}))
+    assert "may be faster still" not in inside.caption
+    assert {trace["mode"] for trace in panel.data} == {"lines+markers"}
+
+
+def test_panels_beside_each_other_have_one_kind_of_axis() -> None:
+    made = streams_of({100: 1, 1000: 4, 100_000: 8})
+    whole = winners(made)
+    for rows in (whole, whole[whole["n"] < 5000]):
+        assert figures.size_layout(made, rows)["type"] == "log"
+
+
+def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound() -> None:
+    fast, slow = study(), changed(baseline=1000, others=1000)
+    slow = dataclasses.replace(slow, sweeps={"big": slow.sweeps["big"]})
+    for made, shown in ((fast, True), (slow, False)):
+        best = winners(made)
+        if shown:
+            best = best.assign(limit_share=0.5)
+        found = compared(made, best)
+        ids = [block.id for block in found.blocks if isinstance(block, Figure)]
+        assert ("tiny-share" in ids) is shown
+        said = [block.text for block in found.blocks if isinstance(block, Text)]
+        assert any("No run reaches a tenth of the copy bandwidth" in one for one in said) != shown
+
+
+def short_table(made: StudyData) -> str:
+    table = next(block for block in answer(made).blocks if isinstance(block, Table))
+    return " ".join(cell.detail for row in table.rows for cell in row.cells)
+
+
+def test_the_baseline_is_no_gain_over_itself() -> None:
+    assert "the baseline itself, 100 % of best" in short_table(changed(others=100))
+    assert "1.00 × baseline" not in short_table(changed(others=100))
+    assert "the baseline itself" not in short_table(study())
+
+
+def test_gains_of_single_rows_say_so_and_how_often_clocks_differ() -> None:
+    made = study()
+    assert "(single rows)" in short_table(made)
+    rows = made.sweeps["big"].copy()
+    slowed = is_baseline(rows, made.spec) & (rows["n"] == 202)
+    rows["sm_clock_mhz"] = np.where(slowed, 1500.0, 1980.0)
+    made = dataclasses.replace(made, sweeps={**made.sweeps, "big": rows})
+    assert clocks_apart(made, "big") == (1, 2)
+    assert clocks_apart(made, "big.sm4") == (0, 2)
+    said = " ".join(block.text for block in answer(made).blocks if isinstance(block, Text))
+    assert "big (clocks more than 2 % apart at 1 of 2 problems)" in said
