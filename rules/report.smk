@@ -66,7 +66,7 @@ rule report:
             for study in REPORTED.values()
             for name, entry in study.items()
             for path in (entry.values() if isinstance(entry, dict) else [entry])
-            if path is not None and name != "folder"
+            if path is not None and name != "folder" and not settings.incomplete_report
         ],
         specs=[f"{folder_of(study)}/spec.yaml" for study in STUDIES],
         published=[

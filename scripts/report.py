@@ -26,6 +26,8 @@ def main(
 ) -> None:
     """Read every study; write the folder of pages, the same as a zip, and two tables per study.
 
+    A study that cannot be read is named in its place.
+
     Parameters
     ----------
     prices
@@ -33,6 +35,9 @@ def main(
     gpus
         Names that it may hold.
     """
+    import pandas as pd
+
+    from launchwise.base.errors import UserError
     from launchwise.base.provenance import commit, now, versions
     from launchwise.base.storage import digest, write_text
     from launchwise.experiment.study import ModelEntry, Study
@@ -40,6 +45,7 @@ def main(
     from launchwise.gpus.prices import read_prices
     from launchwise.report import comparison, finder, site
     from launchwise.report.assemble import configuration_summary, model_summary, pages
+    from launchwise.report.missing import MissingStudy
     from launchwise.report.overview import Run
     from launchwise.report.spread import spread
     from launchwise.report.study import StudyFiles, read_study
@@ -49,27 +55,35 @@ def main(
         for name, models in settings["models"].items()
     }
     questions = {name: Study.model_validate(settings["studies"][name]) for name in files}
-    studies = [
-        read_study(name, questions[name], entries[name], StudyFiles.of(given), kept_out[name])
-        for name, given in files.items()
-    ]
+    studies, missing = [], []
+    for name, given in files.items():
+        asked = questions[name]
+        try:
+            of_study = StudyFiles.of(given)
+            studies.append(read_study(name, asked, entries[name], of_study, kept_out[name]))
+        except UserError as error:
+            log.warning("%s is not in the report: %s", name, error)
+            missing.append(MissingStudy(name, asked.title, asked.question, str(error)))
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
     apart = spread(studies)
     answers = {study.name: finder.data(study, apart) for study in studies if study.answers}
     comparisons = {study.name: comparison.data(study, apart) for study in studies}
     sheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus)
-    texts = site.files(pages(studies, facts, processes, sheets, costs), answers, comparisons)
+    found = pages(studies, facts, processes, sheets, costs, missing)
+    texts = site.files(found, answers, comparisons)
     texts[comparison.TABLE] = comparison.as_csv(studies, sheets, costs, apart)
     # Written anew: pages of studies that are gone would stay.
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in texts.items():
         write_text(Path(folder) / path, text)
         log.info("%s: %.2f MB", path, len(text.encode()) / 1e6)
-    for study, path in zip(studies, models, strict=True):
-        write_text(path, model_summary(study).to_csv(index=False, float_format="%.5g"))
-    for study, path in zip(studies, configurations, strict=True):
-        write_text(path, configuration_summary(study).to_csv(index=False, float_format="%.5g"))
+    known = {study.name: study for study in studies}
+    for summary, paths in ((model_summary, models), (configuration_summary, configurations)):
+        for name, path in zip(files, paths, strict=True):
+            # Every study has its tables; that of a study which is not here is empty.
+            table = summary(known[name]) if name in known else pd.DataFrame()
+            write_text(path, table.to_csv(index=False, float_format="%.5g"))
     site.pack(
         Path(folder),
         [*texts, *(Path(path).name for path in (*models, *configurations))],

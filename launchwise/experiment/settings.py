@@ -189,6 +189,13 @@ class Settings(Strict, title="config.yaml"):
     recheck: Recheck = Field(
         Recheck(), description="how `launchwise recheck` measures answers again"
     )
+    incomplete_report: bool = Field(
+        False,
+        description=(
+            "whether the report is written from the tables that are there; studies that lack one "
+            "are named in their place, and nothing else runs"
+        ),
+    )
     prices: str | None = Field(
         None,
         min_length=1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -32,7 +32,8 @@ from launchwise.report import (
 from launchwise.report.blocks import Page, Section
 from launchwise.report.described import described
 from launchwise.report.elements import elements
-from launchwise.report.numbers import single_best, winners
+from launchwise.report.missing import MissingStudy, failed, made, notices
+from launchwise.report.numbers import single_best
 from launchwise.report.own_sections import own_sections
 from launchwise.report.spread import Spread, spread
 from launchwise.report.study import StudyData
@@ -44,6 +45,7 @@ def pages(
     processes: int = 1,
     cards: Mapping[str, Datasheet] = MappingProxyType({}),
     prices: Mapping[str, Price] = MappingProxyType({}),
+    missing: Sequence[MissingStudy] = (),
 ) -> list[Page]:
     """Every page of the report, the first page first.
 
@@ -55,6 +57,8 @@ def pages(
         Datasheets of cards: for the power of the GPUs.
     prices
         GPU to what it costs.
+    missing
+        Studies that cannot be read: named in their place.
     """
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
     described_only = {gpu: one for study in studies for gpu, one in study.described.items()}
@@ -65,13 +69,19 @@ def pages(
         f"Written {wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     apart = spread(studies)
-    compared = _present(comparison.section(studies, cards, prices, apart))
-    compared.append(gpus.section(profiles, described_only))
-    if (times := predictions.overall(studies, published_times.overall(studies))) is not None:
-        compared.append(times)
+    compared = _present(
+        made(
+            "gpu-against-gpu", "GPU against GPU", comparison.section, studies, cards, prices, apart
+        ),
+        made("gpus", "GPUs", gpus.section, profiles, described_only),
+        made("predicted", "Predicted run times", _predicted, studies),
+    )
+    of_study = partial(_study, apart=apart)
+    own = [page for found in in_parallel(of_study, studies, processes) for page in found]
+    said = notices(missing, list(failed(own)))
     title = "Launch parameters: measured, learnt, recommended"
     found = [
-        Page("index.html", "Overview", title, lead, front.sections(studies)),
+        Page("index.html", "Overview", title, lead, front.sections(studies, missing, said)),
         Page(
             "gpus.html",
             "GPUs",
@@ -84,37 +94,29 @@ def pages(
             "Health",
             "Health of the measurements",
             "How far the sweeps can be trusted, and where every number comes from.",
-            [health.section(studies), overview.provenance(run, studies)],
+            _present(
+                made("verdicts", "Verdicts", health.section, studies),
+                overview.provenance(run, studies),
+            ),
         ),
     ]
-    of_study = partial(_study, apart=apart)
-    for own in in_parallel(of_study, studies, processes):
-        found += own
-    return found
+    return [*found, *own, *(each.page for each in missing)]
+
+
+def _predicted(studies: Sequence[StudyData]) -> Section | None:
+    return predictions.overall(studies, published_times.overall(studies))
 
 
 def _study(study: StudyData, apart: Spread | None) -> list[Page]:
-    best = winners(study)
-    answer = _present(
-        overview.answer(study),
-        pairs.section(study),
-        peers.section(study),
-        sections.tiles(study, best),
-        tunables.tunables(study),
-        occupancy.occupancy(study),
-        sections.compared(study, best),
-        sections.landscape(study, best),
-        described(study, apart),
+    answer = _all_made(study, ANSWERS)
+    learnt = _all_made(study, LEARNT)
+    if (
+        unmeasured := made(f"{study.name}-unmeasured", UNMEASURED, described, study, apart)
+    ) is not None:
+        answer.append(unmeasured)
+    beside = _all_made(
+        study, {"published-times": ("Published times", published_times.published_times)}
     )
-    learnt = _present(
-        goals.goals(study),
-        models.tables_of(study),
-        curves.learning_curves(study),
-        predictions.predictions(study),
-        sections.removed(study),
-        sections.transferred(study),
-    )
-    beside = _present(published_times.published_times(study))
     others = [*answer, *learnt, *beside]
     paper = [*own_sections(study, others), *beside]
     if (listed := elements(study, [*answer, *learnt, *paper])) is not None:
@@ -132,8 +134,45 @@ def _study(study: StudyData, apart: Spread | None) -> list[Page]:
     return found
 
 
-def _present(*made: Section | None) -> list[Section]:
-    return [one for one in made if one is not None]
+ANSWERS = {
+    "answer": ("Answer", overview.answer),
+    "pairs": ("Gains in pairs", pairs.section),
+    "peers": ("Beside libraries", peers.section),
+    "tiles": ("Best configuration against size", sections.tiles),
+    "tunables": ("What each tunable is worth", tunables.tunables),
+    "occupancy": ("Occupancy", occupancy.occupancy),
+    "gpus": ("The GPUs compared", sections.compared),
+    "landscape": ("All configurations of one problem", sections.landscape),
+}
+"""Sections of a study's first page: end of the id to the title that stands where one fails, and
+what makes it."""
+
+LEARNT = {
+    "goals": ("Headline figures", goals.goals),
+    "models": ("Models and baselines", models.tables_of),
+    "curves": ("How many measurements are enough", curves.learning_curves),
+    "predicted": ("Predicted against measured time", predictions.predictions),
+    "outliers": ("What was removed as an outlier", sections.removed),
+    "transfer": ("From one GPU to another", sections.transferred),
+}
+"""Sections of the page of models, in the same way."""
+
+PUBLISHED = {"against": ("Predictions against published times", published_times.published_times)}
+"""Section of the page beside the publication, in the same way."""
+
+UNMEASURED = "Datasheet-only GPUs"
+
+
+def _all_made(
+    study: StudyData, wanted: Mapping[str, tuple[str, Callable[[StudyData], Section | None]]]
+) -> list[Section]:
+    return _present(
+        *(made(f"{study.name}-{end}", title, make, study) for end, (title, make) in wanted.items())
+    )
+
+
+def _present(*sections_: Section | None) -> list[Section]:
+    return [one for one in sections_ if one is not None]
 
 
 def model_summary(study: StudyData) -> pd.DataFrame:

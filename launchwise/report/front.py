@@ -5,27 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from launchwise.report import blind, finder, health, wording, worth
-from launchwise.report.blocks import Block, Cell, Column, Row, Section, Table, Text
+from launchwise.report.blocks import Block, Cell, Column, Notice, Row, Section, Table, Text
+from launchwise.report.missing import MissingStudy
 from launchwise.report.study import StudyData
 
 
-def sections(studies: Sequence[StudyData]) -> list[Section]:
-    """Sections of the front page, the lookup first."""
+def sections(
+    studies: Sequence[StudyData],
+    missing: Sequence[MissingStudy] = (),
+    notices: Sequence[Notice] = (),
+) -> list[Section]:
+    """Sections of the front page, the lookup first.
+
+    Parameters
+    ----------
+    missing
+        Studies that are not in the report.
+    notices
+        What the reader must know first.
+    """
     found: list[Section] = []
     unwell = health.notice(health.of_studies(studies))
     if (lookup := finder.block(studies)) is not None:
         lead = Text("Choose a kernel, a GPU and a problem: any size is answered.")
-        strip = [] if unwell is None else [unwell]
+        strip = [*notices, *([] if unwell is None else [unwell])]
         found.append(Section("look-up", "Which configuration?", [*strip, lead, lookup]))
+    elif notices:
+        found.append(Section("not-here", "What this report lacks", notices))
     if (gains := worth.section(studies)) is not None:
         found.append(gains)
     if (tested := blind.section(studies)) is not None:
         found.append(tested)
-    found.append(Section("studies", "Studies", [_studies(studies)]))
+    found.append(Section("studies", "Studies", [_studies(studies, missing)]))
     return found
 
 
-def _studies(studies: Sequence[StudyData]) -> Block:
+def _studies(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> Block:
     columns = [
         Column("study", number=False),
         Column("question", number=False),
@@ -43,4 +58,5 @@ def _studies(studies: Sequence[StudyData]) -> Block:
         )
         for study in studies
     ]
+    rows += [Row(each.cells) for each in missing]
     return Table("Studies of this report", columns, rows)

@@ -23,6 +23,7 @@ from launchwise.report.numbers import (
     single_best,
     statuses,
     transfer,
+    winners,
 )
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows, is_baseline
@@ -40,8 +41,9 @@ STATUS_WORDS = {
 """Statuses in the order they are shown, with what stands below each in a heading."""
 
 
-def tiles(study: StudyData, best: pd.DataFrame) -> Section:
+def tiles(study: StudyData) -> Section:
     """Which configuration wins at which size, and what simpler choices lose."""
+    best = winners(study)
     found: list[Block] = []
     for gpu in study.gpus:
         drawn: list[Figure | None] = [
@@ -104,8 +106,9 @@ NO_SHARES = (
 )
 
 
-def compared(study: StudyData, best: pd.DataFrame) -> Section:
+def compared(study: StudyData) -> Section:
     """The GPUs beside each other."""
+    best = winners(study)
     item = study.spec.work.item
     found: list[Block] = [figures.throughput(study, best, share=False, name="rate")]
     shares = figures.copies_matter(best)
@@ -154,9 +157,9 @@ def _ordered(study: StudyData, best: pd.DataFrame) -> pd.DataFrame:
     return ordered.drop(columns="_place")
 
 
-def landscape(study: StudyData, best: pd.DataFrame) -> Section:
+def landscape(study: StudyData) -> Section:
     """All configurations of one problem, and how the rows of every GPU ended."""
-    gpu = study.whole[0]
+    gpu, best = study.whole[0], winners(study)
     own = best[best["gpu"] == gpu].sort_values(study.problem_columns, kind="stable")
     # The middle size, where neither launch overhead nor the largest grids decide; of its kinds the
     # one with the most to win.

@@ -84,13 +84,10 @@ def test_panels_beside_each_other_have_one_kind_of_axis() -> None:
 
 
 def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound() -> None:
-    fast, slow = study(), changed(baseline=1000, others=1000)
-    slow = dataclasses.replace(slow, sweeps={"big": slow.sweeps["big"]})
+    # 16 MB at 1000 GB/s in 0.1 ms is a share of 0.16; in 1 ms nothing is near the limit.
+    fast, slow = changed(baseline=0.1, others=0.1), study()
     for made, shown in ((fast, True), (slow, False)):
-        best = winners(made)
-        if shown:
-            best = best.assign(limit_share=0.5)
-        found = compared(made, best)
+        found = compared(made)
         ids = [block.id for block in found.blocks if isinstance(block, Figure)]
         assert ("tiny-share" in ids) is shown
         said = [block.text for block in found.blocks if isinstance(block, Text)]

@@ -11,7 +11,6 @@ import pytest
 from launchwise.experiment.study import TransferSplit
 from launchwise.report import overview, sections, wording
 from launchwise.report.blocks import Bullets, Fold, Lookup, Section, Table, Text
-from launchwise.report.numbers import winners
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from tests.support.report_study import settings, study
@@ -45,7 +44,7 @@ def test_the_lookup_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
 
 
 def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
-    section = sections.compared(made, winners(made))
+    section = sections.compared(made)
     (fold,) = (block for block in section.blocks if isinstance(block, Fold))
     (best,) = fold.blocks
     assert isinstance(best, Table)
