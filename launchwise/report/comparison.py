@@ -20,7 +20,7 @@ from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
 from launchwise.report.described import first_choices
-from launchwise.report.numbers import DEFAULT_ERROR, records, winners
+from launchwise.report.numbers import DEFAULT_ERROR, fractions, records, winners
 from launchwise.report.pairs import fastest
 from launchwise.report.spread import UNKNOWN, Spread
 from launchwise.report.study import StudyData, remembered
@@ -112,8 +112,8 @@ def _measured(study: StudyData) -> Iterator[Entry]:
 def _errors(study: StudyData) -> dict[tuple[Value, ...], float]:
     """Relative standard error of each GPU's fastest row, by GPU and problem."""
     key = ["gpu", *study.problem_columns]
-    rows = study.measured.sort_values("time_ms", kind="stable").drop_duplicates(key)
-    rows = rows[rows["relative_error"].notna()]
+    fast = fractions(study)["fraction"] == 1
+    rows = study.measured[fast & study.measured["relative_error"].notna()].drop_duplicates(key)
     return dict(zip(_keys(rows, key), rows["relative_error"].tolist(), strict=True))
 
 
@@ -182,7 +182,11 @@ def data(study: StudyData, apart: Spread | None) -> dict[str, Any]:
 
 def _short(entry: Entry, name: str) -> float | None:
     value = getattr(entry, name)
-    return None if value is None else float(f"{value:.5g}")
+    return None if value is None else float(f"{value:.4g}")
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def tdp_w(gpu: str, card_model: str, cards: Mapping[str, Datasheet]) -> float | None:
@@ -245,18 +249,20 @@ def as_csv(
     prices: Mapping[str, Price],
     apart: Spread | None,
 ) -> str:
-    """Every entry of every study as CSV."""
+    """Every entry of every study as CSV, with columns of prices where there are some."""
     text = io.StringIO()
     written = csv.writer(text, lineterminator="\n")
-    extra = ["tdp_w", "euro", "euro_per_hour", "price_date", "price_source"]
-    written.writerow(["study", "gpu", "basis", "problem", *NUMBERS, *extra])
+    costs = ["euro", "euro_per_hour", "price_date", "price_source"] if prices else []
+    written.writerow(["study", "gpu", "basis", "problem", *NUMBERS, "tdp_w", *costs])
     for study in studies:
         profiles = {**study.profiles, **study.described}
         for each in entries(study, apart):
             named = zip(study.problem_columns, each.problem, strict=True)
             price = prices.get(each.gpu)
-            cost = (
-                [price.euro, price.euro_per_hour, price.date, price.source] if price else [None] * 4
+            own = (
+                [price.euro, price.euro_per_hour, price.date, price.source]
+                if price
+                else [None] * len(costs)
             )
             written.writerow(
                 [
@@ -264,9 +270,9 @@ def as_csv(
                     each.gpu,
                     each.basis,
                     " ".join(f"{name}={value}" for name, value in named),
-                    *(_short(each, name) for name in NUMBERS),
-                    tdp_w(each.gpu, profiles[each.gpu].card_model, cards),
-                    *cost,
+                    *(_text(getattr(each, name)) for name in NUMBERS),
+                    _text(tdp_w(each.gpu, profiles[each.gpu].card_model, cards)),
+                    *own,
                 ]
             )
     return text.getvalue()

@@ -24,7 +24,7 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
-from launchwise.report.numbers import records, scores_on, single_best, winners
+from launchwise.report.numbers import fractions, records, scores_on, single_best, winners
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.statuses import STATUSES
@@ -211,10 +211,9 @@ def _single_rows(study: StudyData) -> list[Block]:
 def clocks_apart(study: StudyData, gpu: str) -> tuple[int, int]:
     """Problems whose fastest row and baseline ran under other SM clocks, and problems known."""
     columns = study.problem_columns
-    rows = study.measured[study.measured["gpu"] == gpu]
-    rows = rows[rows["sm_clock_mhz"] > 0]
-    fast = rows.sort_values("time_ms", kind="stable").drop_duplicates(columns)
-    start = rows[is_baseline(rows, study.spec)]
+    own = (study.measured["gpu"] == gpu) & (study.measured["sm_clock_mhz"] > 0)
+    fast = study.measured[own & (fractions(study)["fraction"] == 1)].drop_duplicates(columns)
+    start = study.measured[own & is_baseline(study.measured, study.spec)]
     both = fast[[*columns, "sm_clock_mhz"]].merge(start[[*columns, "sm_clock_mhz"]], on=columns)
     ratio = both["sm_clock_mhz_x"] / both["sm_clock_mhz_y"]
     return int((abs(ratio - 1) > CLOCKS_APART).sum()), len(both)

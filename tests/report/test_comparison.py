@@ -93,13 +93,14 @@ def test_the_table_holds_every_entry_with_power_and_price() -> None:
     assert len(rows) == 5
     last = rows[-1]
     assert last["problem"] == "n=102 dtype=float32 order=2"
-    assert (last["best_ms"], last["low_ms"], last["high_ms"]) == ("3.0", "2.0", "6.0")
+    assert (last["best_ms"], last["low_ms"], last["high_ms"]) == ("3", "2", "6")
     assert (last["tdp_w"], last["euro_per_hour"], last["price_source"]) == (
-        "70.0",
+        "70",
         "0.5",
         "a cloud",
     )
     assert (rows[0]["tdp_w"], rows[0]["euro_per_hour"]) == ("", "")
+    assert "euro" not in as_csv([with_prediction()], CARDS, {}, APART)
 
 
 def test_power_is_that_of_the_whole_card() -> None:
