@@ -54,7 +54,7 @@ def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:
         **dict.fromkeys(("best_of_5", "best_of_20"), steps),
         **dict.fromkeys(("expected_gain", "least_gain", "most_gain", "usual_ms", "gain"), steps),
     }
-    whole = table.assign(**times, is_usual=False)
+    whole = table.assign(**times, is_usual=False, configurations=3, needle_index=1)
     unknown = whole.assign(time_ms=np.nan, predicted_ms=np.nan, spearman=np.nan)
     return {
         "measurements": (schemas.measurement_schema(spec), measurements(spec, ONE)),
