@@ -37,33 +37,17 @@ def main(
     """
     import pandas as pd
 
-    from launchwise.base.errors import UserError
     from launchwise.base.provenance import commit, now, versions
     from launchwise.base.storage import digest, write_text
-    from launchwise.experiment.study import ModelEntry, Study
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
     from launchwise.report import comparison, finder, site
     from launchwise.report.assemble import configuration_summary, model_summary, pages
-    from launchwise.report.missing import MissingStudy
     from launchwise.report.overview import Run
+    from launchwise.report.reading import read_studies
     from launchwise.report.spread import spread
-    from launchwise.report.study import StudyFiles, read_study
 
-    entries = {
-        name: {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
-        for name, models in settings["models"].items()
-    }
-    questions = {name: Study.model_validate(settings["studies"][name]) for name in files}
-    studies, missing = [], []
-    for name, given in files.items():
-        asked = questions[name]
-        try:
-            of_study = StudyFiles.of(given)
-            studies.append(read_study(name, asked, entries[name], of_study, kept_out[name]))
-        except UserError as error:
-            log.warning("%s is not in the report: %s", name, error)
-            missing.append(MissingStudy(name, asked.title, asked.question, str(error)))
+    studies, missing = read_studies(files, settings, kept_out)
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
     apart = spread(studies)
     answers = {study.name: finder.data(study, apart) for study in studies if study.answers}
@@ -71,7 +55,7 @@ def main(
     sheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus)
     found = pages(studies, facts, processes, sheets, costs, missing)
-    texts = site.files(found, answers, comparisons)
+    texts = site.files(found, answers, comparisons, facts.citation)
     texts[comparison.TABLE] = comparison.as_csv(studies, sheets, costs, apart)
     # Written anew: pages of studies that are gone would stay.
     shutil.rmtree(folder, ignore_errors=True)

@@ -40,6 +40,15 @@ class Run:
     seed: int
     packages: Mapping[str, str]
 
+    @property
+    def citation(self) -> str:
+        """How to cite what this run reports."""
+        return (
+            "launchwise authors: launchwise, launch parameters of CUDA kernels, measured, learnt "
+            f"and recommended. Commit {wording.short(self.commit)}, report of "
+            f"{wording.moment(self.written_at)}."
+        )
+
 
 FIXED = "best_on_average"
 """One configuration for everything, chosen on training rows."""

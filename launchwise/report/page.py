@@ -46,6 +46,28 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Downloads:
+    """Figures and tables of a page as files, which the page lists where they were made.
+
+    Parameters
+    ----------
+    page
+        Path of the page below the report's folder.
+    name
+        What the list calls the folder.
+    folder
+        Way from the page to it.
+    citation
+        How to cite the report; empty for none.
+    """
+
+    page: str
+    name: str
+    folder: str
+    citation: str
+
+
+@dataclass(frozen=True)
 class Frame:
     """What surrounds a page in a folder of pages.
 
@@ -61,6 +83,8 @@ class Frame:
         Pages of the study that this page belongs to.
     places
         Id of a section on any page -> that page, below the folder.
+    downloads
+        The page's figures and tables as files.
     """
 
     root: str
@@ -68,6 +92,7 @@ class Frame:
     studies: Sequence[Link]
     parts: Sequence[Link]
     places: Mapping[str, str]
+    downloads: Downloads
 
     def href(self, link: str) -> str:
         """A link to a section, from this page: it may be on another one."""

@@ -12,6 +12,7 @@ from typing import Any
 from launchwise.base.storage import write_bytes
 from launchwise.report.blocks import Page
 from launchwise.report.page import (
+    Downloads,
     Frame,
     Link,
     assets,
@@ -26,11 +27,18 @@ DATA = "data/{study}.js"
 COMPARISON = "data/{study}.gpus.js"
 """What the comparison of GPUs reads of a study."""
 
+EXPORTS = "../exports/{name}/"
+"""Where figures and tables of a study's pages lie as files, from the report's folder; those of the
+whole report under :data:`OVERVIEW`. They are made on demand."""
+
+OVERVIEW = "overview"
+
 
 def files(
     pages: Sequence[Page],
     answers: Mapping[str, Any] = MappingProxyType({}),
     comparisons: Mapping[str, Any] = MappingProxyType({}),
+    citation: str = "",
 ) -> dict[str, str]:
     """Every file of the folder: path below it to text.
 
@@ -41,6 +49,8 @@ def files(
     comparisons
         Study to what the comparison of GPUs reads of it
         (:func:`launchwise.report.comparison.data`).
+    citation
+        How to cite the report.
 
     Raises
     ------
@@ -56,7 +66,9 @@ def files(
             if places.setdefault(section.id, page.path) != page.path:
                 raise ValueError(f"sections share an id: {section.id}")
     found = {
-        page.path: render(page.title, page.lead, page.sections, frame=_frame(page, pages, places))
+        page.path: render(
+            page.title, page.lead, page.sections, frame=_frame(page, pages, places, citation)
+        )
         for page in pages
     }
     for path, name, values in (
@@ -71,7 +83,7 @@ def _script(name: str, study: str, value: Any) -> str:
     return f"(window.{name} ??= {{}})[{embedded(study)}] = {embedded(value)};\n"
 
 
-def _frame(page: Page, pages: Sequence[Page], places: dict[str, str]) -> Frame:
+def _frame(page: Page, pages: Sequence[Page], places: dict[str, str], citation: str) -> Frame:
     first = {each.study: each for each in reversed(pages) if each.study}
     own = [each for each in pages if each.study and each.study == page.study]
     return Frame(
@@ -83,6 +95,12 @@ def _frame(page: Page, pages: Sequence[Page], places: dict[str, str]) -> Frame:
         ],
         parts=[_link(page, each, each.name) for each in own],
         places=places,
+        downloads=Downloads(
+            page.path,
+            page.study or OVERVIEW,
+            f"{page.root}{EXPORTS.format(name=page.study or OVERVIEW)}",
+            citation,
+        ),
     )
 
 

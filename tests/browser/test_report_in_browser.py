@@ -9,11 +9,14 @@ import shutil
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from launchwise.report.assemble import pages
+from launchwise.report.printed.exports import export
 from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import files_of
+from tests.support.report_pages import RUN, files_of
 from tests.support.report_study import study
 
 pytestmark = pytest.mark.browser
@@ -324,3 +327,34 @@ def test_a_study_without_its_file_says_so(browser: Any, folder: Path, tmp_path: 
     load(browser, torn / "index.html")
     browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
     assert "the file data/acoustic_tile.js is missing" in said(browser)
+
+
+FILES = "document.querySelector('.downloads').open = true; setTimeout(arguments[0], 300)"
+
+
+def test_figures_and_tables_are_listed_where_they_were_made(
+    browser: Any, folder: Path, tmp_path: Path
+) -> None:
+    report = shutil.copytree(folder, tmp_path / "report")
+    page = report / "acoustic_tile" / "index.html"
+    at_desktop(browser)
+    load(browser, page)
+    browser.execute_async_script(FILES)
+    text = "return document.querySelector('.files').innerText"
+    assert "snakemake --cores all -- exports" in browser.execute_script(text)
+    made = study(name="acoustic_tile")
+    own = [one for one in pages([made], RUN) if one.study]
+    export(own, made.name, tmp_path / "exports" / made.name, RUN.citation)
+    load(browser, page)
+    browser.execute_async_script(FILES)
+    links = browser.execute_script(
+        "return [...document.querySelectorAll('.files a')].map((link) => [link.text, link.href])"
+    )
+    assert {name for name, _ in links} == {"SVG", "PDF", "CSV", "PARQUET"}
+    for _, address in links:
+        assert Path(unquote(urlsplit(address).path)).is_file()
+    axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    browser.execute_script(axe)
+    run = "axe.run().then((found) => arguments[arguments.length - 1](found.violations))"
+    found = browser.execute_async_script(run)
+    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []

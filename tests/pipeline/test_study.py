@@ -132,6 +132,27 @@ def test_a_second_run_does_nothing(study: Project) -> None:
     assert stamps(study) == before
 
 
+def test_figures_and_tables_are_files_on_demand(study: Project) -> None:
+    done = study.snakemake("--cores", "2", "--quiet", "all", "--", "exports")
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = study.folder / "results" / "exports"
+    assert {path.name for path in folder.iterdir()} >= {"overview", "acoustic_tile"}
+    for part, kinds in (("figures", {".svg", ".pdf"}), ("tables", {".csv", ".parquet"})):
+        for name in ("overview", "acoustic_tile"):
+            assert {path.suffix for path in (folder / name / part).iterdir()} == kinds
+    again = study.snakemake("--cores", "2", "--", "exports")
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_snakemake_packs_the_report_itself(study: Project) -> None:
+    packed = study.folder / "packed.html"
+    done = study.snakemake("--report", packed.name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = packed.read_text(encoding="utf-8")
+    assert "results/report.zip" in text
+    assert "acoustic_tile.models.csv" in text
+
+
 def test_an_edited_library_module_reruns_its_stage_alone(study: Project) -> None:
     before = stamps(study)
     module = study.folder / "launchwise" / "learning" / "evaluate.py"

@@ -1,0 +1,1 @@
+"""The report's figures and tables as files for papers and talks."""

@@ -1,0 +1,35 @@
+# The report's figures and tables as files for papers and talks, on demand (target exports).
+#   in   what the report reads
+#   out  results/exports/{study}/   figures as SVG and PDF, tables as CSV and Parquet
+#        results/exports/overview/  those of the pages that are about all studies
+
+
+rule exports:
+    """Write every figure of the report as SVG and PDF, every table as CSV and Parquet."""
+    input:
+        tables=rules.report.input.tables,
+        specs=rules.report.input.specs,
+        published=rules.report.input.published,
+        cards=project_file(CARDS_FILE),
+        reference=project_file(REFERENCE_PROFILE),
+        prices=rules.report.input.prices,
+    output:
+        directory("results/exports"),
+    log:
+        "results/logs/exports.log",
+    threads: max(1, min(len(REPORTED), CORES))
+    params:
+        code=code(
+            "scripts/exports.py",
+            *(path for study in REPORTED.values() for path in section_sources(study["folder"])),
+        ),
+        files=REPORTED,
+        kept_out={study: experiment.kept_out(study) for study in REPORTED},
+        studies=STUDIES,
+        models=MODELS,
+        search=settings.search.model_dump(mode="json"),
+        seed=settings.seed,
+        prices=settings.prices,
+        gpus=list(settings.gpus),
+    script:
+        "../scripts/exports.py"

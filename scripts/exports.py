@@ -1,0 +1,74 @@
+"""Write figures and tables of the report as files for papers and talks."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.base.forking import run
+from launchwise.base.scripting import log
+
+if TYPE_CHECKING:
+    from snakemake.script import snakemake
+
+
+def main(
+    files: dict[str, Any],
+    kept_out: dict[str, dict[str, list[str]]],
+    settings: dict[str, Any],
+    cards: str,
+    prices: str | None,
+    gpus: list[str],
+    processes: int,
+    output: str,
+) -> None:
+    """Read every study; write a folder of files per study, and one of the pages about them all.
+
+    Parameters
+    ----------
+    prices
+        Table of prices; None without one.
+    gpus
+        Names that it may hold.
+    """
+    from launchwise.base.parallel import in_parallel
+    from launchwise.base.provenance import commit, now, versions
+    from launchwise.base.storage import digest
+    from launchwise.gpus.datasheets import read_cards
+    from launchwise.gpus.prices import read_prices
+    from launchwise.report.assemble import pages
+    from launchwise.report.overview import Run
+    from launchwise.report.printed.exports import export
+    from launchwise.report.reading import read_studies
+    from launchwise.report.site import OVERVIEW
+
+    studies, missing = read_studies(files, settings, kept_out)
+    facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
+    costs = {} if prices is None else read_prices(prices, gpus)
+    every = pages(studies, facts, processes, read_cards(cards), costs, missing)
+    shutil.rmtree(output, ignore_errors=True)
+
+    def written(name: str) -> int:
+        own = [page for page in every if (page.study or OVERVIEW) == name]
+        listed = export(own, name, Path(output) / name, facts.citation)
+        return sum(map(len, listed.values()))
+
+    names = list(dict.fromkeys(page.study or OVERVIEW for page in every))
+    for name, count in zip(names, in_parallel(written, names, processes), strict=True):
+        log.info("%s: %d figures and tables", name, count)
+
+
+if __name__ == "__main__":
+    asked = snakemake.params
+    run(
+        main,
+        snakemake,
+        "tables",
+        files=asked.files,
+        kept_out=asked.kept_out,
+        settings={name: asked[name] for name in ("studies", "models", "search", "seed")},
+        cards=snakemake.input.cards,
+        prices=asked.prices,
+        gpus=list(asked.gpus),
+        processes=snakemake.threads,
+        output=snakemake.output[0],
+    )
