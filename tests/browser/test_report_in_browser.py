@@ -329,6 +329,16 @@ def test_a_study_without_its_file_says_so(browser: Any, folder: Path, tmp_path: 
     assert "the file data/acoustic_tile.js is missing" in said(browser)
 
 
+def test_a_figure_without_its_library_says_so(browser: Any, folder: Path, tmp_path: Path) -> None:
+    torn = shutil.copytree(folder, tmp_path / "torn")
+    (torn / "assets" / "plotly.js").unlink()
+    at_desktop(browser)
+    load(browser, torn / "acoustic_tile" / "index.html")
+    browser.execute_script("return window.launchwiseDrawAll()")
+    text = browser.execute_script("return document.querySelector('.plot').textContent")
+    assert "assets/plotly.js is missing" in text
+
+
 FILES = "document.querySelector('.downloads').open = true; setTimeout(arguments[0], 300)"
 
 

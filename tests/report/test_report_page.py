@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import posixpath
 import re
 import zipfile
+import zlib
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -163,10 +166,9 @@ def test_every_panel_is_valid_plotly_and_has_its_element(files: dict[str, str]) 
     for path, text in files.items():
         if not path.endswith(".html"):
             continue
-        data = text.split('<script type="application/json" id="page-data">')[1]
-        data = json.loads(data.split("</script>")[0])
+        data = json.loads(re.findall(r'id="page-data"[^>]*>(.*?)</script>', text)[0])
         panels = {name: value for name, value in data.items() if name.startswith("plot-")}
-        assert ("plotly.min.js" in text) == bool(panels)
+        assert ('assets/plotly.js"' in text) == bool(panels)
         for name, panel in panels.items():
             go.Figure(data=panel["data"], layout=panel["layout"])
             assert panel["data"], name
@@ -330,3 +332,13 @@ def test_the_key_states_the_order_of_the_values() -> None:
     assert "128 bytes" in key["row_padding=0/1"]
     form, _ = wording.configuration_key(load_spec(KERNEL.parent / "tridiagonal"))[0]
     assert form == "strided m=… threads=… m1=… m2=… m3=… m4=… last_m=… streams=… stage2=…"
+
+
+def test_plotly_is_packed_whole_and_its_licence_stays_readable(files: dict[str, str]) -> None:
+    packed = files["assets/plotly.js"]
+    source = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8")
+    licence, text = packed.split("*/", 1)
+    assert "Licensed under the MIT license" in licence
+    inside = base64.b64decode(text.split('"')[1], validate=True)
+    assert zlib.decompress(inside).decode() == source
+    assert len(packed) < len(source) / 2

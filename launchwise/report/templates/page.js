@@ -1,6 +1,7 @@
 (() => {
   "use strict";
-  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const held = document.getElementById("page-data");
+  const page = JSON.parse(held.textContent);
   const options = { responsive: true, displayModeBar: false, displaylogo: false };
 
   // Figures are made for light pages; on dark ones ink, lines and paper take the page's colours.
@@ -14,11 +15,45 @@
     const replaced = { "#1d2733": ink, "#e4e7eb": line, "#ffffff": paper, "#b9c0c8": edge };
     return JSON.parse(JSON.stringify(figure), (_, value) => replaced[value] ?? value);
   };
-  const draw = (node) => {
-    if (node.dataset.drawn) return;
-    node.dataset.drawn = "yes";
+
+  // plotly.js is large: it is read and inflated when the first figure comes near the screen.
+  const appended = (fill) => new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.onload = done;
+    script.onerror = fail;
+    fill(script);
+    document.head.append(script);
+    if (!script.src) done();
+  });
+  const inflated = async () => {
+    if (!window.launchwisePlotly) await appended((script) => { script.src = held.dataset.plotly; });
+    const letters = atob(window.launchwisePlotly);
+    const packed = new Uint8Array(letters.length);
+    for (let place = 0; place < letters.length; place += 1) packed[place] = letters.charCodeAt(place);
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const source = await new Response(stream).text();
+    delete window.launchwisePlotly;
+    await appended((script) => { script.textContent = source; });
+  };
+  let library;
+  const ready = () => (library ??= inflated());
+
+  const drawings = new Map();
+  const drawn = async (node) => {
+    try {
+      await ready();
+    } catch {
+      node.textContent = held.dataset.plotly
+        ? "This figure cannot be drawn: assets/plotly.js is missing beside the report, or the browser is too old."
+        : "This figure cannot be drawn: the browser is too old.";
+      return;
+    }
     const figure = coloured(page[node.id]);
-    Plotly.react(node, figure.data, figure.layout, options);
+    await Plotly.react(node, figure.data, figure.layout, options);
+  };
+  const draw = (node) => {
+    if (!drawings.has(node)) drawings.set(node, drawn(node));
+    return drawings.get(node);
   };
   const plots = [...document.querySelectorAll(".plot")];
   const watcher = new IntersectionObserver((entries) => {
@@ -31,10 +66,10 @@
   }, { rootMargin: "600px" });
   plots.forEach((node) => watcher.observe(node));
   dark.addEventListener("change", () => plots.forEach((node) => {
-    if (!node.dataset.drawn) return;
-    delete node.dataset.drawn;
-    draw(node);
+    if (drawings.delete(node)) draw(node);
   }));
+  // Printing waits for nothing: without this it could come before the first figure was near.
+  if (plots.length) window.addEventListener("load", () => setTimeout(() => ready().catch(() => {}), 500));
 
   // Only what really scrolls needs a stop of the keyboard.
   const regions = [...document.querySelectorAll(".scroll")];
@@ -49,8 +84,7 @@
   // Everything at once, as tests ask for it.
   window.launchwiseDrawAll = () => {
     document.querySelectorAll("details:not(.downloads)").forEach((fold) => { fold.open = true; });
-    plots.forEach(draw);
-    return plots.length;
+    return Promise.all(plots.map(draw)).then(() => plots.length);
   };
   // Paper shows what is open; folds stay closed, or nobody could carry it.
   window.addEventListener("beforeprint", () => plots.filter((node) => node.offsetParent).forEach(draw));
@@ -98,11 +132,11 @@
     said.setAttribute("role", "status");
     panels.after(said);
     let place = -1;
-    panels.addEventListener("keydown", (event) => {
+    panels.addEventListener("keydown", async (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
-      nodes.forEach(draw);
+      await Promise.all(nodes.map(draw));
       const points = nodes.flatMap((node) => (node.data ?? []).flatMap((trace, curveNumber) => (
         trace.type === "scatter" && trace.hoverinfo !== "skip" ? trace.x.flatMap((x, pointNumber) => (
           x === null || trace.y[pointNumber] === null ? [] : [{ node, trace, curveNumber, pointNumber }])) : [])));
@@ -115,7 +149,7 @@
       said.textContent = text.filter((one) => one).join(", ");
     });
     panels.addEventListener("blur", () => {
-      nodes.filter((node) => node.dataset.drawn).forEach((node) => Plotly.Fx.unhover(node));
+      nodes.filter((node) => node.data).forEach((node) => Plotly.Fx.unhover(node));
       said.textContent = "";
     });
   }
