@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,43 @@ def recommended(model: Path, folder: Path, profile: GpuProfile) -> Callable[[Pro
         return Choice.of(found[0]) if found else usual_choice(problem)
 
     return choose
+
+
+def chosen(choose: Callable[[Problem], Choice], problem: Problem, how: Mapping[str, Any]) -> Choice:
+    """A choice for a problem, with the fields that a caller names in ``how``.
+
+    Raises
+    ------
+    ValueError
+        For a field or a value that does not exist, or does not fit the problem's memory.
+    """
+    if strange := sorted(set(how) - {each.name for each in fields(Choice)}):
+        known = ", ".join(each.name for each in fields(Choice))
+        raise ValueError(f"unknown argument {strange[0]!r} (a choice has: {known})")
+    choice = replace(choose(problem), **how)
+    if choice.layout not in LAYOUTS:
+        raise ValueError(f"unknown layout {choice.layout!r} (allowed: {', '.join(LAYOUTS)})")
+    if choice.host_solver not in HOST_SOLVERS:
+        known = ", ".join(HOST_SOLVERS)
+        raise ValueError(f"unknown host_solver {choice.host_solver!r} (allowed: {known})")
+    if choice.layout == "interleaved" and problem["memory"] != "device":
+        raise ValueError("interleaved systems are solved where they lie, on the device")
+    if choice.threads < 1 or choice.streams < 1:
+        raise ValueError("threads and streams must be positive")
+    return choice
+
+
+def insist_on_fit(choice: Choice, rows: int, itemsize: int, shared_limit: int) -> None:
+    """Raise ValueError when a block would need more threads or shared memory than it can have."""
+    cuts = choice.levels(rows)
+    left = remaining_rows(rows, cuts)
+    m = reduced_first(left, choice.last_m)
+    if m and left // m > MOST_FINISHING and not (choice.finish_on_host and cuts):
+        raise ValueError(f"{choice} leaves {left} rows to one block: take more sizes")
+    needed = most_shared_bytes(rows, choice, itemsize)
+    if needed > shared_limit:
+        message = f"needs {needed} bytes of shared memory a block, {shared_limit} are"
+        raise ValueError(f"{choice} {message} there: take smaller or more sizes")
 
 
 class DeviceArray:
@@ -181,19 +218,6 @@ class Solver:
             _insist(flat, found.reshape(-1))
         return found
 
-    def _choice(self, problem: Problem, how: Mapping[str, Any]) -> Choice:
-        choice = replace(self._choose(problem), **how)
-        if choice.layout not in LAYOUTS:
-            raise ValueError(f"unknown layout {choice.layout!r} (allowed: {', '.join(LAYOUTS)})")
-        if choice.host_solver not in HOST_SOLVERS:
-            known = ", ".join(HOST_SOLVERS)
-            raise ValueError(f"unknown host_solver {choice.host_solver!r} (allowed: {known})")
-        if choice.layout == "interleaved" and problem["memory"] != "device":
-            raise ValueError("interleaved systems are solved where they lie, on the device")
-        if choice.threads < 1 or choice.streams < 1:
-            raise ValueError("threads and streams must be positive")
-        return choice
-
     def solution(self, problem: Problem, choice: Choice) -> DeviceSolution:
         """What solves such problems so: the kept one where it is the same, else a new one.
 
@@ -207,15 +231,7 @@ class Solver:
         key = (dtype.name, rows, choice)
         if self._kept is not None and self._kept[0] == key:
             return self._kept[1]
-        cuts = choice.levels(rows)
-        left = remaining_rows(rows, cuts)
-        m = reduced_first(left, choice.last_m)
-        if m and left // m > MOST_FINISHING and not (choice.finish_on_host and cuts):
-            raise ValueError(f"{choice} leaves {left} rows to one block: take more sizes")
-        needed = most_shared_bytes(rows, choice, dtype.itemsize)
-        if needed > self._shared_limit:
-            message = f"needs {needed} bytes of shared memory a block, {self._shared_limit} are"
-            raise ValueError(f"{choice} {message} there: take smaller or more sizes")
+        insist_on_fit(choice, rows, dtype.itemsize, self._shared_limit)
         self.close()
         found = DeviceSolution.chosen(self.device, dtype, rows, choice)
         self._kept = key, found
@@ -231,7 +247,7 @@ class Solver:
     def _from_host(
         self, flat: list[np.ndarray], x: np.ndarray, problem: Problem, how: Mapping[str, Any]
     ) -> None:
-        choice = self._choice(problem, how)
+        choice = chosen(self._choose, problem, how)
         solution = self.solution(problem, choice)
         device = self.device
         memory = Allocations(device)
@@ -264,7 +280,7 @@ class Solver:
             **_problem([array.shape for array in each], [array.dtype for array in each]),
             "memory": "device",
         }
-        choice = self._choice(problem, how)
+        choice = chosen(self._choose, problem, how)
         solution = self.solution(problem, choice)
         system, place = Arrays(*each[:4]), each[4]
         if choice.finish_on_host and solution.cuts:

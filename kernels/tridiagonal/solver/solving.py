@@ -1,0 +1,211 @@
+"""Solves tridiagonal systems in device memory: finds the plan of a call and queues it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from ..host.accuracy import InaccurateSolution, allowed_error
+from ..host.plan import Choice
+from ..host.solver import Problem, chosen, insist_on_fit, usual_choice
+from .arrays import Kind, Libraries, stream_handle
+from .checks import Shape
+from .machine import Machine
+from .plans import Plan, PlanCache
+
+PER_THREAD_STREAM = 2
+"""Handle that stands for another stream in every thread."""
+
+Check = bool | Literal["sample"]
+
+
+class DeviceSolver:
+    """Solves systems whose arrays lie in device memory, from any thread.
+
+    Parameters
+    ----------
+    open_machine
+        Opens a device by its number, with the kernels at hand.
+    locate, wait
+        See :class:`.arrays.InterfaceArrays`; ``wait`` takes a device's number and a stream.
+    choose
+        What is done where a call leaves it open.
+    """
+
+    def __init__(
+        self,
+        open_machine: Callable[[int], Machine],
+        locate: Callable[[int], int],
+        wait: Callable[[int, int], None],
+        choose: Callable[[Problem], Choice] = usual_choice,
+    ) -> None:
+        self.libraries = Libraries(locate, wait)
+        self.plans: dict[int, PlanCache] = {}
+        self._machines: dict[int, Machine] = {}
+        self._open = open_machine
+        self._choose = choose
+        self._lock = threading.Lock()
+
+    def solve(
+        self,
+        a: Any,
+        b: Any,
+        c: Any,
+        d: Any,
+        x: Any = None,
+        stream: Any = None,
+        interleaved: bool = False,
+        check: Check = False,
+        check_dominance: bool = False,
+        how: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Queue the solution of the system and return x; see :func:`.solve`."""
+        library = self.libraries.of(b)
+        handle = library.stream(b) if stream is None else stream_handle(stream)
+        if handle == 1:
+            handle = 0
+        at_b, kind = library.read(b, "b", handle)
+        if x is None:
+            if len(kind[0]) not in (1, 2) or 0 in kind[0]:
+                raise _unfit(kind[0], interleaved)
+            x = library.empty_like(b, None if stream is None else handle)
+        of = self.libraries.of
+        at_a, kind_a = of(a).read(a, "a", handle)
+        at_c, kind_c = of(c).read(c, "c", handle)
+        at_d, kind_d = of(d).read(d, "d", handle)
+        at_x, kind_x = of(x).read(x, "x", handle)
+        if not (kind == kind_a == kind_c == kind_d == kind_x):
+            raise _unlike(kind_a, kind, kind_c, kind_d, kind_x)
+        pointers = (at_a, at_b, at_c, at_d, at_x)
+        shape, dtype, device = kind
+        thread = threading.get_ident() if handle == PER_THREAD_STREAM else 0
+        options = tuple(sorted(how.items())) if how else ()
+        key = (shape, dtype, handle, interleaved, thread, options)
+        cache = self.plans.get(device) or self._cache(device)
+
+        def facts() -> tuple[Shape, Choice | None, int]:
+            return *self._facts(kind, interleaved, how or {}), handle
+
+        while True:
+            plan = cache.find(key, facts)
+            if _overlapping(pointers, plan):
+                raise ValueError("x may be d, but must not overlap a, b, c or a part of d")
+            if check_dominance and not plan.insist_on_dominance(pointers):
+                continue
+            if plan.run(pointers):
+                break
+        if check:
+            self._insist_on_accuracy(cache, key, facts, pointers, check == "sample")
+        return x
+
+    def _cache(self, device: int) -> PlanCache:
+        with self._lock:
+            if device not in self.plans:
+                self._machines[device] = self._open(device)
+                self.plans[device] = PlanCache(self._machines[device])
+            return self.plans[device]
+
+    def _facts(
+        self, kind: Kind, interleaved: bool, how: Mapping[str, Any]
+    ) -> tuple[Shape, Choice | None]:
+        """Shape and choice of a problem.
+
+        Raises
+        ------
+        ValueError
+            When there is no such problem, or a named choice does not fit it or the device.
+        """
+        sizes, dtype, device = kind
+        shape = shape_of(sizes, dtype, interleaved)
+        if interleaved:
+            if how:
+                raise ValueError(f"{min(how)} is not for interleaved systems, which have one way")
+            return shape, None
+        problem = {
+            **{"n": shape.n, "batch": shape.batch},
+            **{"dtype": shape.dtype.name, "memory": "device"},
+        }
+        choice = chosen(self._choose, problem, how)
+        if choice.finish_on_host or choice.streams != 1:
+            raise ValueError("finish_on_host and streams are for systems in host memory")
+        limit = self._machines[device].shared_limit
+        insist_on_fit(choice, shape.rows, shape.dtype.itemsize, limit)
+        return shape, choice
+
+    def _insist_on_accuracy(
+        self,
+        cache: PlanCache,
+        key: Any,
+        facts: Callable[[], tuple[Shape, Choice | None, int]],
+        pointers: tuple[int, ...],
+        sample: bool,
+    ) -> None:
+        """Raise InaccurateSolution when the backward error is too large.
+
+        A sample that looks bad is followed by all rows: a part of a system may have small entries.
+        """
+        while True:
+            plan = cache.find(key, facts)
+            error = plan.backward_error(pointers, sample)
+            allowed = allowed_error(plan.shape.dtype)
+            if error is None:
+                continue
+            if error <= allowed:
+                return
+            if not sample:
+                message = f"backward error {error:.3g} (allowed {allowed:.3g})"
+                raise InaccurateSolution(f"{message}: is it row-dominant?")
+            sample = False
+
+    def clear(self) -> None:
+        """Give the memory of all plans back."""
+        for cache in list(self.plans.values()):
+            cache.clear()
+
+
+def shape_of(sizes: tuple[int, ...], dtype: Any, interleaved: bool) -> Shape:
+    """Shape of a problem from that of its arrays.
+
+    Raises
+    ------
+    ValueError
+        When no system has it.
+    """
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"float32 or float64, not {dtype}")
+    if len(sizes) not in (1, 2) or (interleaved and len(sizes) == 1) or 0 in sizes:
+        raise _unfit(sizes, interleaved)
+    batch, n = (1, sizes[0]) if len(sizes) == 1 else sizes
+    if interleaved:
+        n, batch = batch, n
+    if n == 1:
+        raise ValueError("systems of n = 1 row are no tridiagonal systems: divide d by b")
+    return Shape(int(n), int(batch), np.dtype(dtype), interleaved)
+
+
+def _unfit(sizes: tuple[int, ...], interleaved: bool) -> ValueError:
+    wanted = "(n, batch)" if interleaved else "(n,) or (batch, n)"
+    return ValueError(f"shape {wanted} with at least one system of 2 rows, not {tuple(sizes)}")
+
+
+def _unlike(*kinds: Kind) -> ValueError:
+    """The error for arrays of which some differ; it says in what."""
+    said = [f"{name} {dtype} {tuple(shape)} on device {device}"
+            for name, (shape, dtype, device) in zip("abcdx", kinds, strict=True)]  # fmt: skip
+    return ValueError(f"the arrays must be alike, not {', '.join(said)}")
+
+
+def _overlapping(pointers: tuple[int, ...], plan: Plan) -> bool:
+    """Whether x overlaps a, b or c, or d without being d."""
+    a, b, c, d, x = pointers
+    nbytes = plan.shape.rows * plan.shape.dtype.itemsize
+    near = -nbytes
+    return (
+        near < x - a < nbytes
+        or near < x - b < nbytes
+        or near < x - c < nbytes
+        or (x != d and near < x - d < nbytes)
+    )

@@ -1,0 +1,66 @@
+"""The CPU as a machine of the tridiagonal solver: it runs the kernels' own sources at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kernels.tridiagonal.solver.machine import Argument, Prepared
+from launchwise.cpu.buffers import CpuBuffer
+from launchwise.workloads.workload import Buffer, Launch
+from tests.support.host_device import HostDevice
+
+
+class HostMachine:
+    """See :class:`kernels.tridiagonal.solver.machine.Machine`.
+
+    Attributes
+    ----------
+    queued
+        Stream of every run of prepared launches.
+    """
+
+    name = "device 0"
+
+    def __init__(self, device: HostDevice, shared_limit: int = 232448) -> None:
+        self._device = device
+        self.shared_limit = shared_limit
+        self.sms = device.sms
+        self.queued: list[int] = []
+        self.allocate = device.allocate
+        self.release = device.release
+        self.part = device.part
+
+    def free_memory(self) -> int:
+        """What is left."""
+        return self._device.free_bytes
+
+    def prepared(self, launches: Sequence[Launch], stream: int) -> Prepared:
+        """Launches that run at once, one after the other."""
+
+        def run(pointers: Sequence[int]) -> None:
+            def known(argument: Any) -> Any:
+                if isinstance(argument, Argument):
+                    return CpuBuffer(argument.nbytes, pointers[argument.number])
+                return argument
+
+            self.queued.append(stream)
+            for launch in launches:
+                arguments = tuple(known(each) for each in launch.arguments)
+                self._device.launch(replace(launch, arguments=arguments))
+
+        return run
+
+    def write(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
+        """Copy."""
+        self._device.upload(buffer, values)
+
+    def read(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
+        """Copy."""
+        self._device.download(buffer, values)
+
+    def settle(self) -> None:
+        """Nothing is ever queued."""
