@@ -34,6 +34,15 @@ def test_cusparse_and_launchwise_solve_the_same_system(tmp_path: Path) -> None:
     assert row["configurations"] == 2  # one a layout
 
 
+def test_calls_of_both_solvers_are_timed(tmp_path: Path) -> None:
+    (row,) = result_on_gpu("solve_as_called", tmp_path)["results"]
+    assert (row["n"], row["dtype"], row["calls_in_a_row"]) == (10_000, "float64", 100)
+    assert row["largest_difference"] < 1e-10
+    for side in ("launchwise", "cusparse"):
+        assert row[side]["events_ms"] > 0
+        assert row[side]["wall_ms"] > 0
+
+
 def test_kernel_tuner_and_launchwise_tune_the_same_shapes(tmp_path: Path) -> None:
     (space,) = result_on_gpu("against_kernel_tuner", tmp_path)["results"].values()
     sides = space["sides"]

@@ -33,6 +33,7 @@ ON_GPU = {
     "against_kernel_tuner": "kernel_tuner",
     "against_pytorch": "torch",
     "scaling": "pycuda",
+    "solve_as_called": "cupy",
     "tune_own_kernel": "kernel_tuner",
 }
 """Benchmarks that need a GPU, and the package that each needs beside those of the lock files."""

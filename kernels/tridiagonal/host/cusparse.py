@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from launchwise.workloads.workload import Allocations, LibraryRun
@@ -54,9 +56,11 @@ class Cusparse(LibraryRun):
         if batch == 1:
             self._name = f"cusparse{letter}gtsv2_nopivot"
             self._arguments = [ctypes.c_int(n), ctypes.c_int(1), *pointers, ctypes.c_int(n)]
+            self._place_of_x = 5
         else:
             self._name = f"cusparse{letter}gtsv2StridedBatch"
             self._arguments = [ctypes.c_int(n), *pointers, ctypes.c_int(batch), ctypes.c_int(n)]
+            self._place_of_x = 4
         size = ctypes.c_size_t()
         name = f"{self._name}_bufferSizeExt"
         self._ask(name, self._handle, *self._arguments, ctypes.byref(size))
@@ -66,6 +70,17 @@ class Cusparse(LibraryRun):
     def _ask(self, name: str, *arguments: Any) -> None:
         if status := getattr(self._library, name)(*arguments):
             raise RuntimeError(f"{name} returned {status}")
+
+    def packed(self, x: Any) -> Callable[[], int]:
+        """A call that solves the system in place for the right-hand side at ``x``.
+
+        It queues the work on the default stream, with everything packed before, and returns
+        cuSPARSE's status.
+        """
+        arguments = list(self._arguments)
+        arguments[self._place_of_x] = ctypes.c_void_p(_address(x))
+        call = getattr(self._library, self._name)
+        return partial(call, self._handle, *arguments, self._buffer)
 
     def restore(self) -> None:
         """See :meth:`launchwise.workloads.workload.LibraryRun.restore`."""

@@ -14,6 +14,7 @@ from .solving import Check, DeviceSolver
 __all__ = [
     "MOST_BYTES",
     "MOST_PLANS",
+    "Check",
     "CudaError",
     "InaccurateSolution",
     "NotDominant",

@@ -240,13 +240,13 @@ def stream_handle(stream: Any) -> int:
     """
     if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
         return one_handle(stream)
-    if hasattr(stream, "__cuda_stream__"):
-        return one_handle(stream.__cuda_stream__()[1])
     for name in ("ptr", "cuda_stream", "handle"):
         if hasattr(stream, name):
             handle = getattr(stream, name)
             # Numba's are ctypes pointers, where None is the default stream.
             return one_handle(getattr(handle, "value", handle) or LEGACY_STREAM)
+    if hasattr(stream, "__cuda_stream__"):
+        return one_handle(stream.__cuda_stream__()[1])
     raise ValueError(f"stream= takes a stream or its handle, not {stream!r}")
 
 

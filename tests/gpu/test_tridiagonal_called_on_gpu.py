@@ -1,0 +1,341 @@
+"""The solver as a library function on a real GPU: streams, threads, arrays of other libraries."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernels.tridiagonal import solver as library
+from kernels.tridiagonal.host.accuracy import allowed_error, backward_error
+from kernels.tridiagonal.solver import (
+    InaccurateSolution,
+    NotDominant,
+    TooLittleMemory,
+    clear_plans,
+    solve,
+)
+
+pytestmark = pytest.mark.gpu
+
+
+def system(n: int, dtype: str = "float64", seed: int = 0, batch: int = 1) -> list[np.ndarray]:
+    """Row-dominant systems, shape (n,), or (batch, n) for more than one."""
+    dice = np.random.default_rng(seed)
+    shape = (n,) if batch == 1 else (batch, n)
+    a, c, d = dice.uniform(-1, 1, (3, *shape))
+    a[..., 0] = c[..., -1] = 0
+    b = (np.abs(a) + np.abs(c) + dice.uniform(0.1, 1, shape)) * dice.choice([-1, 1], shape)
+    return [each.astype(dtype) for each in (a, b, c, d)]
+
+
+def fits(arrays: list[np.ndarray], x: np.ndarray) -> bool:
+    """Whether x solves the systems: arrays of shape (n,) or (batch, n)."""
+    flat = [each.reshape(-1) for each in arrays]
+    return backward_error(flat, x.reshape(-1)) <= allowed_error(arrays[0].dtype)
+
+
+class Cupy:
+    """CuPy, as the tests use it."""
+
+    def __init__(self) -> None:
+        self.module = pytest.importorskip("cupy")
+
+    def array(self, values: np.ndarray) -> Any:
+        return self.module.asarray(values)
+
+    def host(self, array: Any) -> np.ndarray:
+        return array.get()
+
+    def stream(self) -> Any:
+        return self.module.cuda.Stream(non_blocking=True)
+
+    def on(self, stream: Any) -> AbstractContextManager[Any]:
+        return stream
+
+    def done(self, stream: Any) -> bool:
+        return bool(stream.done)
+
+    def synchronize(self) -> None:
+        self.module.cuda.Device().synchronize()
+
+
+class Torch:
+    """PyTorch, as the tests use it."""
+
+    def __init__(self) -> None:
+        self.module = pytest.importorskip("torch")
+
+    def array(self, values: np.ndarray) -> Any:
+        return self.module.as_tensor(values, device="cuda")
+
+    def host(self, array: Any) -> np.ndarray:
+        return array.cpu().numpy()
+
+    def stream(self) -> Any:
+        return self.module.cuda.Stream()
+
+    def on(self, stream: Any) -> AbstractContextManager[Any]:
+        return self.module.cuda.stream(stream)
+
+    def done(self, stream: Any) -> bool:
+        return bool(stream.query())
+
+    def synchronize(self) -> None:
+        self.module.cuda.synchronize()
+
+
+@pytest.fixture(params=[Cupy, Torch])
+def gpu(request: pytest.FixtureRequest) -> Any:
+    """A library with arrays on the GPU."""
+    return request.param()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [2, 3, 1000, 2049, 10**4 + 1, 300_001, 10**6 + 1])
+def test_systems_of_all_sizes(gpu: Any, n: int, dtype: str) -> None:
+    arrays = system(n, dtype)
+    x = solve(*map(gpu.array, arrays), check=True)
+    assert type(x) is type(gpu.array(arrays[1]))
+    assert fits(arrays, gpu.host(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "batch"), [(2, 5), (100, 1000), (5001, 33), (70, 20_000)])
+def test_both_orders_of_a_batch(gpu: Any, n: int, batch: int, dtype: str) -> None:
+    arrays = system(n, dtype, 1, batch)
+    assert fits(arrays, gpu.host(solve(*map(gpu.array, arrays), check=True)))
+    turned = [np.ascontiguousarray(each.T) for each in arrays]
+    x = solve(*map(gpu.array, turned), interleaved=True, check="sample", check_dominance=True)
+    assert fits(arrays, np.ascontiguousarray(gpu.host(x).T))
+
+
+@pytest.mark.parametrize("how", ["current", "stream", "handle"])
+def test_work_runs_in_the_order_of_its_stream(gpu: Any, how: str) -> None:
+    arrays = system(10**5)
+    a, b, c, d = map(gpu.array, arrays)
+    late, x = gpu.array(np.full(10**5, np.nan)), gpu.array(np.full(10**5, np.nan))
+    ballast = gpu.array(np.ones(1 << 26, np.float32))
+    stream = gpu.stream()
+    handle = stream.ptr if hasattr(stream, "ptr") else stream.cuda_stream
+    named = {"current": {}, "stream": {"stream": stream}, "handle": {"stream": handle}}[how]
+
+    def queue() -> None:
+        if how == "current":
+            with gpu.on(stream):
+                solve(a, b, c, late, x, **named)
+        else:
+            solve(a, b, c, late, x, **named)
+
+    queue()
+    gpu.synchronize()
+    with gpu.on(stream):
+        for _ in range(100):
+            ballast *= 1
+        late[:] = d
+    queue()
+    waited = gpu.done(stream)
+    with gpu.on(stream):
+        twice = x * 2
+        # What comes later must not reach the system.
+        late[:] = 0
+    gpu.synchronize()
+    assert not waited
+    assert fits(arrays, gpu.host(x))
+    assert np.array_equal(gpu.host(twice), 2 * gpu.host(x))
+
+
+def test_the_solution_is_made_for_the_named_stream(gpu: Any) -> None:
+    arrays = system(1000)
+    given, stream = [gpu.array(each) for each in arrays], gpu.stream()
+    gpu.synchronize()
+    x = solve(*given, stream=stream)
+    gpu.synchronize()
+    assert fits(arrays, gpu.host(x))
+
+
+def run_threads(work: Callable[[int], None], count: int) -> None:
+    """Run ``work`` in threads, and raise what one of them raises."""
+    errors: list[BaseException] = []
+
+    def guarded(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+@pytest.mark.parametrize("streams", ["own", "default"])
+def test_threads_do_not_disturb_each_other(gpu: Any, streams: str) -> None:
+    systems = [system(20_000, seed=number) for number in range(4)]
+    given = [[gpu.array(each) for each in arrays] for arrays in systems]
+    places = [[gpu.array(np.full(20_000, np.nan)) for _ in range(50)] for _ in systems]
+    own = [gpu.stream() for _ in systems]
+    gpu.synchronize()
+
+    def work(number: int) -> None:
+        named = {"stream": own[number]} if streams == "own" else {}
+        for place in places[number]:
+            solve(*given[number], place, **named)
+
+    run_threads(work, len(systems))
+    gpu.synchronize()
+    for arrays, found in zip(systems, places, strict=True):
+        first = gpu.host(found[0])
+        assert fits(arrays, first)
+        assert all(np.array_equal(gpu.host(each), first) for each in found)
+
+
+def test_arrays_may_move(gpu: Any) -> None:
+    clear_plans()
+    kept = []
+    for number in range(5):
+        arrays = system(10**4, seed=number)
+        kept.append((arrays, solve(*map(gpu.array, arrays))))
+    gpu.synchronize()
+    assert all(fits(arrays, gpu.host(x)) for arrays, x in kept)
+    assert len(library._solver().plans[0]) == 1
+
+
+def test_more_shapes_than_plans(gpu: Any) -> None:
+    clear_plans()
+    for n in range(100, 100 + 2 * library.MOST_PLANS):
+        arrays = system(n)
+        assert fits(arrays, gpu.host(solve(*map(gpu.array, arrays))))
+    assert len(library._solver().plans[0]) == library.MOST_PLANS
+
+
+class ByDlpack:
+    """An array that has DLPack alone."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream: Any = None) -> Any:
+        return self._array.__dlpack__(stream=stream)
+
+
+class ByInterface:
+    """An array that has ``__cuda_array_interface__`` alone."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self._array.__cuda_array_interface__
+
+
+@pytest.mark.parametrize("kind", [ByDlpack, ByInterface])
+def test_general_interfaces(gpu: Any, kind: Any) -> None:
+    arrays = system(5000)
+    x = gpu.array(np.full(5000, np.nan))
+    given = [kind(gpu.array(each)) for each in arrays]
+    solve(*given, kind(x))
+    gpu.synchronize()
+    assert fits(arrays, gpu.host(x))
+    with pytest.raises(ValueError, match="x= must be given"):
+        solve(*given)
+
+
+def test_bad_input_is_said_and_nothing_changes(gpu: Any) -> None:
+    host = system(100)
+    a, b, c, d = map(gpu.array, host)
+    x = gpu.array(np.full(100, 7.0))
+    wrong: list[tuple[Any, str]] = [
+        ((host[0], b, c, d, x), "a is in host memory"),
+        ((a, b, c, gpu.array(np.ones(100, np.float32)), x), "must be alike"),
+        ((a, b, c, gpu.array(np.ones(99)), x), "must be alike"),
+        ((a, b, gpu.array(np.ones(200))[::2], d, x), "c must be contiguous"),
+        (tuple(gpu.array(np.ones(1)) for _ in range(5)), "n = 1 row"),
+        (tuple(gpu.array(np.ones(0)) for _ in range(5)), "at least one system of 2 rows"),
+        ((a, b, c, d, a), "must not overlap"),
+    ]
+    for given, said in wrong:
+        with pytest.raises(ValueError, match=said):
+            solve(*given)
+    assert (gpu.host(x) == 7).all()
+    assert fits(host, gpu.host(solve(a, b, c, d)))
+
+
+def test_what_requires_a_gradient_is_refused() -> None:
+    gpu = Torch()
+    a, b, c, d = map(gpu.array, system(100))
+    with pytest.raises(ValueError, match="d requires a gradient"):
+        solve(a, b, c, d.requires_grad_())
+
+
+def test_checks_on_the_device(gpu: Any) -> None:
+    arrays = system(50, batch=30)
+    a, b, c, d = map(gpu.array, arrays)
+    x = gpu.array(np.full((30, 50), 7.0))
+    b[4, 3] = 0
+    with pytest.raises(NotDominant, match="1 of 1500 rows, the first is row 3 of system 4"):
+        solve(a, b, c, d, x, check_dominance=True)
+    assert (gpu.host(x) == 7).all()
+    b[4, 3] = 9
+    a[7, 0] = 0.5
+    with pytest.raises(NotDominant, match="must be zero: 1 of 60 are not"):
+        solve(a, b, c, d, x, check_dominance=True)
+    n = 10**5
+    weak = [np.ones(n), np.full(n, 1e-9), np.ones(n), np.random.default_rng(1).uniform(-1, 1, n)]
+    for check in (True, "sample"):
+        with pytest.raises(InaccurateSolution):
+            solve(*map(gpu.array, weak), check=check)
+
+
+def test_too_little_memory_says_how_much_is_needed() -> None:
+    gpu = Cupy()
+    cupy = gpu.module
+    clear_plans()
+    n, batch = 4096, 8192
+    arrays = [cupy.zeros((n, batch)) for _ in range(5)]
+    arrays[1] += 1
+    cupy.get_default_memory_pool().free_all_blocks()
+    cupy.cuda.Device().synchronize()
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    hog = cupy.cuda.runtime.malloc(free - (200 << 20))
+    try:
+        with pytest.raises(TooLittleMemory, match=r"device 0 has \d+ bytes free, solving needs"):
+            solve(*arrays, interleaved=True)
+    finally:
+        cupy.cuda.runtime.free(hog)
+    solve(*arrays, interleaved=True, check="sample")
+    clear_plans()
+
+
+def test_host_arrays() -> None:
+    pytest.importorskip("pycuda")
+    for batch, interleaved in ((1, False), (3, False), (3, True)):
+        arrays = system(1000, batch=batch)
+        given = [np.ascontiguousarray(each.T) for each in arrays] if interleaved else arrays
+        x = solve(*given, interleaved=interleaved, check=True, check_dominance=True)
+        assert fits(arrays, np.ascontiguousarray(x.T) if interleaved else x)
+
+
+def test_a_warm_call_does_not_wait(gpu: Any) -> None:
+    arrays = [gpu.array(each) for each in system(10**7)]
+    x = solve(*arrays)
+    gpu.synchronize()
+    begin = time.perf_counter()
+    for _ in range(50):
+        solve(*arrays, x)
+    queued = time.perf_counter() - begin
+    gpu.synchronize()
+    assert queued < 0.5 * (time.perf_counter() - begin)

@@ -1,0 +1,122 @@
+"""What the solver hands to the CUDA driver, by a driver that writes it down."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from samples import ROOT
+
+from kernels.tridiagonal.host.launches import LAYOUTS, build
+from kernels.tridiagonal.solver.checks import SOURCE
+from kernels.tridiagonal.solver.interleaved import interleaved_words
+from launchwise.measuring.bundle import write_bundle
+from launchwise.workloads.builds import Build, real_macro
+
+ADDRESSES = [0x7F8000000000 + 0x10000 * number for number in range(5)]
+STREAM = 0x5566778899AA
+
+CHILD = """
+import sys, threading
+from types import SimpleNamespace
+from kernels.tridiagonal.solver.driver import Card, located
+from kernels.tridiagonal.solver.machine import CudaError
+from kernels.tridiagonal.solver.plans import TooLittleMemory
+from kernels.tridiagonal.solver.solving import DeviceSolver
+
+card = Card(0)
+card.take_kernels(sys.argv[1])
+solver = DeviceSolver(lambda number: card, located, lambda device, stream: card.wait(stream))
+
+def array(address, shape=(1000,)):
+    facts = {"shape": shape, "typestr": "<f8", "data": (address, False), "version": 3}
+    return SimpleNamespace(__cuda_array_interface__=facts)
+
+addresses = [int(each) for each in sys.argv[3:]]
+given = [array(each) for each in addresses]
+stream = int(sys.argv[2])
+solver.solve(*given, stream)
+# Another thread, which has no context, and an array that moved.
+moved = [*given[:4], array(addresses[4] + 8192)]
+thread = threading.Thread(target=solver.solve, args=(*moved, stream))
+thread.start()
+thread.join()
+solver.solve(*[array(each * 16, (20000,)) for each in addresses], stream)
+solver.solve(*given, stream, check_dominance=False, check="sample")
+print(card.arch, card.sms, card.shared_limit, len(solver.plans[0]))
+try:
+    solver.solve(*(array(each << 10, (40000, 8000)) for each in addresses), interleaved=True)
+except TooLittleMemory as error:
+    print(error)
+try:
+    card.driver("cuFuncSetAttribute", 0, 7, 7)
+except CudaError as error:
+    print(error)
+solver.clear()
+"""
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """A bundle of empty kernels."""
+    dtype = np.dtype("float64")
+    named = {build(layout, dtype): ("reduce", "substitute") for layout in LAYOUTS}
+    named[build("finish", dtype)] = ("finish",)
+    named[Build.of(SOURCE, real_macro("float64"))] = ("dominance", "residual")
+    resources = {"registers": 1, "spill_bytes": 0, "shared_bytes": 0}
+    index = {
+        "arch": "sm_90",
+        "toolkit": "13.0",
+        "cubins": ["0.cubin"],
+        "builds": {
+            each.key: {
+                name: {"cubin": "0.cubin", "symbol": each.symbol(name), **resources}
+                for name in names
+            }
+            for each, names in named.items()
+        },
+    }
+    path = tmp_path / "empty.cubins"
+    write_bundle(path, index, {"0.cubin": b"\x7fELF"})
+    return path
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_driver_is_given_whole_addresses(bundle: Path, tmp_path: Path) -> None:
+    stub, log = tmp_path / "libcuda.so.1", tmp_path / "log"
+    command = ["cc", "-O1", "-shared", "-fPIC", "-o", str(stub)]
+    subprocess.run([*command, str(ROOT / "tests/support/cuda_stub.c")], check=True)
+    places = {"LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(bundle), *map(str, (STREAM, *ADDRESSES))],
+        env={**os.environ, **places, "LAUNCHWISE_STUB_LOG": str(log)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    facts, memory, refused = done.stdout.splitlines()
+    assert facts == "sm_90 132 232448 2"
+    needed = 8 * interleaved_words(40000, 8000)
+    assert memory.startswith(f"device 0 has 1073741824 bytes free, solving needs {needed} bytes")
+    assert refused == "cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE (1)"
+    first, moved, *cut, again, residual = [line.split() for line in log.read_text().splitlines()]
+    # 1000 rows in one block of as many threads in whole warps; six words of shared memory a row.
+    shape = ["1", "1", "1", "1024", "1", "1", str(6 * 1000 * 8), hex(STREAM)]
+    addresses = [f"{each:x}" for each in ADDRESSES]
+    assert first == ["finish", *shape, *addresses, "1000", "0"]
+    assert moved == ["finish", *shape, *addresses[:4], f"{ADDRESSES[4] + 8192:x}", "1000", "0"]
+    assert again == first
+    assert residual[0] == "residual"
+    assert [line[0] for line in cut] == ["reduce", "finish", "substitute"]
+    inner, outer = cut[1], cut[2]
+    assert cut[0][9:13] == outer[9:13] == [f"{16 * each:x}" for each in ADDRESSES[:4]]
+    # 2500 sub-systems of 8 rows, 64 to a block, leave two rows of each of 40 blocks.
+    assert (cut[0][1], cut[0][4], inner[-2:]) == ("40", "64", ["80", "0"])
+    # The interface's solution takes the place of its right-hand side.
+    assert inner[12] == inner[13] == outer[13]
