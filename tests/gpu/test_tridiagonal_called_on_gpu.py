@@ -210,6 +210,22 @@ def test_arrays_may_move(gpu: Any) -> None:
     assert len(library._solver().plans[0]) == 1
 
 
+@pytest.mark.parametrize("n", [1000, 10**4, 10**6])
+def test_repeated_calls_read_their_arrays_anew(gpu: Any, n: int) -> None:
+    arrays = system(n)
+    a, b, c, d = map(gpu.array, arrays)
+    places = [solve(a, b, c, d) for _ in range(2)]
+    kept = []
+    # Addresses repeat, change and return; what lies there changes between all calls.
+    for number, place in enumerate((0, 0, 0, 1, 1, 0, 1, 1, 1)):
+        d *= -1
+        d += number
+        kept.append((gpu.host(d).copy(), solve(a, b, c, d, places[place]) * 1))
+    gpu.synchronize()
+    for right, x in kept:
+        assert fits([*arrays[:3], right], gpu.host(x))
+
+
 def test_more_shapes_than_plans(gpu: Any) -> None:
     clear_plans()
     for n in range(100, 100 + 2 * library.MOST_PLANS):

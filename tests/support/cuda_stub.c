@@ -85,19 +85,99 @@ Result cuGetErrorName(int code, const char **name) {
     *name = code == INVALID_CONTEXT ? "CUDA_ERROR_INVALID_CONTEXT" : "CUDA_ERROR_INVALID_VALUE";
     return SUCCESS;
 }
+
+// A kernel with its values as they are when it is launched, or put into a graph.
+typedef struct {
+    char before[200], after[300];
+} Line;
+
+static void describe(Line *line, const char *function, const unsigned *grid, const unsigned *block, unsigned shared,
+                     void **values) {
+    snprintf(line->before, sizeof line->before, "%.*s %u %u %u %u %u %u %u", (int)strcspn(function, "_"), function,
+             grid[0], grid[1], grid[2], block[0], block[1], block[2], shared);
+    // a, b, c, d, x and two numbers of `finish`, the shortest list of all.
+    int at = 0;
+    for (int i = 0; i < 5; ++i) at += sprintf(line->after + at, " %llx", *(unsigned long long *)values[i]);
+    if (!strncmp(function, "finish_", 7)) sprintf(line->after + at, " %d %d", *(int *)values[5], *(int *)values[6]);
+}
+
+static void write_down(const Line *line, void *stream, const char *how) {
+    const char *path = getenv("LAUNCHWISE_STUB_LOG");
+    if (!path) return;
+    FILE *log = fopen(path, "a");
+    fprintf(log, "%s %p%s%s\n", line->before, stream, line->after, how);
+    fclose(log);
+}
+
 Result cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                       unsigned bz, unsigned shared, void *stream, void **values, void **extra) {
     if (pushed <= 0) return INVALID_CONTEXT;
-    const char *path = getenv("LAUNCHWISE_STUB_LOG");
     if (extra) return INVALID;
-    if (!path) return SUCCESS;
-    FILE *log = fopen(path, "a");
-    fprintf(log, "%.*s %u %u %u %u %u %u %u %p", (int)strcspn(function, "_"), function, gx, gy, gz, bx, by, bz,
-            shared, stream);
-    // a, b, c, d, x and two numbers of `finish`, the shortest list of all.
-    for (int i = 0; i < 5; ++i) fprintf(log, " %llx", *(unsigned long long *)values[i]);
-    if (!strncmp(function, "finish_", 7)) fprintf(log, " %d %d", *(int *)values[5], *(int *)values[6]);
-    fprintf(log, "\n");
-    fclose(log);
+    Line line;
+    describe(&line, function, (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz}, shared, values);
+    write_down(&line, stream, "");
     return SUCCESS;
+}
+
+// Graphs: one chain of kernels at most. A stream whose handle is CAPTURED is always being captured.
+#define CAPTURED ((void *)0xCA97)
+enum { MOST_NODES = 16 };
+typedef struct {
+    const char *function;
+    unsigned grid[3], block[3], shared;
+    void **values, **extra;
+    void *kernel, *context;
+} Node;
+typedef struct {
+    int nodes, ready;
+    Line lines[MOST_NODES];
+} Graph;
+static _Thread_local int mode = 0;
+
+Result cuThreadExchangeStreamCaptureMode(int *given) {
+    const int before = mode;
+    mode = *given;
+    *given = before;
+    return SUCCESS;
+}
+Result cuStreamIsCapturing(void *stream, int *status) {
+    *status = stream == CAPTURED;
+    return SUCCESS;
+}
+Result cuGraphCreate(Graph **graph, unsigned flags) {
+    *graph = calloc(1, sizeof **graph);
+    return flags || mode != 2 ? INVALID : SUCCESS;
+}
+Result cuGraphAddKernelNode_v2(Line **node, Graph *graph, Line *const *before, size_t count, const Node *given) {
+    // Each kernel waits for the one that was added before it.
+    if (count != (graph->nodes > 0) || (count && before[0] != &graph->lines[graph->nodes - 1])) return INVALID;
+    if (given->extra || graph->nodes == MOST_NODES) return INVALID;
+    *node = &graph->lines[graph->nodes++];
+    describe(*node, given->function, given->grid, given->block, given->shared, given->values);
+    return SUCCESS;
+}
+Result cuGraphInstantiateWithFlags(Graph **ready, Graph *graph, unsigned long long flags) {
+    *ready = graph;
+    graph->ready = 1;
+    return flags || mode != 2 ? INVALID : SUCCESS;
+}
+Result cuGraphExecKernelNodeSetParams_v2(Graph *ready, Line *node, const Node *given) {
+    (void)ready;
+    describe(node, given->function, given->grid, given->block, given->shared, given->values);
+    return SUCCESS;
+}
+Result cuGraphLaunch(Graph *ready, void *stream) {
+    if (pushed <= 0) return INVALID_CONTEXT;
+    if (!ready->ready || stream == CAPTURED) return INVALID;
+    for (int i = 0; i < ready->nodes; ++i) write_down(&ready->lines[i], stream, " replayed");
+    return SUCCESS;
+}
+Result cuGraphExecDestroy(Graph *ready) {
+    ready->ready = 0;
+    return SUCCESS;
+}
+Result cuGraphDestroy(Graph *graph) {
+    const int in_use = graph->ready;
+    free(graph);
+    return in_use ? INVALID : SUCCESS;
 }

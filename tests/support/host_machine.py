@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,19 +41,7 @@ class HostMachine:
 
     def prepared(self, launches: Sequence[Launch], stream: int) -> Prepared:
         """Launches that run at once, one after the other."""
-
-        def run(pointers: Sequence[int]) -> None:
-            def known(argument: Any) -> Any:
-                if isinstance(argument, Argument):
-                    return CpuBuffer(argument.nbytes, pointers[argument.number])
-                return argument
-
-            self.queued.append(stream)
-            for launch in launches:
-                arguments = tuple(known(each) for each in launch.arguments)
-                self._device.launch(replace(launch, arguments=arguments))
-
-        return run
+        return HostLaunches(self._device, launches, partial(self.queued.append, stream))
 
     def write(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
         """Copy."""
@@ -64,3 +53,30 @@ class HostMachine:
 
     def settle(self) -> None:
         """Nothing is ever queued."""
+
+
+class HostLaunches:
+    """See :class:`kernels.tridiagonal.solver.machine.Prepared`."""
+
+    def __init__(
+        self, device: HostDevice, launches: Sequence[Launch], note: Callable[[], None]
+    ) -> None:
+        self._device = device
+        self._launches = launches
+        self._note = note
+
+    def __call__(self, pointers: tuple[int, ...]) -> None:
+        """Run them."""
+
+        def known(argument: Any) -> Any:
+            if isinstance(argument, Argument):
+                return CpuBuffer(argument.nbytes, pointers[argument.number])
+            return argument
+
+        self._note()
+        for launch in self._launches:
+            arguments = tuple(known(each) for each in launch.arguments)
+            self._device.launch(replace(launch, arguments=arguments))
+
+    def close(self) -> None:
+        """Nothing is kept."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +95,7 @@ class Checks:
         more = np.int64(sampled), np.int32(every), self._found
         return self._launch("residual", sampled, (*self._arrays, *self._sizes(), *more))
 
-    def insist_on_dominance(self, pointers: Sequence[int]) -> None:
+    def insist_on_dominance(self, pointers: tuple[int, ...]) -> None:
         """Wait for an answer: |b| >= |a| + |c| and b != 0 in every row.
 
         Raises
@@ -117,7 +116,7 @@ class Checks:
             message = "a[..., 0] and c[..., -1] of a batch must be zero"
             raise NotDominant(f"{message}: {coupled} of {2 * self._shape.batch} are not")
 
-    def backward_error(self, pointers: Sequence[int], sample: bool) -> float:
+    def backward_error(self, pointers: tuple[int, ...], sample: bool) -> float:
         """Wait for max |d - A x| / (|A| |x| + |d|) in the infinity norm, computed in float64.
 
         Parameters

@@ -20,6 +20,7 @@ from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.workloads.workload import Buffer, Launch, OutOfMemory
 
+from .graph import ChainGraph, KernelNode
 from .machine import Argument, CudaError
 
 LIBRARIES = ("libcuda.so.1", "libcuda.so")
@@ -256,10 +257,11 @@ class Card:
 
 
 class PreparedLaunches:
-    """See :data:`.machine.Prepared`: everything but the caller's addresses is packed here.
+    """See :class:`.machine.Prepared`: everything but the caller's addresses is packed here.
 
     Arguments of kernels stay at fixed places: an address of the caller's is written to its place,
-    and the driver copies all of them when a kernel is launched.
+    and the driver copies all of them when a kernel is launched. Where several kernels are queued
+    with the same addresses as the time before, a graph queues them by one call.
     """
 
     def __init__(
@@ -269,16 +271,17 @@ class PreparedLaunches:
         self._places = tuple(c_void_p() for _ in range(1 + max(given, default=-1)))
         self._kept: list[Any] = []
         handle = c_void_p(stream)
+        packed = [self._packed(launch) for launch in launches]
         self._calls = [
             (
                 function,
                 *(c_uint(size) for size in (*launch.grid, *launch.block)),
                 c_uint(launch.shared_bytes),
                 handle,
-                self._packed(launch),
+                arguments,
                 None,
             )
-            for launch, function in zip(launches, functions, strict=True)
+            for launch, function, arguments in zip(launches, functions, packed, strict=True)
         ]
         # Without declared types ctypes passes what is packed already as it is.
         library = card.driver.library
@@ -289,6 +292,20 @@ class PreparedLaunches:
         self._popped = c_void_p()
         self._pop_to = byref(self._popped)
         self._error = card.driver.error
+        nodes = [
+            KernelNode(
+                function=function.value,
+                grid=launch.grid,
+                block=launch.block,
+                shared_bytes=launch.shared_bytes,
+                arguments=ctypes.addressof(arguments),
+            )
+            for launch, function, arguments in zip(launches, functions, packed, strict=True)
+        ]
+        self._graph = ChainGraph(library, nodes, stream)
+        self._graph.possible &= len(nodes) > 1
+        self._last: tuple[int, ...] = ()
+        self._in_graph: tuple[int, ...] = ()
 
     def _packed(self, launch: Launch) -> Any:
         """Array of the addresses of a kernel's arguments."""
@@ -299,7 +316,7 @@ class PreparedLaunches:
         self._kept += values
         return (c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
 
-    def __call__(self, pointers: Sequence[int]) -> None:
+    def __call__(self, pointers: tuple[int, ...]) -> None:
         """Queue all launches.
 
         Raises
@@ -307,17 +324,39 @@ class PreparedLaunches:
         CudaError
             When the driver refuses one, also for an error of earlier work.
         """
-        for place, pointer in zip(self._places, pointers, strict=False):
-            place.value = pointer
         if code := self._push(self._context):
             raise self._error("cuCtxPushCurrent", code)
-        launch = self._launch
-        for call in self._calls:
-            if code := launch(*call):
-                break
+        code = self._graph.queue() if self._known(pointers) else None
+        if code is None:
+            code = self._launched()
         self._pop(self._pop_to)
         if code:
             raise self._error("cuLaunchKernel", code)
+
+    def _known(self, pointers: tuple[int, ...]) -> bool:
+        """Write addresses to their places; whether the graph has, or now takes, the same."""
+        again = pointers == self._last
+        if not again:
+            for place, pointer in zip(self._places, pointers, strict=False):
+                place.value = pointer
+            self._last = pointers
+        if self._graph.possible and again and pointers != self._in_graph:
+            self._in_graph = pointers if self._graph.follow() else ()
+        return self._graph.possible and pointers == self._in_graph
+
+    def _launched(self) -> int:
+        launch = self._launch
+        for call in self._calls:
+            if code := launch(*call):
+                return int(code)
+        return 0
+
+    def close(self) -> None:
+        """Release what the driver keeps, once nothing is queued any more."""
+        if code := self._push(self._context):
+            raise self._error("cuCtxPushCurrent", code)
+        self._graph.close()
+        self._pop(self._pop_to)
 
 
 def _given(launch: Launch) -> list[Argument]:

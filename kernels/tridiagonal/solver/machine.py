@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -22,12 +22,18 @@ class Argument:
     nbytes: int
 
 
-Prepared = Callable[[Sequence[int]], None]
-"""Queues launches; takes the addresses of the caller's arrays. Raises CudaError."""
-
-
 class CudaError(RuntimeError):
     """The driver refused something; also for what went wrong before on the same device."""
+
+
+class Prepared(Protocol):
+    """Launches in order on a stream."""
+
+    def __call__(self, pointers: tuple[int, ...]) -> None:
+        """Queue them; takes the addresses of the caller's arrays. Raises CudaError."""
+
+    def close(self) -> None:
+        """Release what belongs to them, once nothing is queued any more."""
 
 
 class Machine(Protocol):

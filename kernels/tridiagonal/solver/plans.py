@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 from launchwise.workloads.workload import OutOfMemory, closed_on_error
 
@@ -65,7 +65,7 @@ class Plan:
             launches = self._solution.launches(Arrays(*caller[:4]), caller[4])
             self._queue = machine.prepared(launches, stream)
 
-    def run(self, pointers: Sequence[int]) -> bool:
+    def run(self, pointers: tuple[int, ...]) -> bool:
         """Queue the solution of the system at ``pointers`` (a, b, c, d, x); does not wait.
 
         Returns
@@ -78,7 +78,7 @@ class Plan:
             self._queue(pointers)
             return True
 
-    def insist_on_dominance(self, pointers: Sequence[int]) -> bool:
+    def insist_on_dominance(self, pointers: tuple[int, ...]) -> bool:
         """See :meth:`.checks.Checks.insist_on_dominance`; False when the plan is closed."""
         with self._lock:
             if self.closed:
@@ -86,7 +86,7 @@ class Plan:
             self._own_checks().insist_on_dominance(pointers)
             return True
 
-    def backward_error(self, pointers: Sequence[int], sample: bool) -> float | None:
+    def backward_error(self, pointers: tuple[int, ...], sample: bool) -> float | None:
         """See :meth:`.checks.Checks.backward_error`; None when the plan is closed."""
         with self._lock:
             return None if self.closed else self._own_checks().backward_error(pointers, sample)
@@ -103,6 +103,7 @@ class Plan:
                 return
             self.closed = True
             self.machine.settle()
+            self._queue.close()
             self._solution.close()
             if self._checks is not None:
                 self._checks.close()

@@ -20,6 +20,8 @@ from launchwise.workloads.builds import Build, real_macro
 
 ADDRESSES = [0x7F8000000000 + 0x10000 * number for number in range(5)]
 STREAM = 0x5566778899AA
+CAPTURED = 0xCA97
+"""The stub says of this stream that it is being captured."""
 
 CHILD = """
 import sys, threading
@@ -86,26 +88,76 @@ def bundle(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_the_driver_is_given_whole_addresses(bundle: Path, tmp_path: Path) -> None:
-    stub, log = tmp_path / "libcuda.so.1", tmp_path / "log"
+def logged(program: str, bundle: Path, folder: Path, *streams: int) -> tuple[list[str], list[str]]:
+    """Launches that a driver without a GPU writes down for a program, and what that prints."""
+    stub, log = folder / "libcuda.so.1", folder / "log"
     command = ["cc", "-O1", "-shared", "-fPIC", "-o", str(stub)]
     subprocess.run([*command, str(ROOT / "tests/support/cuda_stub.c")], check=True)
-    places = {"LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    places = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(bundle), *map(str, (STREAM, *ADDRESSES))],
+        [sys.executable, "-c", program, str(bundle), *map(str, (*streams, *ADDRESSES))],
         env={**os.environ, **places, "LAUNCHWISE_STUB_LOG": str(log)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    facts, memory, refused = done.stdout.splitlines()
+    return log.read_text().splitlines(), done.stdout.splitlines()
+
+
+REPEATED = """
+import sys
+from types import SimpleNamespace
+from kernels.tridiagonal.solver.driver import Card, located
+from kernels.tridiagonal.solver.solving import DeviceSolver
+
+card = Card(0)
+card.take_kernels(sys.argv[1])
+solver = DeviceSolver(lambda number: card, located, lambda device, stream: card.wait(stream))
+stream, captured, *addresses = map(int, sys.argv[2:])
+
+def solved(stream, shift):
+    facts = [
+        {"shape": (20000,), "typestr": "<f8", "data": (16 * each + shift, False), "version": 3}
+        for each in addresses
+    ]
+    given = [SimpleNamespace(__cuda_array_interface__=each) for each in facts]
+    solver.solve(*given, stream)
+
+for shift in (0, 0, 0, 64, 0, 64, 64, 64):
+    solved(stream, shift)
+for _ in range(3):
+    solved(captured, 0)
+solver.clear()
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_repeated_calls_are_replayed(bundle: Path, tmp_path: Path) -> None:
+    calls = logged(REPEATED, bundle, tmp_path, STREAM, CAPTURED)[0]
+    assert len(calls) == 11 * 3
+    each = [calls[3 * number : 3 * number + 3] for number in range(11)]
+    # A graph is made when the same addresses come a second time, and follows others likewise.
+    replayed = ["replayed" in call[0] for call in each]
+    assert replayed == [False, True, True, False, True, False, True, True, False, False, False]
+    alone = [[line.removesuffix(" replayed") for line in call] for call in each]
+    assert alone[0] == alone[1] == alone[2] == alone[4]
+    assert alone[3] == alone[5] == alone[6] == alone[7] != alone[0]
+    assert all(hex(CAPTURED) in line for call in alone[8:] for line in call)
+    for call in each:
+        assert len({"replayed" in line for line in call}) == 1
+        assert [line.split()[0] for line in call] == ["reduce", "finish", "substitute"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_driver_is_given_whole_addresses(bundle: Path, tmp_path: Path) -> None:
+    launches, printed = logged(CHILD, bundle, tmp_path, STREAM)
+    facts, memory, refused = printed
     assert facts == "sm_90 132 232448 2"
     needed = 8 * interleaved_words(40000, 8000)
     assert memory.startswith(f"device 0 has 1073741824 bytes free, solving needs {needed} bytes")
     assert refused == "cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE (1)"
-    first, moved, *cut, again, residual = [line.split() for line in log.read_text().splitlines()]
+    first, moved, *cut, again, residual = [line.split() for line in launches]
     # 1000 rows in one block of as many threads in whole warps; six words of shared memory a row.
     shape = ["1", "1", "1", "1024", "1", "1", str(6 * 1000 * 8), hex(STREAM)]
     addresses = [f"{each:x}" for each in ADDRESSES]
