@@ -46,6 +46,17 @@ def not_contiguous(name: str, shape: Any, strides: Any) -> ValueError:
     return ValueError(f"{name} must be contiguous, not of shape {tuple(shape)} strides {strides}")
 
 
+class Stream:
+    """A stream by its handle, with the interface by which libraries take each other's."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Version of the interface, and the handle."""
+        return 0, self._handle
+
+
 class CupyArrays:
     """``cupy.ndarray``."""
 
@@ -73,9 +84,15 @@ class CupyArrays:
         if stream is None:
             return self._array(array.shape, array.dtype)
         cuda = self._cupy.cuda
-        known = cuda.Stream.null if stream == LEGACY_STREAM else cuda.ExternalStream(stream)
-        with known:
+        with cuda.Stream.null if stream == LEGACY_STREAM else self._foreign(stream):
             return self._array(array.shape, array.dtype)
+
+    def _foreign(self, stream: int) -> Any:
+        """A stream of somebody else's as CuPy's."""
+        kind = self._cupy.cuda.Stream
+        if hasattr(kind, "from_external"):
+            return kind.from_external(Stream(stream))
+        return self._cupy.cuda.ExternalStream(stream)
 
 
 class TorchTensors:

@@ -144,4 +144,6 @@ class Checks:
 
     def close(self) -> None:
         """Give the memory back."""
+        for each in (self._dominance, *self._residuals.values()):
+            each.close()
         self._memory.release()

@@ -260,8 +260,8 @@ class PreparedLaunches:
     """See :class:`.machine.Prepared`: everything but the caller's addresses is packed here.
 
     Arguments of kernels stay at fixed places: an address of the caller's is written to its place,
-    and the driver copies all of them when a kernel is launched. Where several kernels are queued
-    with the same addresses as the time before, a graph queues them by one call.
+    and the driver copies all of them when a kernel is launched. Where the addresses are those
+    of the time before, a graph queues all kernels by one call, which is faster even for one kernel.
     """
 
     def __init__(
@@ -303,7 +303,6 @@ class PreparedLaunches:
             for launch, function, arguments in zip(launches, functions, packed, strict=True)
         ]
         self._graph = ChainGraph(library, nodes, stream)
-        self._graph.possible &= len(nodes) > 1
         self._last: tuple[int, ...] = ()
         self._in_graph: tuple[int, ...] = ()
 
