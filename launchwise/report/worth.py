@@ -161,7 +161,7 @@ def _interval(limits: Interval) -> str:
     return "–" if limits is None else wording.interval(limits)
 
 
-WIDTH, LABEL, ROW, TOP = 1100, 400, 30, 12
+WIDTH, LABEL, ROW, TOP = 1130, 430, 30, 12
 WORDS = 230
 """Room for what stands behind a bar."""
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)

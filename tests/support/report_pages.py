@@ -16,7 +16,7 @@ def files_of(*studies: StudyData) -> dict[str, str]:
     """Every file of the report's folder: path to text."""
     answers = {study.name: finder.data(study) for study in studies if study.answers}
     comparisons = {study.name: comparison.data(study, None) for study in studies}
-    found = site.files(pages(list(studies), RUN), answers, comparisons)
+    found = site.files(pages(list(studies), RUN), answers, comparisons, RUN.citation)
     return {**found, comparison.TABLE: comparison.as_csv(studies, {}, {}, None)}
 
 

@@ -1,0 +1,171 @@
+"""The ten questions of docs/reference/report.md, by the clicks that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.browsing import at_desktop, load
+from tests.support.report_pages import files_of
+from tests.support.report_study import study
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).resolve().parents[2]
+TITLE = "A tiny study"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of the small study, with the energy of every run."""
+    made = study(name="acoustic_tile")
+    sweeps = {
+        gpu: rows.assign(energy_j=rows["time_ms"] * (1.0 if gpu == "big" else 0.25))
+        for gpu, rows in made.sweeps.items()
+    }
+    found = tmp_path_factory.mktemp("report")
+    for path, text in files_of(replace(made, sweeps=sweeps)).items():
+        (found / path).parent.mkdir(exist_ok=True)
+        (found / path).write_text(text, encoding="utf-8")
+    return found
+
+
+def ways() -> dict[str, str]:
+    """Question to the way to its answer, from the documentation."""
+    text = (ROOT / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
+    table = text.split("## Ten questions")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    return {question: way for _, question, way in rows[1:]}
+
+
+CLICK = """
+    const words = arguments[0];
+    const target = [...document.querySelectorAll('a, summary, button')]
+      .find((one) => one.textContent.trim() === words);
+    target.click();
+    if (target.tagName === 'SUMMARY') target.scrollIntoView();
+"""
+CHOOSE = """
+    const [name, option, done] = arguments;
+    const label = [...document.querySelectorAll('label, .take')]
+      .find((one) => one.textContent.trim().startsWith(name));
+    const field = label.querySelector('select, input');
+    const same = (one) => one.textContent.trim() === option;
+    field.value = field.options ? [...field.options].find(same).value : option;
+    field.dispatchEvent(new Event('change', {bubbles: true}));
+    setTimeout(done, 100);
+"""
+SEEN = """
+    const [selector, words] = arguments;
+    return [...document.querySelectorAll(selector)].filter((one) => {
+      const box = one.getBoundingClientRect();
+      return box.height && box.top >= 0 && box.top < innerHeight;
+    }).map((one) => (
+      one.matches('textarea') ? one.value : one.textContent.replace(/\\s+/g, ' ').trim()
+    ));
+"""
+
+
+def seen(browser: Any, selector: str) -> str:
+    """What elements say that begin on the screen as it is."""
+    return "\n".join(browser.execute_script(SEEN, selector))
+
+
+def choose(browser: Any, name: str, option: str) -> None:
+    browser.execute_async_script(CHOOSE, name, option)
+
+
+def answered_for_a_size(browser: Any) -> None:
+    choose(browser, "kernel", TITLE)
+    choose(browser, "GPU", "big")
+    choose(browser, "n", "102")
+    assert "Use block3d 32×4×1 row_padding=0" in seen(browser, ".answer .use")
+
+
+def sure(browser: Any) -> None:
+    choose(browser, "n", "102")
+    said = seen(browser, ".answer p")
+    assert "1 ms (0.998 to 1.002, 95 %)." in said
+    assert "Basis: measured on this GPU." in said
+    assert "within 2 %" in said
+
+
+def gained(browser: Any) -> None:
+    choose(browser, "n", "102")
+    assert "2 times the speed of the baseline." in seen(browser, ".answer p")
+
+
+def taken(browser: Any) -> None:
+    assert "#define VARIANT_BLOCK3D 1" in seen(browser, ".take textarea")
+
+
+def worth(browser: Any) -> None:
+    assert "What tuning is worth" in seen(browser, "h2")
+    assert "2.00×, too few problems to tell" in seen(browser, ".drawing text")
+
+
+def faster(browser: Any) -> None:
+    assert "The same 2 problems on every GPU; speed beside big" in seen(browser, "caption, p")
+    assert re.search(r"^big\.sm4 ?measured.*0\.5", seen(browser, ".compared tbody tr"), re.M)
+
+
+def least_energy(browser: Any) -> None:
+    rows = seen(browser, ".compared tbody tr").splitlines()
+    # 2 J against a quarter of 4 ms: the slower one needs less.
+    assert [row.split("measured")[0].strip() for row in rows] == ["big.sm4", "big"]
+    assert "energy" in seen(browser, ".compared th")
+
+
+def short_of_the_best(browser: Any) -> None:
+    said = seen(browser, "li")
+    assert "asked about sizes it never saw, reaches 0.894 of the best speed" in said
+
+
+def cited(browser: Any) -> None:
+    assert "Cite as: " in seen(browser, ".downloads p")
+    assert "snakemake --cores all -- exports" in seen(browser, ".files code")
+
+
+def sound(browser: Any) -> None:
+    assert "A sweep is well if" in seen(browser, "p")
+    assert "verdict" in seen(browser, "th")
+    assert re.search(r"^acoustic ?big", seen(browser, "tbody tr"), re.M)
+
+
+ANSWERS: dict[str, Callable[[Any], None]] = {
+    "Which configuration for a size on a GPU?": answered_for_a_size,
+    "How sure is it, and what comes close?": sure,
+    "What is gained over the baseline?": gained,
+    "How does it get into the code?": taken,
+    "Which kernel is worth tuning?": worth,
+    "Which GPU is faster for a kernel, and by how much?": faster,
+    "Which GPU needs the least energy per run?": least_energy,
+    "How far do answers for unmeasured sizes fall short of the best?": short_of_the_best,
+    "How is the report cited, and where are its figures as files?": cited,
+    "Was each sweep sound, and what must be measured again?": sound,
+}
+
+
+def test_the_documentation_lists_the_ten_questions() -> None:
+    assert list(ways()) == list(ANSWERS)
+    assert len(ANSWERS) == 10
+    assert all(len(re.findall(r"\*\*(.+?)\*\*", way)) <= 1 for way in ways().values())
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_the_way_leads_to_the_answer(browser: Any, folder: Path, question: str) -> None:
+    at_desktop(browser)
+    load(browser, folder / "index.html")
+    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    way = ways()[question]
+    for words in re.findall(r"\*\*(.+?)\*\*", way):
+        browser.execute_script(CLICK, TITLE if words == "the study's name" else words)
+        browser.execute_async_script("setTimeout(arguments[0], 500)")
+    for name, option in re.findall(r"([a-z ]+): \*(.+?)\*", way):
+        choose(browser, name.strip(), option)
+    ANSWERS[question](browser)
