@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NoReturn
 
 from launchwise.measuring.cards import cards
 
@@ -41,6 +43,25 @@ def process_samples() -> None:
         _end("Linux, for /proc/PID/smaps_rollup")
 
 
-def _end(missing: str) -> None:
+def chromium() -> tuple[Any, str, str]:
+    """Selenium's module of drivers, Chromium and its driver.
+
+    Raises
+    ------
+    SystemExit
+        Status 2, after one line that says what is missing.
+    """
+    try:
+        from selenium import webdriver
+    except ImportError as error:
+        _end(f"the package {error.name}: {error}")
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        _end("chromium and chromedriver")
+    return webdriver, program, driver
+
+
+def _end(missing: str) -> NoReturn:
     print(f"{Path(sys.argv[0]).name} needs {missing}", file=sys.stderr)
     raise SystemExit(EXIT_MISSING)

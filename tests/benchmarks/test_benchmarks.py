@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,20 @@ def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
         for each in figures.values():
             assert each["worst_speed_up"] <= each["improvement_coefficient"]
             assert each["percent_slower"] + each["percent_improved"] <= 100 + 1e-9
+
+
+@pytest.mark.browser
+def test_pages_of_a_report_are_measured(tmp_path: Path) -> None:
+    if shutil.which("chromedriver") is None:
+        pytest.skip("chromedriver is not installed")
+    result = result_of("report_pages", tmp_path)
+    plain, drawn = result["pages"]
+    assert (plain["page"], drawn["page"]) == ("index.html", "two.html")
+    assert result["folder_bytes"] > plain["bytes"] + drawn["bytes"]
+    assert 0 < drawn["usable_ms"] <= drawn["usable_ms_most"]
+    assert drawn["figures_in_view_ms"] > plain["figures_in_view_ms"] > 0
+    assert plain["printed_pages"] == drawn["printed_pages"] == 1
+    assert result["most"]["width_on_a_phone"] == 390
 
 
 @pytest.mark.parametrize("name", ON_GPU)
