@@ -70,6 +70,17 @@ def test_pytorch_and_launchwise_classify_the_same_reviews(tmp_path: Path) -> Non
     assert result["held_out"]["fused_case"]["class_flips"] == 0
 
 
+def test_each_precision_has_its_modes(tmp_path: Path) -> None:
+    result = result_on_gpu("pytorch_modes", tmp_path)
+    assert {precision.split()[0] for precision in result["pytorch"]} == {
+        *("float32", "tf32", "bf16", "fp16")
+    }
+    for found in result["pytorch"].values():
+        assert 0 < found["best_ms"] == found["modes"][found["best"]]
+        assert found["logit_error"] < 0.05
+    assert len(result["times_faster"]) == 6
+
+
 def test_a_sweep_on_one_card_has_its_rate(tmp_path: Path) -> None:
     (run,) = result_on_gpu("scaling", tmp_path)["runs"]
     assert (run["cards"], run["shards"], run["cards_seen"]) == (1, 1, 1)

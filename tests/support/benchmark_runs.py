@@ -33,6 +33,7 @@ ON_GPU = {
     "against_cusparse": "cupy",
     "against_kernel_tuner": "kernel_tuner",
     "against_pytorch": "torch",
+    "pytorch_modes": "torch",
     "scaling": "pycuda",
     "solve_as_called": "cupy",
     "tune_own_kernel": "kernel_tuner",
