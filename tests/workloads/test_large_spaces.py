@@ -34,7 +34,7 @@ def test_what_constraints_leave_of_a_huge_space_is_listed() -> None:
 
 def test_a_space_that_is_left_too_large_is_refused_with_a_way_out() -> None:
     spec = made(VALUES, {"plain": ([], []), "free": (NAMES, [])})
-    with pytest.raises(UserError, match=r"more than 200,000 configurations.*random or tpe"):
+    with pytest.raises(UserError, match=r"more than 200,000 configurations.*tpe or transfer"):
         space.configurations(spec, PROBLEM)
 
 
