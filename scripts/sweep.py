@@ -222,7 +222,7 @@ if __name__ == "__main__":
                 Path(snakemake.params.journal),
                 snakemake.params.shards,
                 next(map(Path, snakemake.input.guesses), None),
-                next(map(Path, snakemake.input.get("prior", ())), None),
+                next(map(Path, getattr(snakemake.input, "prior", ())), None),
                 snakemake.params.extends,
                 Path(snakemake.output[0]),
             )
