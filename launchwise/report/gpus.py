@@ -28,7 +28,11 @@ ATTRIBUTES = (
     ("L2 cache", "MB", lambda p: wording.number(p.l2_bytes / 2**20)),
     ("shared memory per SM", "KB", lambda p: wording.number(p.shared_per_sm_bytes / 2**10)),
     ("registers per SM", "", lambda p: wording.count(p.registers_per_sm)),
-    ("driver / CUDA", "", lambda p: f"{p.driver} / {p.toolkit}"),
+    (
+        "driver / CUDA",
+        "",
+        lambda p: " / ".join(filter(None, (p.driver, p.toolkit))) or wording.MISSING,
+    ),
 )
 
 

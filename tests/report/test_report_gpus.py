@@ -35,3 +35,11 @@ def test_profiles_from_before_micro_benchmarks_have_no_such_table() -> None:
 
 def test_every_ceiling_has_a_unit() -> None:
     assert {name.rpartition("_")[2] for name in Ceilings.model_fields} == gpus.UNITS.keys()
+
+
+def test_a_gpu_without_a_known_driver_has_a_dash() -> None:
+    known, unknown = profile(driver="580.1", toolkit="13.0"), profile(driver="", toolkit="")
+    shown = gpus.section({"known": known, "unknown": unknown}).blocks[0]
+    assert isinstance(shown, Table)
+    rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in shown.rows}
+    assert rows["driver / CUDA"] == ["580.1 / 13.0", "–"]
