@@ -26,7 +26,6 @@ def main(
     extended
         Other GPU that is extended to its recorded sweep.
     """
-    from launchwise.measuring.extension import read_recorded
     from launchwise.measuring.priors import write_prior
     from launchwise.tables.files import read_table
     from launchwise.tables.schemas import measurement_schema
@@ -35,7 +34,7 @@ def main(
     spec = load_spec(Path(folder))
     schema = measurement_schema(spec)
     tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
-    tables |= {gpu: read_recorded(Path(path), spec)[0] for gpu, path in extended.items()}
+    tables |= {gpu: read_table(path, measurement_schema(spec)) for gpu, path in extended.items()}
     elsewhere = write_prior(output, spec, tables, problems)
     log.info(
         "%d problems, %d of them from the nearest problem measured, by %s",

@@ -20,19 +20,19 @@ def main(folder: str, gpu: str, sweep: str, output: str) -> None:
     """
     from launchwise.base.errors import UserError
     from launchwise.base.storage import whole_file
-    from launchwise.measuring.extension import read_recorded
     from launchwise.measuring.rows import check_one_way
-    from launchwise.tables.files import read_facts, write_table
+    from launchwise.tables.files import columns_of, read_facts, read_table, write_table
     from launchwise.tables.schemas import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))
-    table, as_stored = read_recorded(Path(sweep), spec)
+    schema = measurement_schema(spec)
+    table = read_table(sweep, schema)
     if names := sorted(set(table["gpu"]) - {gpu}):
         raise UserError(sweep, "gpu", f"is {names[0]!r}, not {gpu!r}")
     check_one_way(table, sweep)
-    if not as_stored:
-        write_table(output, table, measurement_schema(spec), read_facts(sweep))
+    if not set(spec.tunables) <= {*columns_of(sweep)}:
+        write_table(output, table, schema, read_facts(sweep))
         return
     with whole_file(output) as scratch:
         shutil.copyfile(sweep, scratch)

@@ -14,8 +14,8 @@ import pyarrow.parquet
 
 from launchwise.base.errors import UserError
 from launchwise.comparing.commits import PREFIX, write_sweeps
-from launchwise.measuring.extension import read_recorded
-from launchwise.tables.files import kind_of
+from launchwise.tables.files import kind_of, read_table
+from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import Spec
 
 SWEEPS = "sweeps"
@@ -62,7 +62,7 @@ class Side:
         """
         path = self.files[key]
         try:
-            return read_recorded(path, spec)[0]
+            return read_table(path, measurement_schema(spec))
         except UserError as error:
             raise UserError(self.shown(path), error.key, error.message) from error
 

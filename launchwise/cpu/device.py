@@ -107,6 +107,12 @@ class CpuDevice:
         """Some bytes of a buffer."""
         return CpuPart(buffer, offset, nbytes)
 
+    def tensor_map(
+        self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
+    ) -> np.void:
+        """A CPU has no copy engine: LaunchFailed."""
+        raise LaunchFailed("the CPU device has no copy engine for tensor maps", fatal=False)
+
     def page_locked(self, nbytes: int) -> np.ndarray:
         """Memory as any other."""
         return np.full(nbytes, 0x5A, np.uint8)

@@ -18,6 +18,7 @@ import pycuda.driver as cuda
 from launchwise.base.errors import UserError
 from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
 from launchwise.cuda.slices import STATIC_LIMIT, enter_slice, resident_blocks
+from launchwise.cuda.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
@@ -141,6 +142,16 @@ class CudaDevice:
         """See :class:`launchwise.workloads.workload.Device`."""
         return CudaPart(buffer, offset, nbytes)
 
+    def tensor_map(
+        self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
+    ) -> np.void:
+        """See :class:`launchwise.workloads.workload.Device`."""
+        pointer = int(buffer.allocation)  # type: ignore[attr-defined]
+        try:
+            return encode_tensor_map(pointer, dtype, shape, pitch, box)
+        except TensorMapRefused as error:
+            raise LaunchFailed(str(error), fatal=False) from error
+
     def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
         """See :class:`launchwise.workloads.workload.Device`."""
         to = buffer.allocation  # type: ignore[attr-defined]
@@ -214,10 +225,7 @@ class CudaDevice:
         if symbol not in self._functions:
             bundle, kernel = self._kernel(launch)
             function = self._module(bundle, kernel.cubin).get_function(kernel.symbol)
-            kinds = [
-                "P" if hasattr(argument, "allocation") else np.dtype(type(argument)).char
-                for argument in launch.arguments
-            ]
+            kinds = [_kind(argument) for argument in launch.arguments]
             function.prepare("".join(kinds))
             self._functions[symbol] = function
         return self._functions[symbol]
@@ -377,5 +385,17 @@ class CudaDevice:
         return LaunchFailed(reason, fatal=False)
 
 
+def _kind(argument: Any) -> str:
+    """An argument's type as :mod:`struct` names it."""
+    if isinstance(argument, np.void):
+        return f"{argument.nbytes}s"
+    return "P" if hasattr(argument, "allocation") else np.dtype(type(argument)).char
+
+
 def _plain(arguments: tuple[Any, ...]) -> list[Any]:
-    return [getattr(argument, "allocation", argument) for argument in arguments]
+    return [
+        argument.tobytes()
+        if isinstance(argument, np.void)
+        else getattr(argument, "allocation", argument)
+        for argument in arguments
+    ]

@@ -14,6 +14,7 @@ from launchwise.gpus.profile import FEATURES_OF_GPU
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import (
     CONSTRAINTS,
+    LENIENT_GPU,
     ONLY,
     Problem,
     baseline,
@@ -210,7 +211,7 @@ def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:
 def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = True) -> None:
     """Check that the baseline is feasible for every problem, and every variant for some problem.
 
-    The limits are those of a lenient GPU; a certain GPU may allow less.
+    The baseline must run on every GPU, a variant on the newest at least.
 
     Parameters
     ----------
@@ -235,7 +236,7 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
                 raise ValueError(f"baseline: violates the constraints for {named}")
             raise ValueError(f"no configuration satisfies the constraints for {named}")
         if idle:
-            draws = Draws(spec, problem, None, 0)
+            draws = Draws(spec, problem, LENIENT_GPU, 0)
             for variant in list(idle):
                 if configuration := draws.any(variant):
                     launch(spec, problem, configuration)

@@ -138,7 +138,9 @@ class GpuProfile(Strict):
     device_name: str
     card: str
     whole_card_sms: int = Field(ge=1)
-    compute_capability: tuple[int, int]
+    compute_capability: tuple[int, int] = Field(
+        description="compute capability, major and minor; in expressions 10 major + minor"
+    )
     arch: str
     sms: int = Field(ge=1, description="SMs in use")
     cores: int = Field(ge=1, description="FP32 lanes of all SMs")

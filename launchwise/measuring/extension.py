@@ -27,7 +27,7 @@ from launchwise.measuring.source_states import (
     source_state,
     strangers,
 )
-from launchwise.tables.files import columns_of, read_facts, read_table
+from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec
@@ -142,7 +142,7 @@ def read_extension(
         When the kernels or the host code of rows that shall stay have changed: says how many rows
         of which variants.
     """
-    (table, _), facts = read_recorded(path, spec), read_facts(path)
+    table, facts = read_table(path, measurement_schema(spec)), read_facts(path)
     states = {commit: SourceState(**each) for commit, each in facts.get("states", {}).items()}
     made = set(zip(table["commit"], table["variant"], strict=True))
     unfit = strangers(made, states, source_state(folder, spec), predecessors(folder))
@@ -158,28 +158,6 @@ def read_extension(
         )
         raise UserError(path, "variant", message)
     return extension
-
-
-def read_recorded(path: Path, spec: Spec) -> tuple[pd.DataFrame, bool]:
-    """A recorded sweep, and whether it has every column as stored.
-
-    A tunable that is newer than the rows has its neutral value in them.
-
-    Raises
-    ------
-    UserError
-        When the file is no sweep, or a variant among its rows has such a tunable.
-    """
-    newer = [name for name in spec.tunables if name not in columns_of(path)]
-    older = {name: one for name, one in spec.tunables.items() if name not in newer}
-    schema = measurement_schema(spec.model_copy(update={"tunables": older}))
-    table = read_table(path, schema)
-    for variant in sorted(set(table["variant"])) if newer else []:
-        if own := [name for name in newer if name in spec.variants[variant].tunables]:
-            message = f"is missing, but {variant} has this tunable: its rows must be measured anew"
-            raise UserError(path, own[0], message)
-    table = table.assign(**{name: spec.tunables[name].neutral for name in newer})
-    return table[[name for name in measurement_schema(spec).columns if name in table]], not newer
 
 
 def _made_by(table: pd.DataFrame, pairs: Collection[tuple[str, str]]) -> pd.Series:

@@ -7,6 +7,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 from launchwise.experiment.method import Method
@@ -72,16 +73,23 @@ def times_ms(
 ) -> list[float]:
     """Milliseconds of each of ``repeats`` runs, by the clock of who drives: device or host.
 
-    The host does not empty L2: what it drives comes from its own memory.
+    The host does not empty L2: what it drives comes from its own memory. The time of a run that
+    solves the problem several times is divided by their number.
     """
     if not isinstance(work, HostRun):
-        return device.timed(work, repeats, flush)
+        return [each / work.solves for each in device.timed(work, repeats, flush)]
     times = []
     for _ in range(repeats):
         began = time.perf_counter()
         work.run()
         times.append(1e3 * (time.perf_counter() - began))
     return times
+
+
+def replayed(device: TimingDevice, work: OnDevice, repeats: int, launches: int) -> Repeated:
+    """:meth:`TimingDevice.replayed`, its times divided as :func:`times_ms` does."""
+    made = device.replayed(work, repeats, launches)
+    return replace(made, times_ms=[each / work.solves for each in made.times_ms])
 
 
 class Rest:
@@ -197,21 +205,21 @@ class ProblemContext:
         limit_ms = len(work.launches) * self.method.graph_below_us / 1e3
         # A first launch is slow; only one that is far too long for a graph is believed.
         if first_ms < 10 * limit_ms and not flush:
-            begun = device.timed(work, min(repeats.few, repeats.minimum), flush=False)
+            begun = times_ms(device, work, min(repeats.few, repeats.minimum))
             shortest = min(begun)
             if shortest < limit_ms:
                 launches = min(MOST_LAUNCHES_PER_GRAPH, math.ceil(GRAPH_MS / max(shortest, 1e-3)))
                 made: list[Repeated] = []
 
-                def replayed(count: int) -> list[float]:
-                    made.append(device.replayed(work, count, launches))
+                def replay(count: int) -> list[float]:
+                    made.append(replayed(device, work, count, launches))
                     return made[-1].times_ms
 
-                times = repeat(replayed, repeats, shortest * launches, best_ms)
+                times = repeat(replay, repeats, shortest * launches, best_ms)
                 return Repeated(times, made[0].timer, launches), "warm"
 
         def timed(count: int) -> list[float]:
-            return device.timed(work, count, flush)
+            return times_ms(device, work, count, flush)
 
         times = repeat(timed, repeats, first_ms, best_ms, begun)
         return Repeated(times, "events", 1), "cold" if flush else "warm"
@@ -343,7 +351,7 @@ def measure_energy(context: ProblemContext, session: Session, configuration: Con
     with unless_fatal():
         work = session.launch(configuration)
         once = statistics.median(times_ms(context.device, work, 3))
-        launches = max(1, math.ceil(context.method.energy_ms / max(once, 1e-3)))
+        launches = max(1, math.ceil(context.method.energy_ms / max(once * work.solves, 1e-3)))
         began = time.monotonic()
         if isinstance(work, HostRun):
             times_ms(context.device, work, launches)
@@ -355,7 +363,7 @@ def measure_energy(context: ProblemContext, session: Session, configuration: Con
                 "names": {**context.problem, **configuration},
                 "began": began,
                 "ended": time.monotonic(),
-                "launches": launches,
+                "launches": launches * work.solves,
             }
         )
 

@@ -127,6 +127,8 @@ def read_table(
 ) -> pd.DataFrame:
     """Read a table and check kind, units, columns and values.
 
+    A tunable that is newer than the table has its neutral value in every row.
+
     Parameters
     ----------
     columns
@@ -155,7 +157,7 @@ def read_table(
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
     if schema.name == "measurements":
         table = _as_current(table, note["version"], schema)
-    table = _checked(path, table, schema)
+    table = _checked(path, _with_newer_tunables(path, table, schema), schema)
     for name, text in only.items():
         table = table[table[name] == text].reset_index(drop=True)
     return table if columns is None else table[[name for name in table if name in columns]]
@@ -200,6 +202,32 @@ def _as_current(table: pd.DataFrame, version: int, schema: pa.DataFrameSchema) -
         table = table.assign(**{name: SINCE_2[name] for name in SINCE_2 if name not in table})
         table = table[[name for name in schema.columns if name in table.columns]]
     return table
+
+
+def _with_newer_tunables(
+    path: str | Path, table: pd.DataFrame, schema: pa.DataFrameSchema
+) -> pd.DataFrame:
+    """``table`` with the tunables that it lacks at their neutral values.
+
+    Raises
+    ------
+    UserError
+        When a variant among its rows has such a tunable.
+    """
+    newer = {
+        name: one.metadata
+        for name, one in schema.columns.items()
+        if name not in table and "neutral" in (one.metadata or {})
+    }
+    if not newer or "variant" not in table:
+        return table
+    for name, known in newer.items():
+        for variant in sorted(set(known["variants"]) & set(table["variant"])):
+            message = f"is missing, but {variant} has this tunable: its rows must be measured anew"
+            raise UserError(path, name, message)
+    table = table.assign(**{name: known["neutral"] for name, known in newer.items()})
+    known_first = [name for name in schema.columns if name in table]
+    return table[[*known_first, *(name for name in table if name not in schema.columns)]]
 
 
 def read_facts(path: str | Path) -> dict[str, Any]:

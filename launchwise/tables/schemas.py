@@ -66,9 +66,9 @@ def _whole(minimum: int = 0) -> pa.Column:
     return pa.Column("int64", checks=pa.Check.ge(minimum))
 
 
-def _value_column(values: Sequence[Value]) -> pa.Column:
+def _value_column(values: Sequence[Value], metadata: dict[str, Any] | None = None) -> pa.Column:
     kind: Any = str if any(isinstance(value, str) for value in values) else "int64"
-    return pa.Column(kind, checks=pa.Check.isin(values))
+    return pa.Column(kind, checks=pa.Check.isin(values), metadata=metadata)
 
 
 def problem_schema(spec: Spec) -> dict[str, pa.Column]:
@@ -87,9 +87,19 @@ def problem_schema(spec: Spec) -> dict[str, pa.Column]:
 
 
 def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
-    """Columns that name a configuration of ``spec``."""
+    """Columns that name a configuration of ``spec``.
+
+    Their metadata say what a table without the column means, because it is older than the tunable:
+    ``neutral`` in every row, and no row of the ``variants`` that have the tunable.
+    """
     tunables = {
-        name: _value_column(list(dict.fromkeys([tunable.neutral, *tunable.values])))
+        name: _value_column(
+            list(dict.fromkeys([tunable.neutral, *tunable.values])),
+            {
+                "neutral": tunable.neutral,
+                "variants": [each for each, one in spec.variants.items() if name in one.tunables],
+            },
+        )
         for name, tunable in spec.tunables.items()
     }
     return {"variant": _value_column(list(spec.variants)), **tunables}

@@ -15,7 +15,10 @@ SPEC_FILE = "spec.yaml"
 
 Value = int | str
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-GPU_NAMES = ("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes")
+GPU_NAMES = (
+    *("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes"),
+    "gpu_compute_capability",
+)
 """Facts of the GPU that constraints may read, beside problem, derived names and tunables."""
 
 

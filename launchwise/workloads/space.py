@@ -26,11 +26,16 @@ UNKNOWN_GPU = {
     "gpu_memory_bytes": 1 << 62,
     "gpu_max_threads_per_block": 1024,
     "gpu_shared_per_block_bytes": 48 * 1024,
+    "gpu_compute_capability": 60,
 }
 
 # As much as any card allows so far (CUDA C++ Programming Guide, compute capabilities): for what
 # must be made before it is known which card there is.
-LENIENT_GPU = {**UNKNOWN_GPU, "gpu_shared_per_block_bytes": 227 * 1024}
+LENIENT_GPU = {
+    **UNKNOWN_GPU,
+    "gpu_shared_per_block_bytes": 227 * 1024,
+    "gpu_compute_capability": 121,
+}
 
 
 ONLY = "only"
@@ -300,7 +305,9 @@ def launch(
 
 def gpu_facts(profile: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a GPU profile that constraints may read (see :data:`spec.GPU_NAMES`)."""
-    return {name: profile[name.removeprefix("gpu_")] for name in GPU_NAMES}
+    facts = {name: profile[name.removeprefix("gpu_")] for name in GPU_NAMES}
+    major, minor = facts["gpu_compute_capability"]
+    return {**facts, "gpu_compute_capability": 10 * major + minor}
 
 
 def label(configuration: Mapping[str, Any], spec: Spec) -> str:

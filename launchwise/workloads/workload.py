@@ -30,7 +30,8 @@ class Launch:
     """A kernel with everything that it is launched with.
 
     ``arguments`` are NumPy scalars and :class:`Buffer` objects, in the order of the kernel's
-    parameters; ``shared_bytes`` is dynamic shared memory.
+    parameters; ``shared_bytes`` is dynamic shared memory. ``solves`` says how often one launch
+    solves the problem, such as twice for two time steps: its time counts for each.
     """
 
     build: Build
@@ -39,6 +40,7 @@ class Launch:
     block: tuple[int, int, int]
     arguments: tuple[Any, ...]
     shared_bytes: int = 0
+    solves: int = 1
     main: ClassVar[int] = 0
 
     @property
@@ -53,6 +55,7 @@ class LaunchSequence:
 
     launches: tuple[Launch, ...]
     main: int = 0
+    solves: ClassVar[int] = 1
 
 
 class HostRun(ABC):
@@ -66,6 +69,8 @@ class HostRun(ABC):
 
     main: int = 0
     """The main kernel: its resources stand for the run."""
+
+    solves: ClassVar[int] = 1
 
     @abstractmethod
     def run(self) -> None:
@@ -83,6 +88,8 @@ class LibraryRun(ABC):
 
     launches: tuple[Launch, ...] = ()
     """None of the workload's own kernels."""
+
+    solves: ClassVar[int] = 1
 
     def restore(self) -> None:
         """Queue what makes good again what a run overwrites; not timed."""
@@ -170,6 +177,28 @@ class Device(Protocol):
 
     def constant(self, build: Build, name: str) -> Buffer:
         """The ``__constant__`` array ``name`` of a build, as a buffer."""
+
+    def tensor_map(
+        self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
+    ) -> np.void:
+        """A map of an array for the copy engine (sm_90): 128 bytes, an argument of a kernel.
+
+        Parameters
+        ----------
+        dtype
+            ``float32`` or ``float64``.
+        shape
+            Elements along each axis, the slowest first.
+        pitch
+            Elements from one row to the next; as bytes a multiple of 16.
+        box
+            Elements of a copied box, as ``shape``; at most 256 along each axis.
+
+        Raises
+        ------
+        LaunchFailed
+            Where the device has no such engine, or refuses the map.
+        """
 
     def page_locked(self, nbytes: int) -> np.ndarray:
         """Host memory that the device copies from and to without a detour: uint8, (nbytes,)."""

@@ -13,7 +13,7 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.extension import Extension, extended, read_extension, read_recorded
+from launchwise.measuring.extension import Extension, extended, read_extension
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
@@ -246,14 +246,14 @@ def test_another_driver_is_refused_before_anything_is_measured(recording: Record
 
 def test_a_newer_tunable_is_neutral_in_older_rows(recording: Recording) -> None:
     spec = recording.spec
-    tunables = {**spec.tunables, "stages": spec.tunables["bx"].model_copy(update={"neutral": 0})}
+    tunables = {**spec.tunables, "later": spec.tunables["bx"].model_copy(update={"neutral": 0})}
     newer = spec.model_copy(update={"tunables": tunables})
-    table, as_stored = read_recorded(recording.path, newer)
-    assert not as_stored
-    assert set(table["stages"]) == {0}
+    table = read_table(recording.path, measurement_schema(newer))
+    assert set(table["later"]) == {0}
+    assert [name for name in table if name in newer.tunable_columns] == newer.tunable_columns
     # A variant that has it now was measured without it.
     block3d = spec.variants["block3d"]
-    having = block3d.model_copy(update={"tunables": [*block3d.tunables, "stages"]})
+    having = block3d.model_copy(update={"tunables": [*block3d.tunables, "later"]})
     changed = newer.model_copy(update={"variants": {**spec.variants, "block3d": having}})
-    with pytest.raises(UserError, match="stages: is missing, but block3d has this tunable"):
-        read_recorded(recording.path, changed)
+    with pytest.raises(UserError, match="later: is missing, but block3d has this tunable"):
+        read_table(recording.path, measurement_schema(changed))

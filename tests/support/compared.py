@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from samples import ROOT
 
-from launchwise.measuring.extension import read_recorded
-from launchwise.tables.files import write_table
+from launchwise.tables.files import read_table, write_table
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -22,7 +21,8 @@ def spec_of(workload: str) -> Spec:
 
 def recorded(gpu: str, workload: str) -> pd.DataFrame:
     """A recorded sweep."""
-    return read_recorded(ROOT / "data/recorded" / gpu / f"{workload}.parquet", spec_of(workload))[0]
+    path = ROOT / "data/recorded" / gpu / f"{workload}.parquet"
+    return read_table(path, measurement_schema(spec_of(workload)))
 
 
 def steady(sweep: pd.DataFrame, most: float = 0.01) -> np.ndarray:

@@ -22,6 +22,7 @@ from launchwise.measuring.measure import (
     LayoutRun,
     OutOfMemory,
     ProblemContext,
+    replayed,
     times_ms,
 )
 from launchwise.measuring.open_layouts import OpenLayouts
@@ -287,8 +288,8 @@ class Rounds:
         if self._way.timer == "graph":
             launches = min(MOST_LAUNCHES_PER_GRAPH, math.ceil(GRAPH_MS / shortest))
             replays = max(3, min(MOST_IN_A_ROUND, math.ceil(ROUND_MS / (shortest * launches))))
-            return device.replayed(work, replays, launches).times_ms
-        return device.timed(work, count, self._way.l2 == "cold")
+            return replayed(device, work, replays, launches).times_ms
+        return times_ms(device, work, count, self._way.l2 == "cold")
 
     def known(self, references: list[int], precision: float) -> bool:
         """Whether every ratio to every reference is known well enough."""
