@@ -40,6 +40,18 @@ extern "C" __global__ void KERNEL(reference)(double *expected, const REAL *u, co
     }
 }
 
+// The expected step as the input of the next one: inside the boundary rounded to REAL, zero elsewhere.
+extern "C" __global__ void KERNEL(as_input)(REAL *array, const double *expected, long long n,
+                                            long long pitch, int radius) {
+    for (long long row = blockIdx.x; row < n * n; row += gridDim.x) {
+        const long long y = row % n, z = row / n;
+        const bool inside = y >= radius && y < n - radius && z >= radius && z < n - radius;
+        for (long long x = threadIdx.x; x < pitch; x += blockDim.x)
+            array[row * pitch + x] =
+                inside && x >= radius && x < n - radius ? (REAL)expected[row * n + x] : REAL(0);
+    }
+}
+
 __device__ __forceinline__ bool is_poison(float value) { return __float_as_int(value) == -1; }
 __device__ __forceinline__ bool is_poison(double value) {
     return __double_as_longlong(value) == -1;

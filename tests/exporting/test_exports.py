@@ -198,8 +198,10 @@ def test_the_python_module_imports_nothing(table: AnswerTable, tmp_path: Path) -
     assert "import " not in (tmp_path / "out" / "tiles.py").read_text()
 
 
-def main_of(questions: Iterable[tuple[str, dict[str, Any]]]) -> str:
-    """A program that prints an answer a line."""
+def main_of(table: AnswerTable, questions: Iterable[tuple[str, dict[str, Any]]]) -> str:
+    """A program that prints one answer per line."""
+    numbers = table.tunables[1:]
+    values = ", ".join(f"long(c.{name})" for name in numbers)
     calls = "\n".join(
         f'    show(tiles::recommend({json.dumps(device)}, {{{one["n"]}, "{one["dtype"]}", 2}}));'
         for device, one in questions
@@ -216,9 +218,8 @@ static void show(const std::optional<tiles::answer> &answer) {{
     }}
     const auto &found = *answer;
     const auto &c = found.launch;
-    std::printf("%s %ld %ld %ld %ld %ld %ld %ld %.17g %.17g %s\\n", std::string(c.variant).c_str(),
-        long(c.row_padding), long(c.bx), long(c.by), long(c.bz), long(c.tx), long(c.ty), long(c.tz),
-        found.time_ms, found.gain, std::string(found.basis).c_str());
+    std::printf("%s{" %ld" * len(numbers)} %.17g %.17g %s\\n", std::string(c.variant).c_str(),
+        {values}, found.time_ms, found.gain, std::string(found.basis).c_str());
 }}
 static_assert(tiles::recommend("no such card", {{33, "float32", 2}})->time_ms == 0);
 static_assert(!tiles::recommend("no such card", {{1, "float32", 2}}));
@@ -234,7 +235,7 @@ def test_the_header_compiles_alone_and_says_the_same_everywhere(
 ) -> None:
     write_answers(tmp_path, table)
     questions = asked(table)
-    (tmp_path / "main.cpp").write_text(main_of(questions))
+    (tmp_path / "main.cpp").write_text(main_of(table, questions))
     flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     command = ["g++", *flags, "main.cpp", "-o", "main"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -248,10 +249,11 @@ def test_the_header_compiles_alone_and_says_the_same_everywhere(
             assert words == ["none"]
             continue
         *configuration, time_ms, gain, basis = known.values()
-        assert words[:8] == [str(value) for value in configuration]
-        assert float(words[8]) == (time_ms or 0)
-        assert float(words[9]) == (gain or 0)
-        assert words[10] == basis
+        count = len(configuration)
+        assert words[:count] == [str(value) for value in configuration]
+        assert float(words[count]) == (time_ms or 0)
+        assert float(words[count + 1]) == (gain or 0)
+        assert words[count + 2] == basis
 
 
 def test_a_planted_mistake_in_the_header_is_seen(table: AnswerTable) -> None:
@@ -262,7 +264,7 @@ def test_a_planted_mistake_in_the_header_is_seen(table: AnswerTable) -> None:
     first = dict(zip(table.parameters, entry.problem, strict=True))
     answer = expected(changed, table.devices[0][0], first)
     assert answer is not None
-    assert answer["tz"] == 77
+    assert answer[table.tunables[-1]] == 77
 
 
 def test_names_that_cpp_reserves_are_changed() -> None:

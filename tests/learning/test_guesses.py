@@ -83,7 +83,8 @@ def test_guesses_are_the_first_recommendations(
     assert found == first(fitted / split / ALL, domain)[:count]
     assert found[0]["variant"] == {"few": "omp_tile", "many": "block3d"}[split]
     assert json.loads(json.dumps(found)) == found
-    assert len(found) == min(count, len(space.configurations(domain.spec, ASKED)))
+    gpu = space.gpu_facts(profile().model_dump())
+    assert len(found) == min(count, len(space.configurations(domain.spec, ASKED, gpu)))
 
 
 def test_of_all_fits_of_a_model_the_one_with_most_rows_is_asked(

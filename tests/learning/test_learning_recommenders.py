@@ -28,11 +28,13 @@ from launchwise.learning.recommenders import kinds, recommender_class, source
 from launchwise.learning.search import Found, choose, held_out_regret, mend, search, thinned
 from launchwise.learning.splits import Case, among, case_codes
 from launchwise.learning.vectors import Columns, raw_names
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.parts import GPU_NAMES
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
-from tests.support.samples import profile
+from tests.support.samples import LADDER, profile
 from tests.support.streams import CANDIDATES, PROBLEM, SIZES, stream_sweep
 
 GPUS = ("h200.sm16", "h200.sm72")
@@ -54,7 +56,8 @@ def cases(sizes: tuple[int, ...], gpus: tuple[str, ...] = GPUS) -> list[Case]:
 @pytest.fixture(scope="module")
 def domain(acoustic_spec: Spec, root: Path) -> Domain:
     folder = root / "data" / "recorded"
-    return Domain(acoustic_spec, {gpu: read_profile(folder / gpu / "profile.json") for gpu in GPUS})
+    profiles = {gpu: read_profile(folder / gpu / "profile.json") for gpu in GPUS}
+    return Domain(acoustic_spec, profiles, LADDER)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +66,8 @@ def rows(domain: Domain, root: Path) -> pd.DataFrame:
     columns = [*domain.spec.key_columns, "time_ms", *FACTS]
     pieces = []
     for gpu in GPUS:
-        sweep = pd.read_parquet(root / "data" / "recorded" / gpu / "acoustic.parquet")
+        path = root / "data" / "recorded" / gpu / "acoustic.parquet"
+        sweep = read_table(path, measurement_schema(domain.spec))
         piece = sweep.loc[among(sweep, cases(TRAINED), domain.spec), columns]
         pieces.append(piece.astype({name: object for name in ("gpu", "dtype", "variant")}))
     return pd.concat(pieces, ignore_index=True)

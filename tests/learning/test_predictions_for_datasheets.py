@@ -34,7 +34,7 @@ from launchwise.tables.schemas import unmeasured_schema
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.report_study import study, sweep
-from tests.support.samples import ROOT, profile
+from tests.support.samples import LADDER, ROOT, profile
 
 PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in (102, 202)]
 
@@ -44,7 +44,7 @@ def domain(acoustic_spec: Spec) -> Domain:
     cards = read_cards(ROOT / CARDS_FILE)
     efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
     known = {gpu: described_profile(gpu, cards, efficiency) for gpu in ("a100", "t4")}
-    return Domain(acoustic_spec, {**known, "big": profile("big")})
+    return Domain(acoustic_spec, {**known, "big": profile("big")}, LADDER)
 
 
 @pytest.fixture(scope="module")

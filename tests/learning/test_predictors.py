@@ -17,11 +17,13 @@ from launchwise.learning.prediction_errors import BOUND, prediction_errors
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case, among
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.predicted import predicted_times
 from tests.support.report_study import sweep
-from tests.support.samples import profile
+from tests.support.samples import LADDER, profile
 
 GPUS = ("h200.sm16", "h200.sm72")
 TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
@@ -34,7 +36,8 @@ def cases(sizes: tuple[int, ...]) -> list[Case]:
 @pytest.fixture(scope="module")
 def domain(acoustic_spec: Spec, root: Path) -> Domain:
     folder = root / "data" / "recorded"
-    return Domain(acoustic_spec, {gpu: read_profile(folder / gpu / "profile.json") for gpu in GPUS})
+    profiles = {gpu: read_profile(folder / gpu / "profile.json") for gpu in GPUS}
+    return Domain(acoustic_spec, profiles, LADDER)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,8 @@ def recorded(domain: Domain, root: Path) -> pd.DataFrame:
     """Rows of several problems that were timed more than once."""
     pieces = []
     for gpu in GPUS:
-        rows = pd.read_parquet(root / "data" / "recorded" / gpu / "acoustic.parquet")
+        path = root / "data" / "recorded" / gpu / "acoustic.parquet"
+        rows = read_table(path, measurement_schema(domain.spec))
         rows = rows[(rows["status"] == "ok") & among(rows, cases(TRAINED + ASKED), domain.spec)]
         pieces.append(rows[[*domain.spec.key_columns, "time_ms", *FACTS]])
     return pd.concat(pieces, ignore_index=True)

@@ -17,6 +17,8 @@ from launchwise.learning.recommenders.c45 import C45Recommender
 from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.search import best_of, held_out_time_error, search
 from launchwise.learning.splits import case_numbers
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import Spec
 
 GPU = "h200.sm16"
@@ -33,7 +35,8 @@ def domain(acoustic_spec: Spec, root: Path) -> Domain:
 @pytest.fixture(scope="module")
 def rows(domain: Domain, root: Path) -> pd.DataFrame:
     """Its measured times at three sizes."""
-    sweep = pd.read_parquet(root / "data" / "recorded" / GPU / "acoustic.parquet")
+    path = root / "data" / "recorded" / GPU / "acoustic.parquet"
+    sweep = read_table(path, measurement_schema(domain.spec))
     wanted = sweep["n"].isin([200, 256, 512]) & sweep["time_ms"].notna()
     columns = [*domain.spec.key_columns, "time_ms", *FACTS]
     rows = sweep.loc[wanted & domain.is_candidate(sweep), columns]

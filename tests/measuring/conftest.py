@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -56,9 +57,14 @@ def acoustic_copy(tmp_path: Path) -> Path:
         "tx": "[1, 2]",
         "ty": "[1, 2]",
         "tz": "[1, 2]",
+        # Kernels that stream along z have no such tile.
+        "tile_x": "[64]",
+        "tile_y": "[8]",
     }.items():
-        head, _, tail = text.partition(f"  {name}:\n    kind: launch\n    values: ")
-        text = f"{head}  {name}:\n    kind: launch\n    values: {values}\n" + tail.split("\n", 1)[1]
+        head, name_and_kind, tail = re.split(
+            rf"^(  {name}:\n    kind: \w+\n    values: ).*$", text, maxsplit=1, flags=re.MULTILINE
+        )
+        text = f"{head}{name_and_kind}{values}{tail}"
     (folder / "spec.yaml").write_text(text)
     return folder
 

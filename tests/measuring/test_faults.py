@@ -91,7 +91,7 @@ def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(
     # The shipped workload counts NaN as 1e300; a simpler one takes what max() gives, and NaN is
     # not above its tolerance.
     source = shard.folder / "host" / "workload.py"
-    spot = "        return Finding(max_error, self.tolerance, wrong)\n"
+    spot = "        return Finding(max_error, allowed, wrong)\n"
     simpler = f"        if max_error == 1e300:\n            max_error, wrong = math.nan, ''\n{spot}"
     assert spot in source.read_text()
     source.write_text(source.read_text().replace(spot, simpler))

@@ -23,6 +23,8 @@ from launchwise.measuring.tasks import CONTROL_SHARE, remaining, second_attempts
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.schemas import measurement_schema
+from launchwise.workloads import space
+from launchwise.workloads.spec import load_spec
 from tests.measuring.conftest import QUICK
 from tests.support.samples import profile
 
@@ -288,7 +290,7 @@ def test_a_search_that_ended_early_goes_on_when_less_is_to_be_left(
 
 @pytest.mark.parametrize("kind", ["random", "tpe", "transfer"])
 def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
-    make_shard: Callable[..., Shard], tmp_path: Path, kind: str
+    make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path, kind: str
 ) -> None:
     def method(budget: int) -> Method:
         strategy = {"kind": kind, "budget": budget}
@@ -296,6 +298,8 @@ def test_an_explorer_measures_its_budget_and_goes_on_after_a_stop(
 
     guess = {"variant": "omp_tile", "row_padding": 0, "bx": 1, "by": 1, "bz": 1}
     guess |= {"tx": 2, "ty": 2, "tz": 2}
+    spec = load_spec(acoustic_copy)
+    guess = {name: guess.get(name, value) for name, value in space.baseline(spec).items()}
     shards = [make_shard(PROBLEM, method=method(budget)) for budget in (6, 9)]
     for shard in shards:
         object.__setattr__(shard, "guesses", lambda problem: [guess])

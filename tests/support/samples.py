@@ -27,6 +27,8 @@ COPIED = (
     CARDS_FILE,
     REFERENCE_PROFILE,
 )
+LADDER = {"variant": ["linear", "block3d", "omp_tile"]}
+"""Variants of the acoustic workload that every recorded GPU measured."""
 SMALL: list[dict[str, list[Any]]] = [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]
 """Problems of the small tables: one size with aligned rows and one without."""
 

@@ -97,7 +97,8 @@ def test_the_acoustic_space_has_its_published_size(
 ) -> None:
     problem = {"n": n, "dtype": dtype, "order": order}
     found = space.configurations(acoustic_spec, problem)
-    counts = Counter((each["variant"], each["row_padding"]) for each in found)
+    ladder = [each for each in found if each["variant"] in ("linear", "block3d", "omp_tile")]
+    counts = Counter((each["variant"], each["row_padding"]) for each in ladder)
     # The paper's 16 best tiles are blocks up to n = 512.
     blocks = 105 + (16 if n <= 512 else 0)
     expected = {("linear", 0): 1, ("block3d", 0): blocks, ("omp_tile", 0): 90}
@@ -131,7 +132,8 @@ def test_a_smaller_gpu_leaves_fewer_configurations(acoustic_spec: Spec) -> None:
     assert found == [
         each
         for each in every
-        if each["variant"] != "block3d" or each["bx"] * each["by"] * each["bz"] <= 256  # type: ignore[operator]
+        if each["variant"] not in ("block3d", "shared_tile")
+        or each["bx"] * each["by"] * each["bz"] <= 256  # type: ignore[operator]
     ]
     assert 0 < len(found) < len(every)
 
@@ -147,7 +149,9 @@ def test_a_launch_covers_the_interior_and_wastes_less_than_a_block(
         block, grid = space.launch(acoustic_spec, problem, configuration)
         # Columns hold integers whatever the type says of them in general.
         bx, by, bz, tx, ty, tz = (int(configuration[name]) for name in space_names())
-        if configuration["variant"] == "block3d":
+        if str(configuration["variant"]).startswith("stream"):
+            continue
+        if configuration["variant"] in ("block3d", "shared_tile"):
             assert block == (bx, by, bz)
             for blocks, width in zip(grid, block, strict=True):
                 assert (blocks - 1) * width < interior <= blocks * width

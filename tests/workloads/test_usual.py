@@ -19,6 +19,8 @@ from launchwise.learning.baselines import BASELINES
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
+from launchwise.tables.files import read_table
+from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.statuses import MEASURED
 from launchwise.workloads.usual import Usual, usual_configuration
@@ -134,7 +136,7 @@ def test_what_is_usual_was_measured_for_every_problem_of_a_study(name: str) -> N
     asked = {}
     for gpu in EXPERIMENT.gpus_of(name):
         path = ROOT / "data/recorded" / gpu / f"{study.workload}.parquet"
-        asked[gpu] = pd.read_parquet(path, columns=[*spec.key_columns, "status"])
+        asked[gpu] = read_table(path, measurement_schema(spec), [*spec.key_columns, "status"])
     rows = pd.concat(asked.values(), ignore_index=True)
     domain = Domain(
         spec,

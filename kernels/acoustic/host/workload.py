@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from launchwise.workloads.inputs import uniform
 from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.workload import (
     Allocations,
+    Buffer,
     Device,
     Finding,
     Launch,
@@ -33,6 +35,9 @@ COURANT = 0.4
 
 SCALE = (COURANT / VELOCITY_MS[1]) ** 2
 """(dt / h)^2 in (s/m)^2 for a time step of COURANT h / max(v)."""
+
+STREAMING = ("stream", "stream_tensor", "stream_twice")
+"""Variants that stream along z."""
 
 NUMPY_LIMIT = 128
 """Grids up to this many points an axis are checked against NumPy, larger ones on the device."""
@@ -110,6 +115,17 @@ def tolerance(order: int, dtype: str) -> float:
     return ROUNDING * float(np.finfo(dtype).eps) * largest
 
 
+def tolerance_twice(dtype: str) -> float:
+    """Allowed error of the second of two steps at order 2.
+
+    The first step's error enters the second one times at most 2 plus the largest that the force's
+    terms add up to; the second step's own error comes on top.
+    """
+    reach = np.abs(weights(2))
+    grows = 2.0 + 3.0 * COURANT**2 * float(reach[0] + 2.0 * reach[1])
+    return (1.0 + grows) * tolerance(2, dtype)
+
+
 class Acoustic(Workload):
     """Acoustic wave propagation on an n^3 grid."""
 
@@ -127,7 +143,22 @@ class Acoustic(Workload):
             "ROW_PADDING": configuration["row_padding"],
             "WEIGHTS": "{" + ", ".join(f"{value!r}{suffix}" for value in values.tolist()) + "}",
         }
-        return Build.of(self.spec.variants[configuration["variant"]].source, defines)
+        variant = str(configuration["variant"])
+        if variant in STREAMING:
+            aligned = self.spec.value("rows_aligned", problem, configuration)
+            defines |= {
+                "TILE_Y": configuration["tile_y"],
+                "STAGES": configuration["stages"],
+                "BLOCKS_PER_SM": configuration["blocks_per_sm"],
+                "ALIGNED": int(bool(aligned)),
+            }
+            # A row's pitch is an argument of these kernels.
+            del defines["ROW_PADDING"]
+            if variant == "stream_twice":
+                defines["ROWS"] = configuration["rows_per_warp"]
+            else:
+                defines |= {"TILE_X": configuration["tile_x"], "DAMPED": 0}
+        return Build.of(self.spec.variants[variant].source, defines)
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
         """Padded and unpadded rows need buffers of their own."""
@@ -162,6 +193,17 @@ class Acoustic(Workload):
         return AcousticSession(self, device, problem, padding, seed, numpy_reference=small)
 
 
+@dataclass(frozen=True)
+class SecondStep:
+    """What two steps per pass write beside u_new, and what they must reach.
+
+    ``u``: the first step; ``expected``: the second step inside the boundary, float64.
+    """
+
+    u: Buffer
+    expected: Buffer
+
+
 class AcousticSession(Session):
     """Buffers of one problem at one pitch."""
 
@@ -184,6 +226,8 @@ class AcousticSession(Session):
         cells = self.pitch * self.n * self.n
         self.working_set_bytes = 4 * cells * self.dtype.itemsize
         self._builds: dict[Hashable, Build] = {}
+        self._second: SecondStep | None = None
+        self._between: SecondStep | None = None
         with closed_on_error(self):
             self.u_new, self.u, self.u_old, self.velocity = (
                 self.memory.take(cells * self.dtype.itemsize) for _ in range(4)
@@ -195,7 +239,7 @@ class AcousticSession(Session):
                 padded = np.pad(self.numpy_reference(), self.order // 2)
                 device.upload(self.expected, padded)
             else:
-                self._device_reference()
+                self._reference(self.expected, self.u, self.u_old)
 
     def _run(self, kernel: str, *arguments: Any) -> None:
         self.run_check(kernel, min(self.n * self.n, 32 * self.device.sms), *arguments)
@@ -209,13 +253,13 @@ class AcousticSession(Session):
             shape = (np.int64(self.n), np.int64(self.pitch))
             self._run("fill", buffer, *shape, seed, np.float64(low), np.float64(high))
 
-    def _device_reference(self) -> None:
+    def _reference(self, expected: Buffer, u: Buffer, u_old: Buffer) -> None:
         with Allocations(self.device) as scratch:
             self._run(
                 "reference",
-                self.expected,
-                self.u,
-                self.u_old,
+                expected,
+                u,
+                u_old,
                 self.velocity,
                 scratch.upload(weights(self.order)),
                 np.int64(self.n),
@@ -243,44 +287,97 @@ class AcousticSession(Session):
         if kind not in self._builds:
             self._builds[kind] = self.workload.build(self.problem, configuration)
         build = self._builds[kind]
-        block, grid = launch_shape(self.workload.spec, self.problem, configuration)
-        index = np.int32 if dict(build.defines)["INDEX"] == "int" else np.int64
-        arguments: tuple[Any, ...] = (
-            self.u_new,
-            self.u,
-            self.u_old,
-            self.velocity,
-            index(self.n),
-            self.dtype.type(SCALE),
+        spec = self.workload.spec
+        block, grid = launch_shape(spec, self.problem, configuration)
+        shared = int(
+            spec.value(
+                spec.variants[configuration["variant"]].shared_bytes, self.problem, configuration
+            )
         )
-        if configuration["variant"] == "omp_tile":
+        name = str(configuration["variant"])
+        self._between = None
+        if name in STREAMING:
+            arguments = self._streaming(name, configuration)
+        else:
+            index = np.int32 if dict(build.defines)["INDEX"] == "int" else np.int64
+            arrays = (self.u_new, self.u, self.u_old, self.velocity)
+            arguments = (*arrays, index(self.n), self.dtype.type(SCALE))
+        if name == "omp_tile":
             arguments += tuple(np.int32(configuration[name]) for name in ("tx", "ty", "tz"))
-        return Launch(build, str(configuration["variant"]), grid, block, arguments)
+        solves = 2 if name == "stream_twice" else 1
+        return Launch(build, name, grid, block, arguments, shared, solves)
+
+    def _streaming(self, name: str, configuration: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments of a kernel that streams along z."""
+        chunk = self.workload.spec.value("chunk", self.problem, configuration)
+        sizes = tuple(np.int32(size) for size in (*(self.n,) * 3, self.pitch, chunk))
+        end = (*sizes, self.dtype.type(SCALE))
+        no_damping = np.uint64(0)
+        if name == "stream":
+            return (self.u_new, self.u, self.u_old, self.velocity, no_damping, *end)
+        if name == "stream_tensor":
+            halo, tile = self._boxes(configuration)
+            boxes = ((self.u, halo), (self.u_old, tile), (self.velocity, tile))
+            maps = tuple(
+                self.device.tensor_map(array, self.dtype.name, (self.n,) * 3, self.pitch, box)
+                for array, box in boxes
+            )
+            return (*maps, self.u_new, no_damping, *end)
+        self._between = self._second_step()
+        return (self.u_new, self._between.u, self.u, self.u_old, self.velocity, *end)
+
+    def _boxes(self, configuration: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Boxes of u, with its halo, and of the other arrays: planes, rows, columns."""
+        radius, vector = self.order // 2, 16 // self.dtype.itemsize
+        columns, rows = int(configuration["tile_x"]), int(configuration["tile_y"])
+        around = -(-radius // vector) * vector
+        return (1, rows + 2 * radius, columns + 2 * around), (1, rows, columns)
+
+    def _second_step(self) -> SecondStep:
+        """Buffers of two steps, made when they are first needed."""
+        if self._second is None:
+            between = self.memory.take(self.u_new.nbytes)
+            expected = self.memory.take(self.expected.nbytes)
+            shape = np.int64(self.n), np.int64(self.pitch), np.int32(self.order // 2)
+            self._run("as_input", between, self.expected, *shape)
+            self._reference(expected, between, self.u)
+            self._second = SecondStep(between, expected)
+        return self._second
 
     def poison(self) -> None:
         """Every bit set: a NaN that no computation yields."""
         self.device.fill_bytes(self.u_new, 0xFF)
+        if self._second is not None:
+            self.device.fill_bytes(self._second.u, 0xFF)
 
     def check(self) -> Finding:
         """See :meth:`launchwise.workloads.workload.Session.check`."""
+        if self._between is None:
+            return self._compare(self.u_new, self.expected, self.tolerance)
+        first = self._compare(self._between.u, self.expected, self.tolerance)
+        if first.wrong:
+            return replace(first, wrong=f"first step: {first.wrong}")
+        return self._compare(self.u_new, self._between.expected, tolerance_twice(self.dtype.name))
+
+    def _compare(self, found: Buffer, expected: Buffer, allowed: float) -> Finding:
         self.device.fill_bytes(self.findings, 0)
         self._run(
             "compare",
-            self.u_new,
-            self.expected,
+            found,
+            expected,
             np.int64(self.n),
             np.int64(self.pitch),
             np.int32(self.order // 2),
-            np.float64(self.tolerance),
+            np.float64(allowed),
             self.findings,
         )
-        found = np.empty(3, np.uint64)
-        self.device.download(self.findings, found)
-        off, outside = int(found[0]), int(found[2])
-        max_error = float(found[1:2].view(np.float64)[0])
+        counts = np.empty(3, np.uint64)
+        self.device.download(self.findings, counts)
+        off, outside = int(counts[0]), int(counts[2])
+        max_error = float(counts[1:2].view(np.float64)[0])
         wrong = ""
         if off:
-            wrong = f"{off} points off by up to {max_error:.3g} (allowed {self.tolerance:.3g})"
+            wrong = f"{off} points off by up to {max_error:.3g} (allowed {allowed:.3g})"
         elif outside:
             wrong = f"{outside} cells outside the interior were written"
-        return Finding(max_error, self.tolerance, wrong)
+        return Finding(max_error, allowed, wrong)
