@@ -1,7 +1,6 @@
 // Streams along z, with asynchronous copies: while a block adds up one plane of u, STAGES - 1 planes are
 // on their way to shared memory, and what the time step needs of u_old and velocity with them. One
 // barrier per plane. The sums are in streaming.cuh.
-#include "common/async_copy.cuh"
 #include "common/dynamic_shared.cuh"
 #include "streaming.cuh"
 

@@ -22,11 +22,10 @@ struct Rooms {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
-    KERNEL(stream_tensor)(const __grid_constant__ common::TensorMap u,
-                          const __grid_constant__ common::TensorMap u_old,
-                          const __grid_constant__ common::TensorMap velocity,
-                          REAL *__restrict__ u_new, const REAL *__restrict__ damping, int nx, int ny,
-                          int nz, int pitch, int chunk, REAL scale) {
+    KERNEL(stream_tensor)(REAL *__restrict__ u_new, const common::TensorMap *maps,
+                          const REAL *__restrict__ damping, int nx, int ny, int nz, int pitch,
+                          int chunk, REAL scale) {
+    const common::TensorMap *u = maps, *u_old = maps + 1, *velocity = maps + 2;
     extern __shared__ __align__(128) unsigned char shared[];
     Rooms &rooms = *reinterpret_cast<Rooms *>(shared);
     if (threadIdx.x == 0) {
@@ -37,6 +36,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         common::publish_barriers();
     }
     __syncthreads();
+    // Every thread that asks has to see the maps as the host wrote them.
+    if (threadIdx.x % 32 == 0)
+        for (int which = 0; which < 3; ++which) common::acquire_map(maps + which);
     const Place place(nx, ny, nz, pitch, chunk);
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int mine = (static_cast<int>(threadIdx.x) / COLUMNS + RADIUS) * WIDTH + HALO +

@@ -7,6 +7,8 @@
 //   BLOCKS_PER_SM  blocks that an SM should hold at the same time: limits registers
 //   ALIGNED        1 where each row begins at a multiple of 16 bytes
 //   DAMPED         1 with an absorbing layer: coefficients for each x, y and z in `damping`
+#include "common/async_copy.cuh"
+
 constexpr int POINTS = 16 / sizeof(REAL);
 
 struct alignas(POINTS * sizeof(REAL)) Points {

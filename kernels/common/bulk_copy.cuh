@@ -59,14 +59,19 @@ __device__ __forceinline__ void publish_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+// Makes a map that lies in device memory visible to the copies that this thread asks for.
+__device__ __forceinline__ void acquire_map(const TensorMap *map) {
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
+}
+
 // Copies the box of `map` that begins at (x, y, z) to `to`, which is aligned to 128 bytes; `barrier`
 // counts its bytes.
-__device__ __forceinline__ void copy_box(void *to, const TensorMap &map, int x, int y, int z,
+__device__ __forceinline__ void copy_box(void *to, const TensorMap *map, int x, int y, int z,
                                          BulkBarrier &barrier) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
         "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(shared_address(to)),
-        "l"(&map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier.state))
+        "l"(map), "r"(x), "r"(y), "r"(z), "r"(shared_address(&barrier.state))
         : "memory");
 }
 #else
@@ -80,7 +85,8 @@ struct BulkBarrier {
 };
 
 __device__ inline void publish_barriers() { __trap(); }
-__device__ inline void copy_box(void *, const TensorMap &, int, int, int, BulkBarrier &) {
+__device__ inline void acquire_map(const TensorMap *) { __trap(); }
+__device__ inline void copy_box(void *, const TensorMap *, int, int, int, BulkBarrier &) {
     __trap();
 }
 #endif

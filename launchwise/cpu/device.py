@@ -109,7 +109,7 @@ class CpuDevice:
 
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
-    ) -> np.void:
+    ) -> np.ndarray:
         """A CPU has no copy engine: LaunchFailed."""
         raise LaunchFailed("the CPU device has no copy engine for tensor maps", fatal=False)
 

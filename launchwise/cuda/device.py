@@ -144,7 +144,7 @@ class CudaDevice:
 
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
-    ) -> np.void:
+    ) -> np.ndarray:
         """See :class:`launchwise.workloads.workload.Device`."""
         pointer = int(buffer.allocation)  # type: ignore[attr-defined]
         try:
@@ -225,7 +225,10 @@ class CudaDevice:
         if symbol not in self._functions:
             bundle, kernel = self._kernel(launch)
             function = self._module(bundle, kernel.cubin).get_function(kernel.symbol)
-            kinds = [_kind(argument) for argument in launch.arguments]
+            kinds = [
+                "P" if hasattr(argument, "allocation") else np.dtype(type(argument)).char
+                for argument in launch.arguments
+            ]
             function.prepare("".join(kinds))
             self._functions[symbol] = function
         return self._functions[symbol]
@@ -385,17 +388,5 @@ class CudaDevice:
         return LaunchFailed(reason, fatal=False)
 
 
-def _kind(argument: Any) -> str:
-    """An argument's type as :mod:`struct` names it."""
-    if isinstance(argument, np.void):
-        return f"{argument.nbytes}s"
-    return "P" if hasattr(argument, "allocation") else np.dtype(type(argument)).char
-
-
 def _plain(arguments: tuple[Any, ...]) -> list[Any]:
-    return [
-        argument.tobytes()
-        if isinstance(argument, np.void)
-        else getattr(argument, "allocation", argument)
-        for argument in arguments
-    ]
+    return [getattr(argument, "allocation", argument) for argument in arguments]

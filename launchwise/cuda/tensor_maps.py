@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-MAP_BYTES = 128
-
 
 class TensorMapRefused(Exception):
     """The driver does not encode the map, or there is no driver that can."""
@@ -13,7 +11,7 @@ class TensorMapRefused(Exception):
 
 def encode_tensor_map(
     pointer: int, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
-) -> np.void:
+) -> np.ndarray:
     """A tensor map of an array in device memory.
 
     Elements outside the array are copied as zeros.
@@ -31,7 +29,7 @@ def encode_tensor_map(
 
     Returns
     -------
-    128 bytes, an argument of a kernel.
+    uint8, shape (128,).
 
     Raises
     ------
@@ -66,5 +64,4 @@ def encode_tensor_map(
     )
     if result != driver.CUresult.CUDA_SUCCESS:
         raise TensorMapRefused(f"cuTensorMapEncodeTiled of {dtype}{list(shape)}: {result.name}")
-    words = np.array([int(word) for word in encoded.opaque], np.uint64)
-    return np.frombuffer(words.tobytes(), np.dtype(f"V{MAP_BYTES}"))[0]
+    return np.array([int(word) for word in encoded.opaque], np.uint64).view(np.uint8)

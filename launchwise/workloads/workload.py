@@ -180,8 +180,9 @@ class Device(Protocol):
 
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
-    ) -> np.void:
-        """A map of an array for the copy engine (sm_90): 128 bytes, an argument of a kernel.
+    ) -> np.ndarray:
+        """A map of an array for the copy engine (sm_90): uint8, shape (128,); kernels read it from
+        device memory.
 
         Parameters
         ----------

@@ -226,6 +226,7 @@ class AcousticSession(Session):
         cells = self.pitch * self.n * self.n
         self.working_set_bytes = 4 * cells * self.dtype.itemsize
         self._builds: dict[Hashable, Build] = {}
+        self._maps: dict[tuple[int, int], Buffer] = {}
         self._second: SecondStep | None = None
         self._between: SecondStep | None = None
         with closed_on_error(self):
@@ -316,22 +317,24 @@ class AcousticSession(Session):
         if name == "stream":
             return (self.u_new, self.u, self.u_old, self.velocity, no_damping, *end)
         if name == "stream_tensor":
-            halo, tile = self._boxes(configuration)
-            boxes = ((self.u, halo), (self.u_old, tile), (self.velocity, tile))
-            maps = tuple(
-                self.device.tensor_map(array, self.dtype.name, (self.n,) * 3, self.pitch, box)
-                for array, box in boxes
-            )
-            return (*maps, self.u_new, no_damping, *end)
+            return (self.u_new, self._maps_for(configuration), no_damping, *end)
         self._between = self._second_step()
         return (self.u_new, self._between.u, self.u, self.u_old, self.velocity, *end)
 
-    def _boxes(self, configuration: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Boxes of u, with its halo, and of the other arrays: planes, rows, columns."""
-        radius, vector = self.order // 2, 16 // self.dtype.itemsize
+    def _maps_for(self, configuration: Mapping[str, Any]) -> Buffer:
+        """Maps for the copy engine: u with the halo of a tile, u_old and velocity without."""
         columns, rows = int(configuration["tile_x"]), int(configuration["tile_y"])
-        around = -(-radius // vector) * vector
-        return (1, rows + 2 * radius, columns + 2 * around), (1, rows, columns)
+        if (columns, rows) not in self._maps:
+            radius, vector = self.order // 2, 16 // self.dtype.itemsize
+            around = -(-radius // vector) * vector
+            halo, tile = (1, rows + 2 * radius, columns + 2 * around), (1, rows, columns)
+            boxes = ((self.u, halo), (self.u_old, tile), (self.velocity, tile))
+            maps = [
+                self.device.tensor_map(array, self.dtype.name, (self.n,) * 3, self.pitch, box)
+                for array, box in boxes
+            ]
+            self._maps[columns, rows] = self.memory.upload(np.concatenate(maps))
+        return self._maps[columns, rows]
 
     def _second_step(self) -> SecondStep:
         """Buffers of two steps, made when they are first needed."""
