@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 
@@ -25,8 +25,8 @@ from launchwise.workloads.sources import (
 from launchwise.workloads.workload import LaunchFailed
 
 INCLUDE = Path(__file__).with_name("include")
-HEADER = INCLUDE / "cuda_on_cpu.h"
-RUNTIME = INCLUDE / "launchwise_cpu" / "runtime.cpp"
+HEADER = "cuda_on_cpu.h"
+RUNTIME = "launchwise_cpu/runtime.cpp"
 FLAGS = [
     "-std=c++17",
     "-O1",
@@ -38,6 +38,9 @@ FLAGS = [
     # Two libraries of one process may hold functions of one name.
     "-fno-gnu-unique",
 ]
+
+PROJECT = "<kernels>/"
+"""Stands for the folder ``kernels`` of the project in names of files."""
 
 
 class CannotCompile(LaunchFailed):
@@ -74,35 +77,50 @@ def _gxx(arguments: list[str], text: str | None = None) -> subprocess.CompletedP
 def _toolchain() -> str:
     """Digest of the compiler, its flags and the CPU device's own headers."""
     own = [path for path in INCLUDE.rglob("*") if path.is_file()]
-    return digest([_gxx(["-v"]).stderr, FLAGS, digest_files(own), INCLUDE])
+    return digest([_gxx(["-v"]).stderr, FLAGS, digest_files(own)])
+
+
+@cache
+def _headers() -> Path:
+    """Folder with a copy of the CPU device's headers, so that what is kept outlives a checkout."""
+    folder = private_folder(f"header-{_toolchain()}") / "include"
+    _made(folder, partial(shutil.copytree, INCLUDE))
+    return folder
 
 
 @cache
 def _precompiled() -> tuple[Path, Path]:
     """The header of the CPU device, its precompiled form beside it, and its compiled runtime."""
-    header = private_folder(f"header-{_toolchain()}") / HEADER.name
-    ready, runtime = header.with_name(f"{HEADER.name}.gch"), header.with_name("runtime.o")
-    _made(header, lambda scratch: scratch.write_text(HEADER.read_text()))
+    # Not in the folder that is searched: the runtime would take it with flags of its own.
+    header = _headers().with_name(HEADER)
+    _made(header, lambda scratch: scratch.write_text((INCLUDE / HEADER).read_text()))
+    ready, runtime = header.with_name(f"{HEADER}.gch"), header.with_name("runtime.o")
     for target, options in (
         (ready, ["-x", "c++-header", str(header)]),
-        (runtime, ["-O2", "-c", str(RUNTIME)]),
+        (runtime, ["-O2", "-c", str(_headers() / RUNTIME)]),
     ):
         _made(target, partial(_built, options))
     return header, runtime
 
 
 def _built(options: list[str], scratch: Path) -> None:
-    done = _gxx(["-isystem", str(INCLUDE), *options, "-o", str(scratch)])
+    done = _gxx(["-isystem", str(_headers()), *options, "-o", str(scratch)])
     if done.returncode:
         raise CannotCompile(f"the header of the CPU device: {done.stderr.strip()}")
 
 
 def _made(path: Path, make: Callable[[Path], object]) -> None:
-    """Make a file unless it is there; another process may be making the same one."""
+    """Make a file or folder unless it is there; another process may be making the same one."""
     if not path.exists():
         scratch = path.with_name(f"{path.name}.{os.getpid()}")
         make(scratch)
-        scratch.replace(path)
+        try:
+            scratch.replace(path)
+        except OSError:
+            # A folder takes no other's place.
+            if not path.is_dir():
+                raise
+            shutil.rmtree(scratch)
 
 
 class Compiler:
@@ -138,24 +156,53 @@ class Compiler:
         ]
         unit = translation_unit([build], headers)
         files = included_files(self._folder, (build.source, *self._headers))
-        folder = str(self._folder.resolve())
-        name = f"{Path(build.source).stem}_{digest([_toolchain(), unit, files, folder])}"
+        name = f"{Path(build.source).stem}_{digest([_toolchain(), unit, self._names(files)])}"
         listed = self._kept / f"{name}.files"
         if listed.exists():
-            library = self._kept / f"{name}_{_contents(listed.read_text().splitlines())}.so"
+            library = self._kept / f"{name}_{self._contents(listed.read_text().splitlines())}.so"
             if library.exists():
                 return library
         source, read = self._preprocessed(build, unit)
-        library = self._kept / f"{name}_{_contents(read)}.so"
+        names = self._names(read)
+        library = self._kept / f"{name}_{self._contents(names)}.so"
         self._compile(build, source, read, library)
-        _write(listed, "\n".join(read))
+        _write(listed, "\n".join(names))
         return library
+
+    def _names(self, paths: Iterable[str | Path]) -> list[str]:
+        """Paths relative to the folder that holds them: equal in every copy of these folders.
+
+        Those of ``kernels/`` begin with :data:`PROJECT`; all others stay whole.
+        """
+        own, project = include_folders(self._folder)
+        found = []
+        for path in map(Path, paths):
+            if path.is_relative_to(own):
+                found.append(path.relative_to(own).as_posix())
+            elif path.is_relative_to(project):
+                found.append(f"{PROJECT}{path.relative_to(project).as_posix()}")
+            else:
+                found.append(str(path))
+        return found
+
+    def _contents(self, names: Iterable[str]) -> str:
+        """Digest of the contents of files (see :meth:`_names`); of a missing file, its absence."""
+        total = hashlib.sha256()
+        own, project = include_folders(self._folder)
+        for name in names:
+            of_project = name.startswith(PROJECT)
+            path = project / name.removeprefix(PROJECT) if of_project else own / name
+            total.update(name.encode() + b"\0")
+            total.update(path.read_bytes() if path.is_file() else b"missing")
+        return total.hexdigest()[:16]
 
     def _preprocessed(self, build: Build, unit: str) -> tuple[Source, list[str]]:
         """Output of the preprocessor and the files that it read, without the compiler's own."""
         with tempfile.NamedTemporaryFile(suffix=".d") as dependencies:
             places = [f"-I{place}" for place in include_folders(self._folder)]
-            own = ["-isystem", str(INCLUDE), "-include", str(_precompiled()[0])]
+            # What fails names its file inside these folders, wherever they lie.
+            own = [f"-fmacro-prefix-map={place}/=" for place in include_folders(self._folder)]
+            own += ["-isystem", str(_headers()), "-include", str(_precompiled()[0])]
             written = ["-MMD", "-MF", dependencies.name, "-MT", "unit"]
             done = _gxx(["-E", "-fpch-preprocess", *own, *places, *written, "-x", "c++", "-"], unit)
             if done.returncode:
@@ -189,7 +236,8 @@ class Compiler:
     def _first_error(self, build: Build, said: str) -> str:
         """The first error in the output of g++, if possible one in a file of the user's."""
         errors = re.findall(r"^(.*?:\d+):\d+: (?:fatal )?error: (.*)$", said, re.MULTILINE)
-        own = [error for error in errors if not error[0].startswith((str(INCLUDE), "/usr/", "<"))]
+        foreign = (str(_headers()), "/usr/", "<")
+        own = [error for error in errors if not error[0].startswith(foreign)]
         if not errors:
             return self.as_user_knows(build, f"g++: {' '.join(said.split())[-500:]}")
         place, message = (own or errors)[0]
@@ -205,16 +253,6 @@ class Compiler:
         for place in (*include_folders(self._folder), self._folder):
             text = text.replace(f"{place}/", "")
         return text.replace(f"{build.namespace}::", "").replace(f"_{build.key}", "")
-
-
-def _contents(paths: list[str]) -> str:
-    """Digest of the contents of files; of a missing file, its absence."""
-    total = hashlib.sha256()
-    for name in paths:
-        path = Path(name)
-        total.update(name.encode() + b"\0")
-        total.update(path.read_bytes() if path.is_file() else b"missing")
-    return total.hexdigest()[:16]
 
 
 def _write(path: Path, text: str) -> None:

@@ -64,6 +64,29 @@ def test_unchanged_files_are_compiled_once(tmp_path: Path, monkeypatch: pytest.M
     assert calls == []
 
 
+def test_a_copy_of_a_folder_is_answered_from_what_was_kept_for_the_other(tmp_path: Path) -> None:
+    sources = {
+        "f.cu": '#include <cassert>\n#include "own.h"\n__global__ void f(int *out) {\n'
+        "  assert(*out == 0);\n  *out = VALUE;\n}\n",
+        "own.h": "#define VALUE 3\n",
+    }
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for name, value_of, libraries in (("one", 3, 1), ("two", 3, 1), ("three", 4, 2)):
+        folder = tmp_path / name
+        folder.mkdir()
+        texts = {**sources, "own.h": f"#define VALUE {value_of}\n"}
+        for file, text in texts.items():
+            (folder / file).write_text(text)
+        device = CpuDevice(folder, [], cache=kept)
+        assert value(device) == value_of
+        assert len(list(kept.glob("*.so"))) == libraries
+        # A failure names the file, and no folder: least of all another copy's.
+        with pytest.raises(LaunchFailed, match=r"f\.cu:4: assertion fails") as failed:
+            launch(device, Build.of("f.cu", {}), "f", ONE, ONE, [np.ones(1, np.int32)])
+        assert str(tmp_path) not in str(failed.value)
+
+
 def test_flags_and_compiler_belong_to_a_kept_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
