@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -64,6 +65,23 @@ def make_measurements(acoustic_spec: Spec) -> Callable[..., pd.DataFrame]:
         return measurements(acoustic_spec, **options)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Temporary folder of a run of the tests, one for all of its processes."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def kernel_cache(run_folder: Path) -> Path:
+    """Kernels compiled for the CPU, shared by all tests of a run: names tell their contents."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is needed to run kernels on the CPU")
+    folder = run_folder / "kernels"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture

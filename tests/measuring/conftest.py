@@ -34,14 +34,6 @@ QUICK = Method(
 """Few repeats, no early end, no control: a CPU's times say nothing of a configuration or a card."""
 
 
-@pytest.fixture(scope="session")
-def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Kernels compiled for the CPU, shared by all tests of a run."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is needed to run kernels on the CPU")
-    return tmp_path_factory.mktemp("kernels")
-
-
 @pytest.fixture
 def acoustic_copy(tmp_path: Path) -> Path:
     """A copy of the acoustic workload with a small space, free to be changed."""

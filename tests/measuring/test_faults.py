@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,21 +42,16 @@ def not_ok(rows: list[dict[str, Any]]) -> dict[tuple[int, int, int], tuple[str, 
     return {tile(row): (row["status"], row["reason"]) for row in rows if row["status"] != "ok"}
 
 
-def with_kernel(shard: Shard, text: str, kernel_cache: Path, cache: Path) -> Shard:
-    """The shard with another ``omp_tile.cu``, compiled into a cache of its own."""
+def with_kernel(shard: Shard, text: str) -> Shard:
+    """The shard with another ``omp_tile.cu``."""
     (shard.folder / "omp_tile.cu").write_text(text)
-    # Names in the cache say what a kernel was built with and nothing of its text.
-    shutil.copytree(kernel_cache, cache, ignore=shutil.ignore_patterns("omp_tile_*"))
-    shard.job["cache"] = str(cache)  # type: ignore[index]
     return shard
 
 
-def test_seven_kernels_misbehave_in_seven_ways(
-    faulty: MakeShard, kernel_cache: Path, tmp_path: Path
-) -> None:
+def test_seven_kernels_misbehave_in_seven_ways(faulty: MakeShard, tmp_path: Path) -> None:
     shard = faulty(timeout_s=4.0)
     kernel = (ROOT / "tests" / "gpu" / "faulty_tile.cu").read_text()
-    shard = with_kernel(shard, kernel, kernel_cache, tmp_path / "cache")
+    shard = with_kernel(shard, kernel)
     rows = run(shard, tmp_path / "j")
     limit = next(row["tolerance"] for row in rows if row["status"] == "ok")
     where = "(block 0, 0, 0, thread 0, 0, 0)"
@@ -81,13 +75,13 @@ def test_seven_kernels_misbehave_in_seven_ways(
 
 
 def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(
-    faulty: MakeShard, kernel_cache: Path, tmp_path: Path
+    faulty: MakeShard, tmp_path: Path
 ) -> None:
     shard = faulty()
     kernel = (ROOT / "tests" / "gpu" / "faulty_tile.cu").read_text()
     kernel = kernel.replace("case 2001001:", "case 0:").replace("case 1002001:", "case 1:")
     kernel = kernel.replace("case 1002002:", "case 2:").replace("case 2002002:", "case 3:")
-    shard = with_kernel(shard, kernel, kernel_cache, tmp_path / "cache")
+    shard = with_kernel(shard, kernel)
     # The shipped workload counts NaN as 1e300; a simpler one takes what max() gives, and NaN is
     # not above its tolerance.
     source = shard.folder / "host" / "workload.py"

@@ -183,19 +183,12 @@ def test_wrong_results_are_rows_and_never_timed(
     shard = make_shard(PROBLEMS[:1])
     source = shard.folder / "omp_tile.cu"
     source.write_text(source.read_text().replace("x < min(x0 + tx, last)", "x < x0 + 1"))
-    # A cache of its own: the build's key is its macros, not its text.
-    shard = make_shard(PROBLEMS[:1], cache=str(_folder(tmp_path / "own")))
     rows = run(shard, tmp_path / "journal.jsonl")
     statuses = Counter((row["variant"], row["tx"], row["status"]) for row in rows)
     assert statuses["omp_tile", 2, "wrong"] == 4
     assert all(status == "ok" for (_, tx, status) in statuses if tx == 1)
     wrong = [row for row in rows if row["status"] == "wrong"]
     assert all(row["times_ms"] == [] and "points off" in row["reason"] for row in wrong)
-
-
-def _folder(path: Path) -> Path:
-    path.mkdir()
-    return path
 
 
 def test_a_child_that_never_measures_is_an_error_with_its_last_words(

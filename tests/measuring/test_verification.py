@@ -54,7 +54,7 @@ def test_every_variant_agrees_with_numpy_on_an_odd_grid(
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("which", range(5))
 def test_one_weight_off_by_a_thousandth_is_rejected(
-    acoustic_copy: Path, tmp_path: Path, dtype: str, which: int
+    acoustic_copy: Path, kernel_cache: Path, dtype: str, which: int
 ) -> None:
     source = acoustic_copy / "host" / "workload.py"
     text = source.read_text()
@@ -62,7 +62,7 @@ def test_one_weight_off_by_a_thousandth_is_rejected(
     assert spot in text
     source.write_text(text.replace(spot, f"{spot}        values[{which}] += 1e-3\n"))
     problem = {"n": 21, "dtype": dtype, "order": 8}
-    found = dict(wrong_configurations(acoustic_copy, problem, tmp_path, {"linear", "omp_tile"}))
+    found = dict(wrong_configurations(acoustic_copy, problem, kernel_cache, {"linear", "omp_tile"}))
     assert found
     assert all("points off" in wrong for wrong in found.values())
 
@@ -104,7 +104,9 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_mutant_is_rejected(acoustic_copy: Path, tmp_path: Path, name: str, dtype: str) -> None:
+def test_a_mutant_is_rejected(
+    acoustic_copy: Path, kernel_cache: Path, name: str, dtype: str
+) -> None:
     file, old, new = MUTANTS[name]
     source = acoustic_copy / file
     text = source.read_text()
@@ -112,13 +114,13 @@ def test_a_mutant_is_rejected(acoustic_copy: Path, tmp_path: Path, name: str, dt
     source.write_text(text.replace(old, new))
     variants = {Path(file).stem} if file.endswith(".cu") else {"linear", "block3d"}
     problem = {"n": 13, "dtype": dtype, "order": 2}
-    found = dict(wrong_configurations(acoustic_copy, problem, tmp_path, variants))
+    found = dict(wrong_configurations(acoustic_copy, problem, kernel_cache, variants))
     assert found
     assert all(found.values()), f"{name} passed as right in {found}"
 
 
 def test_a_broken_reference_is_found_before_anything_is_measured(
-    acoustic_copy: Path, tmp_path: Path
+    acoustic_copy: Path, kernel_cache: Path
 ) -> None:
     source = acoustic_copy / "check.cu"
     text = source.read_text()
@@ -126,7 +128,7 @@ def test_a_broken_reference_is_found_before_anything_is_measured(
     source.write_text(text.replace("2.0 * (double)u[at]", "2.001 * (double)u[at]"))
     spec = load_spec(acoustic_copy)
     workload = load_workload(acoustic_copy, spec)
-    device = HostDevice(acoustic_copy, spec.headers, cache=tmp_path)
+    device = HostDevice(acoustic_copy, spec.headers, cache=kernel_cache)
     problem = {"n": 200, "dtype": "float32", "order": 2}
     assert "reference is off" in workload.self_check(device, problem, seed=1)
 

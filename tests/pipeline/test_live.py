@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -16,14 +15,12 @@ from launchwise.workloads.spec import Spec
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> ClusterProject:
+def live(
+    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path, acoustic_spec: Spec
+) -> ClusterProject:
     """A project on a machine with cards of three kinds, one of its GPUs measured and recorded."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is needed to run kernels on the CPU")
     folder = tmp_path_factory.mktemp("live")
-    cache = folder / "cache"
-    cache.mkdir()
-    project = ClusterProject.make(folder, cache, acoustic_spec, haste=True)
+    project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
     with project.start("--cores", "2", "record_h200.sm4", "sweep_a100") as run:
         assert run.wait(200) == 0, run.said()[-3000:]
     return project

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -14,14 +13,12 @@ from launchwise.workloads.spec import Spec
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> ClusterProject:
+def project(
+    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path, acoustic_spec: Spec
+) -> ClusterProject:
     """A project whose GPU h200 has been measured and compared in pairs."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is needed to run kernels on the CPU")
     folder = tmp_path_factory.mktemp("pairs")
-    cache = folder / "cache"
-    cache.mkdir()
-    project = ClusterProject.make(folder, cache, acoustic_spec, haste=True)
+    project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
     # One card of its own: pairs of another card do not count, and tests beside this one hold cards.
     cards = json.loads(project.cards.read_text())
     cards["h200"] = [{**cards["h200"][0], "uuid": "GPU-h200-pairs"}]

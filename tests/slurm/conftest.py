@@ -35,20 +35,12 @@ def slurm() -> Iterator[OneMachineSlurm]:
 
 
 @pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Kernels compiled for the CPU, shared by all runs."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is needed to run kernels on the CPU")
-    return tmp_path_factory.mktemp("kernels")
-
-
-@pytest.fixture(scope="session")
 def reference_run(
-    tmp_path_factory: pytest.TempPathFactory, kernels: Path, acoustic_spec: Spec
+    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path, acoustic_spec: Spec
 ) -> Iterator[tuple[ClusterProject, Run]]:
     """The same project on this machine without a cluster, beside whatever Slurm does first."""
     project = ClusterProject.make(
-        tmp_path_factory.mktemp("local"), kernels, acoustic_spec, haste=True
+        tmp_path_factory.mktemp("local"), kernel_cache, acoustic_spec, haste=True
     )
     with project.start("--cores", "4", "--quiet", "all") as run:
         yield project, run
@@ -67,10 +59,10 @@ def on_slurm(
     tmp_path_factory: pytest.TempPathFactory,
     slurm: OneMachineSlurm,
     reference_run: tuple[ClusterProject, Run],
-    kernels: Path,
+    kernel_cache: Path,
     acoustic_spec: Spec,
 ) -> Iterator[ClusterProject]:
     """A project to be run on Slurm."""
-    project = ClusterProject.make(tmp_path_factory.mktemp("slurm"), kernels, acoustic_spec)
+    project = ClusterProject.make(tmp_path_factory.mktemp("slurm"), kernel_cache, acoustic_spec)
     yield project
     project.end_orphans()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -37,14 +36,9 @@ def published(acoustic_folder: Path) -> list[tuple[Problem, Tile]]:
 
 
 @pytest.fixture(scope="module")
-def device(
-    acoustic_folder: Path, acoustic_spec: Spec, tmp_path_factory: pytest.TempPathFactory
-) -> HostDevice:
-    """The CPU, with kernels compiled once for all tests of this module."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is needed to run kernels on the CPU")
-    cache = tmp_path_factory.mktemp("kernels")
-    return HostDevice(acoustic_folder, acoustic_spec.headers, cache=cache)
+def device(acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path) -> HostDevice:
+    """The CPU."""
+    return HostDevice(acoustic_folder, acoustic_spec.headers, cache=kernel_cache)
 
 
 def configuration(spec: Spec, variant: str, tile: Tile) -> Configuration:

@@ -22,14 +22,6 @@ SMALL: Problem = {"county": 7, "countx": 2, "rows": 45, "cols": 6, "dtype": "flo
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled kernels of this module's tests."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is needed to run kernels on the CPU")
-    return tmp_path_factory.mktemp("kernels")
-
-
-@pytest.fixture(scope="module")
 def spec() -> Spec:
     """The workload's."""
     return load_spec(FOLDER)
@@ -37,7 +29,7 @@ def spec() -> Spec:
 
 def rows_of(
     folder: Path,
-    cache: Path,
+    kernel_cache: Path,
     problem: Problem,
     configurations: list[Configuration],
     method: Method = METHOD,
@@ -45,7 +37,7 @@ def rows_of(
 ) -> list[dict[str, Any]]:
     """What measuring them says."""
     spec = load_spec(folder)
-    device = kind(folder, spec.headers, cache=cache)
+    device = kind(folder, spec.headers, cache=kernel_cache)
     return measured_rows(device, folder, spec, problem, configurations, method)
 
 
@@ -63,8 +55,8 @@ PUBLISHED_SIZE: Problem = {
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_every_variant_is_right(spec: Spec, cache: Path, dtype: str) -> None:
-    rows = rows_of(FOLDER, cache, {**SMALL, "dtype": dtype}, every(spec))
+def test_every_variant_is_right(spec: Spec, kernel_cache: Path, dtype: str) -> None:
+    rows = rows_of(FOLDER, kernel_cache, {**SMALL, "dtype": dtype}, every(spec))
     assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * 10
     assert max(row["max_error"] for row in rows) < (1e-14 if dtype == "float64" else 1e-6)
 
@@ -78,8 +70,8 @@ def test_every_variant_is_right(spec: Spec, cache: Path, dtype: str) -> None:
         {"county": 5, "rows": 100, "cols": 10, "countx": 5},
     ],
 )
-def test_other_sizes_are_right(spec: Spec, cache: Path, sizes: dict[str, int]) -> None:
-    rows = rows_of(FOLDER, cache, {**SMALL, **sizes}, every(spec))
+def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, sizes: dict[str, int]) -> None:
+    rows = rows_of(FOLDER, kernel_cache, {**SMALL, **sizes}, every(spec))
     assert {row["status"] for row in rows} == {"ok"}, rows
 
 
@@ -101,12 +93,12 @@ def test_its_grid_is_the_published_one_and_covers_every_regression(spec: Spec) -
 @pytest.mark.parametrize("county", [5, 130])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_one_after_the_other_its_copies_say_what_a_single_one_does(
-    cache: Path, county: int, dtype: str
+    kernel_cache: Path, county: int, dtype: str
 ) -> None:
     # Each begins with a fresh copy of X, so a sequential run is right. Only threads that are at
     # work at the same time change Q under each other's hands, which the CPU does not show.
     problem = {**SMALL, "county": county, "dtype": dtype}
-    plain, published = rows_of(FOLDER, cache, problem, [PLAIN, PUBLISHED])
+    plain, published = rows_of(FOLDER, kernel_cache, problem, [PLAIN, PUBLISHED])
     assert (plain["status"], published["status"]) == ("ok", "unverified")
     assert published["max_error"] == plain["max_error"] < published["tolerance"]
     said = f"largest error {published['max_error']:.3g} (allowed {published['tolerance']:.3g})"
@@ -166,8 +158,8 @@ class Instant(HostDevice):
         return [1e-6 if work.launches[0].block[1] > 1 else 1.0] * repeats
 
 
-def test_a_refused_launch_of_it_has_failed(cache: Path) -> None:
-    rows = rows_of(FOLDER, cache, SMALL, [PLAIN, PUBLISHED], kind=Refusing)
+def test_a_refused_launch_of_it_has_failed(kernel_cache: Path) -> None:
+    rows = rows_of(FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], kind=Refusing)
     assert [(row["status"], row.get("reason")) for row in rows] == [
         ("ok", ""),
         ("failed", "refused"),
@@ -175,19 +167,19 @@ def test_a_refused_launch_of_it_has_failed(cache: Path) -> None:
     assert rows[1].get("time_ms") is None
 
 
-def test_it_is_held_to_the_best_of_the_others_but_sets_no_mark(cache: Path) -> None:
+def test_it_is_held_to_the_best_of_the_others_but_sets_no_mark(kernel_cache: Path) -> None:
     strict = METHOD.model_copy(update={"slow_factor": 3.0})
     # A hundred times the work: hopeless on the CPU.
-    plain, published = rows_of(FOLDER, cache, SMALL, [PLAIN, PUBLISHED], strict)
+    plain, published = rows_of(FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], strict)
     assert (plain["status"], published["status"]) == ("ok", "unverified")
     assert published["times_ms"] == [published["first_ms"]]
     assert re.search(r"; first launch [\d.]+ times the best so far$", published["reason"])
-    rows = rows_of(FOLDER, cache, SMALL, [PUBLISHED, PLAIN], strict, kind=Instant)
+    rows = rows_of(FOLDER, kernel_cache, SMALL, [PUBLISHED, PLAIN], strict, kind=Instant)
     assert [(row["status"], row["time_ms"]) for row in rows] == [("unverified", 1e-6), ("ok", 1.0)]
 
 
-def test_memory_is_given_back(spec: Spec, cache: Path) -> None:
-    device = HostDevice(FOLDER, spec.headers, cache=cache)
+def test_memory_is_given_back(spec: Spec, kernel_cache: Path) -> None:
+    device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     free = device.free_bytes
     session = load_workload(FOLDER, spec).open(device, SMALL, True, 1)
     device.launch(session.launch({"variant": "fused_r", "threads": 32}))  # type: ignore[arg-type]
@@ -224,7 +216,7 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("text", MUTANTS)
-def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, text: str) -> None:
+def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, kernel_cache: Path, text: str) -> None:
     file, instead, variants = MUTANTS[text]
     folder = tmp_path / "granger"
     shutil.copytree(FOLDER, folder)
@@ -232,16 +224,16 @@ def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, text: str) -> None:
     assert path.read_text().count(text) == 1
     path.write_text(path.read_text().replace(text, instead))
     tried: list[Configuration] = [{"variant": name, "threads": 128} for name in variants]
-    found = rows_of(folder, tmp_path, SMALL, tried)
+    found = rows_of(folder, kernel_cache, SMALL, tried)
     assert {row["status"] for row in found} == {"wrong"}, found
 
 
-def test_a_mistake_in_the_reference_is_found(tmp_path: Path) -> None:
+def test_a_mistake_in_the_reference_is_found(tmp_path: Path, kernel_cache: Path) -> None:
     folder = tmp_path / "granger"
     shutil.copytree(FOLDER, folder)
     path = folder / "check.cu"
     path.write_text(path.read_text().replace("column ? of(x", "column > 1 ? of(x"))
     spec = load_spec(folder)
-    device = HostDevice(folder, spec.headers, cache=tmp_path)
+    device = HostDevice(folder, spec.headers, cache=kernel_cache)
     said = load_workload(folder, spec).self_check(device, SMALL, 1)
     assert "differs from numpy.linalg.lstsq" in said

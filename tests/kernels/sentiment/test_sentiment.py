@@ -31,17 +31,6 @@ SMALL: Problem = {"batch": 5, "tokens": 33, "given": "tokens", "memory": "device
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """Compiled kernels of this module's tests, one copy for all processes of a run."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is needed to run kernels on the CPU")
-    own = tmp_path_factory.getbasetemp()
-    folder = (own if worker_id == "master" else own.parent) / "sentiment-kernels"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def spec() -> Spec:
     """The workload's."""
     return load_spec(FOLDER)
@@ -57,11 +46,11 @@ def made(spec: Spec, variant: str, **values: Any) -> Configuration:
 
 
 def rows_of(
-    folder: Path, cache: Path, problem: Problem, configurations: list[Configuration]
+    folder: Path, kernel_cache: Path, problem: Problem, configurations: list[Configuration]
 ) -> list[dict[str, Any]]:
     """What measuring them says."""
     spec = load_spec(folder)
-    device = HostDevice(folder, spec.headers, cache=cache)
+    device = HostDevice(folder, spec.headers, cache=kernel_cache)
     return measured_rows(device, folder, spec, problem, configurations, METHOD)
 
 
@@ -86,11 +75,11 @@ def every(spec: Spec) -> list[Configuration]:
 
 
 @pytest.mark.parametrize("given", ["tokens", "embeddings"])
-def test_every_variant_is_right(spec: Spec, cache: Path, given: str) -> None:
+def test_every_variant_is_right(spec: Spec, kernel_cache: Path, given: str) -> None:
     # Blocks begin and end within reviews, and the last one is not full.
     tried = every(spec) if given == "tokens" else [made(spec, name) for name in spec.variants]
     fewer = {} if given == "tokens" else {"batch": 3}
-    rows = rows_of(FOLDER, cache, {**SMALL, "given": given, **fewer}, tried)
+    rows = rows_of(FOLDER, kernel_cache, {**SMALL, "given": given, **fewer}, tried)
     assert [(row["status"], row.get("reason", "")) for row in rows] == [("ok", "")] * len(tried)
     errors: dict[str, float] = {}
     for row in rows:
@@ -104,21 +93,21 @@ def test_every_variant_is_right(spec: Spec, cache: Path, given: str) -> None:
 
 
 @pytest.mark.parametrize(("batch", "tokens"), [(1, 1), (1, 150), (41, 2)])
-def test_other_sizes_are_right(spec: Spec, cache: Path, batch: int, tokens: int) -> None:
+def test_other_sizes_are_right(spec: Spec, kernel_cache: Path, batch: int, tokens: int) -> None:
     problem = {**SMALL, "batch": batch, "tokens": tokens}
     # Of variants that differ in what a word is, those with two elements a word; of these one shape.
     tried = [
         made(spec, name) for name in spec.variants if name not in ("tensor_tf32", "tensor_3xtf32")
     ]
     tried += [each for each in every(spec)[len(spec.variants) :] if each["variant"] not in BY_WARPS]
-    rows = rows_of(FOLDER, cache, problem, tried)
+    rows = rows_of(FOLDER, kernel_cache, problem, tried)
     assert {row["status"] for row in rows} == {"ok"}, rows
 
 
 @pytest.mark.parametrize("memory", ["pinned", "pageable"])
 @pytest.mark.parametrize(("batch", "chunk", "streams"), [(70, 0, 1), (9, 1, 4), (70, 64, 2)])
 def test_batches_from_host_memory_are_right(
-    spec: Spec, cache: Path, memory: str, batch: int, chunk: int, streams: int
+    spec: Spec, kernel_cache: Path, memory: str, batch: int, chunk: int, streams: int
 ) -> None:
     problem = {"batch": batch, "tokens": 4, "given": "tokens", "memory": memory}
     tried = [
@@ -132,7 +121,7 @@ def test_batches_from_host_memory_are_right(
         )
         for graph in ((0, 1) if memory == "pinned" else (0,))
     ]
-    rows = rows_of(FOLDER, cache, problem, tried)
+    rows = rows_of(FOLDER, kernel_cache, problem, tried)
     assert {row["status"] for row in rows} == {"ok"}, rows
     for row in rows:
         assert row["timer"] == "host"
@@ -140,8 +129,8 @@ def test_batches_from_host_memory_are_right(
         assert row["class_flips"] == 0
 
 
-def test_memory_is_given_back(spec: Spec, cache: Path) -> None:
-    device = HostDevice(FOLDER, spec.headers, cache=cache)
+def test_memory_is_given_back(spec: Spec, kernel_cache: Path) -> None:
+    device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     free = device.free_bytes
     workload = load_workload(FOLDER, spec)
     session = workload.open(device, {**SMALL, "memory": "pinned"}, (), 1)
@@ -209,7 +198,9 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("text", MUTANTS)
-def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, spec: Spec, text: str) -> None:
+def test_a_mistake_in_a_kernel_is_found(
+    tmp_path: Path, kernel_cache: Path, spec: Spec, text: str
+) -> None:
     file, instead, variants = MUTANTS[text]
     folder = tmp_path / "sentiment"
     shutil.copytree(FOLDER, folder)
@@ -218,25 +209,29 @@ def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, spec: Spec, text: str) -
     path.write_text(path.read_text().replace(text, instead))
     # Blocks of one warp: what belongs together comes at different times.
     tried = [made(spec, name, warps=1, last_answers=1) for name in variants]
-    found = rows_of(folder, tmp_path, SMALL, tried)
+    found = rows_of(folder, kernel_cache, SMALL, tried)
     assert {row["status"] for row in found} == {"wrong"}, found
 
 
-def test_a_mistake_in_the_reference_is_found(tmp_path: Path, spec: Spec) -> None:
+def test_a_mistake_in_the_reference_is_found(
+    tmp_path: Path, kernel_cache: Path, spec: Spec
+) -> None:
     folder = tmp_path / "sentiment"
     shutil.copytree(FOLDER, folder)
     path = folder / "check.cu"
     path.write_text(path.read_text().replace("pooled / length", "pooled / tokens"))
-    device = HostDevice(folder, spec.headers, cache=tmp_path)
+    device = HostDevice(folder, spec.headers, cache=kernel_cache)
     said = load_workload(folder, load_spec(folder)).self_check(device, SMALL, 1)
     assert "reference differs from NumPy's" in said
 
 
-def test_kernels_classify_real_reviews_as_the_reference_does(spec: Spec, cache: Path) -> None:
+def test_kernels_classify_real_reviews_as_the_reference_does(
+    spec: Spec, kernel_cache: Path
+) -> None:
     trained = read_trained(FOLDER / "network.npz")
     held_out, few = trained.held_out, slice(0, 20)
     words, lengths = held_out.tokens[few], held_out.lengths[few]
-    device = HostDevice(FOLDER, spec.headers, cache=cache)
+    device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     memory = Allocations(device)
     weights = Weights(device, trained.network, memory)
     expected = logits(trained.network, words, lengths)

@@ -52,21 +52,15 @@ SMALL: Problem = {"n": 333, "dtype": "float64", "memory": "device", "batch": 3}
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled kernels of this module's tests."""
-    return tmp_path_factory.mktemp("kernels")
-
-
-@pytest.fixture(scope="module")
 def spec() -> Spec:
     """The workload's."""
     return load_spec(FOLDER)
 
 
 @pytest.fixture
-def device(cache: Path, spec: Spec) -> HostDevice:
+def device(kernel_cache: Path, spec: Spec) -> HostDevice:
     """A device for the workload's own sources."""
-    return HostDevice(FOLDER, spec.headers, cache=cache)
+    return HostDevice(FOLDER, spec.headers, cache=kernel_cache)
 
 
 def system(rows: int, dtype: str, seed: int, empty: float = 0.0) -> list[np.ndarray]:
@@ -264,12 +258,12 @@ extern "C" __global__ void KERNEL(offsets)(
 @pytest.mark.parametrize("m", [3, 4, 35, 4096])
 @pytest.mark.parametrize("rows", [5000, 10**9 - 1, 10**9])
 def test_offsets_of_large_systems(
-    tmp_path: Path, cache: Path, spec: Spec, rows: int, m: int
+    tmp_path: Path, kernel_cache: Path, spec: Spec, rows: int, m: int
 ) -> None:
     folder = tmp_path / "tridiagonal"
     shutil.copytree(FOLDER, folder)
     (folder / "offsets.cu").write_text(OFFSETS)
-    device = HostDevice(folder, spec.headers, cache=cache)
+    device = HostDevice(folder, spec.headers, cache=kernel_cache)
     subsystems, rest = divmod(rows, m)
     dice = np.random.default_rng(rows + m)
     number = np.concatenate([dice.integers(0, subsystems, 500), np.full(500, subsystems - 1)])
@@ -380,12 +374,12 @@ MUTANTS = {
 
 @pytest.mark.parametrize("text", MUTANTS)
 def test_a_mistake_in_the_method_is_found(
-    tmp_path: Path, make_mutant: Callable[[str, str, str], Path], text: str
+    kernel_cache: Path, make_mutant: Callable[[str, str, str], Path], text: str
 ) -> None:
     file, instead = MUTANTS[text]
     folder = make_mutant(file, text, instead)
     spec = load_spec(folder)
-    device = HostDevice(folder, spec.headers, cache=tmp_path)
+    device = HostDevice(folder, spec.headers, cache=kernel_cache)
     problem = {**SMALL, "n": 335}
     wide = {**baseline(spec), "variant": "blockwise", "threads": 32, "stage2": "device"}
     tried = [wide]

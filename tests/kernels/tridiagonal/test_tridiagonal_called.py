@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,16 +28,10 @@ from tests.support.host_machine import HostMachine
 FITS = {"float64": 1e-14, "float32": 1e-5}
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Compiled kernels of this module's tests."""
-    return tmp_path_factory.mktemp("kernels")
-
-
 @pytest.fixture
-def device(cache: Any) -> HostDevice:
+def device(kernel_cache: Path) -> HostDevice:
     """A device for the workload's own sources."""
-    return HostDevice(FOLDER, load_spec(FOLDER).headers, cache=cache)
+    return HostDevice(FOLDER, load_spec(FOLDER).headers, cache=kernel_cache)
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from tests.support.host_device import HostDevice
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> HostDevice:
+def device(kernel_cache: Path) -> HostDevice:
     """A device for the workload's own sources."""
-    return HostDevice(FOLDER, load_spec(FOLDER).headers, cache=tmp_path_factory.mktemp("kernels"))
+    return HostDevice(FOLDER, load_spec(FOLDER).headers, cache=kernel_cache)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,9 +61,9 @@ class Recorder(HostDevice):
 
 
 @pytest.fixture
-def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
+def recorder(kernel_cache: Path) -> Recorder:
     """A device for the workload's own sources."""
-    return Recorder(FOLDER, load_spec(FOLDER).headers, cache=tmp_path_factory.mktemp("kernels"))
+    return Recorder(FOLDER, load_spec(FOLDER).headers, cache=kernel_cache)
 
 
 @contextmanager

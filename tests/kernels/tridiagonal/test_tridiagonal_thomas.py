@@ -93,10 +93,10 @@ def not_loaded() -> object:
 
 
 def test_a_missing_compiler_fails_its_own_rows_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, not_loaded: object
+    kernel_cache: Path, monkeypatch: pytest.MonkeyPatch, not_loaded: object
 ) -> None:
     spec = load_spec(FOLDER)
-    device = HostDevice(FOLDER, spec.headers, cache=tmp_path)
+    device = HostDevice(FOLDER, spec.headers, cache=kernel_cache)
     monkeypatch.setattr(thomas_module, "COMPILERS", ("no-such-compiler",))
     monkeypatch.delenv("CC", raising=False)
     problem: Problem = {**SMALL, "memory": "pinned"}
