@@ -62,6 +62,19 @@ for study, entry in experiment.studies.items():
                     study=study,
                 ),
 
+    rechecked = [gpu for gpu in experiment.gpus_of(study) if gpu in RECHECKED]
+
+    rule:
+        name:
+            f"recheck_{study}"
+        input:
+            expand(
+                "results/recheck/{gpu}/{study}.parquet",
+                # Recorded GPUs where none is live: for a machine that has such a card.
+                gpu=[gpu for gpu in rechecked if gpu in LIVE] or rechecked,
+                study=study,
+            ),
+
     rule:
         name:
             f"export_{study}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,14 +18,12 @@ STUDY = "acoustic_tile"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> ClusterProject:
+def project(
+    tmp_path_factory: pytest.TempPathFactory, kernel_cache: Path, acoustic_spec: Spec
+) -> ClusterProject:
     """A project with the product of a study and pairs of the GPU h200."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is needed to run kernels on the CPU")
     folder = tmp_path_factory.mktemp("recheck")
-    cache = folder / "cache"
-    cache.mkdir()
-    project = ClusterProject.make(folder, cache, acoustic_spec, haste=True)
+    project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
     config = project.project.config()
     config["gpus"] = {name: config["gpus"][name] for name in ("h200", "t4")}
     config["confirm"] = {"answers": False}
@@ -77,14 +75,28 @@ def results(project: ClusterProject) -> dict[str, bytes]:
     }
 
 
-ASKED = ("--gpu", "h200", "--cores", "2", "--json")
+def written(project: ClusterProject) -> pd.DataFrame:
+    """The verdicts in their file."""
+    return pd.read_parquet(project.results / "recheck" / "h200" / f"{STUDY}.parquet")
 
 
-def test_on_the_same_card_every_answer_holds(project: ClusterProject) -> None:
+ASKED = ("--gpu", "h200", "--cores", "2")
+
+
+@pytest.fixture(scope="module")
+def unchanged(project: ClusterProject) -> pd.DataFrame:
+    """Verdicts on the card that was measured; nothing else is changed by asking."""
     before = results(project)
-    done = recheck(project, STUDY, *ASKED)
+    done = recheck(project, STUDY, *ASKED, "--json")
     assert done.returncode == 0, done.stderr
+    assert results(project) == before
     table = verdicts(done)
+    assert list(written(project)["verdict"]) == list(table["verdict"])
+    return table
+
+
+def test_on_the_same_card_every_answer_holds(unchanged: pd.DataFrame) -> None:
+    table = unchanged
     assert set(table["verdict"]) == {"holds"}
     assert set(table["n"]) == {20, 21, 24, 28}
     # On a card whose times are always the same, a gain is what it was.
@@ -92,14 +104,13 @@ def test_on_the_same_card_every_answer_holds(project: ClusterProject) -> None:
     assert len(compared)
     assert (abs(compared["gain"] / compared["known_gain"] - 1) < 1e-9).all()
     assert (table["driver"] == table["known_driver"]).all()
-    assert results(project) == before
-    written = pd.read_parquet(project.results / "recheck" / "h200" / f"{STUDY}.parquet")
-    assert list(written["verdict"]) == list(table["verdict"])
 
 
-def test_a_recommendation_that_became_slow_is_stale(project: ClusterProject) -> None:
+def test_a_recommendation_that_became_slow_is_stale(
+    project: ClusterProject, unchanged: pd.DataFrame
+) -> None:
     """The planted regression: another driver, on which the block of one answer is slow."""
-    table = verdicts(recheck(project, STUDY, *ASKED))
+    table = unchanged
     gaining = table[(table["default"] == "usual") & (table["gain"] > 1.02)]
     assert len(gaining), "no answer gains anything: nothing can become stale"
     # Blocks cover tiles: threads of a block are those of the tile.
@@ -107,24 +118,37 @@ def test_a_recommendation_that_became_slow_is_stale(project: ClusterProject) -> 
     set_card(project, slowed={f"{one['bx']}x{one['by']}x{one['bz']}": 10})
     try:
         done = recheck(project, STUDY, *ASKED, FAKE_DRIVER="590.1")
-        text = recheck(project, STUDY, *ASKED[:-1], FAKE_DRIVER="590.1")
     finally:
         set_card(project)
-    assert done.returncode == text.returncode == 1, done.stderr
-    found = verdicts(done).set_index("n").loc[one["n"]]
+    assert done.returncode == 1, done.stderr
+    found = written(project).set_index("n").loc[one["n"]]
     assert (found["verdict"], found["reason"]) == ("stale", "slower than the default")
     assert found["gain_high"] < 1 < found["known_gain"]
     assert (found["known_driver"], found["driver"]) == ("580.0", "590.1")
-    assert "  driver: 580.0 before, 590.1 now" in text.stdout.splitlines()
-    assert text.stdout.splitlines()[1].startswith("  stale ")
+    assert "  driver: 580.0 before, 590.1 now" in done.stdout.splitlines()
+    assert done.stdout.splitlines()[1].startswith("  stale ")
     # The next driver has it repaired: nothing of the slow one is kept.
     assert recheck(project, STUDY, *ASKED).returncode == 0
 
 
 def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterProject) -> None:
-    one, other = (recheck(project, STUDY, *ASKED, "--problems", "2") for _ in range(2))
-    assert len(verdicts(one)) == 2
-    assert list(verdicts(one)["n"]) == list(verdicts(other)["n"])
+    done = recheck(project, STUDY, *ASKED, "--problems", "2", "--json")
+    assert len(verdicts(done)) == 2
+    drawn = project.results / "recheck" / "h200" / f"{STUDY}.contests.json"
+    first = drawn.read_text()
+    drawn.unlink()
+    configured = ("--configfile", "config.yaml", "results/recheck/settings.yaml")
+    name = str(drawn.relative_to(project.project.folder))
+    with project.start("--cores", "1", *configured, "--", name) as run:
+        assert run.wait(200) == 0, run.said()[-3000:]
+    assert drawn.read_text() == first
+
+
+def test_every_study_has_a_target_for_its_live_gpus(project: ClusterProject) -> None:
+    with project.start("-n", "--quiet", "host", "--", f"recheck_{STUDY}") as run:
+        assert run.wait(200) == 0, run.said()[-3000:]
+    for gpu in ("h200", "t4"):
+        assert f"results/recheck/{gpu}/{STUDY}.parquet" in run.said()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +200,7 @@ def test_a_failed_stage_is_not_taken_for_a_stale_answer(project: ClusterProject)
     away = sweep.with_name("away.parquet")
     sweep.rename(away)
     try:
-        done = recheck(project, STUDY, *ASKED)
+        done = recheck(project, STUDY, *ASKED, "--json")
     finally:
         away.rename(sweep)
     assert (done.returncode, done.stdout) == (2, "")
