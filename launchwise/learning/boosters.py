@@ -40,6 +40,7 @@ def boosted(
     features: np.ndarray,
     target: np.ndarray,
     weights: np.ndarray | None = None,
+    group: np.ndarray | None = None,
     **more: Any,
 ) -> Any:
     """A fitted ``lightgbm.Booster``.
@@ -50,13 +51,15 @@ def boosted(
         ``rounds`` and :data:`CHOSEN`.
     features, target, weights
         float32 (rows, features); float64 (rows,); float64 (rows,), all alike when left out.
+    group
+        Lengths of the lists that rows are ranked in, in their order: int64, shape (lists,).
     **more
         Further options of LightGBM.
     """
     import lightgbm
 
     settings = {name: parameters[name] for name in CHOSEN} | {**OPTIONS, **more}
-    data = lightgbm.Dataset(features, target, weight=weights, params={"verbosity": -1})
+    data = lightgbm.Dataset(features, target, weight=weights, group=group, params={"verbosity": -1})
     # Without this it is written as text and read again before it is handed out.
     return lightgbm.train(
         settings, data, num_boost_round=parameters["rounds"], keep_training_booster=True

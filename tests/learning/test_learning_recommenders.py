@@ -39,7 +39,7 @@ from tests.support.streams import CANDIDATES, PROBLEM, SIZES, stream_sweep
 
 GPUS = ("h200.sm16", "h200.sm72")
 KINDS = kinds()
-WITHOUT_TIMES = ("c45", "nearest_optimum", "stream_law")
+WITHOUT_TIMES = ("c45", "lambdarank", "nearest_optimum", "stream_law")
 """Kinds that rank and predict no time."""
 NEEDS_STAGES = "stream_law"
 UNTAUGHT = ("analytical", "roofline")
@@ -291,7 +291,7 @@ def test_codes_and_labels_tell_every_configuration_apart(domain: Domain) -> None
 
 def test_every_kind_is_found_and_a_strange_one_is_not() -> None:
     regressors = {"forest", "knn", "lightgbm", "tree", "xgboost"}
-    others = {"c45", "nearest_optimum", *UNTARGETED}
+    others = {"c45", "lambdarank", "nearest_optimum", *UNTARGETED}
     assert set(KINDS) == {*regressors, *others, *UNTAUGHT}
     with pytest.raises(UserError, match="did you mean 'xgboost'") as caught:
         recommender_class("xgbost", "models.mine")

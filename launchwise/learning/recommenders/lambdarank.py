@@ -1,0 +1,140 @@
+"""Learning to rank: gradient-boosted trees that order configurations (Burges, 2010)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from launchwise.base.errors import UserError
+from launchwise.learning.boosters import boosted, read_booster, sum_of_trees, write_booster
+from launchwise.learning.features import Domain, regrets
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.regression import Prior
+from launchwise.learning.splits import case_numbers
+
+GRADE_LIMITS = np.log1p([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
+"""Log time relative to the best of the case below which a row gains one more grade."""
+
+LONGEST_LIST = 10_000
+"""Most rows of one list that LightGBM ranks; a longer case is drawn into several."""
+
+
+class LambdarankRecommender(Recommender):
+    """LightGBM's LambdaMART: what comes first in each case counts most, times do not.
+
+    A case is a list, a configuration's grade tells how near it is to the best of its case. Trees
+    are fitted to swaps that raise the normalised discounted cumulative gain of the first
+    ``truncation`` places. Nothing says how long a configuration takes.
+    """
+
+    defaults: ClassVar[dict[str, Any]] = {
+        "rounds": 100,
+        "learning_rate": 0.15,
+        "num_leaves": 47,
+        "min_data_in_leaf": 5,
+        "bagging_fraction": 0.8,
+        "feature_fraction": 0.8,
+        "truncation": 30,
+        "seed": 0,
+    }
+
+    def __init__(self, domain: Domain, **parameters: Any) -> None:
+        super().__init__(domain, **parameters)
+        if self.parameters["truncation"] < 1:
+            raise UserError("config.yaml", "models.parameters.truncation", "must be at least 1")
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """Learning rate, leaves, smallest leaf, shares of rows and of features, places."""
+        return {
+            "learning_rate": trial.suggest_float("learning_rate", 0.05, 0.3, log=True),
+            "num_leaves": trial.suggest_int("num_leaves", 15, 127, log=True),
+            "min_data_in_leaf": trial.suggest_int("min_data_in_leaf", 2, 20),
+            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
+            "feature_fraction": trial.suggest_float("feature_fraction", 0.5, 1.0),
+            "truncation": trial.suggest_int("truncation", 5, 100, log=True),
+        }
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Learn the order of each case (see :meth:`Recommender.fit`).
+
+        Raises
+        ------
+        UserError
+            When there are no rows.
+        """
+        if measurements.empty:
+            raise UserError("training rows", "", "there are none")
+        regret = regrets(measurements, self.domain.spec)
+        self._prior = Prior.of(measurements, regret, self.domain)
+        lists = lists_of(case_numbers(measurements, self.domain.spec), self.parameters["seed"])
+        order = np.argsort(lists, kind="stable")
+        self._booster = boosted(
+            self.parameters,
+            self._matrix(measurements)[order],
+            grades(regret)[order],
+            group=np.bincount(lists),
+            objective="lambdarank",
+            lambdarank_truncation_level=self.parameters["truncation"],
+            min_sum_hessian_in_leaf=1e-3,
+        )
+        return self
+
+    def _matrix(self, rows: pd.DataFrame) -> np.ndarray:
+        return self.domain.features(rows).to_numpy(dtype=np.float32)
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """Score by rank, then by mean regret in training; without times."""
+        scores = sum_of_trees(self._booster, self._matrix(rows))
+        return Judgement.without_times(-scores, self._prior.regret(rows, self.domain))
+
+    def summary(self) -> dict[str, Any]:
+        """Features used."""
+        return {
+            "features": [*self.domain.spec.features, *self.domain.gpu_features],
+            "features_dropped": [],
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Mean regrets of configurations as JSON values."""
+        return {"prior": self._prior.plain()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore from the result of :meth:`state`."""
+        self._prior = Prior(**state["prior"])
+
+    def save_model(self, folder: Path) -> None:
+        """Write ``model.txt``."""
+        write_booster(folder / "model.txt", self._booster)
+
+    def load_model(self, folder: Path) -> None:
+        """Read ``model.txt``."""
+        self._booster = read_booster(folder / "model.txt")
+
+
+def grades(regret: np.ndarray) -> np.ndarray:
+    """Grade of each row, 0 to 7, from its log time relative to the best: float64, (rows,)."""
+    return np.asarray((regret[:, None] <= GRADE_LIMITS).sum(axis=1), dtype=float)
+
+
+def lists_of(cases: np.ndarray, seed: int) -> np.ndarray:
+    """Number of each row's list: int64, (rows,).
+
+    A case is one list; with more than :data:`LONGEST_LIST` rows it is drawn into as few of equal
+    length as there must be.
+
+    Parameters
+    ----------
+    cases
+        Number of each row's case, from 0 and none left out: int64, shape (rows,).
+    """
+    sizes = np.bincount(cases)
+    parts = -(-sizes // LONGEST_LIST)
+    first = np.cumsum(parts) - parts
+    order = np.lexsort((np.random.default_rng(seed).random(len(cases)), cases))
+    place = np.empty(len(cases), dtype=np.int64)
+    place[order] = np.arange(len(cases)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(first[cases] + place % parts[cases])

@@ -1,0 +1,94 @@
+"""Learning to rank: grades, lists, and an order that no target of times would give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.build_facts import FACTS
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders import lambdarank
+from launchwise.learning.recommenders.lambdarank import LambdarankRecommender, grades, lists_of
+from launchwise.learning.splits import Case, among, case_numbers
+from launchwise.workloads.spec import Spec
+
+GPU = "h200"
+
+
+@pytest.fixture(scope="module")
+def domain(acoustic_spec: Spec, root: Path) -> Domain:
+    """The acoustic workload on the H200."""
+    profile = root / "data" / "recorded" / GPU / "profile.json"
+    return Domain(acoustic_spec, {GPU: read_profile(profile)})
+
+
+@pytest.fixture(scope="module")
+def sweep(domain: Domain, root: Path) -> pd.DataFrame:
+    """Its measured times."""
+    rows = pd.read_parquet(root / "data" / "recorded" / GPU / "acoustic.parquet")
+    kept = rows[rows["time_ms"].notna()].reset_index(drop=True)
+    named = kept[[*domain.spec.key_columns, "time_ms", *FACTS]]
+    return named.astype({name: object for name in ("gpu", "dtype", "variant")})
+
+
+def cases(*sizes: int) -> list[Case]:
+    """Problems of some sizes."""
+    return [Case(GPU, {"n": n, "dtype": "float32", "order": 8}) for n in sizes]
+
+
+def of(rows: pd.DataFrame, asked: list[Case], domain: Domain) -> pd.DataFrame:
+    """Rows of some cases."""
+    return rows[among(rows, asked, domain.spec)].reset_index(drop=True)
+
+
+def test_grades_fall_with_the_distance_from_the_best() -> None:
+    times = np.array([1.0, 1.009, 1.015, 1.04, 1.08, 1.15, 1.4, 1.9, 2.5])
+    assert grades(np.log(times)).tolist() == [7, 7, 6, 5, 4, 3, 2, 1, 0]
+
+
+def test_a_case_is_one_list_and_a_long_one_is_drawn_into_equal_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    numbers = np.array([0] * 3 + [1] * 10 + [2] * 4)
+    assert lists_of(numbers, 0).tolist() == numbers.tolist()
+    monkeypatch.setattr(lambdarank, "LONGEST_LIST", 4)
+    found = lists_of(numbers, 0)
+    assert found[:3].tolist() == [0, 0, 0]
+    assert found[-4:].tolist() == [4, 4, 4, 4]
+    assert sorted(np.bincount(found[3:13])[1:].tolist()) == [3, 3, 4]
+    # Drawn, not cut: what a sweep lists first would else be one list.
+    assert found[3:13].tolist() != sorted(found[3:13].tolist())
+    assert (found == lists_of(numbers, 0)).all()
+
+
+def test_order_does_not_depend_on_how_long_a_problem_takes(
+    domain: Domain, sweep: pd.DataFrame
+) -> None:
+    train, asked = of(sweep, cases(256, 300, 512), domain), of(sweep, cases(500), domain)
+    factor = 1000.0 ** case_numbers(train, domain.spec)
+    slower = train.assign(time_ms=train["time_ms"] * factor)
+    order, other = (
+        LambdarankRecommender(domain).fit(rows).ranking(asked).order.tolist()
+        for rows in (train, slower)
+    )
+    assert order == other
+
+
+def test_rows_in_any_order_teach_the_same_lists(domain: Domain, sweep: pd.DataFrame) -> None:
+    # Rows of a case need not lie together.
+    train, asked = of(sweep, cases(256, 300, 512), domain), of(sweep, cases(500), domain)
+    mixed = train.sample(frac=1, random_state=3).reset_index(drop=True)
+    for rows in (train, mixed):
+        ranked = LambdarankRecommender(domain).fit(rows).rank(asked)
+        first = ranked.loc[ranked["rank"] == 1, "time_ms"].iloc[0]
+        assert first <= 1.05 * asked["time_ms"].min()
+
+
+def test_a_list_without_a_place_is_refused(domain: Domain) -> None:
+    with pytest.raises(UserError, match="must be at least 1"):
+        LambdarankRecommender(domain, truncation=0)
