@@ -32,6 +32,8 @@ FIGURES = (
     *("missed", "intervals", "covered", "beside_best_heuristic", "beside_best_model"),
 )
 
+HOW_HARD = ("configurations_median", "needle_index_median")
+
 
 def run(folder: Path, studies: Iterable[str]) -> None:
     """Evaluate the studies of a copy of the project.
@@ -51,23 +53,35 @@ def run(folder: Path, studies: Iterable[str]) -> None:
 def answers_of(evaluation: Path, study: str) -> list[dict[str, Any]]:
     """Figures of the answering model, one row a split; the best fair heuristic beside it."""
     splits = read_json(evaluation / f"{study}.summary.json")["splits"]
-    rows = pd.read_parquet(evaluation / f"{study}.parquet", columns=["split", "model", "gain"])
+    columns = ["split", "model", "gain", "improvement"]
+    rows = pd.read_parquet(evaluation / f"{study}.parquet", columns=columns)
     rows = rows[rows["model"] == ANSWERING]
     found = []
     for split, parts in splits.items():
         models = parts[ALL_GPUS]["models"]
-        worst = rows.loc[rows["split"] == split, "gain"].fillna(0.0)
+        mine = rows[rows["split"] == split]
         found.append(
             {
                 "study": study,
                 "split": split,
                 **{name: models[ANSWERING][name] for name in FIGURES},
-                "least_gain": float(worst.min()),
-                "harmed_twice": int((worst < 1 / (1 + 2 * HARM_PERCENT / 100)).sum()),
+                **{name: parts[ALL_GPUS][name] for name in HOW_HARD},
+                "least_gain": float(mine["gain"].fillna(0.0).min()),
+                "harmed_twice": slower(mine["gain"], 2 * HARM_PERCENT),
+                "least_speed_up": float(mine["improvement"].fillna(0.0).min()),
+                "below_baseline": slower(mine["improvement"], HARM_PERCENT),
                 "best_heuristic": best_heuristic(models),
             }
         )
     return found
+
+
+def slower(speeds: pd.Series[float], percent: float) -> int:
+    """How many speeds relative to something are below it by more than ``percent``.
+
+    ``speeds`` holds time of the other divided by time of the answer; NaN counts as slower.
+    """
+    return int((speeds.fillna(0.0) < 1 / (1 + percent / 100)).sum())
 
 
 def best_heuristic(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -84,11 +98,16 @@ def best_heuristic(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def total(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Counts over all splits; the share of intervals that held, over all intervals."""
     rows = list(rows)
-    counted = ("problems", "harmed", "harmed_twice", "kept_usual", "worthwhile", "missed")
+    counted = (
+        *("problems", "harmed", "harmed_twice", "below_baseline"),
+        *("kept_usual", "worthwhile", "missed"),
+    )
+    sums = {name: sum(each[name] for each in rows) for name in counted}
     held = [each["intervals"] * each["covered"] for each in rows if each["intervals"]]
     intervals = sum(each["intervals"] for each in rows)
     return {
-        **{name: sum(each[name] for each in rows) for name in counted},
+        **sums,
+        "missed_percent": 100 * sums["missed"] / sums["worthwhile"] if sums["worthwhile"] else None,
         "intervals": intervals,
         "covered": sum(held) / intervals if intervals else math.nan,
     }

@@ -89,9 +89,13 @@ def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
     assert 0 <= row["harmed_twice"] <= row["harmed"] <= row["problems"] == 16
     assert row["missed"] <= min(row["worthwhile"], row["kept_usual"])
     assert 0 < row["least_gain"] < row["gain_geometric_mean"]
+    # The workload's baseline is slower than the usual choice: fewer answers are slower than it.
+    assert row["below_baseline"] <= row["harmed"]
+    assert row["least_gain"] < row["least_speed_up"]
+    assert 1 <= row["needle_index_median"] < row["configurations_median"]
     # Fair heuristics alone stand beside it: no draws, no oracle, no model.
     assert row["best_heuristic"]["name"] in HEURISTICS
-    for name in ("problems", "harmed", "missed", "kept_usual"):
+    for name in ("problems", "harmed", "below_baseline", "missed", "kept_usual"):
         assert result["all"][name] == row[name]
 
 
