@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+from forks import forked, run_launchwise
 from samples import ROOT
 
 
@@ -14,15 +14,8 @@ def launchwise(
     *arguments: str, folder: Path = ROOT, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """``launchwise`` in a folder, with environment variables."""
-    return subprocess.run(
-        [sys.executable, "-m", "launchwise", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return forked(run_launchwise, [*arguments], folder, environment, seconds=120)
 
 
 def complaint(done: subprocess.CompletedProcess[str]) -> str:

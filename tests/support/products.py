@@ -21,6 +21,8 @@ from launchwise.tables.pairs import pairs_schema, with_paired_times
 from launchwise.tables.schemas import measurement_schema
 
 RECORDED = ROOT / "data" / "recorded"
+MEMBERS = "lightgbm, knn, best_on_average, nearest_size"
+"""Few, and of each kind: with times and without, of which some know no other size."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Product:
 
 
 def product(name: str, folder: Path, **only: list[Any]) -> Product:
-    """Fit the product of a study that has recorded sweeps.
+    """Fit the product of a study that has recorded sweeps, a committee of :data:`MEMBERS`.
 
     Parameters
     ----------
@@ -61,6 +63,7 @@ def product(name: str, folder: Path, **only: list[Any]) -> Product:
         gpu: rows_of(path, pairs_schema(spec)) for gpu, path in compared.items() if path.is_file()
     }
     model = experiment.settings.models["chosen"]
+    model = model.model_copy(update={"parameters": {"members": MEMBERS}})
     seed = experiment.settings.seed
     fit_final(asked, "chosen", model, domain, sweeps, pairs, list(paths.values()), seed, folder)
     final = read_final(folder, domain)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from forks import forked, run_snakemake
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import Ceilings, GpuProfile, write_profile
@@ -165,15 +165,7 @@ class Project:
     def snakemake(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run Snakemake in the copy."""
         environment = {**os.environ, "PYTHONPATH": str(self.folder), **variables}
-        return subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        return forked(run_snakemake, [*arguments], self.folder, environment, seconds=300)
 
 
 def copy_project(folder: Path, spec: Spec) -> Project:
