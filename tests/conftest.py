@@ -19,6 +19,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
 from samples import ROOT, Project, copy_project, measurements
 
+# Hundreds of processes import the library: it is compiled once, whatever the environment says.
+sys.dont_write_bytecode = False
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""
+
 SLOWEST = ("sentiment/test_sentiment.py", "pipeline/", "measuring/", "benchmarks/", "kernels/")
 """Where the slowest files are, slowest first: begun last, they would keep one worker busy alone."""
 

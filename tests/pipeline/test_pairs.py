@@ -19,6 +19,9 @@ def project(
     """A project whose GPU h200 has been measured and compared in pairs."""
     folder = tmp_path_factory.mktemp("pairs")
     project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
+    config = project.project.config()
+    config["gpus"] = {name: config["gpus"][name] for name in ("h200", "t4")}
+    project.project.configure(config)
     # One card of its own: pairs of another card do not count, and tests beside this one hold cards.
     cards = json.loads(project.cards.read_text())
     cards["h200"] = [{**cards["h200"][0], "uuid": "GPU-h200-pairs"}]

@@ -173,8 +173,8 @@ def copy_project(folder: Path, spec: Spec) -> Project:
     folder.mkdir(parents=True)
     for name in COPIED:
         if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+            # With its bytecode: times of files are copied, too.
+            shutil.copytree(ROOT / name, folder / name)
         elif (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
