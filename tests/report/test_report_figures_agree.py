@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from importlib.resources import files
 
 import pandas as pd
 import pytest
 
 from launchwise.experiment.study import TransferSplit
-from launchwise.report import overview, sections, wording
+from launchwise.report import finder, overview, sections, wording
 from launchwise.report.blocks import Bullets, Fold, Lookup, Section, Table, Text
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
@@ -41,6 +42,18 @@ def test_the_lookup_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
             assert row[2] == wording.number(time_ms, 4)
             count += 1
     assert count == sum(map(len, lookup.answers.values())) > 2
+
+
+def test_the_lookup_for_any_size_has_the_times_of_its_answers_in_ms(made: StudyData) -> None:
+    found = finder.data(made)
+    assert made.answers
+    assert len(found["entries"]) == len(made.answers)
+    for entry, answer in zip(found["entries"], made.answers, strict=True):
+        assert found["gpus"][entry[0]] == answer["gpu"]
+        assert entry[5] == pytest.approx(answer["time_ms"], rel=1e-4)
+    # The page gives them their unit.
+    script = files("launchwise.report") / "templates" / "finder.js"
+    assert "`${number(entry[TIME], 4)} ms$" in script.read_text(encoding="utf-8")
 
 
 def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:
