@@ -56,6 +56,21 @@ def test_ablations_compare_the_same_test_problems(tmp_path: Path) -> None:
     assert every["rows"]["quality"] == every["problems"]["quality"]
 
 
+def test_ranking_and_regression_answer_the_same_problems(tmp_path: Path) -> None:
+    rows = result_of("ranking", tmp_path)["compared"]
+    splits = {row["split"] for row in rows}
+    assert {(row["split"], row["model"]) for row in rows} == {
+        (split, model) for split in splits for model in ("regression", "ranking")
+    }
+    for row in rows:
+        assert 0 < row["quality"] <= 1
+        assert (row["over_reference"] == 1) >= (row["model"] == "regression")
+    for split in splits:
+        one, other = (row for row in rows if row["split"] == split)
+        for name in ("test_cases", "training_rows", "removed_rows"):
+            assert one[name] == other[name] >= 0
+
+
 def test_errors_of_predictions_fall_from_the_roofline_to_trees(tmp_path: Path) -> None:
     result = result_of("prediction_errors", tmp_path)
     assert {row["split"] for row in result["errors"]} == {"interpolation", "transfer"}

@@ -22,6 +22,7 @@ ANYWHERE = (
         "paper_recipe",
         "prediction_errors",
         "predictions",
+        "ranking",
         "report_pages",
     ),
     "search_on_a_new_gpu",
