@@ -104,9 +104,9 @@ def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
     assert 0 <= row["harmed_twice"] <= row["harmed"] <= row["problems"] == 16
     assert row["missed"] <= min(row["worthwhile"], row["kept_usual"])
     assert 0 < row["least_gain"] < row["gain_geometric_mean"]
-    # The workload's baseline is slower than the usual choice: fewer answers are slower than it.
-    assert row["below_baseline"] <= row["harmed"]
-    assert row["least_gain"] < row["least_speed_up"]
+    # Beside the workload's baseline, which may be faster than the usual choice.
+    assert 0 <= row["below_baseline"] <= row["problems"]
+    assert (row["least_speed_up"] < 1 / 1.02) == (row["below_baseline"] > 0)
     assert 1 <= row["needle_index_median"] < row["configurations_median"]
     # Fair heuristics alone stand beside it: no draws, no oracle, no model.
     assert row["best_heuristic"]["name"] in HEURISTICS

@@ -112,9 +112,9 @@ def _forget_project(places: list[str]) -> None:
     """Import what is asked for from ``places`` first, and nothing of the project from before."""
     own = {str(ROOT), str(ROOT / "tests" / "support"), ""}
     sys.path[:] = [*places, *(one for one in sys.path if one not in own)]
-    for name, module in list(sys.modules.items()):
-        if _of_project(module):
-            del sys.modules[name]
+    # All are named before one goes: a package without __init__ asks its parent where it lies.
+    for name in [name for name, module in list(sys.modules.items()) if _of_project(module)]:
+        del sys.modules[name]
 
 
 def _of_project(module: Any) -> bool:

@@ -22,7 +22,7 @@ from launchwise.learning.features import Domain
 from launchwise.tables.files import read_table
 from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.schemas import measurement_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.workloads.spec import Spec, load_spec
 
 RECORDED = ROOT / "data" / "recorded"
 RESULTS = ROOT / "benchmarks" / "results"
@@ -263,7 +263,9 @@ def blind() -> dict[str, Any]:
 def paired() -> dict[str, Any]:
     """Recorded pairs of the H200: the fastest of a sweep, its gain by the sweep over that in pairs.
 
-    Over the baseline, by study: ``median``, ``most``; ``problems``.
+    Over the baseline, by study: ``median``, ``most``; ``problems``. ``narrow``: of ``contests``
+    problems the share where the interval of the fastest's gain over the usual choice is at most 1 %
+    to either side.
     """
     found: dict[str, Any] = {}
     for path in sorted((RECORDED / "h200").glob("*.pairs.parquet")):
@@ -286,8 +288,18 @@ def paired() -> dict[str, Any]:
             "problems": len(ratio),
             "percent_median": 100 * (ratio.median() - 1),
             "percent_most": 100 * (ratio.max() - 1),
+            **_narrow(pairs, spec),
         }
     return found
+
+
+def _narrow(pairs: pd.DataFrame, spec: Spec) -> dict[str, Any]:
+    """How many problems have the gain of their fastest known within 1 %."""
+    known = pairs[pairs["gain"].notna()]
+    fastest = known.loc[known.groupby(spec.problem_columns)["gain"].idxmax()]
+    above = fastest["gain_high"] / fastest["gain"] - 1
+    below = 1 - fastest["gain_low"] / fastest["gain"]
+    return {"contests": len(fastest), "narrow": ((above <= 0.01) & (below <= 0.01)).mean()}
 
 
 COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
