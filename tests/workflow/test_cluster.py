@@ -30,7 +30,7 @@ from tests.support.samples import ROOT, profile
 
 CONFIG: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
 PROBLEMS = yaml.safe_load((ROOT / "kernels" / "acoustic" / "sweep.yaml").read_text())["problems"]
-STUDIES = {path.name: None for path in ROOT.glob("kernels/*/studies/*/")}
+STUDIES = {path.parent.name: None for path in ROOT.glob("kernels/*/studies/*/study.yaml")}
 """All of them, left out."""
 
 

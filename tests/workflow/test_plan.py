@@ -202,7 +202,7 @@ def experiment(**gpus: dict[str, Any]) -> Experiment:
     path = ROOT / "config.yaml"
     config = yaml.safe_load(path.read_text())
     config["gpus"] = {}
-    left_out = {path.name: None for path in ROOT.glob("kernels/*/studies/*/")}
+    left_out = {path.parent.name: None for path in ROOT.glob("kernels/*/studies/*/study.yaml")}
     config["studies"] = {**left_out, "acoustic_tile": {}}
     update_config(config, {"gpus": gpus})
     return load_experiment(config, [path], ROOT)
