@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from kernels.tridiagonal.solver.machine import Argument, Prepared
+from launchwise.calling.machine import Argument, Prepared
 from launchwise.cpu.buffers import CpuBuffer
 from launchwise.workloads.workload import Buffer, Launch
 from tests.support.host_device import HostDevice
 
 
 class HostMachine:
-    """See :class:`kernels.tridiagonal.solver.machine.Machine`.
+    """See :class:`launchwise.calling.machine.Machine`.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class HostMachine:
 
 
 class HostLaunches:
-    """See :class:`kernels.tridiagonal.solver.machine.Prepared`."""
+    """See :class:`launchwise.calling.machine.Prepared`."""
 
     def __init__(
         self, device: HostDevice, launches: Sequence[Launch], note: Callable[[], None]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from launchwise.calling.machine import CudaError
+
 from ..host.accuracy import InaccurateSolution
 from .checks import NotDominant
-from .machine import CudaError
 from .plans import MOST_BYTES, MOST_PLANS, TooLittleMemory
 from .solving import Check, DeviceSolver
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.calling.machine import Machine, as_device
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.workload import Allocations, Buffer, Launch, closed_on_error
 
 from ..host.launches import Arrays
-from .machine import Machine, as_device
 
 SOURCE = "solver/interleaved_batch.cu"
 

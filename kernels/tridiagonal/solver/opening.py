@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 
+from launchwise.calling.driver import Card, located
+
 from ..host.compiled import kernels
 from .checks import SOURCE as CHECKS
-from .driver import Card, located
 from .interleaved import SOURCE as INTERLEAVED
 
 __all__ = ["located", "open_card", "wait_for"]

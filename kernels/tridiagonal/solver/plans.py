@@ -6,13 +6,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
+from launchwise.calling.machine import Argument, Machine, as_device
 from launchwise.workloads.workload import OutOfMemory, closed_on_error
 
 from ..host.launches import SCRATCH_LAYOUTS, Arrays, DeviceSolution
 from ..host.plan import Choice, extra_words
 from .checks import Checks, Shape
 from .interleaved import InterleavedSolution, interleaved_words
-from .machine import Argument, Machine, as_device
 
 MOST_PLANS = 32
 """Plans that a cache keeps; the one whose last use is longest ago goes first."""

@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from launchwise.calling.arrays import Kind, Libraries, stream_handle
+from launchwise.calling.machine import Machine
+
 from ..host.accuracy import InaccurateSolution, allowed_error
 from ..host.plan import Choice
 from ..host.solver import Problem, chosen, insist_on_fit, usual_choice
-from .arrays import Kind, Libraries, stream_handle
 from .checks import Shape
-from .machine import Machine
 from .plans import Plan, PlanCache
 
 PER_THREAD_STREAM = 2
@@ -30,7 +31,8 @@ class DeviceSolver:
     open_machine
         Opens a device by its number, with the kernels at hand.
     locate, wait
-        See :class:`.arrays.InterfaceArrays`; ``wait`` takes a device's number and a stream.
+        See :class:`launchwise.calling.arrays.InterfaceArrays`; ``wait`` takes a device's number and a
+        stream.
     choose
         What is done where a call leaves it open.
     """

@@ -1,0 +1,1 @@
+"""Kernels as library functions: arrays of other libraries, prepared launches by the CUDA driver."""
