@@ -18,10 +18,11 @@ import numpy as np
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
-from launchwise.workloads.workload import Buffer, Launch, OutOfMemory
+from launchwise.workloads.workload import Buffer, Launch, LaunchFailed, OutOfMemory
 
 from .graph import ChainGraph, KernelNode
 from .machine import Argument, CudaError
+from .tensor_maps import TensorMapRefused, encode_tensor_map
 
 LIBRARIES = ("libcuda.so.1", "libcuda.so")
 
@@ -211,6 +212,17 @@ class Card:
         with self.current():
             self.driver("cuMemcpyDtoHAsync_v2", values.ctypes.data, origin, values.nbytes, stream)
             self.driver("cuStreamSynchronize", stream)
+
+    def tensor_map(
+        self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
+    ) -> np.ndarray:
+        """See :class:`.machine.Machine`; LaunchFailed where the driver refuses."""
+        pointer: int = buffer.allocation  # type: ignore[attr-defined]
+        try:
+            with self.current():
+                return encode_tensor_map(pointer, dtype, shape, pitch, box)
+        except TensorMapRefused as error:
+            raise LaunchFailed(str(error), fatal=False) from error
 
     def settle(self) -> None:
         """See :class:`.machine.Machine`."""

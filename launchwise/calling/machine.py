@@ -77,6 +77,11 @@ class Machine(Protocol):
     def read(self, buffer: Buffer, values: np.ndarray, stream: int) -> None:
         """Fill ``values`` from the start of ``buffer``, after what is queued on the stream."""
 
+    def tensor_map(
+        self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
+    ) -> np.ndarray:
+        """See :meth:`launchwise.workloads.workload.Device.tensor_map`."""
+
     def settle(self) -> None:
         """Wait for all work on the device."""
 

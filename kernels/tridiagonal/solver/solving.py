@@ -31,8 +31,8 @@ class DeviceSolver:
     open_machine
         Opens a device by its number, with the kernels at hand.
     locate, wait
-        See :class:`launchwise.calling.arrays.InterfaceArrays`; ``wait`` takes a device's number and a
-        stream.
+        See :class:`launchwise.calling.arrays.InterfaceArrays`; ``wait`` takes a device's number and
+        a stream.
     choose
         What is done where a call leaves it open.
     """

@@ -1,0 +1,82 @@
+"""Devices of this process, with the kernels of a simulation."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.storage import digest, digest_files
+from launchwise.calling.driver import Card, located
+from launchwise.measuring.compile import compile_bundle, nvcc_release
+from launchwise.measuring.source_states import fingerprint
+from launchwise.workloads.builds import Build
+from launchwise.workloads.sources import included_files
+from launchwise.workloads.spec import Spec, load_spec
+
+from .wave import POINTS
+
+__all__ = ["card_with", "facts", "located", "spec", "wait_for"]
+
+FOLDER = Path(__file__).resolve().parents[1]
+
+
+@functools.cache
+def spec() -> Spec:
+    """The acoustic workload."""
+    return load_spec(FOLDER)
+
+
+@functools.cache
+def plain_card(number: int) -> Card:
+    """A device without kernels; UserError without a driver."""
+    return Card(number)
+
+
+def wait_for(number: int, stream: int) -> None:
+    """Wait for what is queued on a stream of a device."""
+    plain_card(number).wait(stream)
+
+
+def facts(number: int) -> dict[str, Any]:
+    """What constraints read of a device."""
+    card = plain_card(number)
+    return {
+        "gpu_memory_bytes": card.free_memory(),
+        "gpu_max_threads_per_block": 1024,
+        "gpu_shared_per_block_bytes": card.shared_limit,
+        "gpu_compute_capability": int(card.arch.removeprefix("sm_")),
+    }
+
+
+def card_with(number: int, builds: Sequence[Build]) -> Card:
+    """A device with these builds, compiled at their first use and kept in the user's cache.
+
+    Raises
+    ------
+    UserError
+        Without a driver or nvcc, or when nvcc does not know the device's architecture.
+    """
+    arch = plain_card(number).arch
+    mark = digest(
+        [
+            fingerprint(FOLDER, nvcc_release()),
+            digest_files(included_files(FOLDER, [POINTS])),
+            *(build.key for build in builds),
+        ]
+    )
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "launchwise"
+    path = home / f"acoustic-{arch}-{mark}.cubins"
+    if not path.is_file():
+        home.mkdir(parents=True, exist_ok=True)
+        compile_bundle(FOLDER, spec(), builds, arch, path, len(builds))
+    return _card_of(number, path)
+
+
+@functools.cache
+def _card_of(number: int, path: Path) -> Card:
+    card = Card(number)
+    card.take_kernels(path)
+    return card

@@ -1,0 +1,284 @@
+"""From a call with arrays of any library to a simulation, and back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from launchwise.calling.arrays import LEGACY_STREAM, Libraries, stream_handle
+from launchwise.calling.machine import Argument, Machine
+from launchwise.workloads.builds import Build
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import Buffer
+
+from . import choices
+from .problem import Grid
+from .running import Asked, Run, Shot, Told
+from .wave import Wave, points_build, step_build
+
+Opened = Callable[[int, Sequence[Build]], Machine]
+
+
+class Simulator:
+    """Simulations on the devices of this process.
+
+    Parameters
+    ----------
+    facts
+        Number of a device to what constraints read of it.
+    open_machine
+        Opens a device by its number, with builds at hand.
+    locate, wait
+        See :class:`launchwise.calling.arrays.InterfaceArrays`.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        facts: Callable[[int], Mapping[str, Any]],
+        open_machine: Opened,
+        locate: Callable[[int], int],
+        wait: Callable[[int, int], None],
+    ) -> None:
+        self._spec, self._facts, self._open = spec, facts, open_machine
+        self._libraries = Libraries(locate, wait)
+
+    def run(
+        self,
+        velocity: Any,
+        source: Any,
+        steps: int,
+        *,
+        configuration: Any,
+        progress: bool,
+        **how: Any,
+    ) -> Shot:
+        """See :func:`kernels.acoustic.simulation.propagate`."""
+        given = self._given(velocity, how.pop("stream"))
+        asked = _asked(given.shape, given.dtype, source, steps, **how)
+        facts = self._facts(given.device)
+        chosen = (
+            choices.choice(asked.grid, self._spec, facts)
+            if configuration is None
+            else choices.checked(configuration, self._spec)
+        )
+        builds = [
+            points_build(asked.grid.dtype.name),
+            step_build(asked.grid, chosen, asked.absorbing > 0, self._spec),
+        ]
+        run = Run(self._open(given.device, builds), self._spec, asked, chosen, given.stream)
+        try:
+            with given.on(run) as lies, _told(progress, steps) as told:
+                run.begin(run.examine(*lies), *lies)
+                fields = given.fields(len(asked.snapshots))
+                run.steps(lambda number, wave: fields.keep(number, run, wave), told)
+                traces = given.traces(run.traces())
+            return Shot(traces, fields.all, run.time_step, chosen)
+        finally:
+            run.close()
+
+    def _given(self, velocity: Any, stream: Any) -> Given:
+        library = self._libraries.of(velocity)
+        if library is self._libraries.host:
+            return HostVelocity(velocity, stream)
+        handle = library.stream(velocity) if stream is None else stream_handle(stream)
+        pointer, (shape, dtype, device) = library.read(velocity, "velocity", handle)
+        package = type(velocity).__module__.split(".")[0]
+        known = sys.modules.get(package) if package in ("cupy", "torch") else None
+        if isinstance(dtype, str) or np.dtype(dtype).name not in ("float32", "float64"):
+            raise ValueError(f"velocity must be float32 or float64, not {dtype}")
+        return DeviceVelocity(
+            velocity, pointer, tuple(shape), np.dtype(dtype), device, handle, known
+        )
+
+
+def _asked(
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    source: Any,
+    steps: int,
+    *,
+    spacing: float,
+    frequency: float | None,
+    wavelet: Any,
+    time_step: float | None,
+    order: int,
+    receivers: Any,
+    snapshots: Sequence[int],
+    absorbing: int,
+) -> Asked:
+    grid = Grid(shape, dtype, order, float(spacing))  # type: ignore[arg-type]
+    if not isinstance(steps, int) or steps < 1:
+        raise ValueError(f"steps must be a whole number of at least 1, not {steps!r}")
+    if (frequency is None) == (wavelet is None):
+        raise ValueError("give either frequency or wavelet")
+    sources = grid.positions("source", source)
+    kept = sorted({int(each) for each in snapshots})
+    if kept and not 1 <= kept[0] <= kept[-1] <= steps:
+        raise ValueError(f"snapshots must be steps from 1 to {steps}, not {list(snapshots)}")
+    grid.damping(absorbing, 1.0, 1.0)  # its width fits
+    values = None if wavelet is None else np.asarray(wavelet, float)
+    places = grid.positions("receivers", receivers) if len(receivers) else []
+    return Asked(grid, sources, steps, values, frequency, places, kept, time_step, absorbing)
+
+
+@contextmanager
+def _told(progress: bool, steps: int) -> Iterator[Told | None]:
+    """What is called with the steps that are done: a bar, or nothing."""
+    if not progress:
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task("time steps", total=steps)
+        yield lambda done: bar.update(task, completed=done)
+
+
+class Fields(Protocol):
+    """Snapshots."""
+
+    all: Any
+
+    def keep(self, number: int, run: Run, wave: Wave) -> None:
+        """Keep u as it is now."""
+
+
+class Given(Protocol):
+    """The velocity of a caller."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    device: int
+    stream: int
+
+    def on(self, run: Run) -> Any:
+        """A context with the velocity in device memory: a buffer, or argument and address."""
+
+    def fields(self, count: int) -> Fields:
+        """Room for snapshots."""
+
+    def traces(self, values: np.ndarray) -> Any:
+        """Traces as an array of the caller's library."""
+
+
+class HostVelocity:
+    """A NumPy array, or what NumPy takes as one."""
+
+    device = 0
+
+    def __init__(self, velocity: Any, stream: Any) -> None:
+        self._array = np.asarray(velocity)
+        if not self._array.flags.c_contiguous:
+            raise ValueError(
+                f"velocity must be contiguous, not of shape {self._array.shape} strides "
+                f"{self._array.strides}"
+            )
+        self.shape, self.dtype = self._array.shape, self._array.dtype
+        self.stream = LEGACY_STREAM if stream is None else stream_handle(stream)
+
+    @contextmanager
+    def on(self, run: Run) -> Iterator[tuple[Buffer]]:
+        """See :class:`Given`."""
+        run.insist_on_memory(self._array.nbytes)
+        buffer = run.machine.allocate(self._array.nbytes)
+        try:
+            run.machine.write(buffer, self._array, self.stream)
+            # Snapshots pass through the same memory: the velocity is copied before they come.
+            self._room = buffer
+            yield (buffer,)
+        finally:
+            run.machine.settle()
+            run.machine.release(buffer)
+
+    def fields(self, count: int) -> Fields:
+        """See :class:`Given`."""
+        return HostFields(np.empty((count, *self.shape), self.dtype), self._room)
+
+    def traces(self, values: np.ndarray) -> np.ndarray:
+        """See :class:`Given`."""
+        return values
+
+
+class HostFields:
+    """Snapshots in host memory, by way of ``room`` on the device."""
+
+    def __init__(self, fields: np.ndarray, room: Any) -> None:
+        self.all = fields
+        self._room = room
+
+    def keep(self, number: int, run: Run, wave: Wave) -> None:
+        """See :class:`Fields`."""
+        wave.copy_field(self._room)
+        run.machine.read(self._room, self.all[number], wave.stream)
+
+
+class DeviceVelocity:
+    """An array in device memory; ``library`` is CuPy or PyTorch, None for others."""
+
+    def __init__(
+        self,
+        array: Any,
+        pointer: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        device: int,
+        stream: int,
+        library: Any,
+    ) -> None:
+        self._array, self._pointer, self._library = array, pointer, library
+        self.shape, self.dtype, self.device, self.stream = shape, dtype, device, stream
+
+    @contextmanager
+    def on(self, run: Run) -> Iterator[tuple[Argument, int]]:
+        """See :class:`Given`."""
+        fields = len(run.asked.snapshots) * int(np.prod(self.shape)) * self.dtype.itemsize
+        run.insist_on_memory(fields)
+        yield Argument(0, int(np.prod(self.shape)) * self.dtype.itemsize), self._pointer
+
+    def fields(self, count: int) -> Fields:
+        """See :class:`Given`."""
+        if self._library is None:
+            raise_unless(count == 0, "snapshots need an array of NumPy, CuPy or PyTorch")
+        return DeviceFields(self._empty((count, *self.shape)), self.dtype)
+
+    def traces(self, values: np.ndarray) -> Any:
+        """See :class:`Given`."""
+        if self._library is None:
+            return values
+        if self._library.__name__ == "torch":
+            return self._library.from_numpy(values).to(self._array.device)
+        return self._library.asarray(values)
+
+    def _empty(self, shape: tuple[int, ...]) -> Any:
+        if self._library is None:
+            return np.empty(shape, self.dtype)
+        if self._library.__name__ == "torch":
+            return self._library.empty(shape, dtype=self._array.dtype, device=self._array.device)
+        with self._library.cuda.Device(self.device):
+            return self._library.empty(shape, self.dtype)
+
+
+class DeviceFields:
+    """Snapshots in device memory."""
+
+    def __init__(self, fields: Any, dtype: np.dtype) -> None:
+        self.all = fields
+        self._itemsize = dtype.itemsize
+
+    def keep(self, number: int, run: Run, wave: Wave) -> None:
+        """See :class:`Fields`."""
+        field = self.all[number]
+        pointer = field.data_ptr() if hasattr(field, "data_ptr") else field.data.ptr
+        nbytes = int(np.prod(field.shape)) * self._itemsize
+        wave.copy_field(Argument(0, nbytes), int(pointer))
+
+
+def raise_unless(holds: bool, message: str) -> None:
+    """Raise ValueError with ``message`` unless a condition holds."""
+    if not holds:
+        raise ValueError(message)

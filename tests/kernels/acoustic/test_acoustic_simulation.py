@@ -1,0 +1,268 @@
+"""Simulations by the kernels' own sources on the CPU, beside NumPy and the exact solution."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.simulation_choices import choices as recorded_choices
+from kernels.acoustic.host.workload import weights
+from kernels.acoustic.simulation import TooLittleMemory, propagate, ricker, stability_limit
+from kernels.acoustic.simulation.choices import FILE
+from kernels.acoustic.simulation.problem import Grid
+from kernels.acoustic.simulation.shots import Simulator
+from launchwise.base.errors import UserError
+from launchwise.workloads.spec import Spec
+from tests.support.host_device import HostDevice
+from tests.support.host_machine import HostMachine
+
+SMALL = {"variant": "stream", "stages": 3, "blocks_per_sm": 2, "z_chunks": 2}
+"""A kernel that the CPU runs; the tile depends on the type."""
+
+GPU = {
+    "gpu_memory_bytes": 1 << 40,
+    "gpu_max_threads_per_block": 1024,
+    "gpu_shared_per_block_bytes": 232448,
+    "gpu_compute_capability": 80,
+}
+
+
+@pytest.fixture
+def machine(acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path) -> HostMachine:
+    """The CPU as a machine of prepared launches."""
+    return HostMachine(HostDevice(acoustic_folder, acoustic_spec.headers, cache=kernel_cache))
+
+
+@pytest.fixture
+def simulate(machine: HostMachine, acoustic_spec: Spec) -> Any:
+    """``propagate`` on the CPU."""
+    simulator = Simulator(
+        acoustic_spec,
+        lambda number: GPU,
+        lambda number, builds: machine,
+        lambda p: 0,
+        lambda *d: None,
+    )
+
+    def run(velocity: Any, source: Any, steps: int, **how: Any) -> Any:
+        small = {**SMALL, "tile_x": 64, "tile_y": 16 if velocity.dtype == np.float32 else 8}
+        asked = {
+            **{"frequency": None, "wavelet": None, "time_step": None, "order": 8, "receivers": ()},
+            **{"snapshots": (), "absorbing": 0, "configuration": small, "stream": None},
+            "progress": False,
+        }
+        return simulator.run(velocity, source, steps, **asked | how)
+
+    return run
+
+
+def by_numpy(
+    velocity: np.ndarray, source: Any, wavelet: np.ndarray, h: float, dt: float, order: int
+) -> np.ndarray:
+    """u after every step, without a layer: float64, shape (steps, nz, ny, nx)."""
+    radius, speed = order // 2, velocity.astype(float)
+    old, u = np.zeros(velocity.shape), np.zeros(velocity.shape)
+    inner = tuple(slice(radius, size - radius) for size in velocity.shape)
+    found = []
+    for value in wavelet:
+        lap = np.zeros([size - order for size in velocity.shape])
+        for axis in range(3):
+            for k, weight in enumerate(weights(order)):
+                for offset in {k, -k}:
+                    window = list(inner)
+                    size = velocity.shape[axis]
+                    window[axis] = slice(radius + offset, size - radius + offset)
+                    lap += weight * u[tuple(window)]
+        new = np.zeros(velocity.shape)
+        new[inner] = 2 * u[inner] - old[inner] + (dt * speed[inner] / h) ** 2 * lap
+        new[source] += (dt * speed[source]) ** 2 * value / h**3
+        old, u = u, new
+        found.append(new)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("order", [2, 8, 16])
+def test_a_simulation_is_what_numpy_computes(simulate: Any, dtype: str, order: int) -> None:
+    rng = np.random.default_rng(order)
+    shape, h = (order + 9, order + 14, order + 23), 5.0
+    velocity = rng.uniform(1500, 3000, shape).astype(dtype)
+    source = (shape[0] // 2, shape[1] // 2 - 1, shape[2] // 2 + 2)
+    receivers = [source, (order // 2, order // 2 + 3, shape[2] - order // 2 - 1)]
+    wavelet = rng.standard_normal(12)
+    shot = simulate(
+        velocity, source, 12, spacing=h, wavelet=wavelet, order=order, receivers=receivers,
+        snapshots=[5, 12],
+    )  # fmt: skip
+    expected = by_numpy(velocity, source, wavelet, h, shot.time_step, order)
+    scale = np.abs(expected).max()
+    allowed = scale * (2e-5 if dtype == "float32" else 1e-13)
+    assert shot.snapshots.shape == (2, *shape)
+    assert shot.snapshots.dtype == shot.traces.dtype == np.dtype(dtype)
+    assert np.abs(shot.snapshots - expected[[4, 11]]).max() < allowed
+    for column, place in enumerate(receivers):
+        assert np.abs(shot.traces[:, column] - expected[(slice(None), *place)]).max() < allowed
+        assert shot.traces[4, column] == shot.snapshots[0][place]
+    assert shot.time_step == pytest.approx(
+        0.9 * stability_limit(order) * h / float(velocity.max()), rel=1e-6
+    )
+
+
+def test_far_from_the_source_it_is_the_exact_solution_and_better_at_higher_order(
+    simulate: Any,
+) -> None:
+    n, h, speed, frequency = 45, 10.0, 2000.0, 22.0
+    velocity = np.full((n, n, n), speed, np.float32)
+    centre, away = n // 2, 9
+    errors = {}
+    for order in (2, 8):
+        dt = 1.0e-3
+        steps = 118
+        shot = simulate(
+            velocity, (centre,) * 3, steps, spacing=h, frequency=frequency, time_step=dt,
+            order=order, receivers=[(centre, centre, centre + away)],
+        )  # fmt: skip
+        # u of step k is that of the time (k + 1) dt; the wavelet's value of step k acts at k dt.
+        distance = away * h
+        times = (np.arange(steps) + 1) * dt - distance / speed
+        a = (math.pi * frequency * (times - 1.2 / frequency)) ** 2
+        exact = (1 - 2 * a) * np.exp(-a) / (4 * math.pi * distance)
+        errors[order] = np.abs(shot.traces[:, 0] - exact).max() / np.abs(exact).max()
+    assert errors[8] < 0.06
+    assert errors[8] < errors[2] / 3
+
+
+def test_the_layer_absorbs(simulate: Any) -> None:
+    velocity = np.full((41, 41, 41), 2000.0, np.float32)
+    left = {}
+    for width in (0, 14):
+        shot = simulate(
+            velocity, (20, 20, 20), 160, spacing=10.0, frequency=25.0, absorbing=width,
+            snapshots=[160],
+        )  # fmt: skip
+        left[width] = float(np.abs(shot.snapshots[0]).max())
+    assert left[14] < 0.1 * left[0]
+
+
+def test_sources_may_share_a_point_and_have_wavelets_of_their_own(simulate: Any) -> None:
+    velocity = np.full((15, 16, 17), 2000.0, np.float32)
+    first, second = np.random.default_rng(3).standard_normal((2, 6))
+    together = simulate(
+        velocity, [(7, 7, 7), (7, 7, 7)], 6, spacing=10.0, wavelet=np.array([first, second]),
+        snapshots=[6],
+    )  # fmt: skip
+    summed = simulate(velocity, (7, 7, 7), 6, spacing=10.0, wavelet=first + second, snapshots=[6])
+    assert np.allclose(together.snapshots, summed.snapshots, rtol=1e-4, atol=1e-12)
+
+
+@pytest.mark.parametrize(("order", "limit"), [(2, 0.5774), (8, 0.4529), (16, 0.4237)])
+def test_stability_limits_are_the_published_ones(order: int, limit: float) -> None:
+    assert stability_limit(order) == pytest.approx(limit, abs=5e-5)
+
+
+def test_a_ricker_wavelet_has_its_peak_where_it_should() -> None:
+    found = ricker(20.0, 0.001, 200)
+    assert found.argmax() == 60
+    assert found[60] == 1.0
+    assert abs(found[0]) < 1e-4
+    spectrum = np.abs(np.fft.rfft(found, 4096))
+    assert np.fft.rfftfreq(4096, 0.001)[spectrum.argmax()] == pytest.approx(20.0, abs=0.5)
+
+
+GOOD: dict[str, Any] = {"spacing": 10.0, "frequency": 20.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"shape": (8, 20, 20)}, r"smaller than the stencil of order 8: at least 9 points"),
+        ({"shape": (20, 20)}, r"must have the axes z, y and x"),
+        ({"dtype": "float16"}, r"velocity must be float32 or float64, not float16"),
+        ({"dtype": "int32"}, r"velocity must be float32 or float64, not int32"),
+        ({"order": 4}, r"order must be one of 2, 8, 16, not 4"),
+        ({"time_step": 1.0}, r"time_step = 1 s is not stable: at most 0.00226\d+ s"),
+        ({"time_step": -1.0}, r"is not stable"),
+        ({"source": (10, 10, 3)}, r"source: \(10, 10, 3\) lies outside the grid: x must be 4 to"),
+        ({"source": (10.5, 10, 10)}, r"source: grid indices"),
+        ({"receivers": [(10, 16, 10)]}, r"receivers: \(10, 16, 10\) lies outside the grid: y"),
+        ({"steps": 0}, r"steps must be a whole number of at least 1"),
+        ({"snapshots": [11]}, r"snapshots must be steps from 1 to 10"),
+        ({"absorbing": 7}, r"absorbing must be 0 to 6 points, not 7"),
+        ({"spacing": 0.0}, r"spacing must be above 0 m"),
+        ({"frequency": -1.0}, r"frequency must be above 0"),
+        ({"wavelet": np.ones(10)}, r"give either frequency or wavelet"),
+        ({"frequency": None, "wavelet": np.ones(9)}, r"wavelet must have shape \(10,\) or"),
+        ({"frequency": None, "wavelet": np.full(10, np.nan)}, r"wavelet holds NaN"),
+        ({"value": np.nan}, r"velocity: 1 of 8000 values are NaN, infinite, 0 or negative"),
+        ({"value": -5.0}, r"velocity: 1 of 8000 values are NaN"),
+        ({"configuration": {"variant": "block3d"}}, r"variant must be stream or stream_tensor"),
+        ({"configuration": {"variant": "stream", "tile_x": 7}}, r"tile_x = 7, allowed are 32, 64"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_leaves_no_memory_behind(
+    simulate: Any, machine: HostMachine, changes: dict[str, Any], said: str
+) -> None:
+    changes = dict(changes)
+    shape, dtype = changes.pop("shape", (20, 20, 20)), changes.pop("dtype", "float32")
+    velocity = np.full(shape, 2000, dtype)
+    if "value" in changes:
+        velocity[3, 4, 5] = changes.pop("value")
+    source, steps = changes.pop("source", (10, 10, 10)), changes.pop("steps", 10)
+    free = machine.free_memory()
+    with pytest.raises(ValueError, match=said) as caught:
+        simulate(velocity, source, steps, **GOOD | changes)
+    assert "\n" not in str(caught.value)
+    assert machine.free_memory() == free
+
+
+def test_an_array_that_is_not_contiguous_is_refused(simulate: Any) -> None:
+    velocity = np.full((20, 20, 40), 2000.0, np.float32)[:, :, ::2]
+    with pytest.raises(ValueError, match=r"velocity must be contiguous"):
+        simulate(velocity, (10, 10, 10), 5, absorbing=4, **GOOD)
+
+
+def test_too_little_memory_says_how_much_is_needed(
+    acoustic_folder: Path, acoustic_spec: Spec, kernel_cache: Path
+) -> None:
+    device = HostDevice(
+        acoustic_folder, acoustic_spec.headers, memory_bytes=1_000_000, cache=kernel_cache
+    )
+    machine = HostMachine(device)
+    simulator = Simulator(
+        acoustic_spec,
+        lambda number: GPU,
+        lambda number, builds: machine,
+        lambda p: 0,
+        lambda *d: None,
+    )
+    how: dict[str, Any] = {
+        **{"frequency": 20.0, "wavelet": None, "time_step": None, "order": 8, "receivers": ()},
+        **{"snapshots": (), "absorbing": 0, "configuration": None, "stream": None},
+        **{"progress": False, "spacing": 10.0},
+    }
+    velocity = np.full((60, 60, 60), 2000.0, np.float32)
+    with pytest.raises(TooLittleMemory, match=r"needs 0.00 GB, 0.00 GB are free"):
+        simulator.run(velocity, (30, 30, 30), 5, **how)
+    assert machine.free_memory() == 1_000_000
+
+
+def test_the_listed_configurations_are_those_of_the_recorded_rows() -> None:
+    assert json.loads(FILE.read_text()) == recorded_choices()
+
+
+def test_an_unstable_step_is_refused_by_the_grid_alone() -> None:
+    grid = Grid((20, 20, 20), np.dtype("float32"), 8, 10.0)
+    with pytest.raises(ValueError, match=r"is not stable"):
+        grid.checked_time_step(0.1, 2000.0)
+    assert grid.checked_time_step(None, 2000.0) < stability_limit(8) * 10.0 / 2000.0
+
+
+def test_without_a_driver_it_says_so() -> None:
+    velocity = np.full((20, 20, 20), 2000.0, np.float32)
+    with pytest.raises(UserError, match=r"CUDA: no (driver|usable device)"):
+        propagate(velocity, (10, 10, 10), 5, absorbing=4, **GOOD)
