@@ -315,8 +315,8 @@ class PreparedLaunches:
             for launch, function, arguments in zip(launches, functions, packed, strict=True)
         ]
         self._graph = ChainGraph(library, nodes, stream)
-        self._last: tuple[int, ...] = ()
-        self._in_graph: tuple[int, ...] = ()
+        self._last: tuple[int, ...] | None = None
+        self._in_graph: tuple[int, ...] | None = None
 
     def _packed(self, launch: Launch) -> Any:
         """Array of the addresses of a kernel's arguments."""
@@ -352,7 +352,7 @@ class PreparedLaunches:
                 place.value = pointer
             self._last = pointers
         if self._graph.possible and again and pointers != self._in_graph:
-            self._in_graph = pointers if self._graph.follow() else ()
+            self._in_graph = pointers if self._graph.follow() else None
         return self._graph.possible and pointers == self._in_graph
 
     def _launched(self) -> int:
