@@ -163,7 +163,7 @@ def smallest_report(folder: Path) -> None:
             ]),
         ]
     ).items():  # fmt: skip
-        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
 
 

@@ -41,7 +41,7 @@ def main(
     from launchwise.base.storage import digest, write_text
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
-    from launchwise.report import comparison, finder, site
+    from launchwise.report import comparison, explorer, finder, site
     from launchwise.report.assemble import configuration_summary, model_summary, pages
     from launchwise.report.overview import Run
     from launchwise.report.reading import read_studies
@@ -55,7 +55,8 @@ def main(
     sheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus)
     found = pages(studies, facts, processes, sheets, costs, missing)
-    texts = site.files(found, answers, comparisons, facts.citation)
+    rows = {(study.name, gpu): explorer.data(study, gpu) for study in studies for gpu in study.gpus}
+    texts = site.files(found, answers, comparisons, facts.citation, rows)
     texts[comparison.TABLE] = comparison.as_csv(studies, sheets, costs, apart)
     # Written anew: pages of studies that are gone would stay.
     shutil.rmtree(folder, ignore_errors=True)

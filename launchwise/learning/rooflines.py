@@ -74,7 +74,7 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
     facts = {}
     for gpu, profile in profiles.items():
         machine = Machine.of(profile)
-        rates = {name: getattr(machine, name) for name in _types(spec, precision)}
+        rates = {name: getattr(machine, name) for name in arithmetic_types(spec, precision)}
         facts[gpu] = {
             "l2_bytes": float(profile.l2_bytes),
             "l2_gbs": machine.l2_gbs,
@@ -95,7 +95,7 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
     return np.asarray(np.max(times, axis=0) / 1e6 + known["launch_us"] / 1e3)
 
 
-def _types(spec: Spec, precision: np.ndarray) -> list[str]:
+def arithmetic_types(spec: Spec, precision: np.ndarray) -> list[str]:
     """Types of the problems and of the workload's kernels."""
     return sorted({*map(str, precision.tolist()), *_types_used(spec)})
 

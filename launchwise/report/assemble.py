@@ -14,6 +14,7 @@ from launchwise.gpus.prices import Price
 from launchwise.report import (
     comparison,
     curves,
+    fixed_choice,
     front,
     goals,
     gpus,
@@ -136,13 +137,14 @@ def _study(study: StudyData, apart: Spread | None) -> list[Page]:
 
 ANSWERS = {
     "answer": ("Answer", overview.answer),
+    "landscape": ("All configurations of one problem", sections.landscape),
+    "fixed": ("One configuration for every problem", fixed_choice.section),
+    "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", pairs.section),
     "peers": ("Beside libraries", peers.section),
     "tiles": ("Best configuration against size", sections.tiles),
-    "tunables": ("What each tunable is worth", tunables.tunables),
     "occupancy": ("Occupancy", occupancy.occupancy),
     "gpus": ("The GPUs compared", sections.compared),
-    "landscape": ("All configurations of one problem", sections.landscape),
 }
 """Sections of a study's first page: end of the id to the title that stands where one fails, and
 what makes it."""

@@ -213,7 +213,62 @@ class Compared:
     kind: str = field(default="compared", init=False)
 
 
-Block = Text | Notice | Bullets | Table | Figure | Drawing | Fold | Lookup | Finder | Compared
+@dataclass(frozen=True)
+class Explorer:
+    """Controls of a figure of all configurations; each GPU's rows lie in a file beside.
+
+    Parameters
+    ----------
+    figure
+        Id of the :class:`Figure` of one panel that they change.
+    lookup
+        Id of the :class:`Lookup` on the same page whose problem the figure shows.
+    gpu, problem
+        What the figure shows at first; values of the problem as text.
+    lead
+        What is said of that.
+    across, up
+        Axes to choose from: name and title.
+    variants
+        Variant to colour, symbol and names of its tunables.
+    titles
+        Tunable to its title.
+    most_points
+        Points that are drawn at most.
+    steps
+        See :data:`launchwise.report.explorer.STEPS`.
+    """
+
+    id: str
+    figure: str
+    lookup: str
+    study: str
+    gpus: Sequence[str]
+    gpu: str
+    across: Sequence[tuple[str, str]]
+    up: Sequence[tuple[str, str]]
+    problem: Sequence[str]
+    lead: str
+    variants: Mapping[str, tuple[str, str, Sequence[str]]]
+    titles: Mapping[str, str]
+    most_points: int
+    steps: int
+    kind: str = field(default="explorer", init=False)
+
+
+Block = (
+    Text
+    | Notice
+    | Bullets
+    | Table
+    | Figure
+    | Drawing
+    | Fold
+    | Lookup
+    | Finder
+    | Compared
+    | Explorer
+)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         for kind, rows in kinds_of(study, own)
     ]
     return Figure(
-        id=f"{study.name}-best-{_slug(gpu)}",
+        id=f"{study.name}-best-{slug(gpu)}",
         caption=(
             f"{gpu}: the fastest configuration at every size. A flat line means that one choice "
             "serves all sizes, a gap that another variant wins. What a jump is worth shows below. "
@@ -240,7 +240,7 @@ def choices_against_size(
         y = theme.axis("% of the best speed", range=[100 * lowest, 101.5])
         panels.append(Panel(kind, traces, theme.layout(x, y)))
     return Figure(
-        id=f"{study.name}-choices-{_slug(gpu)}",
+        id=f"{study.name}-choices-{slug(gpu)}",
         caption=(
             f"{gpu}: speed of each way to choose, 100 is the best configuration measured. "
             "What is missing to 100 is lost."
@@ -320,5 +320,6 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
     )
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
+    """A name as part of an id: letters and digits alone."""
     return "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -120,6 +120,22 @@ def winners(study: StudyData) -> pd.DataFrame:
     return found.assign(configuration=configuration_names(found, spec))
 
 
+@remembered
+def shown_problem(study: StudyData) -> dict[str, Any]:
+    """The row of :func:`winners` that a study's page begins with.
+
+    Of the problems that most GPUs measured, on the first whole card: of the middle size, where
+    neither launch overhead nor the largest grids decide, the one with the most to win.
+    """
+    best = winners(study)
+    best = best.assign(_gpus=best.groupby(study.problem_columns)["gpu"].transform("size"))
+    own = best[best["gpu"] == study.whole[0]]
+    own = own[own["_gpus"] == own["_gpus"].max()].sort_values(study.problem_columns, kind="stable")
+    sizes = sorted(own[study.size].unique())
+    middle = own[own[study.size] == sizes[len(sizes) // 2]].drop(columns="_gpus")
+    return records(middle.sort_values("gain", ascending=False, kind="stable"))[0]
+
+
 def configuration_names(table: pd.DataFrame, spec: Spec) -> list[str]:
     """:func:`launchwise.report.wording.configuration` of each row; of equal ones once."""
     numbers = row_numbers(table, spec.tunable_columns)

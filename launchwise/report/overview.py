@@ -24,7 +24,14 @@ from launchwise.report.blocks import (
     Text,
     table,
 )
-from launchwise.report.numbers import fractions, records, scores_on, single_best, winners
+from launchwise.report.numbers import (
+    fractions,
+    records,
+    scores_on,
+    shown_problem,
+    single_best,
+    winners,
+)
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.statuses import STATUSES
@@ -246,10 +253,7 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
     place = {gpu: number for number, gpu in enumerate(study.gpus)}
     for rows in answers.values():
         rows.sort(key=lambda row: place[row[0]])
-    most = max(len(rows) for rows in answers.values()) if answers else 0
-    # Start where most GPUs can be compared, in the middle of those.
-    full = [key for key, rows in answers.items() if len(rows) == most]
-    chosen = full[len(full) // 2].split("|") if full else [""] * len(study.problem_columns)
+    first = shown_problem(study) if answers else dict.fromkeys(study.problem_columns, "")
     item = study.spec.work.item
     return Lookup(
         id=f"{study.name}-lookup",
@@ -258,7 +262,7 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
             for name in study.problem_columns
         },
         units={name: study.spec.problem[name].unit for name in study.problem_columns},
-        chosen=dict(zip(study.problem_columns, chosen, strict=True)),
+        chosen={name: str(first[name]) for name in study.problem_columns},
         columns=[
             Column("GPU", number=False),
             # A phone shows the first columns alone.

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from launchwise.report.blocks import (
     Block,
     Compared,
+    Explorer,
     Figure,
     Finder,
     Fold,
@@ -31,7 +32,7 @@ PLOTLY = "assets/plotly.js"
 STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 """What the pages of a folder share beside it. A page with a lookup is complete without them."""
 
-BLOCK_SCRIPTS = {Finder: "finder.js", Compared: "compare.js"}
+BLOCK_SCRIPTS = {Finder: "finder.js", Compared: "compare.js", Explorer: "explore.js"}
 """Kind of block to the script of its own that a page with such a block holds."""
 
 FEW_SECTIONS = 2
@@ -142,6 +143,15 @@ def render(
             data[block.id] = {"first": block.first}
         elif isinstance(block, Compared):
             data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
+        elif isinstance(block, Explorer):
+            data[block.id] = {
+                name: getattr(block, name)
+                for name in ("study", "gpu", "problem", "variants", "titles", "lookup", "steps")
+            } | {
+                "plot": f"plot-{block.figure}-0",
+                "most": block.most_points,
+                "root": frame.root if frame else "",
+            }
         elif isinstance(block, Lookup):
             data[block.id] = {
                 "answers": block.answers,
@@ -159,6 +169,7 @@ def render(
         frame=own,
         figures=figures,
         panel_id=panel_id,
+        pairs=lambda names: [(name, name) for name in names],
         table_rows=partial(table_rows, href=own.href if own else _same),
         href=own.href if own else _same,
         style=_asset("style.css"),
@@ -281,8 +292,12 @@ def plotly_script() -> str:
     folder = resources.files("plotly") / "package_data"
     source = (folder / "plotly.min.js").read_text(encoding="utf-8")
     licence = source[: source.index("*/") + 2]
-    packed = base64.b64encode(zlib.compress(source.encode(), 9)).decode()
-    return f'{licence}\nwindow.launchwisePlotly = "{packed}";\n'
+    return f'{licence}\nwindow.launchwisePlotly = "{packed(source)}";\n'
+
+
+def packed(text: str) -> str:
+    """A text deflated, in base64; a page's script inflates it."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def assets() -> dict[str, str]:

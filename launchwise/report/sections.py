@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.report import figures, maps, models, outliers, wording
+from launchwise.report import explorer, figures, maps, models, outliers, roofline, wording
 from launchwise.report.blocks import (
     Block,
     Column,
@@ -20,6 +20,7 @@ from launchwise.report.blocks import (
 from launchwise.report.numbers import (
     fractions,
     records,
+    shown_problem,
     single_best,
     statuses,
     transfer,
@@ -114,6 +115,8 @@ def compared(study: StudyData) -> Section:
     shares = figures.copies_matter(best)
     if shares:
         found.append(figures.throughput(study, best, share=True, name="share"))
+    if (drawn := roofline.figure(study)) is not None:
+        found.append(drawn)
     columns = [
         Column("problem", number=False),
         Column("GPU", number=False),
@@ -159,13 +162,8 @@ def _ordered(study: StudyData, best: pd.DataFrame) -> pd.DataFrame:
 
 def landscape(study: StudyData) -> Section:
     """All configurations of one problem, and how the rows of every GPU ended."""
-    gpu, best = study.whole[0], winners(study)
-    own = best[best["gpu"] == gpu].sort_values(study.problem_columns, kind="stable")
-    # The middle size, where neither launch overhead nor the largest grids decide; of its kinds the
-    # one with the most to win.
-    sizes = sorted(own[study.size].unique())
-    middle = own[own[study.size] == sizes[len(sizes) // 2]]
-    chosen = records(middle.sort_values("gain", ascending=False, kind="stable"))[0]
+    chosen = shown_problem(study)
+    gpu = chosen["gpu"]
     rows = study.rows[study.rows["gpu"] == gpu]
     for name in study.problem_columns:
         rows = rows[rows[name] == chosen[name]]
@@ -182,11 +180,17 @@ def landscape(study: StudyData) -> Section:
         f"{wording.number(times.iloc[-1] / times.iloc[0])} times as long as the best. "
         "A slow configuration was launched once and given up."
     )
+    figure = figures.landscape(study, rows, title, float(chosen["baseline_ms"]))
     found: list[Block] = [
-        Text(lead),
+        Text(
+            "The problem is the one chosen under “Look up one problem”. Two tunables as axes show "
+            "the fastest configuration with each pair of values.",
+            "note",
+        ),
+        explorer.block(study, figure, chosen, gpu, lead),
+        figure,
         *_beside(study, gpu, chosen),
-        figures.landscape(study, rows, title, float(chosen["baseline_ms"])),
-        _status_table(study),
+        Fold("How the rows of the sweeps ended", [_status_table(study)]),
     ]
     return Section(f"{study.name}-landscape", "All configurations of one problem", found)
 
@@ -197,16 +201,17 @@ def _beside(study: StudyData, gpu: str, chosen: dict[str, Any]) -> list[Block]:
     rows = rows[(rows["gpu"] == gpu) & rows["time_ms"].notna()]
     for name in study.problem_columns:
         rows = rows[rows[name] == chosen[name]]
+    title = wording.problem(chosen, study.problem_columns)
     found: list[Block] = []
     for row in records(fastest_rows(rows, ["variant"], study.spec)):
         error = (
-            "results that are no numbers"
+            "results that are NaN"
             if wording.is_missing(row["max_error"])
             else f"an error of {wording.number(row['max_error'])}"
         )
         found.append(
             Text(
-                f"Not among them: {wording.configuration(row, study.spec)} "
+                f"Not among them, at {title} on {gpu}: {wording.configuration(row, study.spec)} "
                 f"({wording.NEVER_CHOSEN}). It took "
                 f"{wording.number(row['time_ms'] / chosen['best_ms'])} times as long as the best, "
                 f"with {error}, where {wording.number(row['tolerance'])} is allowed.",

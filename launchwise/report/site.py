@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from launchwise.base.storage import write_bytes
+from launchwise.report import explorer
 from launchwise.report.blocks import Page
 from launchwise.report.page import (
     Downloads,
@@ -18,6 +19,7 @@ from launchwise.report.page import (
     assets,
     embedded,
     every_section,
+    packed,
     render,
 )
 
@@ -39,6 +41,7 @@ def files(
     answers: Mapping[str, Any] = MappingProxyType({}),
     comparisons: Mapping[str, Any] = MappingProxyType({}),
     citation: str = "",
+    rows: Mapping[tuple[str, str], Any] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Every file of the folder: path below it to text.
 
@@ -51,6 +54,9 @@ def files(
         (:func:`launchwise.report.comparison.data`).
     citation
         How to cite the report.
+    rows
+        Study and GPU to what the landscape reads of them
+        (:func:`launchwise.report.explorer.data`).
 
     Raises
     ------
@@ -76,6 +82,9 @@ def files(
         (COMPARISON, "launchwiseComparisons", comparisons),
     ):
         found |= {path.format(study=study): _script(name, study, values[study]) for study in values}
+    for (study, gpu), value in rows.items():
+        path = explorer.FILE.format(study=study, gpu=gpu)
+        found[path] = _script("launchwiseRows", f"{study}/{gpu}", packed(embedded(value)))
     return {**found, **assets()}
 
 

@@ -1,4 +1,4 @@
-"""What each tunable is worth: the time lost where it has one value and all others are free."""
+"""Sensitivity of the tunables: the time lost where it has one value and all others are free."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.report import wording
+from launchwise.report import sensitivity, wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table
+from launchwise.report.figures import slug
 from launchwise.report.numbers import FIXED_LOSSES, fixed_loss, fractions, records
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers
@@ -70,12 +71,46 @@ def tunables(study: StudyData) -> Section | None:
         own = found[found["gpu"] == gpu]
         if own.empty:
             continue
-        parts = list(_of_gpu(own, gpu))
+        parts = list(_of_gpu(study, own, gpu))
         blocks += parts if gpu in study.whole else [Fold(f"{gpu}: tunables", parts)]
-    return Section(f"{study.name}-tunables", "What each tunable is worth", blocks)
+    return Section(f"{study.name}-tunables", "Sensitivity of the tunables", blocks)
 
 
-def _of_gpu(found: pd.DataFrame, gpu: str) -> Iterator[Block]:
+def _of_gpu(study: StudyData, found: pd.DataFrame, gpu: str) -> Iterator[Block]:
+    of_tunables: dict[str, list[dict[str, Any]]] = {}
+    for record in records(found):
+        of_tunables.setdefault(record["tunable"], []).append(record)
+    best = {tunable: _best(values) for tunable, values in of_tunables.items()}
+    bars = [
+        sensitivity.Sensitivity(
+            tunable,
+            one["value"],
+            one["problems"],
+            1 + one["loss_percent"] / 100,
+            1 + one["worst_loss_percent"] / 100,
+        )
+        for tunable, one in best.items()
+    ]
+    yield sensitivity.drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, bars)
+    yield Fold(
+        f"{gpu}: values of every tunable",
+        [_best_and_worst(of_tunables, best, gpu), _every_value(found, gpu)],
+    )
+
+
+def _best(values: list[dict[str, Any]]) -> dict[str, Any]:
+    """The value that costs least of those that most problems can have.
+
+    A value that few problems can have is no choice for all of them.
+    """
+    most = max(record["problems"] for record in values)
+    common = [record for record in values if record["problems"] == most]
+    return min(common, key=lambda record: record["loss_percent"])
+
+
+def _best_and_worst(
+    of_tunables: dict[str, list[dict[str, Any]]], best: dict[str, dict[str, Any]], gpu: str
+) -> Table:
     columns = [
         Column("tunable", number=False),
         Column("value", group="best single value"),
@@ -86,26 +121,18 @@ def _of_gpu(found: pd.DataFrame, gpu: str) -> Iterator[Block]:
         Column("problems", group="worst single value"),
         Column("time lost", "% (mean)", group="worst single value"),
     ]
-    of_tunables: dict[str, list[dict[str, Any]]] = {}
-    for record in records(found):
-        of_tunables.setdefault(record["tunable"], []).append(record)
     rows = []
     for tunable, values in of_tunables.items():
-        # A value that few problems can have is no choice for all of them.
-        most = max(record["problems"] for record in values)
-        common = [record for record in values if record["problems"] == most]
-        best = min(common, key=lambda record: record["loss_percent"])
         worst = max(values, key=lambda record: record["loss_percent"])
         rows.append(
             [
                 tunable,
-                *_cells(best),
-                wording.fixed(best["worst_loss_percent"], 1),
+                *_cells(best[tunable]),
+                wording.fixed(best[tunable]["worst_loss_percent"], 1),
                 *_cells(worst),
             ]
         )
-    yield table(f"One value for every problem of {gpu}", columns, rows)
-    yield Fold(f"{gpu}: every value of every tunable", [_every_value(found, gpu)])
+    return table(f"One value for every problem of {gpu}", columns, rows)
 
 
 def _cells(record: dict[str, object]) -> list[str]:

@@ -49,7 +49,7 @@ def page(products: dict[str, Product], tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("report")
     answers = {study.name: finder.data(study) for study in studies}
     for path, text in site.files([front], answers).items():
-        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     return folder / "index.html"
 

@@ -17,7 +17,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of the small study."""
     found = tmp_path_factory.mktemp("report")
     for path, text in files_of(study()).items():
-        (found / path).parent.mkdir(exist_ok=True)
+        (found / path).parent.mkdir(parents=True, exist_ok=True)
         (found / path).write_text(text, encoding="utf-8")
     return found
 

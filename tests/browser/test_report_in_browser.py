@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     given = ROOT / "kernels" / "acoustic" / "studies" / "acoustic_tile"
     found = tmp_path_factory.mktemp("report")
     for path, text in files_of(study(name="acoustic_tile", folder=given)).items():
-        (found / path).parent.mkdir(exist_ok=True)
+        (found / path).parent.mkdir(parents=True, exist_ok=True)
         (found / path).write_text(text, encoding="utf-8")
     return found
 

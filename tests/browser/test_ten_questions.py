@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     found = tmp_path_factory.mktemp("report")
     for path, text in files_of(replace(made, sweeps=sweeps)).items():
-        (found / path).parent.mkdir(exist_ok=True)
+        (found / path).parent.mkdir(parents=True, exist_ok=True)
         (found / path).write_text(text, encoding="utf-8")
     return found
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 
-from launchwise.report.blocks import Fold, Table
+from launchwise.report.blocks import Drawing, Fold, Table
 from launchwise.report.page import render
+from launchwise.report.sensitivity import Sensitivity, drawing
 from launchwise.report.tunables import fixed_values, tunables
 from tests.support.report_study import configurations, study
 
@@ -41,14 +43,36 @@ def test_a_tunable_with_one_value_is_left_out() -> None:
 def test_the_section_names_the_best_and_the_worst_value() -> None:
     section = tunables(study())
     assert section is not None
-    first = next(block for block in section.blocks if isinstance(block, Table))
+    drawn = next(block for block in section.blocks if isinstance(block, Drawing))
+    # The most sensitive first.
+    assert "bx = 32: 11.8 % in the mean, 25.0 % at most; by = 4" in drawn.alt
+    assert drawn.alt.endswith("variant = block3d: 0.0 % in the mean, 0.0 % at most.")
+    # A slice is folded, and every value of every tunable is there.
+    folds = {block.title: block for block in section.blocks if isinstance(block, Fold)}
+    assert list(folds) == ["big: values of every tunable", "big.sm4: tunables"]
+    first = folds["big: values of every tunable"].blocks[0]
+    assert isinstance(first, Table)
     texts = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in first.rows}
     assert texts["variant"] == ["block3d", "2", "0.0", "0.0", "linear", "2", "100.0"]
     assert texts["bx"] == ["32", "2", "11.8", "25.0", "64", "2", "26.5"]
-    # A slice is folded, and every value of every tunable is there.
-    folds = [block.title for block in section.blocks if isinstance(block, Fold)]
-    assert folds == ["big: every value of every tunable", "big.sm4: tunables"]
     assert "nan" not in render("x", "x", [section], figures=False).lower()
+
+
+def test_bars_end_where_the_axis_says_so() -> None:
+    found = [Sensitivity("bx", 32, 2, 1.1, 1.5), Sensitivity("by", 4, 2, 1.0, 1.02)]
+    bars = ElementTree.fromstring(drawing("d", "big", found).svg)
+    ticks = {
+        element.text: float(element.attrib["x"])
+        for element in bars
+        if element.get("text-anchor") == "middle"
+    }
+    rectangles = [element for element in bars if element.tag.endswith("rect")]
+    ends = [float(one.attrib["x"]) + float(one.attrib["width"]) for one in rectangles]
+    assert ends[0] == pytest.approx(ticks["1.1"], abs=0.2)
+    # Nothing lost is a line of one pixel.
+    assert float(rectangles[1].attrib["width"]) == 1
+    lines = [element.attrib["d"] for element in bars if element.get("class") == "tick"]
+    assert f"H{ticks['1.5']}" in lines[0]
 
 
 def test_one_configuration_leaves_nothing_to_say() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from launchwise.report import comparison, finder, site
+from launchwise.report import comparison, explorer, finder, site
 from launchwise.report.assemble import pages
 from launchwise.report.overview import Run
 from launchwise.report.study import StudyData
@@ -16,7 +16,8 @@ def files_of(*studies: StudyData) -> dict[str, str]:
     """Every file of the report's folder: path to text."""
     answers = {study.name: finder.data(study) for study in studies if study.answers}
     comparisons = {study.name: comparison.data(study, None) for study in studies}
-    found = site.files(pages(list(studies), RUN), answers, comparisons, RUN.citation)
+    rows = {(study.name, gpu): explorer.data(study, gpu) for study in studies for gpu in study.gpus}
+    found = site.files(pages(list(studies), RUN), answers, comparisons, RUN.citation, rows)
     return {**found, comparison.TABLE: comparison.as_csv(studies, {}, {}, None)}
 
 

@@ -25,13 +25,17 @@
     document.head.append(script);
     if (!script.src) done();
   });
-  const inflated = async () => {
-    if (!window.launchwisePlotly) await appended((script) => { script.src = held.dataset.plotly; });
-    const letters = atob(window.launchwisePlotly);
+  const inflate = async (text) => {
+    const letters = atob(text);
     const packed = new Uint8Array(letters.length);
     for (let place = 0; place < letters.length; place += 1) packed[place] = letters.charCodeAt(place);
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const source = await new Response(stream).text();
+    return new Response(stream).text();
+  };
+  window.launchwiseInflate = inflate;
+  const inflated = async () => {
+    if (!window.launchwisePlotly) await appended((script) => { script.src = held.dataset.plotly; });
+    const source = await inflate(window.launchwisePlotly);
     delete window.launchwisePlotly;
     await appended((script) => { script.textContent = source; });
   };
@@ -54,6 +58,12 @@
   const draw = (node) => {
     if (!drawings.has(node)) drawings.set(node, drawn(node));
     return drawings.get(node);
+  };
+  // Another figure in the place of one.
+  window.launchwiseRedraw = (node, figure) => {
+    page[node.id] = figure;
+    drawings.delete(node);
+    return draw(node);
   };
   const plots = [...document.querySelectorAll(".plot")];
   const watcher = new IntersectionObserver((entries) => {
@@ -124,6 +134,21 @@
   }, { rootMargin: "0px 0px -70% 0px" });
   for (const section of ways.keys()) if (section) here.observe(section);
 
+  // Points of a trace, with what is said of each: markers and lines, cells of a heat map by row.
+  const pointsOf = (trace) => {
+    if (trace.hoverinfo === "skip") return [];
+    if (trace.type === "heatmap") {
+      return trace.y.flatMap((y, row) => trace.x.flatMap((x, column) => (
+        (trace.z[row][column] ?? null) === null ? [] : [{
+          pointNumber: [row, column], text: [y, trace.customdata?.[row]?.[column], `${x}: ${trace.z[row][column]}`],
+        }])));
+    }
+    if (trace.type !== "scatter") return [];
+    return trace.x.flatMap((x, pointNumber) => (x === null || trace.y[pointNumber] === null ? [] : [{
+      pointNumber, text: [trace.name, trace.text?.[pointNumber], `${x}: ${trace.y[pointNumber]}`],
+    }]));
+  };
+
   // Arrow keys read a figure's points one by one, as the mouse does.
   for (const panels of document.querySelectorAll(".panels")) {
     const nodes = [...panels.querySelectorAll(".plot")];
@@ -138,14 +163,14 @@
       event.preventDefault();
       await Promise.all(nodes.map(draw));
       const points = nodes.flatMap((node) => (node.data ?? []).flatMap((trace, curveNumber) => (
-        trace.type === "scatter" && trace.hoverinfo !== "skip" ? trace.x.flatMap((x, pointNumber) => (
-          x === null || trace.y[pointNumber] === null ? [] : [{ node, trace, curveNumber, pointNumber }])) : [])));
+        pointsOf(trace).map((point) => ({ node, curveNumber, ...point })))));
       if (!points.length) return;
       place = (place + step + points.length) % points.length;
-      const { node, trace, curveNumber, pointNumber } = points[place];
+      const { node, curveNumber, pointNumber, text } = points[place];
       nodes.filter((other) => other !== node).forEach((other) => Plotly.Fx.unhover(other));
-      Plotly.Fx.hover(node, [{ curveNumber, pointNumber }]);
-      const text = [trace.name, trace.text?.[pointNumber], `${trace.x[pointNumber]}: ${trace.y[pointNumber]}`];
+      const cell = Array.isArray(pointNumber);
+      if (cell) Plotly.Fx.hover(node, { xval: pointNumber[1], yval: pointNumber[0] }, "xy");
+      else Plotly.Fx.hover(node, [{ curveNumber, pointNumber }]);
       said.textContent = text.filter((one) => one).join(", ");
     });
     panels.addEventListener("blur", () => {

@@ -1,0 +1,132 @@
+"""All configurations of any problem: what the page's script draws, packed per GPU.
+
+A GPU's rows lie in a file of their own, which the page asks for when a reader changes the problem,
+the GPU or an axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from launchwise.report import theme
+from launchwise.report.blocks import Explorer, Figure
+from launchwise.report.figures import MOST_POINTS
+from launchwise.report.numbers import configuration_names
+from launchwise.report.study import StudyData
+from launchwise.tables.rows import is_baseline, row_numbers
+from launchwise.workloads.statuses import MEASURED
+
+FILE = "data/rows/{study}/{gpu}.js"
+"""Where the rows of a study on a GPU lie, below the report's folder."""
+
+STEPS = 2000
+"""Steps of a time per factor of e above the fastest of its problem: .025 % off at most."""
+
+PLACE, TIME, SHARE = "place", "time", "share"
+"""Axes beside the tunables: rank of a configuration, its time, and % of the best speed."""
+
+
+def block(
+    study: StudyData, figure: Figure, problem: Mapping[str, Any], gpu: str, lead: str
+) -> Explorer:
+    """The controls of a figure that :func:`launchwise.report.figures.landscape` made.
+
+    Parameters
+    ----------
+    problem, gpu
+        What the figure shows.
+    lead
+        What is said of that.
+    """
+    axes = [(name, _title(study, name)) for name in _free(study)]
+    return Explorer(
+        id=f"{study.name}-explore",
+        figure=figure.id,
+        lookup=f"{study.name}-lookup",
+        study=study.name,
+        gpus=study.gpus,
+        gpu=gpu,
+        across=[(PLACE, "place, fastest first"), *axes],
+        up=[(TIME, "time (ms)"), (SHARE, "% of the best speed"), *axes],
+        problem=[str(problem[name]) for name in study.problem_columns],
+        lead=lead,
+        variants={
+            name: (theme.colour(place), theme.symbol(place), _tunables(study, name))
+            for place, name in enumerate(study.spec.variants)
+        },
+        titles=dict(axes),
+        most_points=MOST_POINTS,
+        steps=STEPS,
+    )
+
+
+def _free(study: StudyData) -> list[str]:
+    """The variant and the tunables that were measured with two values."""
+    rows = study.measured
+    return [name for name in study.spec.tunable_columns if rows[name].nunique() > 1]
+
+
+def _title(study: StudyData, name: str) -> str:
+    unit = "" if name == "variant" else study.spec.tunables[name].unit
+    return f"{name} ({unit})" if unit else name
+
+
+def _tunables(study: StudyData, variant: str) -> list[str]:
+    return ["variant", *study.spec.variants[variant].tunables]
+
+
+def data(study: StudyData, gpu: str) -> dict[str, Any]:
+    """Rows of a GPU as JSON values.
+
+    Returns
+    -------
+    dict
+        ``problems``: values of each problem, as text. ``tunables``: names. ``configurations``:
+        values of each, in the order of ``tunables``. ``names``: their names. ``baseline``: place of
+        the baseline among them, or None. ``best_ms``: least time of each problem. ``times``: of
+        each problem, by configuration, the logarithm of time divided by the least time in
+        steps of 1 / :data:`STEPS`, -1 where there is no time. ``untimed``: rows of each problem
+        that have no time.
+    """
+    spec = study.spec
+    every = study.rows[study.rows["gpu"] == gpu]
+    rows = study.measured[study.measured["gpu"] == gpu]
+    problems, configurations = (
+        row_numbers(every, spec.problem_columns),
+        row_numbers(rows, spec.tunable_columns),
+    )
+    of_problem = every.iloc[_first(problems)]
+    # Rows with a time have the numbers of their problem among all rows.
+    lines = problems[every["status"].isin(MEASURED).to_numpy()]
+    first = rows.iloc[_first(configurations)]
+    times = np.full((len(of_problem), len(first)), np.inf)
+    times[lines, configurations] = rows["time_ms"].to_numpy()
+    best = times.min(axis=1, initial=np.inf)
+    with np.errstate(invalid="ignore"):
+        steps = np.round(STEPS * np.log(times / best[:, None]))
+    steps = np.where(np.isfinite(steps), steps, -1).astype(int)
+    start = np.flatnonzero(is_baseline(first, spec))
+    timed = np.bincount(lines, minlength=len(of_problem))
+    return {
+        "problems": [
+            list(map(str, row))
+            for row in of_problem[spec.problem_columns].itertuples(index=False, name=None)
+        ],
+        "tunables": spec.tunable_columns,
+        "configurations": [
+            list(row)
+            for row in zip(*(first[name].tolist() for name in spec.tunable_columns), strict=True)
+        ],
+        "names": configuration_names(first, spec),
+        "baseline": int(start[0]) if len(start) else None,
+        "best_ms": [float(f"{one:.4g}") if np.isfinite(one) else None for one in best],
+        "times": steps.tolist(),
+        "untimed": (np.bincount(problems) - timed).tolist(),
+    }
+
+
+def _first(numbers: np.ndarray) -> np.ndarray:
+    return np.unique(numbers, return_index=True)[1]

@@ -1,0 +1,168 @@
+(() => {
+  "use strict";
+  const page = JSON.parse(document.getElementById("page-data").textContent);
+  const form = document.querySelector(".explorer");
+  const first = page[form.id];
+  const lookup = document.getElementById(first.lookup);
+  const node = document.getElementById(first.plot);
+  const status = document.querySelector(".explored");
+  const caption = node.closest("figure").querySelector("figcaption");
+  const field = (name) => form.elements[name];
+
+  // A GPU's rows come when they are asked for: a script works where pages are plain files.
+  const loaded = {};
+  const load = (gpu) => loaded[gpu] ??= new Promise((done, failed) => {
+    const path = `data/rows/${encodeURIComponent(first.study)}/${encodeURIComponent(gpu)}.js`;
+    const script = document.createElement("script");
+    script.src = first.root + path;
+    script.onload = () => done(window.launchwiseRows[`${first.study}/${gpu}`]);
+    script.onerror = () => failed(new Error(`the file ${path} is missing`));
+    document.head.append(script);
+  }).then((packed) => window.launchwiseInflate(packed)).then(JSON.parse);
+
+  const number = (value, digits = 3) => Number(value.toPrecision(digits)).toLocaleString("en", {
+    maximumSignificantDigits: digits, useGrouping: false,
+  });
+  const compared = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+
+  // The timed configurations of a problem, the fastest first.
+  const rowsOf = (data, problem) => {
+    const place = data.problems.findIndex((one) => one.join("|") === problem.join("|"));
+    if (place < 0) return null;
+    const best = data.best_ms[place];
+    const rows = data.times[place].flatMap((steps, at) => steps < 0 ? [] : [{
+      at, steps, name: data.names[at], variant: data.configurations[at][data.tunables.indexOf("variant")],
+      values: Object.fromEntries(data.tunables.map((name, k) => [name, data.configurations[at][k]])),
+      time: best * Math.exp(steps / first.steps), share: 100 * Math.exp(-steps / first.steps),
+    }]).sort((a, b) => a.steps - b.steps || a.at - b.at);
+    rows.forEach((row, rank) => { row.place = rank + 1; });
+    return { rows, untimed: data.untimed[place], baseline: rows.find((row) => row.at === data.baseline) };
+  };
+  const has = (row, axis) => !(axis in first.titles) || first.variants[row.variant][2].includes(axis);
+  const value = (row, axis) => axis in first.titles ? row.values[axis] : row[axis];
+
+  const axis = (like, title, more) => {
+    const kept = ["gridcolor", "linecolor", "showline", "zeroline", "fixedrange", "automargin", "ticks", "ticklen", "tickcolor"];
+    return { ...Object.fromEntries(kept.map((name) => [name, like[name]])), title: { ...like.title, text: title }, ...more };
+  };
+  const categories = (rows, name) => [...new Set(rows.map((row) => value(row, name)))].sort(compared);
+  const scaled = (rows, name, like, title) => {
+    if (name in first.titles) return axis(like, title, { type: "category", categoryorder: "array", categoryarray: categories(rows, name).map(String) });
+    return axis(like, title, name === "time" ? { type: "log", nticks: 8 } : { rangemode: name === "share" ? "tozero" : "normal" });
+  };
+  const written = (row, name) => name in first.titles ? String(value(row, name)) : value(row, name);
+  const title = (name, select) => [...select.options].find((option) => option.value === name).textContent;
+
+  // The fastest of each pair of values, where both axes are tunables.
+  const grid = (rows, across, up, layout) => {
+    const columns = categories(rows, across);
+    const lines = categories(rows, up);
+    const best = new Map();
+    for (const row of rows) {
+      const key = `${value(row, across)}|${value(row, up)}`;
+      if (!best.has(key)) best.set(key, row);
+    }
+    const cells = (read) => lines.map((line) => columns.map((column) => {
+      const row = best.get(`${column}|${line}`);
+      return row ? read(row) : null;
+    }));
+    const like = page[node.id].layout;
+    return {
+      data: [{
+        type: "heatmap", x: columns.map(String), y: lines.map(String), z: cells((row) => Number(row.share.toFixed(1))),
+        customdata: cells((row) => row.name), text: cells((row) => row.share.toFixed(0)), texttemplate: "%{text}",
+        zmin: Math.min(60, ...[...best.values()].map((row) => row.share)), zmax: 100, colorscale: [[0, "#fdf6e3"], [0.35, "#f0c674"], [0.7, "#5aa3b0"], [1, "#0b3c5d"]],
+        xgap: 1, ygap: 1, hoverongaps: false, colorbar: { thickness: 8, outlinewidth: 0, tickfont: { size: 10 } },
+        hovertemplate: "%{customdata}<br>%{z:.1f} % of the best speed<extra></extra>",
+      }],
+      layout: { ...like, xaxis: axis(like.xaxis, layout[0], { type: "category", showgrid: false }), yaxis: axis(like.yaxis, layout[1], { type: "category", showgrid: false }) },
+    };
+  };
+
+  const cloud = (found, rows, across, up, layout) => {
+    const step = Math.max(1, (rows.length - 1) / (first.most - 1));
+    const drawn = new Set(Array.from({ length: Math.min(first.most, rows.length) }, (_, k) => rows[Math.round(k * step)]));
+    const best = new Map();
+    for (const row of rows) if (!best.has(value(row, across))) best.set(value(row, across), row);
+    if (across in first.titles) for (const row of best.values()) drawn.add(row);
+    const traces = Object.entries(first.variants).flatMap(([variant, [color, symbol]]) => {
+      const own = rows.filter((row) => row.variant === variant && drawn.has(row));
+      return !own.length ? [] : [{
+        type: "scatter", mode: "markers", name: variant, x: own.map((row) => written(row, across)), y: own.map((row) => written(row, up)),
+        text: own.map((row) => row.name), marker: { size: 6, color, symbol, opacity: 0.85 },
+        customdata: own.map((row) => `${number(row.time, 4)} ms, ${number(row.share)} % of the best speed`),
+        hovertemplate: "%{text}<br>%{customdata}<extra></extra>",
+      }];
+    });
+    const ink = { color: "#1d2733", width: 1 };
+    if (across in first.titles) {
+      const ends = categories(rows, across).map((one) => best.get(one));
+      traces.push({
+        type: "scatter", mode: "lines", name: "fastest with this value", x: ends.map((row) => written(row, across)), y: ends.map((row) => written(row, up)),
+        line: { ...ink, dash: "dot" }, hoverinfo: "skip",
+      });
+    } else if (found.baseline) {
+      traces.push({
+        type: "scatter", mode: "lines", name: "baseline", x: [1, rows.length], y: [found.baseline[up], found.baseline[up]],
+        line: { ...ink, dash: "dash" }, hovertemplate: "baseline %{y:.4~g}<extra></extra>",
+      });
+    }
+    const like = page[node.id].layout;
+    return { data: traces, layout: { ...like, xaxis: scaled(rows, across, like.xaxis, layout[0]), yaxis: scaled(rows, up, like.yaxis, layout[1]) }, drawn: drawn.size };
+  };
+
+  const chosen = () => [...lookup.elements].map((one) => one.value);
+  const notice = (text) => { status.textContent = text; };
+  const explore = (remember) => load(field("gpu").value).then((data) => {
+    const problem = chosen();
+    const words = [...lookup.elements].map((one) => `${one.name} = ${one.value}`).join(", ");
+    const gpu = field("gpu").value;
+    const found = rowsOf(data, problem);
+    const [across, up] = [field("across").value, field("up").value];
+    const rows = (found?.rows ?? []).filter((row) => has(row, across) && has(row, up));
+    if (remember) {
+      const state = new URLSearchParams({ gpu, across, up });
+      [...lookup.elements].forEach((one) => state.set(`p-${one.name}`, one.value));
+      history.replaceState(null, "", `#${form.id}?${state}`);
+    }
+    if (!rows.length) {
+      notice(`${words} was not measured on ${gpu}: the figure shows what it did before.`);
+      return undefined;
+    }
+    const titles = [title(across, field("across")), title(up, field("up"))];
+    const made = up in first.titles && across in first.titles ? grid(rows, across, up, titles) : cloud(found, rows, across, up, titles);
+    const near = found.rows.filter((row) => row.share >= 100 / 1.02).length;
+    const untimed = found.untimed ? `, ${found.untimed} more without a time` : "";
+    notice(`${words}, on ${gpu}: ${found.rows.length} configurations${untimed}; ${near} within 2 % of the best, ${found.rows[0].name}. `
+      + `The slowest takes ${number(100 / found.rows.at(-1).share)} times as long.`);
+    const count = made.drawn === undefined || made.drawn === rows.length ? "Every configuration" : `${made.drawn} of ${rows.length} configurations`;
+    caption.textContent = made.drawn === undefined
+      ? `${words}, on ${gpu}: % of the best speed that the fastest configuration with these two values reaches.`
+      : `${count} of ${words}, on ${gpu}${rows.length < found.rows.length ? ", of variants that have what the axes show" : ""}.`;
+    return window.launchwiseRedraw(node, { data: made.data, layout: made.layout });
+  }).catch((error) => notice(`The figure cannot be changed: ${error.message}.`));
+
+  const open = () => {
+    const [name, query] = location.hash.split("?");
+    if (name !== `#${form.id}` || query === undefined) return Promise.resolve();
+    const state = new URLSearchParams(query);
+    const gone = [];
+    const set = (select, text) => {
+      if (text === null) return;
+      if ([...select.options].some((option) => option.value === text)) select.value = text;
+      else gone.push(`${select.name} “${text}”`);
+    };
+    for (const one of ["gpu", "across", "up"]) set(field(one), state.get(one));
+    for (const one of lookup.elements) set(one, state.get(`p-${one.name}`));
+    lookup.dispatchEvent(new Event("change"));
+    return explore(false).then(() => {
+      if (gone.length) notice(`This report holds no ${gone.join(", no ")}; the link is older. ${status.textContent}`);
+    });
+  };
+
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("change", () => { window.launchwiseExplored = explore(true); });
+  lookup.addEventListener("change", (event) => { if (event.isTrusted || event.bubbles) window.launchwiseExplored = explore(true); });
+  window.addEventListener("hashchange", () => { window.launchwiseExplored = open(); });
+  window.launchwiseExplored = open();
+})();

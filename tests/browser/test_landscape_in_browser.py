@@ -1,0 +1,148 @@
+"""All configurations of any problem in Chromium: axes, problems, old links, keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.browsing import at_desktop, load
+from tests.support.report_pages import files_of
+from tests.support.report_study import study
+
+pytestmark = pytest.mark.browser
+
+CONTROLS, FIGURE = "tiny-explore", "fig-tiny-landscape"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of the small study."""
+    found = tmp_path_factory.mktemp("report")
+    for path, text in files_of(study()).items():
+        (found / path).parent.mkdir(parents=True, exist_ok=True)
+        (found / path).write_text(text, encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def opened(browser: Any, folder: Path) -> Any:
+    """The study's first page at desktop width."""
+    at_desktop(browser)
+    load(browser, folder / "tiny" / "index.html")
+    return browser
+
+
+CHANGE = """
+    const [form, values, done] = arguments;
+    const fields = document.getElementById(form).elements;
+    for (const [name, value] of Object.entries(values)) fields[name].value = value;
+    fields[Object.keys(values)[0]].dispatchEvent(new Event('change', {bubbles: true}));
+    launchwiseExplored.then(() => done());
+"""
+DRAWN = """
+    const node = document.querySelector('#fig-tiny-landscape .plot');
+    return [node.data.map(({type, mode, name, x, y, z}) => ({type, mode, name, x, y, z})),
+            node.layout.xaxis.title.text, node.layout.yaxis.title.text,
+            document.querySelector('#fig-tiny-landscape figcaption').textContent,
+            document.querySelector('.explored').textContent];
+"""
+
+
+def drawn(browser: Any) -> Any:
+    return browser.execute_script(DRAWN)
+
+
+def choose(browser: Any, form: str = CONTROLS, **values: str) -> None:
+    browser.execute_async_script(CHANGE, form, values)
+
+
+def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened: Any) -> None:
+    choose(opened, across="bx")
+    traces, x, y, caption, said = drawn(opened)
+    assert (x, y) == ("bx (threads)", "time (ms)")
+    points = {trace["name"]: dict(zip(trace["x"], trace["y"], strict=True)) for trace in traces}
+    assert points["block3d"] == {"32": pytest.approx(5, rel=3e-4), "64": pytest.approx(4)}
+    # The variant linear has no bx.
+    assert list(points) == ["block3d", "fastest with this value"]
+    assert list(points["fastest with this value"]) == ["32", "64"]
+    assert caption == (
+        "Every configuration of n = 202, dtype = float32, order = 2, on big, of variants that have "
+        "what the axes show."
+    )
+    assert said == (
+        "n = 202, dtype = float32, order = 2, on big: 3 configurations; 1 within 2 % of the best, "
+        "block3d 64×2×1 row_padding=0. The slowest takes 2 times as long."
+    )
+
+
+def test_it_follows_the_problem_of_the_lookup_and_the_gpu(opened: Any) -> None:
+    choose(opened, "tiny-lookup", n="102")
+    *_, said = drawn(opened)
+    assert said.startswith("n = 102, dtype = float32, order = 2, on big: 3 configurations, 1 more")
+    assert "within 2 % of the best, block3d 32×4×1 row_padding=0" in said
+    choose(opened, gpu="big.sm4")
+    traces, *_, said = drawn(opened)
+    assert "on big.sm4: 3 configurations" in said
+    assert min(y for trace in traces for y in trace["y"]) == pytest.approx(2)
+
+
+def test_two_tunables_show_the_fastest_of_each_pair(opened: Any) -> None:
+    choose(opened, across="bx", up="by")
+    (trace,), x, y, *_ = drawn(opened)
+    assert (trace["type"], x, y) == ("heatmap", "bx (threads)", "by (threads)")
+    assert (trace["x"], trace["y"]) == (["32", "64"], ["2", "4"])
+    assert trace["z"] == [[None, 100], [80, None]]
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    figure = opened.find_element("css selector", f"#{FIGURE} .panels")
+    opened.execute_script("arguments[0].focus()", figure)
+    figure.send_keys(keys.ARROW_RIGHT)
+    said = opened.execute_script("return arguments[0].nextSibling.textContent", figure)
+    assert said == "2, block3d 64×2×1 row_padding=0, 64: 100"
+
+
+def test_the_map_of_one_choice_is_read_cell_by_cell(opened: Any) -> None:
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    figure = opened.find_element("css selector", "#fig-tiny-fixed-big .panels")
+    opened.execute_script("arguments[0].focus()", figure)
+    said = []
+    for _ in range(2):
+        figure.send_keys(keys.ARROW_RIGHT)
+        said.append(opened.execute_script("return arguments[0].nextSibling.textContent", figure))
+    assert said == [
+        "float32, order=2, block3d 32×4×1 row_padding=0, 102: 0",
+        "float32, order=2, block3d 64×2×1 row_padding=0, 202: 25",
+    ]
+    assert opened.execute_script("return arguments[0].querySelector('.hovertext') !== null", figure)
+
+
+def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened: Any, folder: Path) -> None:
+    choose(opened, "tiny-lookup", n="102")
+    choose(opened, across="by", up="share")
+    before = drawn(opened)
+    address = opened.execute_script("return location.href")
+    assert "p-n=102" in address
+    opened.get("about:blank")
+    opened.get(address)
+    opened.execute_async_script("launchwiseExplored.then(() => arguments[0]())")
+    assert drawn(opened) == before
+    opened.get("about:blank")
+    page = (folder / "tiny" / "index.html").as_uri()
+    opened.get(f"{page}#{CONTROLS}?gpu=gone&across=bx&p-n=7")
+    opened.execute_async_script("launchwiseExplored.then(() => arguments[0]())")
+    said = drawn(opened)[-1]
+    assert said.startswith("This report holds no gpu “gone”, no n “7”; the link is older. n = 202")
+
+
+def test_a_file_that_is_missing_is_named(opened: Any, folder: Path) -> None:
+    rows = folder / "data" / "rows" / "tiny" / "big.sm4.js"
+    text = rows.read_text(encoding="utf-8")
+    rows.unlink()
+    try:
+        choose(opened, gpu="big.sm4")
+        assert drawn(opened)[-1] == (
+            "The figure cannot be changed: the file data/rows/tiny/big.sm4.js is missing."
+        )
+    finally:
+        rows.write_text(text, encoding="utf-8")

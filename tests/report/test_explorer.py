@@ -1,0 +1,57 @@
+"""What the landscape reads of a sweep."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from launchwise.report import explorer, sections
+from launchwise.report.blocks import Explorer, Figure, Fold
+from tests.support.report_study import TIMES_MS, study
+
+
+def unpacked(found: dict[str, Any], place: int) -> list[float | None]:
+    """Times of a problem in ms, by configuration."""
+    best = found["best_ms"][place]
+    return [
+        None if steps < 0 else best * math.exp(steps / explorer.STEPS)
+        for steps in found["times"][place]
+    ]
+
+
+@pytest.mark.parametrize("gpu", ["big", "big.sm4"])
+def test_the_rows_come_back_within_a_quarter_per_mille(gpu: str) -> None:
+    found = explorer.data(study(), gpu)
+    assert found["problems"] == [["102", "float32", "2"], ["202", "float32", "2"]]
+    assert found["baseline"] == 0
+    assert found["names"][1:] == ["block3d 32×4×1 row_padding=0", "block3d 64×2×1 row_padding=0"]
+    for place, n in enumerate((102, 202)):
+        assert unpacked(found, place) == pytest.approx(TIMES_MS[gpu, n], rel=2.5e-4)
+    # A launch of the smaller size failed.
+    assert found["untimed"] == [1, 0]
+
+
+def test_a_configuration_without_a_time_has_none() -> None:
+    made = study(gpus=("big",))
+    rows = made.sweeps["big"]
+    gone = (rows["n"] == 202) & (rows["bx"] == 64)
+    made.sweeps["big"] = rows.assign(status=rows["status"].mask(gone, "failed"))  # type: ignore[index]
+    found = explorer.data(made, "big")
+    assert unpacked(found, 1)[2] is None
+    assert found["untimed"] == [1, 1]
+    assert found["best_ms"] == [1.0, 5.0]
+
+
+def test_the_section_begins_with_the_problem_of_the_lookup() -> None:
+    section = sections.landscape(study())
+    controls = next(block for block in section.blocks if isinstance(block, Explorer))
+    figure = next(block for block in section.blocks if isinstance(block, Figure))
+    assert controls.figure == figure.id
+    assert controls.problem == ["202", "float32", "2"]
+    assert controls.lead.startswith("n=202, float32, order=2, on big: 3 configurations (3 ok)")
+    assert [name for name, _ in controls.up] == ["time", "share", "variant", "bx", "by"]
+    assert [block.title for block in section.blocks if isinstance(block, Fold)] == [
+        "How the rows of the sweeps ended"
+    ]
