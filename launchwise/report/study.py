@@ -22,8 +22,12 @@ from launchwise.tables.pairs import pairs_schema, with_paired_times
 from launchwise.tables.peers import peers_schema
 from launchwise.workloads.spec import Spec, load_spec
 
-UNREAD = ("times_ms", "reason")
-"""Columns of a sweep that the report never shows; lists are slow to carry about."""
+UNREAD = (
+    *("workload", "times_ms", "reason", "throttle", "timer", "card", "driver", "toolkit"),
+    *("backend", "commit", "measured_at"),
+)
+"""Columns that say how a sweep was measured: lists and texts are slow to carry about. Who asks for
+them reads the sweep itself."""
 
 
 P = ParamSpec("P")

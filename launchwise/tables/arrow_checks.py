@@ -38,11 +38,13 @@ def surely_fits(table: pyarrow.Table, schema: pa.DataFrameSchema) -> bool:
     table
         Texts may be dictionary-encoded: they are then checked a hundred times as fast.
     """
-    if sorted(table.column_names) != sorted(schema.columns) or not len(table):
+    if sorted(table.column_names) != sorted(schema.columns):
         return False
-    return (
-        all(_column_fits(table[name], column) for name, column in schema.columns.items())
-        and _is_unique(table, schema.unique or [])
+    if not all(_column_fits(table[name], column) for name, column in schema.columns.items()):
+        return False
+    # No row violates anything.
+    return not len(table) or (
+        _is_unique(table, schema.unique or [])
         and all(_table_fits(table, check) for check in schema.checks)
     )
 
@@ -60,7 +62,10 @@ def _column_fits(values: pyarrow.ChunkedArray, column: pa.Column) -> bool:
     if kind == "bool" and pyarrow.types.is_boolean(values.type):
         return not checks
     if kind == "object" and values.type == pyarrow.list_(pyarrow.float64()):
-        return all(check.error == EVERY_TIME for check in checks) and _are_times(values)
+        demands = {check.error for check in checks}
+        if demands == {CLOCKS}:
+            return _are_clocks(values)
+        return demands <= {EVERY_TIME} and _are_times(values)
     return False
 
 
@@ -75,10 +80,12 @@ def _integers_fit(values: pyarrow.ChunkedArray, checks: Collection[pa.Check]) ->
     if any(check.name in _OF_VALUES for check in checks):
         return _texts_fit(set(values.unique().to_pylist()), checks)
     numbers = values.to_numpy()
-    return _in_bounds(numbers.min(), numbers.max(), checks)
+    return not len(numbers) or _in_bounds(numbers.min(), numbers.max(), checks)
 
 
 def _reals_fit(numbers: np.ndarray, nullable: bool, checks: Collection[pa.Check]) -> bool:
+    if not len(numbers):
+        return True
     # fmin and fmax pass over NaN, which stands for a missing value.
     least, largest = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
     if not nullable and np.isnan(numbers).any():
@@ -118,6 +125,9 @@ _OF_BOUNDS: dict[str, Callable[..., Any]] = {
 FINITE = "must be finite"
 EVERY_TIME = "must hold positive, finite numbers"
 REPEATS = "must be the length of times_ms"
+CLOCKS = "must hold clocks"
+ONE_PER_TIME = "must have one value per value of times_ms"
+ROOFLINE = "must not be below roofline_ms"
 
 _READ = {
     "must be given exactly where status is ok, slow or unverified": ["time_ms", "status"],
@@ -136,10 +146,22 @@ def _are_times(lists: pyarrow.ChunkedArray) -> bool:
     return not times.null_count and bool((np.isfinite(numbers) & (numbers > 0)).all())
 
 
+def _are_clocks(lists: pyarrow.ChunkedArray) -> bool:
+    clocks = pc.list_flatten(lists)
+    numbers = clocks.to_numpy()
+    return not clocks.null_count and bool((np.isfinite(numbers) & (numbers >= 0)).all())
+
+
 def _table_fits(table: pyarrow.Table, check: pa.Check) -> bool:
     if check.error == REPEATS:
         lengths = pc.list_value_length(table["times_ms"])
         return bool(pc.all(pc.equal(lengths, table["repeats"])).as_py())
+    if check.error == ONE_PER_TIME:
+        lengths = [pc.list_value_length(table[name]) for name in ("times_ms", "clocks_mhz")]
+        return bool(pc.all(pc.equal(*lengths)).as_py())
+    if check.error == ROOFLINE:
+        times, least = (table[name].to_numpy() for name in (check.name, "roofline_ms"))
+        return not (times < least).any()
     if check.error in _READ:
         read = table.select(_READ[check.error])
         keys = [one if is_text(one.type) else one.is_null(nan_is_null=True) for one in read.columns]

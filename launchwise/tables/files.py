@@ -60,6 +60,7 @@ _TYPES: dict[str, Any] = {
     TEXT: pd.StringDtype("pyarrow", na_value=np.nan),
     "int64": np.dtype("int64"),
     "float64": np.dtype("float64"),
+    "bool": np.dtype("bool"),
     "object": np.dtype("object"),
 }
 """Type of a column as a schema names it to the type that pandas gives it."""

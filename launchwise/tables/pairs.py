@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 
+from launchwise.tables.arrow_checks import CLOCKS, ONE_PER_TIME
 from launchwise.tables.schemas import configuration_schema, origin_columns, problem_schema
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import STATUSES
@@ -30,7 +31,7 @@ def clocks_of_rounds() -> tuple[dict[str, pa.Column], pa.Check]:
         "times_ms": pa.Column(object),
         "clocks_mhz": pa.Column(
             object,
-            checks=pa.Check(lambda column: column.map(_are_clocks), error="must hold clocks"),
+            checks=pa.Check(lambda column: column.map(_are_clocks), error=CLOCKS),
         ),
         "rounds": pa.Column("int64", checks=pa.Check.ge(0)),
         "thrown": pa.Column("int64", checks=pa.Check.ge(0)),
@@ -38,7 +39,7 @@ def clocks_of_rounds() -> tuple[dict[str, pa.Column], pa.Check]:
     check = pa.Check(
         lambda table: table["times_ms"].map(len) == table["clocks_mhz"].map(len),
         name="clocks_mhz",
-        error="must have one value per value of times_ms",
+        error=ONE_PER_TIME,
     )
     return columns, check
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 
+from launchwise.tables.arrow_checks import ROOFLINE
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED, STATUSES, TIMED, UNVERIFIED
@@ -501,7 +502,7 @@ def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
             pa.Check(
                 lambda table, name=name: ~(table[name] < table["roofline_ms"]),
                 name=name,
-                error="must not be below roofline_ms",
+                error=ROOFLINE,
             )
             for name in ("predicted_ms", "baseline_ms")
         ],

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pandera.errors
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -18,6 +19,7 @@ from samples import measurements
 from launchwise.base.errors import UserError
 from launchwise.tables import arrow_checks, schemas
 from launchwise.tables import files as tables
+from launchwise.tables.pairs import pairs_schema
 from launchwise.workloads.spec import Spec
 
 Table = pd.DataFrame
@@ -257,6 +259,72 @@ def test_checks_on_whole_columns_pass_no_bad_table(
         if arrow_checks.is_text(arrow[name].type):
             arrow = arrow.set_column(place, name, arrow[name].dictionary_encode())
     assert not arrow_checks.surely_fits(arrow, schema)
+
+
+def paired(spec: Spec) -> Table:
+    """Times of two configurations in turn, three rounds."""
+    table = keyed(spec, 2)[spec.key_columns].reset_index(drop=True)
+    columns = pairs_schema(spec).columns
+    texts = {name: "x" for name, one in columns.items() if "string" in str(one.dtype)}
+    texts["workload"] = spec.workload
+    numbers = {name: 1.0 for name, one in columns.items() if str(one.dtype) == "float64"}
+    whole = {name: 1 for name, one in columns.items() if str(one.dtype) == "int64"}
+    rounds = [np.array([1.0, 2.0, 3.0])] * 2
+    flags = {name: True for name, one in columns.items() if str(one.dtype) == "bool"}
+    given = {**texts, **numbers, **whole, **flags, **{name: table[name] for name in table}}
+    found = table.assign(**{**given, "times_ms": rounds, "clocks_mhz": rounds, "status": "ok"})
+    return found[list(columns)]
+
+
+PAIRED_BAD: dict[str, Break] = {
+    "a clock below 0": assign(0, clocks_mhz=np.array([1.0, -2.0, 3.0])),
+    "no number for a clock": assign(0, clocks_mhz=np.array([1.0, np.nan, 3.0])),
+    "a round without a clock": assign(0, clocks_mhz=np.array([1.0, 2.0])),
+}
+
+
+def test_checks_on_whole_columns_know_rounds(acoustic_spec: Spec) -> None:
+    schema, table = pairs_schema(acoustic_spec), paired(acoustic_spec)
+    schema.validate(table)
+    assert arrow_checks.surely_fits(pyarrow.Table.from_pandas(table, preserve_index=False), schema)
+    for change in PAIRED_BAD.values():
+        bad = change(table)
+        with pytest.raises(pandera.errors.SchemaError):
+            schema.validate(bad)
+        assert not arrow_checks.surely_fits(
+            pyarrow.Table.from_pandas(bad, preserve_index=False), schema
+        )
+
+
+def test_checks_on_whole_columns_know_the_roofline(acoustic_spec: Spec) -> None:
+    schema = schemas.unmeasured_schema(acoustic_spec)
+    key = [name for name in schema.columns if name in acoustic_spec.key_columns]
+    table = keyed(acoustic_spec, 2)[key].assign(
+        predictor="p",
+        rank=[1, 2],
+        bound_by="bytes",
+        **dict.fromkeys(("predicted_ms", "bytes_ms", "flop_ms"), 2.0),
+        roofline_ms=[1.0, 2.0],
+        baseline_ms=[np.nan, 2.0],
+    )[list(schema.columns)]
+    schema.validate(table)
+    assert arrow_checks.surely_fits(pyarrow.Table.from_pandas(table, preserve_index=False), schema)
+    bad = table.assign(predicted_ms=[2.0, 1.9])
+    assert not arrow_checks.surely_fits(
+        pyarrow.Table.from_pandas(bad, preserve_index=False), schema
+    )
+
+
+# An empty column of lists says nothing of their type: pandera decides.
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "measurements"])
+def test_checks_on_whole_columns_know_an_empty_table(
+    tmp_path: Path, acoustic_spec: Spec, kind: str
+) -> None:
+    schema, table = every_table(acoustic_spec)[kind]
+    tables.write_table(tmp_path / "x.parquet", table.iloc[:0], schema)
+    empty = pyarrow.parquet.read_table(tmp_path / "x.parquet")
+    assert arrow_checks.surely_fits(empty, schema)
+    assert not arrow_checks.surely_fits(empty.drop_columns("gpu"), schema)
 
 
 def test_a_text_twice_in_a_dictionary_is_one_value(acoustic_spec: Spec, sweep: Table) -> None:
