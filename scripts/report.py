@@ -41,23 +41,15 @@ def main(
     from launchwise.base.storage import digest, write_text
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
-    from launchwise.report import comparison, explorer, finder, site
-    from launchwise.report.assemble import configuration_summary, model_summary, pages
+    from launchwise.report import site, writing
+    from launchwise.report.assemble import configuration_summary, model_summary
     from launchwise.report.overview import Run
     from launchwise.report.reading import read_studies
-    from launchwise.report.spread import spread
 
     studies, missing = read_studies(files, settings, kept_out)
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
-    apart = spread(studies)
-    answers = {study.name: finder.data(study, apart) for study in studies if study.answers}
-    comparisons = {study.name: comparison.data(study, apart) for study in studies}
-    sheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus)
-    found = pages(studies, facts, processes, sheets, costs, missing)
-    rows = {(study.name, gpu): explorer.data(study, gpu) for study in studies for gpu in study.gpus}
-    texts = site.files(found, answers, comparisons, facts.citation, rows)
-    texts[comparison.TABLE] = comparison.as_csv(studies, sheets, costs, apart)
+    texts = writing.folder(studies, facts, processes, read_cards(cards), costs, missing)
     # Written anew: pages of studies that are gone would stay.
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in texts.items():

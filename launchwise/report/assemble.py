@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -30,7 +30,7 @@ from launchwise.report import (
     tunables,
     wording,
 )
-from launchwise.report.blocks import Page, Section
+from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.described import described
 from launchwise.report.elements import elements
 from launchwise.report.missing import MissingStudy, failed, made, notices
@@ -61,55 +61,123 @@ def pages(
     missing
         Studies that cannot be read: named in their place.
     """
+    apart = spread(studies)
+    own_pages = partial(of_study, apart=apart)
+    own = [page for found in in_parallel(own_pages, studies, processes) for page in found]
+    said = notices(missing, list(failed(own)))
+    return [
+        front_page(studies, run, missing, said),
+        gpus_page(studies, cards, prices, apart),
+        health_page(studies, run),
+        *own,
+        *(each.page for each in missing),
+    ]
+
+
+def outline(
+    studies: Sequence[StudyData], missing: Sequence[MissingStudy] = ()
+) -> dict[str, list[Page]]:
+    """Pages without their sections, for ways between them: of the whole report under ``""``.
+
+    Every study has its first page; which others it has is known once they are made.
+    """
+    found = {"": [Page(*each, "", "", []) for each in (FRONT, GPUS, HEALTH)]}
+    for study in studies:
+        found[study.name] = [_first_page(study, [])]
+    return found | {each.name: [each.page] for each in missing}
+
+
+FRONT, GPUS, HEALTH = (
+    ("index.html", "Overview"),
+    ("gpus.html", "GPUs"),
+    ("health.html", "Health"),
+)
+"""Path and name of the pages of the whole report."""
+
+
+def front_page(
+    studies: Sequence[StudyData],
+    run: overview.Run,
+    missing: Sequence[MissingStudy],
+    said: Sequence[Notice],
+) -> Page:
+    """The front page; ``said`` is what the reader must know first."""
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
-    described_only = {gpu: one for study in studies for gpu, one in study.described.items()}
     models_of_card = len({profile.card_model for profile in profiles.values()})
     lead = (
-        f"{wording.plural(len(studies), 'study', 'studies')} on {wording.listed(profiles)} "
+        f"{wording.plural(len(studies), 'study', 'studies')} on {_named(profiles)} "
         f"({wording.plural(models_of_card, 'model of card', 'models of card')}). "
         f"Written {wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
-    apart = spread(studies)
+    title = "Launch parameters: measured, learnt, recommended"
+    return Page(*FRONT, title, lead, front.sections(studies, missing, said))
+
+
+MOST_NAMED = 20
+"""GPUs that the first line names; of more it says how many there are."""
+
+
+def _named(gpus: Collection[str]) -> str:
+    return wording.listed(gpus) if len(gpus) <= MOST_NAMED else f"{wording.count(len(gpus))} GPUs"
+
+
+def gpus_page(
+    studies: Sequence[StudyData],
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    apart: Spread | None,
+) -> Page:
+    """The page that compares the GPUs."""
+    profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
+    described_only = {gpu: one for study in studies for gpu, one in study.described.items()}
+    title = "GPU against GPU"
     compared = _present(
-        made(
-            "gpu-against-gpu", "GPU against GPU", comparison.section, studies, cards, prices, apart
-        ),
+        made("gpu-against-gpu", title, comparison.section, studies, cards, prices, apart),
         made("gpus", "GPUs", gpus.section, profiles, described_only),
         made("predicted", "Predicted run times", _predicted, studies),
     )
-    of_study = partial(_study, apart=apart)
-    own = [page for found in in_parallel(of_study, studies, processes) for page in found]
-    said = notices(missing, list(failed(own)))
-    title = "Launch parameters: measured, learnt, recommended"
-    found = [
-        Page("index.html", "Overview", title, lead, front.sections(studies, missing, said)),
-        Page(
-            "gpus.html",
-            "GPUs",
-            "GPUs",
-            "How fast they are beside each other, what they are, and what they reach.",
-            compared,
-        ),
-        Page(
-            "health.html",
-            "Health",
-            "Health of the measurements",
-            "How far the sweeps can be trusted, and where every number comes from.",
-            _present(
-                made("verdicts", "Verdicts", health.section, studies),
-                overview.provenance(run, studies),
-            ),
-        ),
-    ]
-    return [*found, *own, *(each.page for each in missing)]
+    lead = "How fast they are beside each other, what they are, and what they reach."
+    return Page(*GPUS, "GPUs", lead, compared)
+
+
+def health_page(studies: Sequence[StudyData], run: overview.Run) -> Page:
+    """The page that says how sound the sweeps are."""
+    found = _present(
+        made("verdicts", "Verdicts", health.section, studies),
+        overview.provenance(run, studies),
+    )
+    lead = "How far the sweeps can be trusted, and where every number comes from."
+    return Page(*HEALTH, "Health of the measurements", lead, found)
 
 
 def _predicted(studies: Sequence[StudyData]) -> Section | None:
     return predictions.overall(studies, published_times.overall(studies))
 
 
-def _study(study: StudyData, apart: Spread | None) -> list[Page]:
+def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:
+    settings = study.settings
+    path = f"{study.name}/index.html"
+    return Page(path, "Answer", settings.title, settings.question, sections_, study.name)
+
+
+MOST_GPUS = 24
+"""GPUs that a study's pages show; of more, whole cards first. The lookup and gpus.html have all."""
+
+
+def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
+    """A study's pages, the first of them the one that other pages lead to."""
+    study = every
+    if len(every.gpus) > MOST_GPUS:
+        slices = [gpu for gpu in every.gpus if gpu not in every.whole]
+        study = every.limited_to([*every.whole, *slices][:MOST_GPUS])
     answer = _all_made(study, ANSWERS)
+    if study is not every:
+        text = (
+            f"This page shows {MOST_GPUS} of the study's {wording.count(len(every.gpus))} GPUs. "
+            "The lookup of the front page and GPU against GPU have all of them."
+        )
+        left_out = Section(f"{study.name}-shown", "GPUs of this page", [Text(text)])
+        answer = [answer[0], left_out, *answer[1:]] if answer else [left_out]
     learnt = _all_made(study, LEARNT)
     if (
         unmeasured := made(f"{study.name}-unmeasured", UNMEASURED, described, study, apart)
@@ -124,7 +192,7 @@ def _study(study: StudyData, apart: Spread | None) -> list[Page]:
         paper.append(listed)
     title, lead = study.settings.title, study.settings.question
     found = [
-        Page(f"{study.name}/index.html", "Answer", title, lead, answer, study.name),
+        _first_page(study, answer),
         Page(f"{study.name}/models.html", "Models", f"{title}: models", lead, learnt, study.name),
     ]
     if paper:

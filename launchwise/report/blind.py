@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Section, Text, table
+from launchwise.report.blocks import Block, Cell, Column, Section, Text, table
 from launchwise.report.study import StudyData
 
 NOTE = (
@@ -19,7 +19,7 @@ NOTE = (
 
 def section(studies: Sequence[StudyData]) -> Section | None:
     """Figures of every blind test, a row a study and GPU; None without any."""
-    rows = []
+    rows: list[list[str | Cell]] = []
     for study in studies:
         for gpu, got in study.blind.items():
             low, high = got["fraction_interval"] or (float("nan"), float("nan"))
@@ -28,8 +28,10 @@ def section(studies: Sequence[StudyData]) -> Section | None:
                     study.settings.title,
                     gpu,
                     wording.count(got["problems"]),
-                    wording.fixed(got["fraction_geometric_mean"]),
-                    wording.interval((low, high)) if got["fraction_interval"] else "–",
+                    Cell(
+                        wording.fixed(got["fraction_geometric_mean"]),
+                        detail=wording.interval((low, high)) if got["fraction_interval"] else "",
+                    ),
                     wording.fixed(got["fraction_p5"]),
                     wording.fixed(got["best_of_5"]),
                     wording.fixed(got["gain_geometric_mean"], 2),
@@ -38,8 +40,10 @@ def section(studies: Sequence[StudyData]) -> Section | None:
                     f"{got['missed']} of {got['worthwhile']}",
                     _share(got["covered"]),
                     _share(got["times_covered"]),
-                    f"{wording.short(got['commit'])}, {wording.moment(got['frozen_at'])}",
-                    got["digest"],
+                    Cell(
+                        f"{wording.short(got['commit'])}, {got['frozen_at'][:10]}",
+                        detail=got["digest"],
+                    ),
                 ]
             )
     if not rows:
@@ -48,18 +52,16 @@ def section(studies: Sequence[StudyData]) -> Section | None:
         Column("study", number=False),
         Column("GPU", number=False),
         Column("problems", "count"),
-        Column("mean", "geometric", group="fraction of the optimum"),
-        Column("mean", "95 % interval", group="fraction of the optimum"),
-        Column("5th percentile", group="fraction of the optimum"),
-        Column("5 measured", "geometric", group="fraction of the optimum"),
+        Column("mean", "geometric, 95 %", group="fraction of the best"),
+        Column("5th percentile", group="fraction of the best"),
+        Column("5 measured", "geometric", group="fraction of the best"),
         Column("speed-up", "× usual", group="beside the usual choice"),
         Column("slower", "problems", group="beside the usual choice"),
         Column("kept", "problems", group="beside the usual choice"),
         Column("missed", "of worthwhile", group="beside the usual choice"),
         Column("gains held", "%", group="90 % intervals"),
         Column("times held", "%", group="90 % intervals"),
-        Column("answered by commit, at", number=False),
-        Column("digest", number=False),
+        Column("commit and day", "digest of the answers", number=False),
     ]
     title = "Blind tests: answered first, measured afterwards"
     found: list[Block] = [Text(NOTE, "note"), table(title, columns, rows)]

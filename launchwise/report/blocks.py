@@ -312,3 +312,31 @@ def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[str |
     """A table from plain texts."""
     made = [Row([cell if isinstance(cell, Cell) else Cell(cell) for cell in row]) for row in rows]
     return Table(caption, columns, made)
+
+
+MOST_COLUMNS = 6
+"""Columns of a table of GPUs beside the first; with more GPUs each has a row instead."""
+
+
+def turned(given: Table, heading: str) -> Table:
+    """A table with a column per GPU; one with a row per GPU where there are many.
+
+    Parameters
+    ----------
+    given
+        Its first column says what each row holds, with the unit in brackets at the end.
+    heading
+        Of the first column of a turned table.
+    """
+    if len(given.columns) - 1 <= MOST_COLUMNS:
+        return given
+    columns = [Column(heading, number=False)]
+    for row in given.rows:
+        title, bracket, unit = row.cells[0].text.removesuffix(")").rpartition(" (")
+        columns.append(Column(title, unit) if bracket else Column(row.cells[0].text))
+    rows = [
+        Row([Cell(column.title), *(row.cells[place] for row in given.rows)])
+        for place, column in enumerate(given.columns)
+        if place
+    ]
+    return Table(given.caption, columns, rows)

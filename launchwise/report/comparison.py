@@ -166,7 +166,8 @@ def data(study: StudyData, apart: Spread | None) -> dict[str, Any]:
     found = entries(study, apart)
     basis = {each.gpu: each.basis for each in found}
     problems = list(dict.fromkeys(each.problem for each in found))
-    gpus, places = list(basis), {problem: place for place, problem in enumerate(problems)}
+    gpus = {gpu: place for place, gpu in enumerate(basis)}
+    places = {problem: place for place, problem in enumerate(problems)}
     return {
         "parameters": [
             {"name": name, "unit": study.spec.problem[name].unit} for name in study.problem_columns
@@ -174,7 +175,7 @@ def data(study: StudyData, apart: Spread | None) -> dict[str, Any]:
         "gpus": [{"name": gpu, "basis": basis[gpu]} for gpu in gpus],
         "problems": [list(problem) for problem in problems],
         "entries": [
-            [gpus.index(each.gpu), places[each.problem], *(_short(each, name) for name in NUMBERS)]
+            [gpus[each.gpu], places[each.problem], *(_short(each, name) for name in NUMBERS)]
             for each in found
         ],
     }
@@ -250,29 +251,47 @@ def as_csv(
     apart: Spread | None,
 ) -> str:
     """Every entry of every study as CSV, with columns of prices where there are some."""
-    text = io.StringIO()
-    written = csv.writer(text, lineterminator="\n")
+    lines = (csv_lines(study, cards, prices, apart) for study in studies)
+    return "".join([csv_heading(prices), *lines])
+
+
+def csv_heading(prices: Mapping[str, Price]) -> str:
+    """First line of :func:`as_csv`."""
     costs = ["euro", "euro_per_hour", "price_date", "price_source"] if prices else []
-    written.writerow(["study", "gpu", "basis", "problem", *NUMBERS, "tdp_w", *costs])
-    for study in studies:
-        profiles = {**study.profiles, **study.described}
-        for each in entries(study, apart):
-            named = zip(study.problem_columns, each.problem, strict=True)
-            price = prices.get(each.gpu)
-            own = (
-                [price.euro, price.euro_per_hour, price.date, price.source]
-                if price
-                else [None] * len(costs)
-            )
-            written.writerow(
-                [
-                    study.name,
-                    each.gpu,
-                    each.basis,
-                    " ".join(f"{name}={value}" for name, value in named),
-                    *(_text(getattr(each, name)) for name in NUMBERS),
-                    _text(tdp_w(each.gpu, profiles[each.gpu].card_model, cards)),
-                    *own,
-                ]
-            )
+    return _csv([["study", "gpu", "basis", "problem", *NUMBERS, "tdp_w", *costs]])
+
+
+def csv_lines(
+    study: StudyData,
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    apart: Spread | None,
+) -> str:
+    """Lines of one study of :func:`as_csv`."""
+    profiles = {**study.profiles, **study.described}
+    power = {gpu: tdp_w(gpu, profile.card_model, cards) for gpu, profile in profiles.items()}
+    lines = []
+    for each in entries(study, apart):
+        named = zip(study.problem_columns, each.problem, strict=True)
+        price = prices.get(each.gpu)
+        own: list[Any] = [] if not prices else [None] * 4
+        if price:
+            own = [price.euro, price.euro_per_hour, price.date, price.source]
+        lines.append(
+            [
+                study.name,
+                each.gpu,
+                each.basis,
+                " ".join(f"{name}={value}" for name, value in named),
+                *(_text(getattr(each, name)) for name in NUMBERS),
+                _text(power[each.gpu]),
+                *own,
+            ]
+        )
+    return _csv(lines)
+
+
+def _csv(lines: Sequence[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()

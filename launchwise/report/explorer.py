@@ -47,7 +47,7 @@ def block(
         figure=figure.id,
         lookup=f"{study.name}-lookup",
         study=study.name,
-        gpus=study.gpus,
+        gpus=[*study.gpus, *study.left_out],
         gpu=gpu,
         across=[(PLACE, "place, fastest first"), *axes],
         up=[(TIME, "time (ms)"), (SHARE, "% of the best speed"), *axes],

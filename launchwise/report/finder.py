@@ -241,7 +241,7 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
     the page offers as a choice have no limit among ``limits``.
     """
     found = answers(study, apart)
-    gpus = list(dict.fromkeys(each.gpu for each in found))
+    gpus = {gpu: place for place, gpu in enumerate(dict.fromkeys(each.gpu for each in found))}
     bases = list(WORDS)
     configurations: dict[tuple[tuple[str, Value], ...], int] = {}
 
@@ -250,7 +250,7 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
 
     entries = [
         [
-            gpus.index(each.gpu),
+            gpus[each.gpu],
             list(each.problem),
             bases.index(each.basis),
             place(each.configuration),
@@ -276,7 +276,8 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
             }
             for place_, name in enumerate(study.problem_columns)
         ],
-        "gpus": gpus,
+        "gpus": list(gpus),
+        "first": list(found[0].problem) if found else [],
         "bases": [WORDS[name] for name in bases],
         "configurations": [
             {

@@ -40,6 +40,17 @@ def sections(
     return found
 
 
+MOST_NAMED = 14
+"""GPUs that a line names; of more it says how many there are."""
+
+
+def named_gpus(gpus: Sequence[str]) -> str:
+    """``a, b and c``, or the first of many and their number."""
+    if len(gpus) <= MOST_NAMED:
+        return wording.listed(gpus)
+    return f"{', '.join(gpus[:3])} and {wording.count(len(gpus) - 3)} more"
+
+
 def _studies(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> Block:
     columns = [
         Column("study", number=False),
@@ -52,7 +63,7 @@ def _studies(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> B
             [
                 Cell(study.settings.title, link=f"#{study.name}-answer"),
                 Cell(study.settings.question),
-                Cell(", ".join(study.gpus)),
+                Cell(named_gpus(study.gpus)),
                 Cell(wording.count(len(study.rows))),
             ]
         )

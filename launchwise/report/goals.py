@@ -102,8 +102,9 @@ def goals(study: StudyData) -> Section:
     judged_gpus = {verdict.gpu for verdict in judged}
     if judged:
         by = CHOSEN if answering(study) else LEADING
-        found += [_table(study, split, judged), Text(f"{NOTE} {by}", "note")]
         found += promises(study)
+        parts: list[Block] = [_table(study, split, judged), Text(f"{NOTE} {by}", "note")]
+        found.append(Fold("Headline figures of every whole card", parts))
     for gpu in study.whole:
         if gpu not in judged_gpus:
             found.append(Text(f"No model was evaluated on {gpu}.", "note"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.report import wording
-from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table
+from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table, turned
 
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
 """How the name of a ceiling ends -> unit in which it is shown, and how many of its own that is."""
@@ -45,7 +45,8 @@ def section(
         [f"{title} ({unit})" if unit else title, *(read(profile) for profile in profiles.values())]
         for title, unit, read in ATTRIBUTES
     ]
-    found: list[Block] = [table("GPUs: attributes and measured ceilings", columns, rows)]
+    attributes = table("GPUs: attributes and measured ceilings", columns, rows)
+    found: list[Block] = [turned(attributes, "GPU")]
     found += _micro_benchmarks(profiles)
     by_card: dict[str, list[str]] = {}
     for name, profile in profiles.items():
@@ -116,7 +117,7 @@ def by_generation(profiles: Mapping[str, GpuProfile], gpus: Iterable[str]) -> di
 
 def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
     """All that cost models stand on; nothing where no GPU was measured for more than the first."""
-    rows = []
+    rows, meanings = [], []
     for name, field in Ceilings.model_fields.items():
         values = [getattr(profile.ceilings, name) for profile in profiles.values()]
         if all(value is None for value in values):
@@ -124,9 +125,12 @@ def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
         title, _, ending = name.rpartition("_")
         unit, own = UNITS[ending]
         told = [wording.number(None if value is None else value / own, 4) for value in values]
-        rows.append([f"{title.replace('_', ' ')} ({unit})", field.description or "", *told])
+        words = title.replace("_", " ")
+        rows.append([f"{words} ({unit})", *told])
+        meanings.append([words, field.description or ""])
     if len(rows) <= sum(field.is_required() for field in Ceilings.model_fields.values()):
         return []
-    columns = [Column("what", number=False), Column("of", number=False)]
-    columns += [Column(name) for name in profiles]
-    return [Fold("Micro-benchmarks", [table("What each GPU reaches", columns, rows)])]
+    columns = [Column("what", number=False), *(Column(name) for name in profiles)]
+    reached = table("What each GPU reaches", columns, rows)
+    meaning = table("What was measured", [columns[0], Column("of", number=False)], meanings)
+    return [Fold("Micro-benchmarks", [turned(reached, "GPU"), meaning])]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from launchwise.report.blocks import (
     Table,
     Text,
 )
+from launchwise.report.page import MOST_ROWS
 from launchwise.report.study import StudyData
 from launchwise.tables.schemas import UNKNOWN
 from launchwise.workloads.spec import Spec
@@ -37,17 +39,25 @@ MEDIAN_DRIFT, LARGEST_DRIFT = 0.02, 0.10
 MOST_HUNG = 0.05
 """Share of rows that hung or ran out of memory. A failed launch is its configuration's fault."""
 
+MOST_MIXED = 0.05
+"""Share of problems whose timed rows come from several cards: their comparison mixes cards."""
+
 LIMITS = (
-    f"A sweep is well if at most {100 * MOST_HELD_BACK:g} % of its timed rows ran on a card held "
-    f"back by power or heat, the control's time drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
+    f"A sweep is well if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled "
+    f"by power or heat, the control's time drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
     f"median and {100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows "
-    "hung or ran out of memory, and no result was wrong. The control is one configuration that is "
+    "hung or ran out of memory, no result was wrong, at most "
+    f"{100 * MOST_MIXED:g} % of the problems mix rows of several cards, and no other sweep of the "
+    "report has a newer major version of the driver. The control is one configuration that is "
     "timed again and again between the others. Sweeps that others measured do not tell their "
     "conditions."
 )
 
 MOST_POINTS = 200
 """Rows of a sweep that a figure draws; of more, evenly chosen ones."""
+
+MOST_FIGURES = 40
+"""Sweeps whose conditions are drawn, those to look at first."""
 
 HUNG = ("timeout", "out_of_memory")
 NO_TIME = ("failed", "wrong", *HUNG)
@@ -72,6 +82,10 @@ class Health:
         Lowest and highest SM clock; None where unknown.
     cards, drivers
         How many, and which.
+    mixed
+        Share of the problems whose timed rows come from several cards.
+    newest_driver
+        The newest of the report, if its major version is above every one of ``drivers``.
     first, last
         Days of the first and the last row.
     worst_problems
@@ -93,6 +107,8 @@ class Health:
     first: str
     last: str
     worst_problems: Mapping[str, float] = field(default_factory=dict)
+    mixed: float = 0.0
+    newest_driver: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -104,7 +120,7 @@ class Health:
         """What is not well, in words."""
         found = []
         if self.held_back > MOST_HELD_BACK:
-            found.append(f"{wording.percent(self.held_back, 0)} % of the rows on a held back card")
+            found.append(f"{wording.percent(self.held_back, 0)} % of the rows throttled")
         if self.median_drift > MEDIAN_DRIFT or self.largest_drift > LARGEST_DRIFT:
             found.append(
                 f"drift of {wording.percent(self.median_drift)} % in the median, "
@@ -115,6 +131,11 @@ class Health:
             found.append(f"{share} % of the rows hung or without memory")
         if self.wrong:
             found.append(f"{wording.plural(self.wrong, 'wrong result')}")
+        if self.mixed > MOST_MIXED:
+            share = wording.percent(self.mixed, 0)
+            found.append(f"{share} % of the problems with rows of several cards")
+        if self.newest_driver:
+            found.append(f"driver {', '.join(self.drivers)}, others have {self.newest_driver}")
         return found
 
     @property
@@ -157,6 +178,9 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         first=str(days.min()),
         last=str(days.max()),
         worst_problems=worst,
+        mixed=float((timed.groupby(spec.problem_columns)["card"].nunique() > 1).mean())
+        if timed["card"].nunique() > 1
+        else 0.0,
     )
 
 
@@ -176,7 +200,19 @@ def of_studies(studies: Sequence[StudyData]) -> list[Health]:
         for gpu, sweep in study.sweeps.items():
             if (gpu, study.spec.workload) not in found:
                 found[gpu, study.spec.workload] = health_of(gpu, sweep, study.spec)
-    return list(found.values())
+    newest = max((one for each in found.values() for one in each.drivers), key=_major, default="")
+    return [
+        replace(each, newest_driver=newest)
+        if 0 < max(map(_major, each.drivers), default=0) < _major(newest)
+        else each
+        for each in found.values()
+    ]
+
+
+def _major(driver: str) -> int:
+    """Major version of a driver; 0 where it has none."""
+    first = driver.partition(".")[0]
+    return int(first) if first.isdecimal() else 0
 
 
 def notice(found: Sequence[Health]) -> Notice | None:
@@ -193,29 +229,36 @@ def notice(found: Sequence[Health]) -> Notice | None:
 def section(studies: Sequence[StudyData]) -> Section:
     """Verdicts, what to measure again, and conditions against time."""
     found = of_studies(studies)
-    blocks: list[Block] = [Text(LIMITS, "note"), _table(found)]
+    blocks: list[Block] = [Text(LIMITS, "note")]
+    if len(found) > MOST_ROWS:
+        counted = Counter(each.verdict for each in found)
+        said = wording.listed(f"{wording.count(counted[name])} {name}" for name in counted)
+        blocks.append(Text(f"{wording.count(len(found))} sweeps: {said}. Those to look at first."))
+        found = sorted(found, key=lambda each: not each.complaints)
+        blocks.append(_table(found[:MOST_ROWS], f"The first {MOST_ROWS} sweeps"))
+    blocks.append(_table(found))
     again = [each for each in found if each.complaints]
     if again:
         blocks.append(_again(again))
     specs = {study.spec.workload: study for study in studies}
+    known = sorted((each for each in found if each.is_known), key=lambda each: not each.complaints)
     figures = [
         figure
-        for each in found
-        if each.is_known
-        and (figure := _against_time(each, specs[each.workload].sweeps.get(each.gpu))) is not None
+        for each in known[:MOST_FIGURES]
+        if (figure := _against_time(each, specs[each.workload].sweeps.get(each.gpu))) is not None
     ]
     if figures:
         blocks.append(Fold("Clock, temperature, power and drift against time", figures))
     return Section("verdicts", "Verdicts", blocks)
 
 
-def _table(found: Sequence[Health]) -> Table:
+def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") -> Table:
     columns = [
         Column("sweep", number=False),
         Column("GPU", number=False),
         Column("verdict", number=False),
         Column("rows", "count"),
-        Column("held back", "% of timed"),
+        Column("throttled", "% of timed"),
         Column("median", "%", group="drift of the control"),
         Column("largest", "%", group="drift of the control"),
         Column("no time", "rows"),
@@ -249,7 +292,7 @@ def _table(found: Sequence[Health]) -> Table:
         )
         for each in found
     ]
-    return Table("Sweeps and their verdicts", columns, rows)
+    return Table(caption, columns, rows)
 
 
 def _percent(share: float) -> str:

@@ -138,13 +138,14 @@ def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str])
             "Predicted against measured time of the test problems' candidates; a perfect model "
             "lies on the dotted line. An even sample of all points is drawn, errors use all."
         ),
-        alt="Scatter plots: predicted against measured time, one panel a model.",
+        alt="Scatter plot: predicted against measured time of the model with the least error.",
         panels=panels,
         keys=[
             Key(gpu, theme.colour(study.gpus.index(gpu)), theme.symbol(study.gpus.index(gpu)))
             for gpu in gpus
         ],
-        height=300,
+        height=320,
+        limit=760,
     )
 
 

@@ -50,7 +50,7 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _plain_values(column: pd.Series) -> list[Any]:
     """Values as Python's own types; a column at once, as rows of mixed types are slow."""
-    if column.dtype.kind in "iufb":
+    if column.dtype.kind in "iufb" or isinstance(column.dtype, pd.StringDtype):
         return list(column.tolist())
     values = column.to_numpy(dtype=object)
     return [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -141,7 +141,7 @@ def configuration_names(table: pd.DataFrame, spec: Spec) -> list[str]:
     numbers = row_numbers(table, spec.tunable_columns)
     first = np.unique(numbers, return_index=True)[1]
     rows = records(table[spec.tunable_columns].iloc[first])
-    names = [wording.configuration(row, spec) for row in rows]
+    names = list(map(wording.namer(spec), rows))
     return [names[number] for number in numbers]
 
 

@@ -23,6 +23,7 @@ from launchwise.report.blocks import (
     Table,
     Text,
     table,
+    turned,
 )
 from launchwise.report.numbers import (
     fractions,
@@ -322,18 +323,26 @@ def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
 def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
     """Where the rows of a workload come from, one column a GPU."""
 
-    def distinct(column: str) -> list[str]:
+    def distinct(column: str, digits: int = 40) -> list[Cell]:
         return [
-            ", ".join(sorted({str(value) for value in sweep[column].unique()}))
+            Cell(
+                ", ".join(sorted({str(value)[:digits] for value in sweep[column].unique()})),
+                role="wrap",
+            )
             for sweep in sweeps.values()
         ]
 
-    rows = [["rows", *(wording.count(len(sweep)) for sweep in sweeps.values())]]
+    rows: list[list[str | Cell]] = [
+        ["rows", *(wording.count(len(sweep)) for sweep in sweeps.values())]
+    ]
     for status in STATUSES:
         counts = [int((sweep["status"] == status).sum()) for sweep in sweeps.values()]
         rows.append([f"rows {status.replace('_', ' ')}", *map(wording.count, counts)])
     commits = [
-        ", ".join(sorted({wording.short(str(value)) for value in sweep["commit"].unique()}))
+        Cell(
+            ", ".join(sorted({wording.short(str(value)) for value in sweep["commit"].unique()})),
+            role="wrap",
+        )
         for sweep in sweeps.values()
     ]
     stamps = [sweep["measured_at"].str[:10].unique() for sweep in sweeps.values()]
@@ -343,11 +352,10 @@ def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
         ["driver", *distinct("driver")],
         ["CUDA toolkit", *distinct("toolkit")],
         ["back-end", *distinct("backend")],
-        ["seed", *distinct("seed")],
-        ["card (hash of its UUID)", *distinct("card")],
+        ["card, hash of its UUID", *distinct("card", 8)],
     ]
     columns = [Column("what", number=False), *(Column(gpu) for gpu in sweeps)]
-    return table(f"Measurements of {workload}", columns, rows)
+    return turned(table(f"Measurements of {workload}", columns, rows), "GPU")
 
 
 def _model_facts(study: StudyData) -> list[Block]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from typing import Any
@@ -25,6 +26,7 @@ from launchwise.report.blocks import (
     Section,
     Table,
 )
+from launchwise.report.wording import count
 
 PLOTLY = "assets/plotly.js"
 """Where plotly.js lies, compressed, in a folder of pages."""
@@ -34,6 +36,9 @@ STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 
 BLOCK_SCRIPTS = {Finder: "finder.js", Compared: "compare.js", Explorer: "explore.js"}
 """Kind of block to the script of its own that a page with such a block holds."""
+
+MOST_ROWS = 60
+"""Rows of a table that stands open; a longer one is folded."""
 
 FEW_SECTIONS = 2
 """A page of so many sections needs no contents."""
@@ -85,7 +90,8 @@ class Frame:
     parts
         Pages of the study that this page belongs to.
     places
-        Id of a section on any page -> that page, below the folder.
+        Id of a section on any page -> that page, below the folder; None while other pages are not
+        known: :func:`with_ways` fills ways to them in.
     downloads
         The page's figures and tables as files.
     """
@@ -94,12 +100,37 @@ class Frame:
     pages: Sequence[Link]
     studies: Sequence[Link]
     parts: Sequence[Link]
-    places: Mapping[str, str]
+    places: Mapping[str, str] | None
     downloads: Downloads
 
-    def href(self, link: str) -> str:
-        """A link to a section, from this page: it may be on another one."""
-        return f"{self.root}{self.places[link[1:]]}{link}" if link[1:] in self.places else link
+    def href(self, link: str, inside: Collection[str]) -> str:
+        """A link to a section, from this page, which holds those ``inside``."""
+        name = link[1:]
+        if name in inside:
+            return link
+        if self.places is None:
+            return f"{OPEN}{self.root}{OPEN}{name}{CLOSE}"
+        return _way(self.root, self.places, name)
+
+
+OPEN, CLOSE = "\x02", "\x03"
+"""Around a way that is not known yet: characters that no text holds."""
+
+
+def _way(root: str, places: Mapping[str, str], name: str) -> str:
+    return f"{root}{places[name]}#{name}" if name in places else f"#{name}"
+
+
+def with_ways(text: str, places: Mapping[str, str]) -> str:
+    """A page that was rendered without knowing the others, with ways to their sections.
+
+    Parameters
+    ----------
+    places
+        Id of a section on any page -> that page, below the folder.
+    """
+    ways = f"{OPEN}([^{OPEN}]*){OPEN}([^{CLOSE}]*){CLOSE}"
+    return re.sub(ways, lambda found: _way(found[1], places, found[2]), text)
 
 
 def render(
@@ -159,19 +190,19 @@ def render(
             }
     any_finder = any(isinstance(block, Finder) for block in every_block(sections))
     inside = {each.id for each in every_section(sections)}
-    own = frame and replace(
-        frame, places={name: path for name, path in frame.places.items() if name not in inside}
-    )
+    href = partial(frame.href, inside=inside) if frame else _same
     return _template().render(
         title=title,
         lead=lead,
         sections=sections,
-        frame=own,
+        frame=frame,
         figures=figures,
         panel_id=panel_id,
+        most_rows=MOST_ROWS,
+        count=count,
         pairs=lambda names: [(name, name) for name in names],
-        table_rows=partial(table_rows, href=own.href if own else _same),
-        href=own.href if own else _same,
+        table_rows=partial(table_rows, href=href),
+        href=href,
         style=_asset("style.css"),
         script=_asset("page.js"),
         block_scripts=[
@@ -181,10 +212,10 @@ def render(
         ],
         # Contents would stand in front of the controls of the lookup.
         contents=not any_finder and sum(1 for _ in every_section(sections)) > FEW_SECTIONS,
-        plotly_beside=f"{own.root}{PLOTLY}" if own and drawn else "",
-        style_beside=f"{own.root}{STYLE}" if own and not any_finder else "",
-        script_beside=f"{own.root}{SCRIPT}" if own and not any_finder else "",
-        plotly=Markup(plotly_script()) if drawn and not own else "",
+        plotly_beside=f"{frame.root}{PLOTLY}" if frame and drawn else "",
+        style_beside=f"{frame.root}{STYLE}" if frame and not any_finder else "",
+        script_beside=f"{frame.root}{SCRIPT}" if frame and not any_finder else "",
+        plotly=Markup(plotly_script()) if drawn and not frame else "",
         data=Markup(embedded(data)),
     )
 
@@ -295,9 +326,9 @@ def plotly_script() -> str:
     return f'{licence}\nwindow.launchwisePlotly = "{packed(source)}";\n'
 
 
-def packed(text: str) -> str:
+def packed(text: str, level: int = 9) -> str:
     """A text deflated, in base64; a page's script inflates it."""
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(text.encode(), level)).decode()
 
 
 def assets() -> dict[str, str]:

@@ -9,6 +9,7 @@ from launchwise.learning.prediction_errors import ALL
 from launchwise.report import maps, models, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
 from launchwise.report.study import StudyData
+from launchwise.tables.schemas import predicted_column
 
 Errors = Sequence[Mapping[str, Any]]
 """Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""
@@ -158,8 +159,14 @@ def _scatter(study: StudyData, whole: Errors) -> list[Block]:
     joined = study.predictions.merge(study.measured[[*key, "time_ms"]], on=key, how="inner")
     if joined.empty:
         return []
-    said = {str(one["model"]): f"median {percent(one['median_percent'])} %" for one in whole}
-    return [maps.predicted(study, joined, said)]
+    # One panel says how the points lie; the table has the errors of all models.
+    drawn = next((one for one in whole if predicted_column(str(one["model"])) in joined), None)
+    if drawn is None:
+        return []
+    others = {predicted_column(str(one["model"])) for one in whole if one is not drawn}
+    kept = joined.drop(columns=list(others & set(joined)))
+    said = {str(drawn["model"]): f"median {percent(drawn['median_percent'])} %"}
+    return [maps.predicted(study, kept, said)]
 
 
 def overall(studies: Sequence[StudyData], first: Sequence[Block] = ()) -> Section | None:

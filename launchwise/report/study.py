@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from types import MappingProxyType
@@ -22,12 +22,15 @@ from launchwise.tables.pairs import pairs_schema, with_paired_times
 from launchwise.tables.peers import peers_schema
 from launchwise.workloads.spec import Spec, load_spec
 
+LISTS = ("times_ms",)
+"""Columns of a sweep that the report never shows: lists are slow to carry about."""
+
 UNREAD = (
-    *("workload", "times_ms", "reason", "throttle", "timer", "card", "driver", "toolkit"),
-    *("backend", "commit", "measured_at"),
+    *(*LISTS, "workload", "reason", "throttle", "timer", "card", "driver", "toolkit", "backend"),
+    *("commit", "measured_at"),
 )
-"""Columns that say how a sweep was measured: lists and texts are slow to carry about. Who asks for
-them reads the sweep itself."""
+"""Columns that say how a sweep was measured: texts are slow to carry about. Who asks for them reads
+the sweep itself."""
 
 
 P = ParamSpec("P")
@@ -83,6 +86,8 @@ class StudyData:
     answers
         What the study's product answers (:class:`launchwise.exporting.lookup.LookupEntry` as JSON
         values); None where there is none.
+    left_out
+        GPUs that :meth:`limited_to` left out.
     """
 
     name: str
@@ -111,6 +116,7 @@ class StudyData:
     peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     curves: pd.DataFrame | None = None
     answers: Sequence[Mapping[str, Any]] | None = None
+    left_out: Sequence[str] = ()
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -122,6 +128,33 @@ class StudyData:
     def whole(self) -> list[str]:
         """GPUs that are whole cards; all of them when there are slices only."""
         return [gpu for gpu in self.gpus if not self.profiles[gpu].is_slice] or self.gpus
+
+    def limited_to(self, gpus: Sequence[str]) -> StudyData:
+        """The study as if it had these GPUs alone; what was evaluated over all of them stays."""
+        kept = set(gpus)
+
+        def of(table: pd.DataFrame) -> pd.DataFrame:
+            return table[table["gpu"].isin(kept)].reset_index(drop=True)
+
+        def own(found: Mapping[str, Any]) -> dict[str, Any]:
+            return {gpu: found[gpu] for gpu in gpus if gpu in found}
+
+        return replace(
+            self,
+            profiles=own(self.profiles),
+            sweeps=own(self.sweeps),
+            sweep_facts=own(self.sweep_facts),
+            counters=own(self.counters),
+            pairs=own(self.pairs),
+            peers=own(self.peers),
+            blind=own(self.blind),
+            training=of(self.training),
+            removed=of(self.removed),
+            evaluation=of(self.evaluation),
+            predictions=of(self.predictions),
+            left_out=[gpu for gpu in self.gpus if gpu not in kept],
+            _known={},
+        )
 
     @property
     def cards(self) -> int:
@@ -273,7 +306,10 @@ def read_study(
     measurements = schemas.measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}
     pairs = {gpu: tables.read_table(path, pairs_schema(spec)) for gpu, path in files.pairs.items()}
-    sweeps = {gpu: tables.read_table(path, measurements) for gpu, path in files.sweeps.items()}
+    wanted = [name for name in measurements.columns if name not in LISTS]
+    sweeps = {
+        gpu: tables.read_table(path, measurements, wanted) for gpu, path in files.sweeps.items()
+    }
     return StudyData(
         name=name,
         folder=files.folder,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from launchwise.measuring.telemetry import THROTTLED
 from launchwise.report import wording
-from launchwise.report.blocks import MISSING, Block, Column, Fold, table
+from launchwise.report.blocks import MISSING, Block, Column, Fold, table, turned
 from launchwise.tables.schemas import UNKNOWN
 
 TASKS = {
@@ -41,16 +41,17 @@ def blocks(
     columns = [Column("", number=False), *(Column(gpu) for gpu in sweeps)]
     timed = [sweep[sweep["status"] == "ok"] for sweep in sweeps.values()]
     rows = [[what, *(of(own) for own in timed)] for what, of in FIGURES.items()]
-    found: list[Block] = [table(f"Timed rows of {workload}", columns, rows)]
+    found: list[Block] = [turned(table(f"Timed rows of {workload}", columns, rows), "GPU")]
     seconds = {gpu: spent_s(facts.get(gpu, {})) for gpu in sweeps}
     if any(seconds.values()):
-        names = [Column("s", number=False), *(Column(gpu) for gpu in sweeps)]
+        names = [Column("task", number=False), *(Column(gpu) for gpu in sweeps)]
         spent = [["in all", *(_seconds(one, "total") for one in seconds.values())]]
         spent += [
             [words, *(_seconds(one, task) for one in seconds.values())]
             for task, words in TASKS.items()
         ]
-        found.append(table(f"Where the time of {workload} went", names, spent))
+        went = table(f"Where the time of {workload} went, in seconds", names, spent)
+        found.append(turned(went, "GPU"))
     if rows := [row for gpu in sweeps for row in _joined(gpu, facts.get(gpu, {}))]:
         found.append(table(f"Rows of {workload} that were joined later", JOINED, rows))
     return [Fold(f"How far the times of {workload} can be trusted", found)]

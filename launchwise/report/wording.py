@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from launchwise.report.blocks import MISSING
@@ -101,13 +101,25 @@ def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
     ``name=value``, launch tunables first, texts quoted as in a shell where they hold spaces.
     :func:`configuration_key` states the order.
     """
-    variant = str(values["variant"])
-    shape, named = _shape_and_named(variant, spec)
-    parts = [variant]
-    if shape:
-        parts.append("×".join(str(values[name]) for name in shape))
-    parts += [f"{name}={shlex.quote(str(values[name]))}" for name in named]
-    return " ".join(parts)
+    return namer(spec)(values)
+
+
+def namer(spec: Spec) -> Callable[[Mapping[Any, Any]], str]:
+    """:func:`configuration` of one workload, for many rows: the form of a variant is found once."""
+    forms: dict[str, tuple[list[str], list[str]]] = {}
+
+    def name(values: Mapping[Any, Any]) -> str:
+        variant = str(values["variant"])
+        if variant not in forms:
+            forms[variant] = _shape_and_named(variant, spec)
+        shape, named = forms[variant]
+        parts = [variant]
+        if shape:
+            parts.append("×".join(str(values[one]) for one in shape))
+        parts += [f"{one}={shlex.quote(str(values[one]))}" for one in named]
+        return " ".join(parts)
+
+    return name
 
 
 def configuration_key(spec: Spec) -> list[tuple[str, str]]:

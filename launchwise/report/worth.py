@@ -127,10 +127,8 @@ def _table(found: Sequence[Worth]) -> Table:
         Column("study", number=False),
         Column("GPU", number=False),
         Column("problems", "count"),
-        Column("best", "× usual"),
-        Column("95 % interval"),
-        Column("recommended", "× usual"),
-        Column("95 % interval"),
+        Column("best", "× usual, 95 %"),
+        Column("recommended", "× usual, 95 %"),
         Column("one for all", "× usual"),
         Column("baseline", "× usual"),
         Column("compared", number=False),
@@ -142,10 +140,11 @@ def _table(found: Sequence[Worth]) -> Table:
                 Cell(each.title, link=f"#{each.study}-answer"),
                 Cell(each.gpu),
                 Cell(wording.count(each.problems)),
-                Cell(wording.fixed(each.best, 2)),
-                Cell(_interval(each.best_interval)),
-                Cell(wording.fixed(each.recommended, 2)),
-                Cell(_interval(each.recommended_interval)),
+                Cell(wording.fixed(each.best, 2), detail=_interval(each.best_interval)),
+                Cell(
+                    wording.fixed(each.recommended, 2),
+                    detail=_interval(each.recommended_interval),
+                ),
                 Cell(wording.fixed(each.fixed, 2)),
                 Cell(wording.fixed(each.baseline, 2)),
                 Cell("in pairs" if each.paired else "single rows"),
@@ -158,7 +157,7 @@ def _table(found: Sequence[Worth]) -> Table:
 
 
 def _interval(limits: Interval) -> str:
-    return "–" if limits is None else wording.interval(limits)
+    return "" if limits is None else wording.interval(limits)
 
 
 WIDTH, LABEL, ROW, TOP = 1130, 430, 30, 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from launchwise.report import health
-from launchwise.report.blocks import Notice, Table
+from launchwise.report.blocks import Fold, Notice, Table
 from launchwise.tables.schemas import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
@@ -42,6 +43,46 @@ def ended(rows: pd.DataFrame, status: str, count: int) -> pd.DataFrame:
     return changed
 
 
+def mixed(rows: pd.DataFrame, problems: int) -> pd.DataFrame:
+    """Every second row of so many problems on another card."""
+    of_problem = np.arange(len(rows)) // 10
+    other = (of_problem < problems) & (np.arange(len(rows)) % 2 == 1)
+    return rows.assign(card=np.where(other, "f" * 16, rows["card"]))
+
+
+def test_a_card_per_problem_mixes_nothing() -> None:
+    rows = sweep()
+    rows = rows.assign(card=[f"{n:016d}" for n in rows["n"]])
+    assert (of(rows).cards, of(rows).mixed, of(rows).verdict) == (10, 0.0, "well")
+
+
+@pytest.mark.parametrize(
+    ("driver", "said"),
+    [("570.1", ["driver 570.1, others have 580.2"]), ("580.1", []), ("", [])],
+)
+def test_an_older_major_version_of_the_driver_is_a_complaint(driver: str, said: list[str]) -> None:
+    made = study()
+    sweeps = {
+        gpu: rows.assign(driver=driver if gpu == "big" else "580.2")
+        for gpu, rows in made.sweeps.items()
+    }
+    big, other = health.of_studies([dataclasses.replace(made, sweeps=sweeps)])
+    assert (big.complaints, other.complaints) == (said, [])
+
+
+def test_many_sweeps_begin_with_those_to_look_at() -> None:
+    made = study(gpus=("big",))
+    rows = made.sweeps["big"]
+    sweeps = {f"gpu{place}": rows.assign(gpu=f"gpu{place}") for place in range(70)}
+    sweeps["gpu69"] = capped(sweeps["gpu69"], 6)
+    section = health.section([dataclasses.replace(made, sweeps=sweeps)])
+    first, every = [block for block in section.blocks if isinstance(block, Table)][:2]
+    assert (len(first.rows), len(every.rows)) == (60, 70)
+    assert [cell.text for cell in first.rows[0].cells[1:3]] == ["gpu69", "look"]
+    drawn = next(block for block in section.blocks if isinstance(block, Fold))
+    assert len(drawn.blocks) == health.MOST_FIGURES
+
+
 def test_a_sound_sweep_is_well() -> None:
     found = of(sweep())
     assert (found.verdict, found.complaints) == ("well", [])
@@ -52,11 +93,12 @@ def test_a_sound_sweep_is_well() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda rows: capped(rows, 6), "6 % of the rows on a held back card"),
+        (lambda rows: capped(rows, 6), "6 % of the rows throttled"),
         (lambda rows: drifting(rows, 51, 0.97), "drift of 3.0 % in the median, 3.0 % at most"),
         (lambda rows: drifting(rows, 1, 1.11), "drift of 0.0 % in the median, 11.0 % at most"),
         (lambda rows: ended(rows, "timeout", 6), "6.0 % of the rows hung or without memory"),
         (lambda rows: ended(rows, "wrong", 1), "1 wrong result"),
+        (lambda rows: mixed(rows, 1), "10 % of the problems with rows of several cards"),
     ],
 )
 def test_each_limit_is_a_complaint(

@@ -17,10 +17,15 @@ def folds(**profiles: GpuProfile) -> list[Fold]:
 def test_micro_benchmarks_stand_beside_each_other_in_units_to_read() -> None:
     measured = Ceilings(**FIRST, float32_gflops=62_843.15, l2_latency_ns=142.0)
     (fold,) = folds(new=profile(ceilings=measured), old=profile(ceilings=Ceilings(**FIRST)))
-    (shown,) = fold.blocks
+    shown, meaning = fold.blocks
     assert isinstance(shown, Table)
-    assert [column.title for column in shown.columns] == ["what", "of", "new", "old"]
-    rows = {row[0].text: [cell.text for cell in row[2:]] for row in (r.cells for r in shown.rows)}
+    assert isinstance(meaning, Table)
+    assert [column.title for column in shown.columns] == ["what", "new", "old"]
+    assert [cell.text for cell in meaning.rows[2].cells] == [
+        "float32",
+        "fused multiply-adds, 2 FLOP each",
+    ]
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in (r.cells for r in shown.rows)}
     assert rows == {
         "copy bandwidth (GB/s)": ["1000", "1000"],
         "launch overhead (µs)": ["5.000", "5.000"],
@@ -43,3 +48,16 @@ def test_a_gpu_without_a_known_driver_has_a_dash() -> None:
     assert isinstance(shown, Table)
     rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in shown.rows}
     assert rows["driver / CUDA"] == ["580.1 / 13.0", "–"]
+
+
+def test_many_gpus_have_a_row_each() -> None:
+    profiles = {f"gpu{place}": profile() for place in range(7)}
+    shown = gpus.section(profiles).blocks[0]
+    assert isinstance(shown, Table)
+    assert [row.cells[0].text for row in shown.rows] == list(profiles)
+    titles = {column.title: column.unit for column in shown.columns}
+    assert titles["SM clock"] == "MHz"
+    assert titles["GPU"] == ""
+    few = gpus.section(dict(list(profiles.items())[:6])).blocks[0]
+    assert isinstance(few, Table)
+    assert [column.title for column in few.columns][1:] == list(profiles)[:6]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from launchwise.report import outliers
-from launchwise.report.blocks import Table
+from launchwise.report.blocks import Fold, Table
 from launchwise.report.goals import goals, problems_tested, verdicts
 from launchwise.report.models import dropped_features, score_table
 from launchwise.report.numbers import (
@@ -181,11 +181,20 @@ def test_a_goal_above_the_oracle_is_out_of_reach() -> None:
 
 def test_a_study_without_goals_is_not_judged_by_those_of_another() -> None:
     assert {verdict.goal for verdict in verdicts(study(), "sizes")} == {None}
-    (table,) = [block for block in goals(study()).blocks if isinstance(block, Table)][:1]
+    table = headline(study())
     titles = [column.title for column in table.columns]
     assert titles == ["figure", "measured", "by model", "highest of any model", "best possible"]
-    (judged,) = [b for b in goals(with_goals(study())).blocks if isinstance(b, Table)][:1]
+    judged = headline(with_goals(study()))
     assert {"goal", "verdict"} <= {column.title for column in judged.columns}
+
+
+def headline(made: StudyData) -> Table:
+    """The table of headline figures, which is folded."""
+    blocks = goals(made).blocks
+    fold = next(b for b in blocks if isinstance(b, Fold) and b.title.startswith("Headline"))
+    found = fold.blocks[0]
+    assert isinstance(found, Table)
+    return found
 
 
 def test_tested_problems_say_what_is_possible_beyond_noise() -> None:

@@ -89,25 +89,26 @@
       : value.toExponential(digits - 1).replace("e+", "e");
   const limits = ([low, high], digits) => low === null || high === null ? "–" : `${number(low, digits)} to ${number(high, digits)}`;
   const digits = (row) => row.basis === "measured" ? 3 : 2;
+  const between = (found, digits_, percent) => found[0] === null || found[1] === null ? ""
+    : `${limits(found, digits_)} (${percent} %)${found[0] <= 1 && found[1] >= 1 ? ", a tie" : ""}`;
+  // Title, unit, text, field, second line.
   const COLUMNS = [
     ["basis", "", (row) => row.basis, "text"],
-    ["best time", "ms", (row) => number(row.best, row.basis === "measured" ? 4 : 2), "best", 1],
-    ["speed", "", (row) => number(row.speed, digits(row)), "speed", -1],
-    ["interval", "", (row) => row.limits[0] === null ? "–"
-      : `${limits(row.limits, digits(row))} (${row.percent} %)${row.limits[0] <= 1 && row.limits[1] >= 1 ? ", a tie" : ""}`, "limits"],
-    ["gain in pairs", "× usual", (row) => number(row.gain), "gain", -1],
-    ["interval", "95 %", (row) => limits(row.gainLimits, 3), "gain"],
-    ["of roofline", "%", (row) => number(row.roofline === null ? null : 100 * row.roofline, 2), "roofline", -1],
-    ["energy", "J per run", (row) => number(row.joule), "joule", 1],
-    ["energy", "× baseline", (row) => number(row.jouleBeside), "jouleBeside", 1],
-    ["runs", "per kWh", (row) => number(row.perKwh), "perKwh", -1],
-    ["TDP", "W", (row) => number(row.tdp), "tdp", 1],
-    ["price", "euro", (row) => number(row.euro), "euro", 1],
-    ["price", "euro per hour", (row) => number(row.perHour), "perHour", 1],
-    ["runs", "per euro", (row) => number(row.perEuro), "perEuro", -1],
-    ["price of", "", (row) => row.date === null ? "–" : `${row.date}, ${row.source}`, "date"],
+    ["best time", "ms", (row) => number(row.best, row.basis === "measured" ? 4 : 2), "best"],
+    ["speed", "", (row) => number(row.speed, digits(row)), "speed", (row) => between(row.limits, digits(row), row.percent)],
+    ["gain in pairs", "× usual", (row) => number(row.gain), "gain", (row) => between(row.gainLimits, 3, 95)],
+    ["of roofline", "%", (row) => number(row.roofline === null ? null : 100 * row.roofline, 2), "roofline"],
+    ["energy", "J per run", (row) => number(row.joule), "joule",
+      (row) => row.jouleBeside === null ? "" : `${number(row.jouleBeside)} × baseline`],
+    ["runs", "per kWh", (row) => number(row.perKwh), "perKwh"],
+    ["TDP", "W", (row) => number(row.tdp), "tdp"],
+    ["price", "euro", (row) => number(row.euro), "euro"],
+    ["price", "euro per hour", (row) => number(row.perHour), "perHour",
+      (row) => row.date === null ? "" : `${row.date}, ${row.source}`],
+    ["runs", "per euro", (row) => number(row.perEuro), "perEuro"],
   ];
-  const ALWAYS = ["text", "best", "speed", "limits"];
+  const MOST_ROWS = 50;
+  const ALWAYS = ["text", "best", "speed"];
   const SORTS = { speed: -1, best: 1, gain: -1, roofline: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
 
   const element = (tag, text = "", kind = "") => {
@@ -122,7 +123,7 @@
     if (unit) made.append(" ", element("span", unit, "unit"));
     return made;
   };
-  const draw = (found, sort) => {
+  const draw = (found, sort, most) => {
     const { rows } = found;
     const way = SORTS[sort];
     const last = (row) => row[sort] === null;
@@ -138,21 +139,23 @@
     const line = element("tr");
     line.append(heading("GPU", "", ""));
     for (const [title, unit, , key] of columns) {
-      line.append(heading(title, title === "speed" ? `× ${found.beside}` : unit, key === "text" || key === "date" ? "" : "number"));
+      line.append(heading(title, title === "speed" ? `× ${found.beside}` : unit, key === "text" ? "" : "number"));
     }
     head.append(line);
     const body = element("tbody");
-    const most = Math.max(...rows.map((row) => row.speed));
-    for (const row of rows) {
+    const fastest = Math.max(...rows.map((row) => row.speed));
+    for (const row of rows.slice(0, most)) {
       const made = element("tr", "", row.basis);
       const name = element("th", row.gpu);
       name.scope = "row";
       made.append(name);
-      for (const [title, , text, key] of columns) {
-        const cell = element("td", text(row), key === "text" || key === "date" ? "text" : "");
+      for (const [title, , text, key, more] of columns) {
+        const cell = element("td", text(row), key === "text" ? "text" : "");
+        const second = more?.(row);
+        if (second) cell.append(element("span", second, "detail"));
         if (title === "speed") {
           const bar = element("span", "", "bar");
-          bar.style.width = `${Math.max(2, 64 * row.speed / most).toFixed(0)}px`;
+          bar.style.width = `${Math.max(2, 64 * row.speed / fastest).toFixed(0)}px`;
           cell.prepend(bar);
         }
         made.append(cell);
@@ -174,19 +177,30 @@
       .filter((one) => one.value).map((one) => [one.name.slice(2), one.value])),
   });
   const notice = (text) => element("p", text, "notice");
-  const answer = (remember) => load(field("study").value).then((data) => {
+  // Of a thousand GPUs the first are enough to begin with.
+  const paging = (count, most) => {
+    if (count <= most) return [];
+    const line = element("p", `The first ${most} of ${count} GPUs. `, "note");
+    for (const [words, next] of [[`Show ${MOST_ROWS} more`, most + MOST_ROWS], ["Show all", Infinity]]) {
+      const button = element("button", words);
+      button.type = "button";
+      button.addEventListener("click", () => answer(false, next).then(() => box.querySelector("button, caption")?.scrollIntoView({ block: "nearest" })));
+      line.append(button, " ");
+    }
+    return [line];
+  };
+  const answer = (remember, most = MOST_ROWS) => load(field("study").value).then((data) => {
     const question = asked();
     const found = compare(data, question);
     const made = [];
-    if (found.rows.length) made.push(draw(found, question.sort));
+    if (found.rows.length) made.push(draw(found, question.sort, most), ...paging(found.rows.length, most));
     else made.push(notice("No problem was measured or predicted on all these GPUs. Show fewer GPUs or other problems."));
     if (found.rows.length && found.beside !== question.beside) {
       made.unshift(notice(`${question.beside} has none of these problems: speeds are beside ${found.beside}.`));
     }
     if (found.without.length) made.push(element("p", `Without any of these problems: ${found.without.join(", ")}.`, "note"));
     box.replaceChildren(...made);
-    const region = box.querySelector(".scroll");
-    if (region && region.scrollWidth > region.clientWidth) region.tabIndex = 0;
+    window.launchwiseStops();
     if (!remember) return;
     const state = new URLSearchParams({ study: field("study").value, gpus: question.gpus, beside: question.beside, sort: question.sort, ...question.problem });
     history.replaceState(null, "", `#${form.id}?${state}`);

@@ -9,13 +9,18 @@
 
   // A study's answers come when they are asked for: a script works where pages are plain files.
   const loaded = {};
-  const load = (study) => loaded[study] ??= new Promise((done, failed) => {
+  const read = (path, found) => loaded[path] ??= new Promise((done, failed) => {
     const script = document.createElement("script");
-    script.src = `data/${encodeURIComponent(study)}.js`;
-    script.onload = () => done(window.launchwiseAnswers[study]);
-    script.onerror = () => failed(new Error(`the file data/${study}.js is missing`));
+    script.src = path;
+    script.onload = () => done(found());
+    script.onerror = () => failed(new Error(`the file ${decodeURIComponent(path)} is missing`));
     document.head.append(script);
   });
+  const load = (study) => read(`data/${encodeURIComponent(study)}.js`, () => window.launchwiseAnswers[study]);
+  // A study's answers on one GPU; none where the study does not know it.
+  const loadFor = (study, gpu) => load(study).then((data) => !data.gpus.includes(gpu) ? { ...data, entries: [] }
+    : read(`data/answers/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`, () => window.launchwiseEntries[`${study}/${gpu}`])
+      .then((entries) => ({ ...data, entries })));
 
   // The rule of every exported form: the same texts, then the least product of ratios of sizes.
   const distance = (asked, known) => asked.reduce((product, value, place) => {
@@ -88,7 +93,7 @@
     const names = Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]]));
     return data.limits.find(([, tree]) => !value(tree, names));
   };
-  window.launchwiseLook = (study, gpu, asked) => load(study).then((data) => {
+  window.launchwiseLook = (study, gpu, asked) => loadFor(study, gpu).then((data) => {
     const limit = broken(data, asked);
     if (limit) return { broken: limit[0] };
     const found = look(data, gpu, asked);
@@ -215,7 +220,7 @@
   const build = (data, gpu, problem) => {
     form.elements.gpu.replaceChildren(...data.gpus.map((name) => new Option(name)));
     form.elements.gpu.value = data.gpus.includes(gpu) ? gpu : data.gpus[0];
-    const middle = problem ?? data.entries.find((entry) => entry[GPU] === 0)[PROBLEM];
+    const middle = problem ?? data.first;
     form.querySelector(".parameters").replaceChildren(...data.parameters.map((one, k) => {
       const label = element("label", `${one.name} `);
       let field;
@@ -237,7 +242,7 @@
     }));
   };
 
-  const answer = (remember) => load(form.elements.study.value).then((data) => {
+  const answer = (remember) => loadFor(form.elements.study.value, form.elements.gpu.value).then((data) => {
     const problem = asked(data);
     if (problem.some((value) => typeof value === "number" && !(value >= 1))) {
       box.replaceChildren(element("p", "Every number must be 1 or more.", "notice"));

@@ -82,11 +82,13 @@
   if (plots.length) window.addEventListener("load", () => setTimeout(() => ready().catch(() => {}), 500));
 
   // Only what really scrolls needs a stop of the keyboard.
-  const regions = [...document.querySelectorAll(".scroll")];
-  const stops = () => regions.forEach((region) => {
-    if (region.scrollWidth > region.clientWidth) region.tabIndex = 0;
+  const stops = () => document.querySelectorAll(".scroll").forEach((region) => {
+    const wide = region.scrollWidth > region.clientWidth;
+    region.classList.toggle("wide", wide);
+    if (wide) region.tabIndex = 0;
     else region.removeAttribute("tabindex");
   });
+  window.launchwiseStops = stops;
   window.addEventListener("resize", stops);
   document.addEventListener("toggle", stops, true);
   stops();

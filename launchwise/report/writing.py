@@ -1,0 +1,162 @@
+"""The report's folder as text, every study in a process of its own.
+
+A study's pages are rendered where they are made: handing their tables over takes longer than that.
+Ways to pages of other studies are filled in at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from launchwise.base.parallel import in_parallel
+from launchwise.gpus.datasheets import Datasheet
+from launchwise.gpus.prices import Price
+from launchwise.report import assemble, comparison, explorer, finder, site
+from launchwise.report.blocks import Page, Section
+from launchwise.report.missing import MissingStudy, failed, notices
+from launchwise.report.overview import Run
+from launchwise.report.page import assets, every_section, with_ways
+from launchwise.report.spread import Spread, spread
+from launchwise.report.study import StudyData
+
+
+@dataclass
+class Part:
+    """What one process makes.
+
+    Parameters
+    ----------
+    texts
+        Path below the folder to text; pages without ways to other pages.
+    ids
+        Section to the path of its page.
+    broken
+        Sections that could not be made.
+    lines
+        Lines of a study in the table of all GPUs.
+    front
+        The front page, which the last step renders.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    broken: list[Section] = field(default_factory=list)
+    lines: dict[str, str] = field(default_factory=dict)
+    front: Page | None = None
+
+
+def folder(
+    studies: Sequence[StudyData],
+    run: Run,
+    processes: int,
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    missing: Sequence[MissingStudy] = (),
+) -> dict[str, str]:
+    """Every file of the folder: path below it to text.
+
+    Parameters
+    ----------
+    processes
+        At most so many studies at once.
+    cards, prices, missing
+        See :func:`launchwise.report.assemble.pages`.
+
+    Raises
+    ------
+    ValueError
+        When two pages have one path, or two sections one id.
+    """
+    apart = spread(studies)
+    outline = assemble.outline(studies, missing)
+
+    def made(study: StudyData | None) -> Part:
+        if study is None:
+            return _overview(studies, run, cards, prices, missing, apart, outline)
+        return _of_study(study, run, cards, prices, apart, outline)
+
+    # The largest first: the last one to begin should be short.
+    ordered = sorted(studies, key=lambda study: -sum(map(len, study.sweeps.values())))
+    parts = in_parallel(made, [*ordered, None], processes)
+    front = next(part.front for part in parts if part.front is not None)
+    broken = [section for part in parts for section in part.broken]
+    if broken:
+        said = notices(missing, broken)
+        front = assemble.front_page(studies, run, missing, said)
+    lines = {name: text for part in parts for name, text in part.lines.items()}
+    table = [comparison.csv_heading(prices), *(lines[study.name] for study in studies)]
+    lacking = Part({comparison.TABLE: "".join(table)})
+    pages = [page for own in outline.values() for page in own]
+    for page in [front, *(each.page for each in missing)]:
+        _add(lacking, page, pages, run.citation)
+    return _joined([lacking, *parts])
+
+
+def _add(part: Part, page: Page, pages: Sequence[Page], citation: str) -> None:
+    part.texts[page.path] = site.html(page, pages, None, citation)
+    part.ids |= {section.id: page.path for section in every_section(page.sections)}
+
+
+def _of_study(
+    study: StudyData,
+    run: Run,
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    apart: Spread | None,
+    outline: Mapping[str, Sequence[Page]],
+) -> Part:
+    own = assemble.of_study(study, apart)
+    others = [page for name, pages in outline.items() if name != study.name for page in pages]
+    # In the order of the settings, for the list of studies.
+    order = list(outline)
+    pages = sorted([*others, *own], key=lambda page: order.index(page.study))
+    part = Part(
+        broken=list(failed(own)),
+        lines={study.name: comparison.csv_lines(study, cards, prices, apart)},
+    )
+    for page in own:
+        _add(part, page, pages, run.citation)
+    part.texts |= site.scripts(
+        {study.name: finder.data(study, apart)} if study.answers else {},
+        {study.name: comparison.data(study, apart)},
+        {(study.name, gpu): explorer.data(study, gpu) for gpu in study.gpus},
+    )
+    return part
+
+
+def _overview(
+    studies: Sequence[StudyData],
+    run: Run,
+    cards: Mapping[str, Datasheet],
+    prices: Mapping[str, Price],
+    missing: Sequence[MissingStudy],
+    apart: Spread | None,
+    outline: Mapping[str, Sequence[Page]],
+) -> Part:
+    """Pages and files of the whole report, the front page's sections included."""
+    pages = [page for own in outline.values() for page in own]
+    part = Part(front=assemble.front_page(studies, run, missing, notices(missing, [])))
+    for page in (
+        assemble.gpus_page(studies, cards, prices, apart),
+        assemble.health_page(studies, run),
+    ):
+        _add(part, page, pages, run.citation)
+    part.texts |= assets()
+    return part
+
+
+def _joined(parts: Sequence[Part]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for part in parts:
+        if twice := sorted(part.texts.keys() & texts):
+            raise ValueError(f"pages share a path: {', '.join(twice)}")
+        if twice := sorted(part.ids.keys() & places):
+            raise ValueError(f"sections share an id: {', '.join(twice)}")
+        texts |= part.texts
+        places |= part.ids
+    return {
+        path: with_ways(text, places) if path.endswith(".html") else text
+        for path, text in sorted(texts.items())
+    }

@@ -1,0 +1,111 @@
+"""A report of many GPUs still opens: tables paged or folded, pages no larger with every GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.many_gpus import copied, write_report
+
+from launchwise.report.assemble import MOST_GPUS
+from launchwise.report.page import MOST_ROWS
+from tests.support.browsing import at_desktop, load
+from tests.support.report_study import study
+
+pytestmark = pytest.mark.browser
+
+FEW, MANY = 40, 240
+LAST = f"gpu{MANY - 1:04d}"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int], dict[str, int]]:
+    """A report of many GPUs in two studies; bytes of its files, and of one of few GPUs."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("many", "few")]
+    sizes = []
+    for folder, count in zip(folders, (MANY, FEW), strict=True):
+        studies = [copied(study(), name, count) for name in ("one", "two")]
+        sizes.append(write_report(studies, folder, 1))
+    return folders[0], *sizes
+
+
+@pytest.fixture
+def opened(browser: Any, made: Any) -> Any:
+    at_desktop(browser)
+    return lambda page: load(browser, made[0] / page)
+
+
+def test_no_page_grows_with_every_gpu(made: Any) -> None:
+    _, many, few = made
+    assert many["index.html"] < 300_000
+    # A study's pages name the GPUs in one list; all else of them is in files of their own.
+    for page in ("one/index.html", "one/models.html"):
+        assert many[page] - few[page] < 100 * (MANY - FEW)
+    for kind in ("answers", "rows"):
+        per_gpu = {path: size for path, size in many.items() if path.startswith(f"data/{kind}/")}
+        assert len(per_gpu) == 2 * MANY
+        assert max(per_gpu.values()) < 20_000
+
+
+def test_no_section_failed(made: Any) -> None:
+    pages = [path for path in made[0].rglob("*.html")]
+    assert [p for p in pages if "could not be made" in p.read_text(encoding="utf-8")] == []
+
+
+def test_the_lookup_answers_for_the_last_gpu(browser: Any, opened: Any) -> None:
+    opened("index.html")
+    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    ask = """
+        const form = document.querySelector('.finder');
+        form.elements.gpu.value = arguments[0];
+        form.elements.gpu.dispatchEvent(new Event('change', {bubbles: true}));
+        setTimeout(arguments[1], 300);
+    """
+    browser.execute_async_script(ask, LAST)
+    said = browser.execute_script("return document.querySelector('.answer').innerText")
+    assert said.startswith("Use block3d")
+    # Eight times as slow as the GPU whose rows it has.
+    look = "launchwiseLook('one', arguments[0], [102, 'float32', 2]).then(arguments[1])"
+    assert browser.execute_async_script(look, LAST)["entry"][5] == pytest.approx(16, rel=1e-3)
+
+
+def test_gpus_are_compared_fifty_at_a_time(browser: Any, opened: Any) -> None:
+    opened("gpus.html")
+    browser.execute_async_script("launchwiseCompared.then(arguments[arguments.length - 1])")
+    count = "return document.querySelectorAll('.compared tbody tr').length"
+    assert browser.execute_script(count) == 50
+    assert (
+        "The first 50 of 240 GPUs" in browser.find_element("css selector", ".compared .note").text
+    )
+    for words, rows in (("Show 50 more", 100), ("Show all", MANY)):
+        button = browser.find_element("xpath", f"//button[text()='{words}']")
+        browser.execute_script("arguments[0].click()", button)
+        browser.execute_async_script("setTimeout(arguments[0], 300)")
+        assert browser.execute_script(count) == rows
+    assert browser.find_elements("css selector", ".compared button") == []
+
+
+def test_long_tables_are_folded(browser: Any, opened: Any) -> None:
+    for page in ("gpus.html", "health.html", "one/index.html", "one/models.html"):
+        opened(page)
+        longest = browser.execute_script(
+            "return Math.max(...[...document.querySelectorAll('table')]"
+            ".filter((one) => one.checkVisibility()).map((one) => one.tBodies[0].rows.length))"
+        )
+        assert longest <= MOST_ROWS, page
+    assert browser.execute_script("return document.querySelectorAll('details').length") > 0
+
+
+def test_a_study_shows_some_gpus_and_draws_any(browser: Any, opened: Any) -> None:
+    opened("one/index.html")
+    said = browser.execute_script("return document.getElementById('one-shown').innerText")
+    assert f"This page shows {MOST_GPUS} of the study's {MANY} GPUs." in said
+    change = """
+        const field = document.getElementById('one-explore').elements.gpu;
+        field.value = arguments[0];
+        field.dispatchEvent(new Event('change', {bubbles: true}));
+        const said = () => document.querySelector('.explored').textContent;
+        launchwiseExplored.then(() => arguments[1](said()));
+    """
+    assert f"on {LAST}: 3 configurations" in browser.execute_async_script(change, LAST)
