@@ -4,8 +4,12 @@ A page is usable once it has loaded and its lookup, if it has one, has answered.
 over loads in one Chromium. The stage that writes the report is timed as Snakemake with that stage
 forced, less Snakemake with nothing to do.
 
+A report of many GPUs is written from copies of recorded rows (:mod:`harness.many_gpus`) and
+measured in the same way.
+
     snakemake --cores all -- report
     python benchmarks/report_pages.py benchmarks/results/report_pages.json
+    python benchmarks/report_pages.py benchmarks/results/report_many_gpus.json --gpus 1000
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -23,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.command_line import arguments, provenance
+from harness.many_gpus import copied, recorded_study, write_report
 from harness.needs import chromium
 from harness.projects import ROOT, snakemake
 
@@ -50,6 +56,7 @@ HOOK = """
 
 CONTROLS = "main select, main input, main button, main textarea"
 MOST_STOPS = 40
+COPIED_STUDY = "granger_time"
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 WAIT_S = 30.0
 
@@ -132,22 +139,36 @@ def measure(driver: Any, folder: Path, page: Path, repeats: int) -> dict[str, An
     }
 
 
+def processor_s() -> float:
+    """Seconds that ended processes of this one took on all cores."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def stage_seconds(repeats: int) -> dict[str, Any]:
-    """Seconds of Snakemake with the report forced and with nothing to do, in turn."""
-    forced: list[float] = []
-    idle: list[float] = []
+    """Seconds of Snakemake with the report forced and with nothing to do, in turn.
+
+    ``core_s`` counts all cores: other work on the machine stretches it less than the time on a
+    clock. Only files that changed run anything else.
+    """
+    walls: dict[str, list[float]] = {"forced": [], "nothing_to_do": []}
+    cores: dict[str, list[float]] = {"forced": [], "nothing_to_do": []}
     for _ in range(repeats):
-        for found, options in ((forced, ("--forcerun", "report")), (idle, ())):
-            command, environment = snakemake(ROOT, "--cores", "2", *options, "--", "report")
-            began = time.perf_counter()
+        for name, options in (("forced", ("--forcerun", "report")), ("nothing_to_do", ())):
+            triggers = ("--rerun-triggers", "mtime")
+            command, environment = snakemake(
+                ROOT, "--cores", "2", *triggers, *options, "--", "report"
+            )
+            began, used = time.perf_counter(), processor_s()
             subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
-            found.append(time.perf_counter() - began)
-    both = statistics.median(forced), statistics.median(idle)
-    return {
-        "forced_s": round(both[0], 1),
-        "nothing_to_do_s": round(both[1], 1),
-        "own_s": round(both[0] - both[1], 1),
-    }
+            walls[name].append(time.perf_counter() - began)
+            cores[name].append(processor_s() - used)
+    found: dict[str, Any] = {"repeats": repeats}
+    for kind, values in (("s", walls), ("core_s", cores)):
+        medians = {name: statistics.median(each) for name, each in values.items()}
+        found |= {f"{name}_{kind}": round(median, 1) for name, median in medians.items()}
+        found[f"own_{kind}"] = round(medians["forced"] - medians["nothing_to_do"], 1)
+    return found
 
 
 def smallest_report(folder: Path) -> None:
@@ -167,9 +188,33 @@ def smallest_report(folder: Path) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
 
+def many_gpus(folder: Path, gpus: int, studies: int) -> dict[str, Any]:
+    """Write a report of many GPUs; what it took."""
+    source = recorded_study(COPIED_STUDY, ROOT)
+    copies = [copied(source, f"study{place}", gpus) for place in range(studies)]
+    began, used = time.perf_counter(), processor_s() + time.process_time()
+    sizes = write_report(copies, folder, 2)
+    kinds: dict[str, int] = {}
+    for path, size in sizes.items():
+        kind = "/".join(path.split("/")[:2]) if path.startswith("data/") else path
+        kind = re.sub(r"study\d+", "study", kind)
+        kinds[kind] = kinds.get(kind, 0) + size
+    return {
+        "gpus": gpus,
+        "studies": studies,
+        "rows_per_study": sum(map(len, copies[0].sweeps.values())),
+        "written_s": round(time.perf_counter() - began, 1),
+        "written_core_s": round(processor_s() + time.process_time() - used, 1),
+        "files": len(sizes),
+        "bytes_by_kind": kinds,
+    }
+
+
 def main() -> None:
     """Measure and write the results."""
     parser = arguments(__doc__)
+    parser.add_argument("--gpus", type=int, default=0, help="write a report of so many GPUs")
+    parser.add_argument("--studies", type=int, default=10, help="with --gpus: in so many studies")
     parser.add_argument("--report", type=Path, default=ROOT / "results" / "report")
     parser.add_argument("--repeats", type=int, default=9)
     given = parser.parse_args()
@@ -179,7 +224,14 @@ def main() -> None:
         if given.smallest:
             folder = Path(scratch)
             smallest_report(folder)
+        written = {}
+        if given.gpus and not given.smallest:
+            folder = Path(scratch)
+            written = many_gpus(folder, given.gpus, given.studies)
         pages = sorted(folder.rglob("*.html"), key=lambda page: (len(page.parts), str(page)))
+        if written:
+            # The studies are alike.
+            pages = [page for page in pages if "study" not in str(page) or "study0" in str(page)]
         rows = []
         for page in pages:
             rows.append(measure(driver, folder, page, 1 if given.smallest else given.repeats))
@@ -187,8 +239,10 @@ def main() -> None:
         files = [path for path in folder.rglob("*") if path.is_file()]
         result = {
             **provenance(chromium=driver.capabilities["browserVersion"]),
+            # Above the number of cores the machine did other work, and times are upper bounds.
             "load_before": round(load, 2),
             "repeats": given.repeats,
+            **written,
             "folder_bytes": sum(path.stat().st_size for path in files),
             "most": {
                 name: max(row[name] for row in rows)
@@ -197,7 +251,7 @@ def main() -> None:
             },
             "pages": rows,
         }  # fmt: skip
-    if not given.smallest:
+    if not given.smallest and not given.gpus:
         result["stage"] = stage_seconds(3)
     write_json(given.output, result)
 

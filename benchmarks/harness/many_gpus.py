@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.storage import write_text
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.report import writing
 from launchwise.report.overview import Run
@@ -133,5 +132,5 @@ def write_report(studies: Sequence[StudyData], folder: Path, processes: int) -> 
     texts = writing.folder(studies, RUN, processes, MappingProxyType({}), MappingProxyType({}))
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        write_text(folder / path, text)
+        (folder / path).write_text(text, encoding="utf-8")
     return {path: len(text.encode()) for path, text in texts.items()}

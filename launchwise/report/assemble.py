@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -33,6 +33,7 @@ from launchwise.report import (
 from launchwise.report.blocks import Notice, Page, Section, Text
 from launchwise.report.described import described
 from launchwise.report.elements import elements
+from launchwise.report.front import named_gpus
 from launchwise.report.missing import MissingStudy, failed, made, notices
 from launchwise.report.numbers import single_best
 from launchwise.report.own_sections import own_sections
@@ -102,23 +103,32 @@ def front_page(
     said: Sequence[Notice],
 ) -> Page:
     """The front page; ``said`` is what the reader must know first."""
-    profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
-    models_of_card = len({profile.card_model for profile in profiles.values()})
     lead = (
-        f"{wording.plural(len(studies), 'study', 'studies')} on {_named(profiles)} "
-        f"({wording.plural(models_of_card, 'model of card', 'models of card')}). "
-        f"Written {wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
+        f"{wording.plural(len(studies), 'study', 'studies')}. {_whose(studies)} Written "
+        f"{wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
     return Page(*FRONT, title, lead, front.sections(studies, missing, said))
 
 
-MOST_NAMED = 20
-"""GPUs that the first line names; of more it says how many there are."""
-
-
-def _named(gpus: Collection[str]) -> str:
-    return wording.listed(gpus) if len(gpus) <= MOST_NAMED else f"{wording.count(len(gpus))} GPUs"
+def _whose(studies: Sequence[StudyData]) -> str:
+    """Who measured the GPUs, in a sentence each."""
+    profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
+    # Sweeps that others measured say nothing of the driver.
+    own = [gpu for gpu, profile in profiles.items() if profile.driver]
+    cards = [gpu for gpu in own if not profiles[gpu].is_slice]
+    slices = len(own) - len(cards)
+    others = [gpu for gpu in profiles if gpu not in own]
+    described = {gpu for study in studies for gpu in study.described}
+    said = []
+    if own:
+        of = f" and {wording.plural(slices, 'slice')}" if slices else ""
+        said.append(f"Measured here: {named_gpus(cards)}{of}.")
+    if others:
+        said.append(f"Measured by others: {named_gpus(others)}.")
+    if described:
+        said.append(f"Predicted from datasheets: {wording.plural(len(described), 'GPU')}.")
+    return " ".join(said)
 
 
 def gpus_page(

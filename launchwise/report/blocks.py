@@ -333,7 +333,8 @@ def turned(given: Table, heading: str) -> Table:
     columns = [Column(heading, number=False)]
     for row in given.rows:
         title, bracket, unit = row.cells[0].text.removesuffix(")").rpartition(" (")
-        columns.append(Column(title, unit) if bracket else Column(row.cells[0].text))
+        names = (title, unit) if bracket else (row.cells[0].text, "")
+        columns.append(Column(*names, number=given.columns[1].number))
     rows = [
         Row([Cell(column.title), *(row.cells[place] for row in given.rows)])
         for place, column in enumerate(given.columns)

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from launchwise.report import theme
 from launchwise.report.blocks import Explorer, Figure
 from launchwise.report.figures import MOST_POINTS
 from launchwise.report.numbers import configuration_names
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import is_baseline, row_numbers
 from launchwise.workloads.statuses import MEASURED
 
@@ -88,12 +89,14 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         values of each, in the order of ``tunables``. ``names``: their names. ``baseline``: place of
         the baseline among them, or None. ``best_ms``: least time of each problem. ``times``: of
         each problem, by configuration, the logarithm of time divided by the least time in
-        steps of 1 / :data:`STEPS`, -1 where there is no time. ``untimed``: rows of each problem
+        steps of 1 / ``steps``, -1 where there is no time. ``untimed``: rows of each problem
         that have no time.
     """
     spec = study.spec
-    every = study.rows[study.rows["gpu"] == gpu]
-    rows = study.measured[study.measured["gpu"] == gpu]
+    every, rows = (
+        table.iloc[_places(study, name).get(gpu, [])]
+        for name, table in (("rows", study.rows), ("measured", study.measured))
+    )
     problems, configurations = (
         row_numbers(every, spec.problem_columns),
         row_numbers(rows, spec.tunable_columns),
@@ -124,9 +127,18 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         "baseline": int(start[0]) if len(start) else None,
         "best_ms": [float(f"{one:.4g}") if np.isfinite(one) else None for one in best],
         "times": steps.tolist(),
+        "steps": STEPS,
         "untimed": (np.bincount(problems) - timed).tolist(),
     }
 
 
 def _first(numbers: np.ndarray) -> np.ndarray:
     return np.unique(numbers, return_index=True)[1]
+
+
+@remembered
+def _places(study: StudyData, name: str) -> Mapping[str, np.ndarray]:
+    """GPU to the places of its rows in a table of the study, found at once for all GPUs."""
+    table: pd.DataFrame = getattr(study, name)
+    found = table.groupby("gpu").indices
+    return {str(gpu): np.asarray(places) for gpu, places in found.items()}

@@ -84,11 +84,12 @@ def block(studies: Sequence[StudyData]) -> Finder | None:
 
 def chosen_problem(study: StudyData) -> Mapping[str, Any]:
     """The study, the GPU and the problem that the lookup begins with: one in the middle."""
-    found = [each for each in answers(study) if each.gpu == study.whole[0]]
-    measured = [each for each in found if each.basis == MEASURED] or found
-    middle = measured[len(measured) // 2]
-    problem = dict(zip(study.problem_columns, middle.problem, strict=True))
-    return {"study": study.name, "gpu": middle.gpu, "problem": problem}
+    gpu = study.whole[0]
+    found = [entry for entry in study.answers or () if entry["gpu"] == gpu]
+    measured = [entry for entry in found if entry["basis"] == MEASURED] or found
+    middle = measured[len(measured) // 2]["problem"]
+    problem = {name: middle[name] for name in study.problem_columns}
+    return {"study": study.name, "gpu": gpu, "problem": problem}
 
 
 def answers(study: StudyData, apart: Spread | None = None) -> list[Found]:

@@ -96,7 +96,7 @@ def _map(study: StudyData, gpu: str, found: pd.DataFrame) -> Figure:
     high = min(max(highest, LEAST_PERCENT), MOST_PERCENT)
     written = [["" if np.isnan(one) else f"{one:.0f}" for one in row] for row in percent.tolist()]
     trace = theme.heat(
-        [str(size) for size in sizes],
+        [theme.short(size) if isinstance(size, int) else str(size) for size in sizes],
         [name or study.size for name in names],
         percent.tolist(),
         low=0.0,

@@ -26,7 +26,7 @@ from launchwise.report.blocks import (
     Text,
 )
 from launchwise.report.page import MOST_ROWS
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 from launchwise.tables.schemas import UNKNOWN
 from launchwise.workloads.spec import Spec
 
@@ -75,12 +75,14 @@ class Health:
         Share of the timed rows on a throttled card; NaN where nobody asked the card.
     median_drift, largest_drift
         Of the control's time, relative to its first; NaN without a control.
+    slow
+        Rows that were stopped early, after one launch.
     no_time, hung, wrong
         Rows without a time; of these those that hung or ran out of memory, and those with a wrong
         result.
     clocks_mhz
         Lowest and highest SM clock; None where unknown.
-    cards, drivers
+    cards, commits, drivers
         How many, and which.
     mixed
         Share of the problems whose timed rows come from several cards.
@@ -98,11 +100,13 @@ class Health:
     held_back: float
     median_drift: float
     largest_drift: float
+    slow: int
     no_time: int
     hung: int
     wrong: int
     clocks_mhz: tuple[float, float] | None
     cards: int
+    commits: int
     drivers: tuple[str, ...]
     first: str
     last: str
@@ -169,11 +173,13 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         held_back=float(held.mean()),
         median_drift=float(drift.median()),
         largest_drift=float(drift.max()),
+        slow=int(ended.get("slow", 0)),
         no_time=int(sum(ended.get(name, 0) for name in NO_TIME)),
         hung=int(sum(ended.get(name, 0) for name in HUNG)),
         wrong=int(ended.get("wrong", 0)),
         clocks_mhz=(float(clocks.min()), float(clocks.max())) if len(clocks) else None,
         cards=sweep["card"].nunique(),
+        commits=sweep["commit"].nunique(),
         drivers=tuple(sorted(map(str, sweep["driver"].unique()))),
         first=str(days.min()),
         last=str(days.max()),
@@ -193,13 +199,18 @@ def held_back(rows: pd.DataFrame) -> pd.Series:
     return rows["throttle"].map(shares).astype(float)
 
 
+@remembered
+def _of_sweep(study: StudyData, gpu: str) -> Health:
+    return health_of(gpu, study.sweeps[gpu], study.spec)
+
+
 def of_studies(studies: Sequence[StudyData]) -> list[Health]:
     """Every sweep once, in the order of the studies."""
     found: dict[tuple[str, str], Health] = {}
     for study in studies:
-        for gpu, sweep in study.sweeps.items():
+        for gpu in study.sweeps:
             if (gpu, study.spec.workload) not in found:
-                found[gpu, study.spec.workload] = health_of(gpu, sweep, study.spec)
+                found[gpu, study.spec.workload] = _of_sweep(study, gpu)
     newest = max((one for each in found.values() for one in each.drivers), key=_major, default="")
     return [
         replace(each, newest_driver=newest)
@@ -261,10 +272,12 @@ def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") 
         Column("throttled", "% of timed"),
         Column("median", "%", group="drift of the control"),
         Column("largest", "%", group="drift of the control"),
+        Column("stopped early", "rows"),
         Column("no time", "rows"),
         Column("wrong", "rows"),
         Column("SM clock", "MHz"),
         Column("cards", "count"),
+        Column("commits", "count"),
         Column("driver", number=False),
         Column("measured", number=False),
     ]
@@ -279,10 +292,12 @@ def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") 
                 Cell(_percent(each.held_back)),
                 Cell(_percent(each.median_drift)),
                 Cell(_percent(each.largest_drift)),
+                Cell(wording.count(each.slow)),
                 Cell(wording.count(each.no_time)),
                 Cell(wording.count(each.wrong)),
                 Cell(_clocks(each.clocks_mhz)),
                 Cell(wording.count(each.cards)),
+                Cell(wording.count(each.commits)),
                 Cell(", ".join(each.drivers)),
                 Cell(
                     each.first if each.first == each.last else f"{each.first} to {each.last}",

@@ -191,7 +191,8 @@ def _short_table(study: StudyData) -> Table:
         )
         for kind in kinds
     ]
-    return Table(f"If you want one configuration for every {study.size}", columns, rows_)
+    caption = f"If you want one configuration for every {study.size}"
+    return turned(Table(caption, columns, rows_), "GPU")
 
 
 def _is_baseline(record: Mapping[str, Any], study: StudyData) -> bool:

@@ -26,6 +26,7 @@ from launchwise.report.blocks import (
     Section,
     Table,
 )
+from launchwise.report.theme import INK
 from launchwise.report.wording import count
 
 PLOTLY = "assets/plotly.js"
@@ -198,6 +199,7 @@ def render(
         frame=frame,
         figures=figures,
         panel_id=panel_id,
+        ink=INK,
         most_rows=MOST_ROWS,
         count=count,
         pairs=lambda names: [(name, name) for name in names],

@@ -124,7 +124,7 @@ class StudyData:
         """GPUs of the study, in the order of the settings."""
         return list(self.sweeps)
 
-    @property
+    @cached_property
     def whole(self) -> list[str]:
         """GPUs that are whole cards; all of them when there are slices only."""
         return [gpu for gpu in self.gpus if not self.profiles[gpu].is_slice] or self.gpus

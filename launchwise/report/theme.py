@@ -71,7 +71,7 @@ def log_axis(title: str, values: Iterable[float], **options: Any) -> dict[str, A
         type="log",
         range=[round(low - pad, 4), round(high + pad, 4)],
         tickvals=[float(f"{tick:.6g}") for tick in ticks],
-        ticktext=[_short(tick) for tick in ticks],
+        ticktext=[short(tick) for tick in ticks],
         **options,
     )
 
@@ -81,7 +81,7 @@ def keys(names: Iterable[str]) -> list[Key]:
     return [Key(name, colour(place), dash(place)) for place, name in enumerate(names)]
 
 
-def _short(tick: float) -> str:
+def short(tick: float) -> str:
     """A label that stays short: 10k, 1M, 1G from ten thousand on."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if tick >= size:

@@ -125,12 +125,13 @@ def section(studies: Sequence[StudyData]) -> Section | None:
 def _table(found: Sequence[Worth]) -> Table:
     columns = [
         Column("study", number=False),
-        Column("GPU", number=False),
-        Column("problems", "count"),
+        # A phone shows the first columns alone.
         Column("best", "× usual, 95 %"),
         Column("recommended", "× usual, 95 %"),
         Column("one for all", "× usual"),
         Column("baseline", "× usual"),
+        Column("problems", "count"),
+        Column("GPU", number=False),
         Column("compared", number=False),
         Column("verdict", number=False),
     ]
@@ -138,8 +139,6 @@ def _table(found: Sequence[Worth]) -> Table:
         Row(
             [
                 Cell(each.title, link=f"#{each.study}-answer"),
-                Cell(each.gpu),
-                Cell(wording.count(each.problems)),
                 Cell(wording.fixed(each.best, 2), detail=_interval(each.best_interval)),
                 Cell(
                     wording.fixed(each.recommended, 2),
@@ -147,6 +146,8 @@ def _table(found: Sequence[Worth]) -> Table:
                 ),
                 Cell(wording.fixed(each.fixed, 2)),
                 Cell(wording.fixed(each.baseline, 2)),
+                Cell(wording.count(each.problems)),
+                Cell(each.gpu),
                 Cell("in pairs" if each.paired else "single rows"),
                 Cell(each.verdict),
             ]

@@ -22,6 +22,13 @@
     : read(`data/answers/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`, () => window.launchwiseEntries[`${study}/${gpu}`])
       .then((entries) => ({ ...data, entries })));
 
+  // Every row that was measured on a GPU, for whoever names a configuration of their own.
+  const unpacked = {};
+  const loadRows = (study, gpu) => unpacked[`${study}/${gpu}`] ??= read(
+    `data/rows/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`,
+    () => window.launchwiseRows[`${study}/${gpu}`],
+  ).then((packed) => window.launchwiseInflate(packed)).then(JSON.parse);
+
   // The rule of every exported form: the same texts, then the least product of ratios of sizes.
   const distance = (asked, known) => asked.reduce((product, value, place) => {
     const other = known[place];
@@ -155,7 +162,51 @@
   };
 
   const beside = { usual: [GAIN, "the usual choice"], baseline: [BASELINE, "the baseline"] };
-  const speed = (entry) => {
+  // Beside a configuration that the reader names: rows of the sweep at the nearest measured problem.
+  const ownSpeed = (data, entry, asked) => {
+    const { rows } = data;
+    if (!rows) return "Nothing was measured on this GPU, so nothing is known of your configuration.";
+    const mine = form.elements.own?.value;
+    const known = rows.problems.map((texts) => texts.map((text, k) => (
+      typeof data.parameters[k].values[0] === "number" ? Number(text) : text)));
+    const distances = known.map((problem) => distance(asked, problem));
+    const place = distances.indexOf(Math.min(...distances));
+    const where = data.parameters.map((one, k) => `${one.name} = ${known[place][k]}`).join(", ");
+    const times = rows.times[place];
+    const of = (name) => times[rows.names.indexOf(name)] ?? -1;
+    const own = of(mine);
+    if (own < 0) return `${mine} has no time at ${where}.`;
+    const words = data.configurations[entry[CHOICE]].words;
+    const answer = of(words);
+    if (answer < 0) return `This answer has no time at ${where}; the fastest there is ${number(Math.exp(own / rows.steps))} times as fast as ${mine}.`;
+    const ratio = Math.exp((own - answer) / rows.steps);
+    const said = words === mine ? "This is your configuration."
+      : Math.abs(ratio - 1) <= 0.02 ? `A tie with ${mine}: ${number(ratio)} times its speed`
+        : `${number(ratio)} times the speed of ${mine}`;
+    return words === mine ? said : `${said} at ${where} (single rows of the sweep, not pairs).`;
+  };
+  // The list of what was measured stands there only while it is asked for.
+  const listOwn = (data, wanted) => {
+    const place = form.querySelector(".mine");
+    if (form.elements.beside.value !== "own" || !data.rows) { place.replaceChildren(); return; }
+    const chosen = wanted ?? form.elements.own?.value;
+    const label = element("label", "mine ");
+    const select = element("select");
+    select.name = "own";
+    select.append(...[...data.rows.names].sort().map((name) => new Option(name)));
+    const start = data.rows.names[data.rows.baseline ?? 0];
+    select.value = data.rows.names.includes(chosen) ? chosen : start;
+    label.append(select);
+    if (form.elements.own && [...form.elements.own.options].length === select.options.length
+      && [...select.options].every((option, k) => form.elements.own.options[k].value === option.value)) {
+      form.elements.own.value = select.value;
+    } else place.replaceChildren(label);
+  };
+  const withRows = (data) => form.elements.beside.value !== "own" ? data
+    : data.entries.some((entry) => data.bases[entry[BASIS]] !== data.bases.at(-1))
+      ? loadRows(form.elements.study.value, form.elements.gpu.value).then((rows) => ({ ...data, rows })) : data;
+  const speed = (entry, data, asked_) => {
+    if (form.elements.beside.value === "own") return ownSpeed(data, entry, asked_);
     const [place, name] = beside[form.elements.beside.value];
     const [gain, low, high] = entry.slice(place, place + 3);
     if (gain === null) return `The gain over ${name} is not known.`;
@@ -179,7 +230,7 @@
     const heading = element("p", "Use ", "use");
     heading.append(element("strong", words(entry)));
     if (found.exact) {
-      made.push(heading, element("p", `${time(entry)} ${speed(entry)}`));
+      made.push(heading, element("p", `${time(entry)} ${speed(entry, data, asked)}`));
       made.push(element("p", `Basis: ${data.bases[entry[BASIS]]}.`));
     } else if (found.inside) {
       const [last, next] = found.around;
@@ -190,16 +241,16 @@
         const share = (Math.log(asked[found.at]) - low) / (high - low);
         const known = last[TIME] !== null && next[TIME] !== null;
         const ms = known && Math.exp((1 - share) * Math.log(last[TIME]) + share * Math.log(next[TIME]));
-        made.push(element("p", `${known ? `About ${number(ms)} ms. ` : ""}At ${name(entry[PROBLEM])}: ${speed(entry)}`));
+        made.push(element("p", `${known ? `About ${number(ms)} ms. ` : ""}At ${name(entry[PROBLEM])}: ${speed(entry, data, asked)}`));
         made.push(element("p", `Basis: the answers for the sizes around it agree, ${both.join(" and ")}.`));
         made.push(element("p", "To ask the model for this size:"), element("pre", command));
       } else {
-        made.push(element("p", `The answers for the sizes around it differ: ${both.join(", ")}. This is that of the nearer size: ${speed(entry)}`));
+        made.push(element("p", `The answers for the sizes around it differ: ${both.join(", ")}. This is that of the nearer size: ${speed(entry, data, asked)}`));
         made.push(element("p", "To ask the model for this size:"), element("pre", command));
       }
     } else {
       made.push(heading);
-      made.push(element("p", `This is the answer for ${name(entry[PROBLEM])}, the nearest that was asked: ${time(entry)} ${speed(entry)}`));
+      made.push(element("p", `This is the answer for ${name(entry[PROBLEM])}, the nearest that was asked: ${time(entry)} ${speed(entry, data, asked)}`));
       made.push(element("p", "To ask the model for this problem:"), element("pre", command));
     }
     if (entry[OTHERS].length) {
@@ -242,7 +293,8 @@
     }));
   };
 
-  const answer = (remember) => loadFor(form.elements.study.value, form.elements.gpu.value).then((data) => {
+  const answer = (remember, own) => loadFor(form.elements.study.value, form.elements.gpu.value).then(withRows).then((data) => {
+    listOwn(data, own);
     const problem = asked(data);
     if (problem.some((value) => typeof value === "number" && !(value >= 1))) {
       box.replaceChildren(element("p", "Every number must be 1 or more.", "notice"));
@@ -257,6 +309,7 @@
     const state = new URLSearchParams({ study: form.elements.study.value, gpu: form.elements.gpu.value });
     data.parameters.forEach((one, k) => state.set(one.name, problem[k]));
     state.set("beside", form.elements.beside.value);
+    if (form.elements.own) state.set("own", form.elements.own.value);
     history.replaceState(null, "", `#${form.id}?${state}`);
   }).catch((error) => {
     box.replaceChildren(element("p", `The answers cannot be shown: ${error.message}.`, "notice"));
@@ -269,7 +322,7 @@
     const known = [...form.elements.study.options].some((option) => option.value === study);
     const gone = (what) => box.prepend(element("p", `This report holds no ${what}; the link is older.`, "notice"));
     form.elements.study.value = known ? study : first.study;
-    if (["usual", "baseline"].includes(state.get("beside"))) form.elements.beside.value = state.get("beside");
+    if (["usual", "baseline", "own"].includes(state.get("beside"))) form.elements.beside.value = state.get("beside");
     return load(form.elements.study.value).then((data) => {
       const given = data.parameters.map((one) => {
         const text = state.get(one.name);
@@ -282,11 +335,12 @@
         ? data.parameters.map((one) => first.problem[one.name]) : null;
       const gpu = state.get("gpu") ?? first.gpu;
       build(data, gpu, whole ? given : own);
-      return answer(false).then(() => {
+      return answer(false, state.get("own")).then(() => {
         if (query === undefined) return;
         if (!known) gone(`study “${study}”`);
         else if (!data.gpus.includes(gpu)) gone(`GPU “${gpu}” for this study`);
         else if (!whole) gone("problem with these values");
+        else if (state.has("own") && form.elements.own?.value !== state.get("own")) gone(`configuration “${state.get("own")}”`);
       });
     }).catch((error) => {
       box.replaceChildren(element("p", `The answers cannot be shown: ${error.message}.`, "notice"));

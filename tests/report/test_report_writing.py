@@ -1,0 +1,50 @@
+"""The folder written study by study is the one that is made at once."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from launchwise.report import assemble, writing
+from launchwise.report.missing import MissingStudy
+from launchwise.report.study import StudyData
+from tests.support.report_pages import RUN, files_of
+from tests.support.report_study import study
+
+
+def two() -> list[StudyData]:
+    return [study(name="tiny"), study(gpus=("big",), name="small")]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_it_is_the_folder_made_at_once(processes: int) -> None:
+    found = writing.folder(two(), RUN, processes, {}, {})
+    assert found == files_of(*two())
+    # Ways to pages of other studies are there: nothing is left to fill in.
+    assert 'href="tiny/index.html#tiny-answer"' in found["index.html"]
+    assert not {letter for text in found.values() for letter in text} & {"\x02", "\x03"}
+
+
+def test_a_missing_study_has_its_page_and_its_place() -> None:
+    lost = MissingStudy("lost", "A lost study", "Why?", "x.parquet: is missing")
+    found = writing.folder(two(), RUN, 1, {}, {}, [lost])
+    assert "x.parquet: is missing" in found["lost/index.html"]
+    assert 'href="lost/index.html#lost-answer"' in found["index.html"]
+
+
+def test_a_section_that_fails_is_named_on_the_front_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(made: StudyData) -> None:
+        raise ValueError("torn")
+
+    monkeypatch.setitem(assemble.ANSWERS, "gpus", ("The GPUs compared", broken))
+    found = writing.folder(two(), RUN, 1, {}, {})
+    assert "2 sections could not be made" in found["index.html"]
+    assert 'href="tiny/index.html#tiny-gpus"' in found["index.html"]
+    assert "ValueError: torn" in found["small/index.html"]
+
+
+def test_two_studies_of_one_name_are_refused() -> None:
+    twin = dataclasses.replace(study(), _known={})
+    with pytest.raises(ValueError, match="share a path"):
+        writing.folder([study(), twin], RUN, 1, {}, {})

@@ -1,0 +1,127 @@
+"""How large a report of the recorded sweeps is: all rows and pairs, answers between all sizes."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from launchwise.cli.predict.answering import read_experiment
+from launchwise.gpus.profile import read_profile
+from launchwise.report.numbers import records, winners
+from launchwise.report.study import StudyData
+from launchwise.tables import files as tables
+from launchwise.tables import schemas
+from launchwise.tables.pairs import pairs_schema
+from launchwise.workloads.space import used
+from launchwise.workloads.spec import load_spec
+from tests.support.report_pages import files_of
+from tests.support.report_study import study
+
+ROOT = Path(__file__).resolve().parents[2]
+BETWEEN = 3
+"""Answers between two measured sizes, as the stage lookup asks for them."""
+
+
+def recorded() -> Iterator[StudyData]:
+    """Every study of the main job on its recorded sweeps, before any model."""
+    experiment = read_experiment([ROOT / "config.yaml"], ROOT)
+    toy = study()
+    for name, asked in experiment.studies.items():
+        folder = experiment.study_folders[name]
+        spec = load_spec(folder.parents[1])
+        recorded_in = {gpu: ROOT / experiment.recorded_in(gpu) for gpu in experiment.gpus_of(name)}
+        schema = schemas.measurement_schema(spec)
+        wanted = [column for column in schema.columns if column != "times_ms"]
+        pairs = {
+            gpu: tables.read_table(path, pairs_schema(spec))
+            for gpu, at in recorded_in.items()
+            if (path := at / f"{name}.pairs.parquet").is_file()
+        }
+        yield dataclasses.replace(
+            toy,
+            name=name,
+            settings=asked.model_copy(update={"models": []}),
+            entries={},
+            models={},
+            facts={"splits": {}, "models": {}},
+            training=empty(schemas.training_schema(spec)),
+            removed=empty(schemas.removed_schema(spec)),
+            evaluation=empty(schemas.evaluation_schema(spec)),
+            predictions=empty(schemas.predicted_times_schema(spec, [])),
+            spec=spec,
+            profiles={
+                gpu: read_profile(at / "profile.json", gpu) for gpu, at in recorded_in.items()
+            },
+            sweeps={
+                gpu: tables.read_table(at / f"{spec.workload}.parquet", schema, wanted)
+                for gpu, at in recorded_in.items()
+            },
+            pairs=pairs,
+            answers=None,
+            _known={},
+        )
+
+
+def empty(schema: Any) -> pd.DataFrame:
+    """A table without rows."""
+    return pd.DataFrame({
+        name: pd.Series(dtype=str(column.dtype)) for name, column in schema.columns.items()
+    })  # fmt: skip
+
+
+def answered(made: StudyData) -> StudyData:
+    """The study with as many answers as its product gives."""
+    found: list[dict[str, Any]] = []
+    for row in records(winners(made)):
+        problem = {name: row[name] for name in made.problem_columns}
+        numbers = {"time_ms": row["best_ms"], "gain": row["gain"], "improvement": row["gain"]}
+        limits = ("time_low_ms", "time_high_ms", "gain_low", "gain_high")
+        entry = {
+            "gpu": row["gpu"],
+            "problem": problem,
+            "basis": "measured",
+            "configuration": used(
+                {name: row[name] for name in made.spec.tunable_columns}, made.spec
+            ),
+            "is_usual": False,
+            "others": [],
+            **numbers,
+            **dict.fromkeys(limits, row["best_ms"]),
+        }
+        found.append(entry)
+        for step in range(1, 1 + BETWEEN):
+            size = row[made.size]
+            if not isinstance(size, int):
+                break
+            between = {**problem, made.size: size + step}
+            found.append({**entry, "problem": between, "basis": "within"})
+    return dataclasses.replace(made, answers=found, _known={})
+
+
+@functools.cache
+def sizes() -> dict[str, int]:
+    """Bytes of every file of the folder."""
+    studies = [answered(made) for made in recorded()]
+    return {path: len(text.encode()) for path, text in files_of(*studies).items()}
+
+
+def test_the_folder_is_below_12_mb() -> None:
+    # The real one has some 4 MB more: pages of models and publications, predictions, other answers.
+    assert sum(sizes().values()) < 8e6
+
+
+def test_the_front_page_is_below_300_kb() -> None:
+    assert sizes()["index.html"] < 300e3
+
+
+@pytest.mark.parametrize("limit", [700e3])
+def test_no_page_is_large(limit: float) -> None:
+    pages = {path: size for path, size in sizes().items() if path.endswith(".html")}
+    assert len(pages) > 20
+    assert {path: size for path, size in pages.items() if size > limit} == {}
