@@ -81,6 +81,8 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
     top = 100 * best["limit_share"].max() if share else best["rate"].max()
     panels = []
     for kind, rows in kinds_of(study, best):
+        if share and not copies_matter(rows):
+            continue
         traces = []
         for place, gpu in enumerate(study.gpus):
             own = rows[rows["gpu"] == gpu].sort_values(study.size)
@@ -103,7 +105,8 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
         id=f"{study.name}-{name}",
         caption=(
             "Share of each GPU's own measured copy bandwidth that its best configuration reaches: "
-            "near 100 the memory is the limit, far below it something else is."
+            "near 100 the memory is the limit, far below it something else is. Kinds of problems "
+            "that reach less than a tenth are left out."
             if share
             else f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
         ),

@@ -127,6 +127,9 @@ def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened: Any, folder
     opened.get(address)
     opened.execute_async_script("launchwiseExplored.then(() => arguments[0]())")
     assert drawn(opened) == before
+    top = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
+    opened.execute_async_script("setTimeout(arguments[0], 700)")
+    assert 0 <= opened.execute_script(top, CONTROLS) < 700
     opened.get("about:blank")
     page = (folder / "tiny" / "index.html").as_uri()
     opened.get(f"{page}#{CONTROLS}?gpu=gone&across=bx&p-n=7")

@@ -156,6 +156,7 @@
     for (const one of lookup.elements) set(one, state.get(`p-${one.name}`));
     lookup.dispatchEvent(new Event("change"));
     return explore(false).then(() => {
+      form.scrollIntoView();
       if (gone.length) notice(`This report holds no ${gone.join(", no ")}; the link is older. ${status.textContent}`);
     });
   };

@@ -1,0 +1,58 @@
+"""The roofline with the fastest configuration of each problem, against values computed by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from launchwise.report import roofline
+from launchwise.report.study import StudyData
+from tests.support.report_study import study
+
+POINTS = 100**3
+FLOP, BYTES = 14 * POINTS, 16 * POINTS
+"""Of the smaller problem without its rim: order 2 in float32, four arrays once."""
+
+
+def faster(factor: float) -> StudyData:
+    """The small study with shorter times."""
+    made = study()
+    sweeps = {
+        gpu: rows.assign(time_ms=rows["time_ms"] / factor) for gpu, rows in made.sweeps.items()
+    }
+    return dataclasses.replace(made, sweeps=sweeps, _known={})
+
+
+def of_big(made: StudyData) -> Any:
+    found = roofline.points(made)
+    return found[(found["gpu"] == "big") & (found["n"] == 102)].iloc[0]
+
+
+def test_points_lie_at_flop_per_byte_and_at_the_rate_of_the_fastest() -> None:
+    own = of_big(study())
+    assert own["intensity"] == pytest.approx(FLOP / BYTES)
+    assert own["gflops"] == pytest.approx(FLOP / 1e-3 / 1e9)
+    # 16 bytes per point at 1000 GB/s take 17 us of 1 ms.
+    assert own["share"] == pytest.approx(BYTES / 1e12 / 1e-3)
+
+
+def test_the_figure_has_ceilings_and_a_point_per_problem() -> None:
+    figure = roofline.figure(faster(20))
+    assert figure is not None
+    # A slice has no panel of its own.
+    assert [panel.title for panel in figure.panels] == ["big"]
+    memory, *ceilings, points = figure.panels[0].data
+    assert memory["name"] == "copy bandwidth"
+    assert memory["y"][0] / memory["x"][0] == pytest.approx(1000, rel=1e-3)
+    assert [one["name"] for one in ceilings] == ["float32 ceiling", "float64 ceiling"]
+    for one in ceilings:
+        assert one["y"][0] == one["y"][1]
+        assert one["y"][0] / one["x"][0] == pytest.approx(1000, rel=1e-3)
+    assert len(points["x"]) == 2
+    assert "32 % of the roofline" in points["text"][0]
+
+
+def test_a_study_far_below_every_ceiling_has_no_figure() -> None:
+    assert roofline.figure(study()) is None
