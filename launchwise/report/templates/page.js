@@ -217,7 +217,7 @@
   };
   downloads?.addEventListener("toggle", () => list(downloads.dataset), { once: true });
 
-  for (const form of document.querySelectorAll(".lookup")) {
+  for (const form of document.querySelectorAll(".lookup:not(.explorer)")) {
     const { answers, numbers } = page[form.id];
     const body = document.querySelector(`.answers[data-for="${form.id}"] tbody`);
     const answer = () => {
