@@ -232,7 +232,7 @@ LEARNT = {
     "models": ("Models and baselines", models.tables_of),
     "curves": ("How many measurements are enough", curves.learning_curves),
     "predicted": ("Predicted against measured time", predictions.predictions),
-    "outliers": ("What was removed as an outlier", sections.removed),
+    "outliers": ("Filtered rows", sections.removed),
     "transfer": ("From one GPU to another", sections.transferred),
 }
 """Sections of the page of models, in the same way."""

@@ -35,7 +35,7 @@ def learning_curves(study: StudyData) -> Section | None:
     blocks: list[Block] = [
         Text(
             "Whoever can measure need not trust one answer. The first k recommendations are "
-            "measured and the fastest is kept: the fraction of the optimum is best time over its "
+            "measured and the fastest is kept: the fraction of the best is best time over its "
             "time (geometric mean over the problems). Random: the mean over all orders."
         ),
         _figure(study, curves, asked),
@@ -71,12 +71,12 @@ def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
         for place, (name, title) in enumerate(zip(drawn, titles, strict=True))
     ]
     least = float(curves.loc[drawn].to_numpy().min())
-    y = theme.axis("fraction of the optimum", range=[round(max(0.0, least - 0.02), 4), 1.005])
+    y = theme.axis("fraction of the best", range=[round(max(0.0, least - 0.02), 4), 1.005])
     layout = theme.layout(theme.log_axis("configurations measured", counts), y)
     return Figure(
         id=f"{study.name}-learning-curves",
         caption=(
-            f"{asked}: fraction of the optimum after 1 to {LONGEST} measurements, of the answering "
+            f"{asked}: fraction of the best after 1 to {LONGEST} measurements, of the answering "
             "model, the models that are best at first choice, heuristics and random order."
         ),
         alt=(
@@ -99,7 +99,7 @@ def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
         [_title(study, str(name)), *(wording.fixed(row[count]) for count in SHOWN)]
         for name, row in curves.iterrows()
     ]
-    return table(f"{asked}: fraction of the optimum, geometric mean", columns, rows)
+    return table(f"{asked}: fraction of the best, geometric mean", columns, rows)
 
 
 def _needles(study: StudyData, split: str) -> list[Block]:

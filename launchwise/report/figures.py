@@ -146,7 +146,8 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         id=f"{study.name}-best-{slug(gpu)}",
         caption=(
             f"{gpu}: the fastest configuration at every size. A flat line means that one choice "
-            "serves all sizes, a gap that another variant wins. What a jump is worth shows below. "
+            "serves all sizes, a gap that another variant wins. The next figure shows what a jump "
+            "gains. "
             f"{_at_the_edge(study, own, drawn, gpu)}"
         ).rstrip(),
         alt=f"Lines: {wording.listed(drawn)} of the fastest configuration against {study.size}.",
@@ -298,7 +299,7 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
         id=f"{study.name}-landscape",
         caption=(
             f"{every} of one problem ({title}), from fastest to slowest: how much a "
-            "good choice is worth, and how many choices are nearly as good as the best."
+            "good choice gains, and how many choices are nearly as good as the best."
         ),
         alt="Scatter: time of every configuration by rank, coloured by variant.",
         panels=[

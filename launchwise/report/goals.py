@@ -17,7 +17,7 @@ from launchwise.report.study import StudyData
 WORDS = (
     ("coefficient", "improvement coefficient", ">", wording.fixed),
     ("improved", "problems improved (%)", "≥", wording.percent),
-    ("fraction", "fraction of the optimum", "≥", wording.fixed),
+    ("fraction", "fraction of the best", "≥", wording.fixed),
 )
 """Goals in the order they are shown: key, words, relation, how to write the value."""
 
@@ -120,7 +120,7 @@ NOTE = (
     "reaches, which knows every measured time."
 )
 LEADING = (
-    "The model is the one with the highest fraction of the optimum on this GPU, named after the "
+    "The model is the one with the highest fraction of the best on this GPU, named after the "
     "test: its figure flatters."
 )
 CHOSEN = (
@@ -225,7 +225,7 @@ def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
     rule, own = rules.iloc[0], got[got["model"] == name].iloc[0]
     return (
         f" The best rule without learning, “{study.title(str(rule['model']))}”, reaches "
-        f"{wording.fixed(rule['fraction'])} of the optimum, {study.title(name)} "
+        f"{wording.fixed(rule['fraction'])} of the best, {study.title(name)} "
         f"{wording.fixed(own['fraction'])}: {_compared(own)}."
     )
 
@@ -253,7 +253,7 @@ def _where_lost(study: StudyData, own: pd.DataFrame, name: str) -> str:
     for column in (study.size, *study.kinds):
         means = known.groupby(column)["fraction"].agg(lambda one: geometric_mean(one.to_numpy()))
         if len(means) > 1:
-            parts.append(f"{column} {means.idxmin()} ({wording.fixed(means.min())} of the optimum)")
+            parts.append(f"{column} {means.idxmin()} ({wording.fixed(means.min())} of the best)")
     return f"{study.title(name)} loses most at {wording.listed(parts)}." if parts else ""
 
 

@@ -20,7 +20,7 @@ from launchwise.tables.schemas import predicted_column
 def fraction_heat(
     study: StudyData, evaluation: pd.DataFrame, models: Sequence[str], name: str
 ) -> Figure:
-    """Fraction of the optimum by model and size, one panel a GPU."""
+    """Fraction of the best by model and size, one panel a GPU."""
     means = _mean_fractions(study, evaluation)
     sizes = sorted(evaluation[study.size].unique())
     lowest = min(means.values(), default=0.5)
@@ -39,7 +39,7 @@ def fraction_heat(
             low=low,
             high=1.0,
             scale=theme.GOOD_IS_DARK,
-            template=f"%{{y}}, {study.size}=%{{x}}<br>fraction of the optimum %{{z:.3f}}",
+            template=f"%{{y}}, {study.size}=%{{x}}<br>fraction of the best %{{z:.3f}}",
         )
         x = theme.axis(size_axis(study), type="category", showgrid=False)
         y = theme.axis("", type="category", autorange="reversed", showgrid=False, ticks="")
@@ -47,10 +47,10 @@ def fraction_heat(
     return Figure(
         id=f"{study.name}-heat-{name}",
         caption=(
-            "Fraction of the optimum (geometric mean over the problems of a size): dark is good, "
+            "Fraction of the best (geometric mean over the problems of a size): dark is good, "
             f"1 is the best configuration, {low:.2f} or less is palest. The best row is on top."
         ),
-        alt="Heat maps: fraction of the optimum by model and size, one map a GPU.",
+        alt="Heat maps: fraction of the best by model and size, one map a GPU.",
         panels=panels,
         height=90 + 19 * len(models),
         width=420,

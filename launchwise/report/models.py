@@ -32,7 +32,7 @@ class Score:
 ALL_GPUS = "all"
 """What the evaluation calls every GPU together."""
 
-OPTIMUM = "fraction of the optimum"
+OPTIMUM = "fraction of the best"
 USUAL = "beside the usual choice"
 SCORES = (
     Score("fraction", Column("mean", "geometric", group=OPTIMUM), wording.fixed),
@@ -166,7 +166,7 @@ def tables_of(study: StudyData) -> Section:
     near = f"{study.settings.near_best_percent:g}"
     found: list[Block] = [
         Text(
-            "Fraction of the optimum: best time over time of the recommendation, 1 is perfect. "
+            "Fraction of the best: best time over time of the recommendation, 1 is perfect. "
             "Improvement: baseline time over time of the recommendation, above 1 is faster. "
             "Accuracy: the share of recommendations that are the best configuration, or within "
             f"{near} % of the best time. Usual choice: what a competent person takes without "
@@ -186,18 +186,19 @@ def tables_of(study: StudyData) -> Section:
         rows = study.evaluation[study.evaluation["split"] == split]
         evaluated = set(rows["gpu"].unique())
         gpus = [gpu for gpu in study.gpus if gpu in evaluated]
-        found.append(_model_table(study, split, ALL_GPUS, gpus))
+        whole = _model_table(study, split, ALL_GPUS, gpus)
         order = [str(model) for model in scores_on(study, split, ALL_GPUS)["model"]]
         heat = maps.fraction_heat(study, rows, order, split)
         inside: list[Block] = []
         if len(gpus) > 1:
             inside = [_model_table(study, split, gpu, [gpu]) for gpu in gpus]
         if split == present[0]:
-            found.append(heat)
+            found += [whole, heat]
+            if inside:
+                found.append(Fold(f"Split “{split}”: GPU by GPU", inside))
         else:
-            inside = [heat, *inside]
-        if inside:
-            found.append(Fold(f"Split “{split}”: GPU by GPU", inside))
+            title = f"Split “{split}”: {study.split_title(split)}"
+            found.append(Fold(title, [whole, heat, *inside]))
     return Section(f"{study.name}-models", "Models and baselines", found)
 
 

@@ -227,7 +227,7 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a model, sorted from the best fraction of the optimum: ``model``, ``role``,
+        One row a model, sorted from the best fraction of the best: ``model``, ``role``,
         ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
         ``harmed`` (problems slower than what is usual), the intervals of :data:`INTERVALS` (pairs;
         None where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1.

@@ -59,7 +59,7 @@ class Run:
 
 
 FIXED = "best_on_average"
-"""One configuration for everything, chosen on training rows."""
+"""One fixed configuration, chosen on training rows."""
 
 INTERVAL_SEED = 0
 
@@ -123,7 +123,7 @@ def _ratio_interval(
 def _asked(study: StudyData) -> str:
     """What a model of the first split is asked that its training did not hold."""
     transfer = models.first_split_is_transfer(study)
-    return "trained without this GPU" if transfer else "asked about sizes it never saw"
+    return "trained without this GPU" if transfer else "on held-out sizes"
 
 
 def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]:
@@ -137,7 +137,7 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
             f"{wording.plural(got[name]['problems'], 'problem')}"
         )
         if FIXED in got:
-            text += f"; one configuration for everything, {_reached(got[FIXED])}"
+            text += f"; one fixed configuration, {_reached(got[FIXED])}"
     else:
         one = single_best(study, ["gpu"])
         one = one[one["gpu"] == gpu]
@@ -146,7 +146,7 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
         row, problems = records(one)[0], int((best["gpu"] == gpu).sum())
         itself = ", the baseline itself," if _is_baseline(row, study) else ""
         text = (
-            f"{wording.configuration(row, study.spec)}{itself} for everything reaches "
+            f"{wording.configuration(row, study.spec)}{itself} at every problem reaches "
             f"{wording.percent(row['fraction'], 0)} % of the best speed"
         )
         if int(row["problems"]) < problems:

@@ -40,8 +40,8 @@ def promises(study: StudyData) -> list[Block]:
     columns = [
         Column("split", number=False),
         Column("problems", "count"),
-        Column("mean", "geometric", group="fraction of the optimum"),
-        Column("mean", "95 % interval", group="fraction of the optimum"),
+        Column("mean", "geometric", group="fraction of the best"),
+        Column("mean", "95 % interval", group="fraction of the best"),
         *(Column(f"of {count}", "geometric", group="best measured") for count in SHORT_LISTS),
         Column("speed-up", "× usual", group="beside the usual choice"),
         Column("slower", "problems", group="beside the usual choice"),

@@ -296,7 +296,7 @@ def _left_out(study: StudyData) -> list[str]:
         got = models.score_of(study, split, models.ALL_GPUS, name)
         found.append(
             f"Split “{split}” leaves each GPU out of training in turn: the model that answers, "
-            f"{study.title(name)}, then reaches {wording.fixed(got['fraction'])} of the optimum "
+            f"{study.title(name)}, then reaches {wording.fixed(got['fraction'])} of the best "
             f"and improves {wording.percent(got['improved'])} % of the problems."
         )
     return found
@@ -314,7 +314,7 @@ def _transfer_caveats(study: StudyData) -> list[str]:
             f"{'is a slice' if len(slices) == 1 else 'are slices'} with fewer SMs and the same "
             "cache, memory and clock as the card. "
             + (
-                "So no claim about GPUs that nobody measured rests on these figures."
+                "So no claim about unmeasured GPUs rests on these figures."
                 if study.cards == 1
                 else "Claims about unseen GPUs rest on whole cards only."
             )
@@ -329,6 +329,4 @@ def _transfer_caveats(study: StudyData) -> list[str]:
 
 def removed(study: StudyData) -> Section:
     """What the fences removed."""
-    return Section(
-        f"{study.name}-outliers", "What was removed as an outlier", outliers.blocks(study)
-    )
+    return Section(f"{study.name}-outliers", "Filtered rows", outliers.blocks(study))

@@ -1,4 +1,4 @@
-"""What tuning is worth, a row a study: one picture, and the same as a table."""
+"""Gain from tuning, a row a study: one picture, and the same as a table."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def section(studies: Sequence[StudyData]) -> Section | None:
     if not found:
         return None
     blocks: list[Block] = [_drawing(found), _table(found), Text(NOTE, "note")]
-    return Section("worth", "What tuning is worth", blocks)
+    return Section("worth", "Gain from tuning", blocks)
 
 
 def _table(found: Sequence[Worth]) -> Table:
@@ -200,7 +200,7 @@ def _drawing(found: Sequence[Worth]) -> Drawing:
     )
     caption = (
         "Speed beside the usual choice (1) on a logarithmic axis. Bar: the fastest configuration; "
-        "dot: the recommended one; tick: one configuration for everything. Pale: single rows of a "
+        "dot: the recommended one; tick: one fixed configuration. Pale: single rows of a "
         "sweep, not pairs."
     )
     return Drawing("worth", caption, f"Speed beside the usual choice. {said}.", "".join(parts))

@@ -105,7 +105,7 @@ def taken(browser: Any) -> None:
 
 
 def worth(browser: Any) -> None:
-    assert "What tuning is worth" in seen(browser, "h2")
+    assert "Gain from tuning" in seen(browser, "h2")
     assert "2.00×, too few problems to tell" in seen(browser, ".drawing text")
 
 
@@ -123,7 +123,7 @@ def least_energy(browser: Any) -> None:
 
 def short_of_the_best(browser: Any) -> None:
     said = seen(browser, "li")
-    assert "asked about sizes it never saw, reaches 0.894 of the best speed" in said
+    assert "on held-out sizes, reaches 0.894 of the best speed" in said
 
 
 def cited(browser: Any) -> None:

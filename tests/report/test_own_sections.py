@@ -6,13 +6,13 @@ import itertools
 from pathlib import Path
 
 import pytest
-from report_pages import page_of
 from report_study import study
 
 from launchwise.base.errors import UserError
 from launchwise.report.blocks import Section
 from launchwise.report.own_sections import own_sections
 from launchwise.report.page import every_block
+from tests.support.report_pages import page_of
 
 GOOD = """
 from launchwise.report.blocks import Section, Text

@@ -88,7 +88,7 @@ def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> No
     section = sections.transferred(made)
     assert section is not None
     assert made.cards == 1
-    honest = "So no claim about GPUs that nobody measured rests on these figures."
+    honest = "So no claim about unmeasured GPUs rests on these figures."
     assert "are one model of card: big.sm4 is a slice" in texts(section)
     assert honest in texts(section)
     # The same rows, of two models of cards.
@@ -105,7 +105,7 @@ def test_slices_are_called_slices_and_other_cards_are_not(made: StudyData) -> No
 @pytest.mark.parametrize(
     ("split", "words"),
     [
-        (None, "asked about sizes it never saw"),
+        (None, "on held-out sizes"),
         (TransferSplit(kind="leave_one_gpu_out", title="GPUs"), "trained without this GPU"),
     ],
 )

@@ -92,8 +92,11 @@ def test_pages_load_and_link_to_nothing_but_the_report(files: dict[str, str]) ->
     for path, text in pages.items():
         links = {whole(path, link) for link in outlines[path].links}
         assert links <= there, path
-        # Every page leads to every other page of the whole report.
-        assert {"index.html", "gpus.html", "health.html", "tiny/index.html"} <= links
+        # Every page leads to every other page of the whole report, and names itself without a way.
+        every = {"index.html", "gpus.html", "health.html", "tiny/index.html"}
+        assert every - {path} <= links
+        assert path not in links
+        assert 'aria-current="page"' in text
         icon, *styles = outlines[path].loads
         assert icon == "data:,"
         scripts = re.findall(r'<script[^>]+src="([^"]*)"', text)
@@ -180,7 +183,7 @@ def test_every_panel_is_valid_plotly_and_has_its_element(files: dict[str, str]) 
 def test_numbers_reach_the_page(page: str) -> None:
     # The best of the smaller size, 5 ms instead of 4 of the larger; usual: 2 and 8 ms.
     said = "reaches 0.894 of the best speed and 1.79 times that of the usual choice over 2 problems"
-    assert f"kNN, asked about sizes it never saw, {said}." in page
+    assert f"kNN, on held-out sizes, {said}." in page
     assert "missed" not in page
     assert "Using big&#39;s best configurations on big.sm4 loses 58.1 % on average" in page
     assert "one model of card" in page

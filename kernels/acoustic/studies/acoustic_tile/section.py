@@ -203,7 +203,7 @@ def _leaves(study: StudyData, facts: dict[str, str], recorded: recipe.Recipe | N
         ],
         [f"{cross}: very best (%)", "–", *both(wording.percent, score, "accuracy")],
         [near, "–", *both(wording.percent, score, "accuracy_near_best")],
-        [f"{cross}: fraction of the optimum", "–", *both(wording.fixed, score, "fraction")],
+        [f"{cross}: fraction of the best", "–", *both(wording.fixed, score, "fraction")],
         ["rows that the fences leave", left, *both(wording.count, "rows")],
         ["rows that the tree learns from", left, *both(wording.count, "examples")],
         ["trials of each search", facts["search_trials"], *both(wording.count, "trials")],
