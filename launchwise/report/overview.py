@@ -75,7 +75,6 @@ def answer(study: StudyData) -> Section:
         _lookup(study, best),
         _short_table(study),
         *_single_rows(study),
-        Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),
     ]
     return Section(f"{study.name}-answer", study.settings.title, found)
 

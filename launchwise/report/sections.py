@@ -9,6 +9,7 @@ import pandas as pd
 from launchwise.report import explorer, figures, maps, models, outliers, roofline, wording
 from launchwise.report.blocks import (
     Block,
+    Bullets,
     Column,
     Figure,
     Fold,
@@ -190,6 +191,7 @@ def landscape(study: StudyData) -> Section:
         explorer.block(study, figure, chosen, gpu, lead),
         figure,
         *_beside(study, gpu, chosen),
+        Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),
         Fold("How the rows of the sweeps ended", [_status_table(study)]),
     ]
     return Section(f"{study.name}-landscape", "All configurations of one problem", found)

@@ -214,6 +214,16 @@ def test_the_table_of_measured_answers_follows_the_chosen_problem(drawn: Any) ->
     assert large[:4] == ["big", "2.00", "4.000", "block3d 64×2×1 row_padding=0"]
 
 
+def test_what_has_one_value_is_no_control(drawn: Any) -> None:
+    kinds = drawn.execute_script(
+        "return [...document.querySelector('.lookup').elements]"
+        ".map((one) => [one.name, one.tagName, one.value])"
+    )
+    assert kinds == [
+        ["n", "SELECT", "202"], ["dtype", "OUTPUT", "float32"], ["order", "OUTPUT", "2"]
+    ]  # fmt: skip
+
+
 LOOK = "launchwiseLook(arguments[0], arguments[1], arguments[2]).then(arguments[3])"
 
 

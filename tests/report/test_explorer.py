@@ -53,5 +53,6 @@ def test_the_section_begins_with_the_problem_of_the_lookup() -> None:
     assert controls.lead.startswith("n=202, float32, order=2, on big: 3 configurations (3 ok)")
     assert [name for name, _ in controls.up] == ["time", "share", "variant", "bx", "by"]
     assert [block.title for block in section.blocks if isinstance(block, Fold)] == [
-        "How the rows of the sweeps ended"
+        "How to read a configuration",
+        "How the rows of the sweeps ended",
     ]

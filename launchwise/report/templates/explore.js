@@ -149,8 +149,8 @@
     const gone = [];
     const set = (select, text) => {
       if (text === null) return;
-      if ([...select.options].some((option) => option.value === text)) select.value = text;
-      else gone.push(`${select.name} “${text}”`);
+      if ([...(select.options ?? [])].some((option) => option.value === text)) select.value = text;
+      else if (select.value !== text) gone.push(`${select.name} “${text}”`);
     };
     for (const one of ["gpu", "across", "up"]) set(field(one), state.get(one));
     for (const one of lookup.elements) set(one, state.get(`p-${one.name}`));
