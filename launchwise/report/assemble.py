@@ -216,6 +216,7 @@ def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
 ANSWERS = {
     "answer": ("Answer", overview.answer),
     "landscape": ("All configurations of one problem", sections.landscape),
+    "choices": ("One configuration by kind of problem", overview.choices),
     "fixed": ("One configuration for every problem", fixed_choice.section),
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", pairs.section),

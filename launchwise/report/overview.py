@@ -73,10 +73,14 @@ def answer(study: StudyData) -> Section:
         Bullets([item for item in items if item is not None]),
         Text("Look up one problem: the fastest configuration that was measured.", "label"),
         _lookup(study, best),
-        _short_table(study),
-        *_single_rows(study),
     ]
     return Section(f"{study.name}-answer", study.settings.title, found)
+
+
+def choices(study: StudyData) -> Section:
+    """The one configuration to use, by kind of problem and GPU, and what its gains rest on."""
+    title = "One configuration by kind of problem"
+    return Section(f"{study.name}-choices", title, [_short_table(study), *_single_rows(study)])
 
 
 def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ import pandas as pd
 from launchwise.report import figures
 from launchwise.report.blocks import Figure, Table, Text
 from launchwise.report.numbers import winners
-from launchwise.report.overview import answer, clocks_apart
+from launchwise.report.overview import choices, clocks_apart
 from launchwise.report.sections import compared
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import is_baseline
@@ -95,7 +95,7 @@ def test_shares_of_the_copy_bandwidth_are_for_what_copies_bound() -> None:
 
 
 def short_table(made: StudyData) -> str:
-    table = next(block for block in answer(made).blocks if isinstance(block, Table))
+    table = next(block for block in choices(made).blocks if isinstance(block, Table))
     return " ".join(cell.detail for row in table.rows for cell in row.cells)
 
 
@@ -114,5 +114,5 @@ def test_gains_of_single_rows_say_so_and_how_often_clocks_differ() -> None:
     made = dataclasses.replace(made, sweeps={**made.sweeps, "big": rows})
     assert clocks_apart(made, "big") == (1, 2)
     assert clocks_apart(made, "big.sm4") == (0, 2)
-    said = " ".join(block.text for block in answer(made).blocks if isinstance(block, Text))
+    said = " ".join(block.text for block in choices(made).blocks if isinstance(block, Text))
     assert "big (clocks more than 2 % apart at 1 of 2 problems)" in said
