@@ -98,7 +98,7 @@ def test_faults_of_nodes_and_of_slurm_itself(
     assert found.keys() == wanted.keys()
     assert [name for name in found if found[name] != wanted[name]] == []
     front = (on_slurm.results / "report" / "index.html").read_text(encoding="utf-8")
-    assert "What tuning is worth" in front
+    assert "Gain from tuning" in front
     assert (on_slurm.results / "report.zip").stat().st_size > 100_000
 
 
