@@ -8,15 +8,14 @@ preparation, traces back) is left out and stands beside them. `--smallest` runs 
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness.command_line import arguments, provenance
 
 from kernels.acoustic.simulation import propagate, stability_limit
 from kernels.acoustic.simulation.choices import choice
@@ -143,15 +142,12 @@ def error(n: int, order: int, away: int, spacing: float, time_step: float) -> fl
 
 def main() -> None:
     """Write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("output", type=Path)
-    parser.add_argument("--smallest", action="store_true", help="small grids, few steps")
-    asked = parser.parse_args()
+    asked = arguments(__doc__ or "").parse_args()
     import cupy
 
     n, few, many = (96, 20, 60) if asked.smallest else (512, 100, 600)
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    found: dict[str, Any] = {"device": device, "grids": []}
+    found: dict[str, Any] = {**provenance(cupy=cupy.__version__), "device": device, "grids": []}
     for dtype in ("float32", "float64"):
         for order in (2, 8, 16):
             found["grids"].append(timed(n, dtype, order, few, many))

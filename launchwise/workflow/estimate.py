@@ -7,14 +7,22 @@ stopped too early goes on where its journal ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import statistics
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from launchwise.base.imports import ROOT
 from launchwise.experiment.method import ProblemBlock
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, slowest_bandwidths
-from launchwise.workloads.space import configurations, narrowings, problems
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import (
+    Narrowing,
+    Problem,
+    configurations,
+    narrowings,
+    problems,
+)
 from launchwise.workloads.spec import Spec
 
 SECONDS_PER_ROW = 0.005
@@ -70,16 +78,34 @@ def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Vo
     budget
         Rows per problem; None if every configuration is measured.
     """
-    total, moved = 0, 0.0
-    for block in blocks:
-        listed = problems(spec, [block])
-        # Configurations of one problem stand for those of its block: counting takes time.
-        middle = listed[len(listed) // 2]
-        parts = narrowings(spec, [block])[tuple(middle.values())]
-        rows = budget or len(configurations(spec, middle, None, parts))
-        total += rows * len(listed)
-        moved += rows * sum(float(spec.value(spec.work.bytes, problem)) for problem in listed)
-    return Volume(total, moved)
+    total, moved = 0.0, 0.0
+    known = list(blocks)
+    parts = narrowings(spec, known)
+    for alike in _alike(spec, problems(spec, known), parts):
+        # The configurations of some stand for those of all: counting takes time.
+        counted = {0, len(alike) // 3, 2 * len(alike) // 3, len(alike) - 1}
+        rows = budget or statistics.mean(
+            len(configurations(spec, alike[place], None, parts[tuple(alike[place].values())]))
+            for place in counted
+        )
+        total += rows * len(alike)
+        moved += rows * sum(float(spec.value(spec.work.bytes, problem)) for problem in alike)
+    return Volume(round(total), moved)
+
+
+def _alike(
+    spec: Spec, listed: Iterable[Problem], parts: Mapping[tuple[Value, ...], Narrowing]
+) -> list[list[Problem]]:
+    """Problems of which the same is measured, and that differ in sizes alone.
+
+    Sizes are parameters without listed values.
+    """
+    chosen = [name for name, one in spec.problem.items() if one.values is not None]
+    found: dict[tuple[object, ...], list[Problem]] = {}
+    for problem in listed:
+        key = (*(problem[name] for name in chosen), repr(parts[tuple(problem.values())]))
+        found.setdefault(key, []).append(problem)
+    return list(found.values())
 
 
 def shards_for(seconds: float) -> int:

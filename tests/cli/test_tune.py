@@ -173,7 +173,7 @@ def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: 
     done = tune("acoustic", "n=20", "dtype=float32", "order=2", "-n")
     assert done.returncode == 0, done.stderr[-3000:]
     found = settings(tmp_path / "here" / "tuned" / "acoustic")
-    assert found["studies"] == {"acoustic_tile": None}
+    assert found["studies"] == {"acoustic_kernels": None, "acoustic_tile": None}
     assert found["sweeps"]["acoustic"]["problems"] == [
         {"n": [20], "dtype": ["float32"], "order": [2]}
     ]

@@ -36,6 +36,7 @@ ON_GPU = {
     "against_pytorch": "torch",
     "pytorch_modes": "torch",
     "scaling": "pycuda",
+    "simulation": "cupy",
     "solve_as_called": "cupy",
     "tune_own_kernel": "kernel_tuner",
 }

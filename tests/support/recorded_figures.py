@@ -8,6 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet
 from samples import ROOT
@@ -33,32 +34,84 @@ def _sweep(workload: str, gpu: str = "h200") -> pd.DataFrame:
     return pd.read_parquet(RECORDED / gpu / f"{workload}.parquet")
 
 
+def _stencil_rates(rows: pd.DataFrame, n: int, by: str | None = None) -> dict[str, Any]:
+    """Points per second, 1e9/s, by type, order and, if asked, another column."""
+    found: dict[str, Any] = {}
+    measured = rows[(rows["n"] == n) & rows["time_ms"].notna()]
+    for (dtype, order), part in measured.groupby(["dtype", "order"]):
+        # Points at the border, as wide as the stencil's arm, are not updated.
+        points = (n - order) ** 3
+        least = part["time_ms"].min() if by is None else part.groupby(by)["time_ms"].min()
+        rate = points / least / 1e6
+        found.setdefault(str(dtype), {})[str(order)] = rate if by is None else rate.to_dict()
+    return found
+
+
+def _of_one_pass(rates: dict[str, Any]) -> dict[str, Any]:
+    """Rates by variant as % of four words per point at 4.22e12 B/s."""
+    return {
+        dtype: {
+            order: {
+                variant: 100 * rate * 1e9 * 4 * np.dtype(dtype).itemsize / 4.22e12
+                for variant, rate in each.items()
+            }
+            for order, each in orders.items()
+        }
+        for dtype, orders in rates.items()
+    }
+
+
+@cache
+def simulation() -> dict[str, Any]:
+    """Times of ``propagate`` beside its kernel alone, and its errors, %."""
+    content = read_json(RESULTS / "simulation.json")
+    return {
+        "cost_percent": {
+            f"{each['dtype']} {each['order']}": 100 * (each["ratio"] - 1)
+            for each in content["grids"]
+        },
+        "errors": {
+            f"{each['order']} {each['spacing_m']:.0f}": 100 * each["error"]
+            for each in content["errors"]
+        },
+        "spacing": {f"{each['spacing_m']:.0f}": each["spacing_m"] for each in content["errors"]},
+        "order": {str(each["order"]): each["order"] for each in content["errors"]},
+    }
+
+
 @cache
 def stencil() -> dict[str, Any]:
     """Recorded acoustic sweep of the H200: rates, clocks, durations, sizes.
 
-    ``gpts`` holds updated points per second at 512^3, 1e9/s, by type and order: of the baseline
-    and of the fastest configuration.
+    ``gpts`` holds updated points per second at 512^3, 1e9/s, by type and order: of the baseline,
+    of the fastest tile of the published ladder (``best``), and of the fastest configuration of each
+    variant; ``gpts_1024`` the last ones at 1024^3. ``percent`` and ``percent_1024``: of what a
+    pass at 4.22e12 B/s allows.
     """
     rows = _sweep("acoustic")
-    large = rows[(rows["n"] == 512) & rows["time_ms"].notna()]
-    rates: dict[str, Any] = {}
-    for (dtype, order), found in large.groupby(["dtype", "order"]):
-        # Points at the border, as wide as the stencil's arm, are not updated.
-        points = (512 - order) ** 3
-        untiled = found.loc[found["variant"] == "linear", "time_ms"].min()
-        best = found["time_ms"].min()
-        rates.setdefault(str(dtype), {})[str(order)] = {
-            "untiled": points / untiled / 1e6,
-            "best": points / best / 1e6,
+    ladder = rows[rows["variant"].isin(["linear", "block3d", "omp_tile"])]
+    untiled = _stencil_rates(rows[rows["variant"] == "linear"], 512)
+    best = _stencil_rates(ladder, 512)
+    by_variant = {n: _stencil_rates(rows, n, by="variant") for n in (512, 1024)}
+    rates = {
+        dtype: {
+            order: {"untiled": untiled[dtype][order], "best": best[dtype][order], **each}
+            for order, each in orders.items()
         }
+        for dtype, orders in by_variant[512].items()
+    }
     known = read_json(RECORDED / "h200" / "acoustic.provenance.json")
     seconds = [shard["seconds"] for shard in known["shards"]]
     total, pauses = (sum(each[key] for each in seconds) for key in ("total", "rest"))
     path = RECORDED / "h200" / "acoustic.parquet"
     clocks = rows["sm_clock_mhz"]
     return {
+        "pass_tbs": 4.22,
+        "pass_gpts": {name: 4.22e3 / (4 * np.dtype(name).itemsize) for name in rates},
         "gpts": rates,
+        "gpts_1024": by_variant[1024],
+        "percent": _of_one_pass(by_variant[512]),
+        "percent_1024": _of_one_pass(by_variant[1024]),
         "minutes": total / 60,
         "pauses_percent": 100 * pauses / total,
         "clock_mhz": {
@@ -314,6 +367,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
             kernel_tuner,
             paired,
             sentiment,
+            simulation,
             stencil,
         )
     }

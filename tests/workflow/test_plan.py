@@ -259,7 +259,8 @@ def test_sources_are_what_kernels_are_made_from() -> None:
     found = workflow.sources("kernels/acoustic")
     assert {"kernels/acoustic/linear.cu", "kernels/acoustic/spec.yaml"} <= set(found)
     assert {"kernels/common/uniform.cuh", "kernels/common/largest.cuh"} <= set(found)
-    assert "kernels/common/warp.cuh" not in found
+    assert "kernels/common/bulk_copy.cuh" in found
+    assert "kernels/common/bulk_copy.cuh" not in workflow.sources("kernels/granger")
     assert "kernels/acoustic/README.md" not in found
     assert found == sorted(found)
 

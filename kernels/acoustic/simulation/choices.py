@@ -14,7 +14,7 @@ from launchwise.workloads.spec import Spec
 from .problem import Grid
 
 FILE = Path(__file__).with_name("choices.json")
-"""Made from recorded rows by ``benchmarks/simulation_choices.py``."""
+"""Made from recorded rows by :mod:`.recorded`."""
 
 
 def choice(grid: Grid, spec: Spec, gpu: Mapping[str, Any]) -> dict[str, Any]:

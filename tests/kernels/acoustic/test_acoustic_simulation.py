@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.simulation_choices import choices as recorded_choices
 from kernels.acoustic.host.workload import weights
 from kernels.acoustic.simulation import TooLittleMemory, propagate, ricker, stability_limit
 from kernels.acoustic.simulation.choices import FILE
 from kernels.acoustic.simulation.problem import Grid
+from kernels.acoustic.simulation.recorded import choices as recorded_choices
 from kernels.acoustic.simulation.shots import Simulator
 from launchwise.base.errors import UserError
 from launchwise.workloads.spec import Spec

@@ -1,6 +1,6 @@
 """Configurations for simulations, the best of the recorded H200 for each type and order.
 
-    python benchmarks/simulation_choices.py kernels/acoustic/simulation/choices.json
+    python -m kernels.acoustic.simulation.recorded
 
 Of each kernel that simulations use, the configurations that take the least time over all recorded
 grids (geometric mean relative to the best of each grid), the best kernel first; the last one needs
@@ -9,8 +9,6 @@ the least shared memory, for GPUs that have less.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,8 @@ from launchwise.base.storage import write_json
 from launchwise.tables.files import read_table
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import load_spec
+
+from .choices import FILE
 
 VARIANTS = ("stream_tensor", "stream")
 COLUMNS = ("tile_x", "tile_y", "stages", "blocks_per_sm", "z_chunks")
@@ -68,12 +68,5 @@ def choices() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def main() -> None:
-    """Write the file."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("output", type=Path)
-    write_json(parser.parse_args().output, choices())
-
-
 if __name__ == "__main__":
-    main()
+    write_json(FILE, choices())
