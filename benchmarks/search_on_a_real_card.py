@@ -63,10 +63,11 @@ def proposed(explorer: RandomDraws, times: pd.Series, until_ms: float = 0.0) -> 
 
 def priors(spec: Spec, problems: list[Problem]) -> Callable[[Problem], Prior]:
     """What the search on the H100 started from: the rows of the H200 and of its slices."""
-    recorded = {
-        path.parent.name: read_table(path, measurement_schema(spec))
-        for path in sorted(WHOLE.parents[1].glob(f"h200*/{WORKLOAD}.parquet"))
-    }
+    whole = load_spec(ROOT / "kernels" / WORKLOAD)
+    recorded = {}
+    for path in sorted(WHOLE.parents[1].glob(f"h200*/{WORKLOAD}.parquet")):
+        rows = read_table(path, measurement_schema(whole))
+        recorded[path.parent.name] = rows[rows["variant"].isin(VARIANTS)].reset_index(drop=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{WORKLOAD}.parquet"
         write_prior(path, spec, recorded, problems)

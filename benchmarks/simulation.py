@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from harness.command_line import arguments, provenance
+from harness.needs import gpu_and_packages
 
 from kernels.acoustic.simulation import propagate, stability_limit
 from kernels.acoustic.simulation.choices import choice
@@ -143,7 +144,8 @@ def error(n: int, order: int, away: int, spacing: float, time_step: float) -> fl
 def main() -> None:
     """Write the figures."""
     asked = arguments(__doc__ or "").parse_args()
-    import cupy
+    with gpu_and_packages():
+        import cupy
 
     n, few, many = (96, 20, 60) if asked.smallest else (512, 100, 600)
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()

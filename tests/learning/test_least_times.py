@@ -45,7 +45,9 @@ def test_no_recorded_run_is_faster(path: Path) -> None:
     rows = read_table(path, measurement_schema(spec))
     rows = rows[rows["time_ms"].notna()].reset_index(drop=True)
     known = {gpu: read_profile(path.parent / "profile.json", gpu)}
-    assert (rows["time_ms"].to_numpy() > least_ms(rows, spec, known)).all()
+    # The least time is that of one pass per step: two steps per pass move five words for eight.
+    share = np.where(rows["variant"] == "stream_twice", 5 / 8, 1.0)
+    assert (rows["time_ms"].to_numpy() > share * least_ms(rows, spec, known)).all()
 
 
 def test_some_run_beats_the_roofline_without_tensor_cores_and_cache() -> None:

@@ -205,7 +205,9 @@ class TestWithNvcc:
                 assert kernel.symbol == build.symbol(name)
                 assert kernel.symbol.encode() in bundle.cubin(kernel.cubin)
                 assert 8 <= kernel.registers <= 255
-                assert kernel.spill_bytes == 0, (name, build)
+                # Where a tunable limits registers, whether a spill costs more is measured.
+                if "BLOCKS_PER_SM" not in dict(build.defines):
+                    assert kernel.spill_bytes == 0, (name, build)
                 assert kernel.shared_bytes == 0
 
 

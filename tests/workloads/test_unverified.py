@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -236,7 +237,7 @@ def test_the_report_shows_it_beside_what_may_be_chosen(shown: StudyData) -> None
     assert set(shown.unverified["variant"]) == {RACING}
     assert statuses(shown).loc["big", [UNVERIFIED, "ok"]].tolist() == [2, 6]
     page = visible(page_of(shown))
-    assert f"Not among them: {RACING}" in page
+    assert re.search(rf"Not among them, at [^:]+: {RACING}", page)
     assert "It took 0.125 times as long as the best, with an error of 0.25" in page
     assert "rows, timed only" in page
     meaning = dict(wording.configuration_key(shown.spec))
@@ -248,7 +249,7 @@ def test_the_report_shows_it_beside_what_may_be_chosen(shown: StudyData) -> None
 def test_an_error_that_is_no_number_has_words(shown: StudyData) -> None:
     for rows in shown.sweeps.values():
         rows["max_error"] = np.nan
-    assert "with results that are no numbers, where" in visible(page_of(shown))
+    assert "with results that are NaN, where" in visible(page_of(shown))
 
 
 def test_without_such_a_variant_the_report_says_nothing_of_it() -> None:
