@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kernels.acoustic.host.workload import STREAMING
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.measuring.bundle import Bundle
@@ -204,9 +205,11 @@ class TestWithNvcc:
                 kernel = bundle.kernel(build, name)
                 assert kernel.symbol == build.symbol(name)
                 assert kernel.symbol.encode() in bundle.cubin(kernel.cubin)
-                assert 8 <= kernel.registers <= 255
-                # Where a tunable limits registers, whether a spill costs more is measured.
-                if "BLOCKS_PER_SM" not in dict(build.defines):
+                # Before sm_90, what needs the copy engine stops at once.
+                least = 1 if name == "stream_tensor" and arch == "sm_75" else 8
+                assert least <= kernel.registers <= 255
+                # Where registers are limited on purpose, a sweep measures what a spill costs.
+                if name not in (*STREAMING, "shared_tile"):
                     assert kernel.spill_bytes == 0, (name, build)
                 assert kernel.shared_bytes == 0
 
