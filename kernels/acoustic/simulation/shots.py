@@ -236,14 +236,14 @@ class DeviceVelocity:
     @contextmanager
     def on(self, run: Run) -> Iterator[tuple[Argument, int]]:
         """See :class:`Given`."""
+        if self._library is None and run.asked.snapshots:
+            raise ValueError("snapshots need an array of NumPy, CuPy or PyTorch")
         fields = len(run.asked.snapshots) * int(np.prod(self.shape)) * self.dtype.itemsize
         run.insist_on_memory(fields)
         yield Argument(0, int(np.prod(self.shape)) * self.dtype.itemsize), self._pointer
 
     def fields(self, count: int) -> Fields:
         """See :class:`Given`."""
-        if self._library is None:
-            raise_unless(count == 0, "snapshots need an array of NumPy, CuPy or PyTorch")
         return DeviceFields(self._empty((count, *self.shape)), self.dtype)
 
     def traces(self, values: np.ndarray) -> Any:
@@ -276,9 +276,3 @@ class DeviceFields:
         pointer = field.data_ptr() if hasattr(field, "data_ptr") else field.data.ptr
         nbytes = int(np.prod(field.shape)) * self._itemsize
         wave.copy_field(Argument(0, nbytes), int(pointer))
-
-
-def raise_unless(holds: bool, message: str) -> None:
-    """Raise ValueError with ``message`` unless a condition holds."""
-    if not holds:
-        raise ValueError(message)

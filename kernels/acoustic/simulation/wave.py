@@ -101,15 +101,15 @@ class Wave:
     ) -> None:
         """Prepare the launches of all steps; u is zero at the beginning."""
         grid = self.grid
-        self._steps_asked = wavelets.shape[1]
-        self.traces = self._take(self._steps_asked * len(receivers) * grid.dtype.itemsize)
+        steps = wavelets.shape[1]
+        self.traces = self._take(steps * len(receivers) * grid.dtype.itemsize)
         layer = None if damping is None else self._upload(damping)
         places = [
             self._upload(np.array([grid.at(each) for each in positions], np.int64))
             for positions in (sources, receivers)
         ]
         added = self._upload(wavelets)
-        counts = np.int32(len(sources)), np.int32(len(receivers)), np.int32(self._steps_asked)
+        counts = np.int32(len(sources)), np.int32(len(receivers)), np.int32(steps)
         for new in (0, 1):
             u_new, u = self.fields[new], self.fields[1 - new]
             step = self.step(configuration, u_new, u, layer, time_step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -224,6 +225,30 @@ def test_an_array_that_is_not_contiguous_is_refused(simulate: Any) -> None:
     velocity = np.full((20, 20, 40), 2000.0, np.float32)[:, :, ::2]
     with pytest.raises(ValueError, match=r"velocity must be contiguous"):
         simulate(velocity, (10, 10, 10), 5, absorbing=4, **GOOD)
+
+
+def test_arrays_by_their_interface_give_numpy_traces_and_no_snapshots(
+    simulate: Any, machine: HostMachine
+) -> None:
+    velocity = np.random.default_rng(1).uniform(1500, 3000, (20, 21, 22)).astype(np.float32)
+    shown = SimpleNamespace(
+        dtype=velocity.dtype,
+        __cuda_array_interface__={
+            "shape": velocity.shape,
+            "typestr": velocity.dtype.str,
+            "data": (velocity.ctypes.data, False),
+            "version": 3,
+        },
+    )
+    how: dict[str, Any] = {**GOOD, "receivers": [(9, 9, 9)]}
+    expected = simulate(velocity, (10, 10, 10), 8, **how)
+    found = simulate(shown, (10, 10, 10), 8, **how)
+    assert isinstance(found.traces, np.ndarray)
+    assert np.array_equal(found.traces, expected.traces)
+    free = machine.free_memory()
+    with pytest.raises(ValueError, match=r"snapshots need an array of NumPy, CuPy or PyTorch"):
+        simulate(shown, (10, 10, 10), 8, **how, snapshots=[8])
+    assert machine.free_memory() == free
 
 
 def test_too_little_memory_says_how_much_is_needed(
