@@ -59,7 +59,14 @@ rule report:
     input:
         templates=[
             project_file(f"launchwise/report/templates/{name}")
-            for name in ("page.html", "style.css", "page.js", "finder.js", "compare.js", "explore.js")
+            for name in (
+                "page.html",
+                "style.css",
+                "page.js",
+                "finder.js",
+                "compare.js",
+                "explore.js",
+            )
         ],
         tables=[
             path
