@@ -1,8 +1,9 @@
-"""Pages of the report in Chromium: time until usable, sizes, tab stops, width, printed pages.
+"""Pages of the report in Chromium: time until usable, sizes, tab stops, width, printed pages, axe.
 
 A page is usable once it has loaded and its lookup, if it has one, has answered. Times are medians
 over loads in one Chromium. The stage that writes the report is timed as Snakemake with that stage
-forced, less Snakemake with nothing to do.
+forced, less Snakemake with nothing to do (``own_s``); its script's own part stands beside it
+(``script_s``: to read, make and write), the rest is Snakemake's bookkeeping.
 
 A report of many GPUs is written from copies of recorded rows (:mod:`harness.many_gpus`) and
 measured in the same way.
@@ -24,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,7 @@ HOOK = """
 CONTROLS = "main select, main input, main button, main textarea"
 MOST_STOPS = 40
 COPIED_STUDY = "granger_time"
+SCHEMES = ("light", "dark")
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 WAIT_S = 30.0
 
@@ -117,6 +120,21 @@ def printed_pages(driver: Any) -> int:
     return len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(data)))
 
 
+def violations(driver: Any, page: Path, scheme: str) -> list[str]:
+    """What axe-core finds on a page with all its figures drawn: rule and first place of each."""
+    wanted = [{"name": "prefers-color-scheme", "value": scheme}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
+    opened(driver, page)
+    driver.execute_script("return window.launchwiseDrawAll()")
+    driver.execute_script(
+        resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    )
+    run = "axe.run().then((found) => arguments[arguments.length - 1](found.violations))"
+    found = driver.execute_async_script(run)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    return [f"{scheme}: {each['id']}: {each['nodes'][0]['html'][:120]}" for each in found]
+
+
 def measure(driver: Any, folder: Path, page: Path, repeats: int) -> dict[str, Any]:
     """One row of the result."""
     opened(driver, page)
@@ -127,6 +145,7 @@ def measure(driver: Any, folder: Path, page: Path, repeats: int) -> dict[str, An
     driver.execute_script("return window.launchwiseDrawAll()")
     width = driver.execute_script("return document.documentElement.scrollWidth")
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    found = [each for scheme in SCHEMES for each in violations(driver, page, scheme)]
     return {
         "page": page.relative_to(folder).as_posix(),
         "bytes": page.stat().st_size,
@@ -136,6 +155,8 @@ def measure(driver: Any, folder: Path, page: Path, repeats: int) -> dict[str, An
         "tab_stops": stops,
         "printed_pages": printed,
         "width_on_a_phone": width,
+        "axe_violations": len(found),
+        **({"violated": found} if found else {}),
     }
 
 
@@ -153,6 +174,7 @@ def stage_seconds(repeats: int) -> dict[str, Any]:
     """
     walls: dict[str, list[float]] = {"forced": [], "nothing_to_do": []}
     cores: dict[str, list[float]] = {"forced": [], "nothing_to_do": []}
+    scripts: list[float] = []
     for _ in range(repeats):
         for name, options in (("forced", ("--forcerun", "report")), ("nothing_to_do", ())):
             triggers = ("--rerun-triggers", "mtime")
@@ -163,7 +185,10 @@ def stage_seconds(repeats: int) -> dict[str, Any]:
             subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
             walls[name].append(time.perf_counter() - began)
             cores[name].append(processor_s() - used)
-    found: dict[str, Any] = {"repeats": repeats}
+            if name == "forced":
+                said = (ROOT / "results" / "logs" / "report.log").read_text()
+                scripts.append(float(re.findall(r"files in ([\d.]+) s", said)[-1]))
+    found: dict[str, Any] = {"repeats": repeats, "script_s": statistics.median(scripts)}
     for kind, values in (("s", walls), ("core_s", cores)):
         medians = {name: statistics.median(each) for name, each in values.items()}
         found |= {f"{name}_{kind}": round(median, 1) for name, median in medians.items()}
@@ -247,7 +272,7 @@ def main() -> None:
             "most": {
                 name: max(row[name] for row in rows)
                 for name in ("usable_ms", "figures_in_view_ms", "tab_stops", "printed_pages",
-                             "width_on_a_phone")
+                             "width_on_a_phone", "axe_violations")
             },
             "pages": rows,
         }  # fmt: skip

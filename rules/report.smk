@@ -52,6 +52,13 @@ REPORTED = {
     }
     for study, entry in experiment.studies.items()
 }
+REPORTED_TABLES = [
+    path
+    for study in REPORTED.values()
+    for name, entry in study.items()
+    for path in (entry.values() if isinstance(entry, dict) else [entry])
+    if path is not None and name != "folder"
+]
 
 
 rule report:
@@ -68,14 +75,9 @@ rule report:
                 "explore.js",
             )
         ],
-        tables=[
-            path
-            for study in REPORTED.values()
-            for name, entry in study.items()
-            for path in (entry.values() if isinstance(entry, dict) else [entry])
-            if path is not None and name != "folder" and not settings.incomplete_report
-        ],
-        specs=[f"{folder_of(study)}/spec.yaml" for study in STUDIES],
+        # Each once: Snakemake compares every input with every output, and studies share many.
+        tables=[] if settings.incomplete_report else list(dict.fromkeys(REPORTED_TABLES)),
+        specs=list(dict.fromkeys(f"{folder_of(study)}/spec.yaml" for study in STUDIES)),
         published=[
             path for study in REPORTED.values() for path in published_tables(study["folder"])
         ],

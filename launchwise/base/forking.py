@@ -2,9 +2,10 @@
 
 Loading pandas, scikit-learn and the libraries of boosted trees takes seconds, most stages take
 tenths of a second. So the workflow's process starts one server (:class:`Server`). The server loads
-a group of modules when the first script asks for that group, and forks itself for every script. A
-script asks with :func:`run`, hands its terminal and its arguments over, waits, and ends as its fork
-ended. Scripts therefore import inside their functions: outside a fork they load nothing.
+its first group of modules at once, any other when the first script asks for it, and forks itself
+for every script. A script asks with :func:`run`, hands its terminal and its arguments over, waits,
+and ends as its fork ended. Scripts therefore import inside their functions: outside a fork they
+load nothing.
 
 Without a server (another host, another Slurm job, a container, a script that runs alone)
 :func:`run` calls the script's function in its own process. A fork ends when the script that asked
@@ -153,31 +154,37 @@ class Server:
 
 
 def serve(groups: Mapping[int, Sequence[str]]) -> None:
-    """Serve until the input closes; a process per group, started with the group's first script.
+    """Serve until the input closes; a process per group.
 
     Parameters
     ----------
     groups
-        Number of a listening socket to the modules of its group.
+        Number of a listening socket to the modules of its group; at least one.
     """
     # Ctrl-C reaches the whole foreground group: the scripts decide what becomes of their forks.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     waiting = {socket.socket(fileno=number): modules for number, modules in groups.items()}
-    with selectors.DefaultSelector() as ready:
-        for source in (sys.stdin, *waiting):
-            ready.register(source, selectors.EVENT_READ)
-        while waiting:
-            for key, _ in ready.select():
-                if key.fileobj is sys.stdin:
-                    return _wait_for_forks()
-                listener = cast(socket.socket, key.fileobj)
-                modules = waiting.pop(listener)
-                if os.fork() == 0:
-                    ready.close()
-                    _serve_group(listener, modules)
-                    os._exit(0)
-                ready.unregister(listener)
-                listener.close()
+
+    def start(listener: socket.socket) -> None:
+        modules = waiting.pop(listener)
+        if os.fork() == 0:
+            for other in waiting:
+                other.close()
+            _serve_group(listener, modules)
+            os._exit(0)
+        listener.close()
+
+    # Nearly every stage needs the first group: it is loaded while the first script starts.
+    start(next(iter(waiting)))
+    while waiting:
+        with selectors.DefaultSelector() as ready:
+            for source in (sys.stdin, *waiting):
+                ready.register(source, selectors.EVENT_READ)
+            asked = [key.fileobj for key, _ in ready.select()]
+        if sys.stdin in asked:
+            return _wait_for_forks()
+        for listener in asked:
+            start(cast(socket.socket, listener))
     sys.stdin.read()
     _wait_for_forks()
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.parallel import in_parallel
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.report.missing import MissingStudy
 from launchwise.report.study import StudyData, StudyFiles, read_study
@@ -18,6 +19,7 @@ def read_studies(
     files: Mapping[str, Any],
     settings: Mapping[str, Any],
     kept_out: Mapping[str, Mapping[str, Sequence[str]]],
+    processes: int = 1,
 ) -> tuple[list[StudyData], list[MissingStudy]]:
     """Studies that can be read, and those that cannot.
 
@@ -29,15 +31,22 @@ def read_studies(
         ``studies`` and ``models``, each by study, as plain values.
     kept_out
         Study to GPU to why its rows are not among the study's.
+    processes
+        At most so many studies at once.
     """
-    found, missing = [], []
-    for name, given in files.items():
+
+    def read(name: str) -> StudyData | MissingStudy:
         asked = Study.model_validate(settings["studies"][name])
         models = settings["models"][name]
         entries = {model: ModelEntry.model_validate(entry) for model, entry in models.items()}
         try:
-            found.append(read_study(name, asked, entries, StudyFiles.of(given), kept_out[name]))
+            return read_study(name, asked, entries, StudyFiles.of(files[name]), kept_out[name])
         except UserError as error:
             log.warning("%s is not in the report: %s", name, error)
-            missing.append(MissingStudy(name, asked.title, asked.question, str(error)))
-    return found, missing
+            return MissingStudy(name, asked.title, asked.question, str(error))
+
+    read_ones = in_parallel(read, list(files), processes)
+    return (
+        [each for each in read_ones if isinstance(each, StudyData)],
+        [each for each in read_ones if isinstance(each, MissingStudy)],
+    )

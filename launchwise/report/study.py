@@ -305,7 +305,8 @@ def read_study(
     spec = load_spec(files.folder.parents[1])
     measurements = schemas.measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}
-    pairs = {gpu: tables.read_table(path, pairs_schema(spec)) for gpu, path in files.pairs.items()}
+    of_pairs, of_peers = pairs_schema(spec), peers_schema(spec)
+    pairs = {gpu: tables.read_table(path, of_pairs) for gpu, path in files.pairs.items()}
     wanted = [name for name in measurements.columns if name not in LISTS]
     sweeps = {
         gpu: tables.read_table(path, measurements, wanted) for gpu, path in files.sweeps.items()
@@ -322,9 +323,7 @@ def read_study(
             for gpu, rows in sweeps.items()
         },
         pairs=pairs,
-        peers={
-            gpu: tables.read_table(path, peers_schema(spec)) for gpu, path in files.peers.items()
-        },
+        peers={gpu: tables.read_table(path, of_peers) for gpu, path in files.peers.items()},
         blind={gpu: read_json(path) for gpu, path in files.blind.items()},
         training=tables.read_table(files.training, schemas.training_schema(spec), only=first),
         removed=tables.read_table(files.removed, schemas.removed_schema(spec), only=first),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from launchwise.report.blocks import MISSING
@@ -107,6 +108,7 @@ def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
 def namer(spec: Spec) -> Callable[[Mapping[Any, Any]], str]:
     """:func:`configuration` of one workload, for many rows: the form of a variant is found once."""
     forms: dict[str, tuple[list[str], list[str]]] = {}
+    quoted = cache(shlex.quote)
 
     def name(values: Mapping[Any, Any]) -> str:
         variant = str(values["variant"])
@@ -116,7 +118,7 @@ def namer(spec: Spec) -> Callable[[Mapping[Any, Any]], str]:
         parts = [variant]
         if shape:
             parts.append("×".join(str(values[one]) for one in shape))
-        parts += [f"{one}={shlex.quote(str(values[one]))}" for one in named]
+        parts += [f"{one}={quoted(str(values[one]))}" for one in named]
         return " ".join(parts)
 
     return name

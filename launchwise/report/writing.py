@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from launchwise.base.parallel import in_parallel
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
@@ -19,6 +21,12 @@ from launchwise.report.overview import Run
 from launchwise.report.page import assets, every_section, with_ways
 from launchwise.report.spread import Spread, spread
 from launchwise.report.study import StudyData
+
+MODELS = "{study}.models.csv"
+"""Metrics per model and split, below the folder."""
+
+CONFIGURATIONS = "{study}.configurations.csv"
+"""Best fixed configuration per GPU, below the folder."""
 
 
 @dataclass
@@ -90,6 +98,8 @@ def folder(
     pages = [page for own in outline.values() for page in own]
     for page in [front, *(each.page for each in missing)]:
         _add(lacking, page, pages, run.citation)
+    for each in missing:
+        lacking.texts |= _tables(each.name, None)
     return _joined([lacking, *parts])
 
 
@@ -122,6 +132,7 @@ def _of_study(
         {study.name: comparison.data(study, apart)},
         {(study.name, gpu): explorer.data(study, gpu) for gpu in study.gpus},
     )
+    part.texts |= _tables(study.name, study)
     return part
 
 
@@ -159,4 +170,18 @@ def _joined(parts: Sequence[Part]) -> dict[str, str]:
     return {
         path: with_ways(text, places) if path.endswith(".html") else text
         for path, text in sorted(texts.items())
+    }
+
+
+def _tables(name: str, study: StudyData | None) -> dict[str, str]:
+    """Main tables of a study as CSV: path to text. Those of a study that is not here are empty."""
+    summaries = {
+        MODELS: assemble.model_summary,
+        CONFIGURATIONS: assemble.configuration_summary,
+    }
+    return {
+        path.format(study=name): (pd.DataFrame() if study is None else summary(study)).to_csv(
+            index=False, float_format="%.5g"
+        )
+        for path, summary in summaries.items()
     }

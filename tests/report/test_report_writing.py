@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from io import StringIO
 
+import pandas as pd
 import pytest
 
 from launchwise.report import assemble, writing
@@ -11,6 +13,8 @@ from launchwise.report.missing import MissingStudy
 from launchwise.report.study import StudyData
 from tests.support.report_pages import RUN, files_of
 from tests.support.report_study import study
+
+CSV = (".models.csv", ".configurations.csv")
 
 
 def two() -> list[StudyData]:
@@ -20,7 +24,14 @@ def two() -> list[StudyData]:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_it_is_the_folder_made_at_once(processes: int) -> None:
     found = writing.folder(two(), RUN, processes, {}, {})
+    tables = {path: found.pop(path) for path in list(found) if path.endswith(CSV)}
     assert found == files_of(*two())
+    assert len(tables) == 4
+    for study_ in two():
+        wanted = pd.read_csv(StringIO(tables[f"{study_.name}.models.csv"]))
+        assert list(wanted["model"]) == list(assemble.model_summary(study_)["model"])
+        chosen = pd.read_csv(StringIO(tables[f"{study_.name}.configurations.csv"]))
+        assert len(chosen) == len(assemble.configuration_summary(study_))
     # Ways to pages of other studies are there: nothing is left to fill in.
     assert 'href="tiny/index.html#tiny-answer"' in found["index.html"]
     assert not {letter for text in found.values() for letter in text} & {"\x02", "\x03"}
@@ -30,6 +41,7 @@ def test_a_missing_study_has_its_page_and_its_place() -> None:
     lost = MissingStudy("lost", "A lost study", "Why?", "x.parquet: is missing")
     found = writing.folder(two(), RUN, 1, {}, {}, [lost])
     assert "x.parquet: is missing" in found["lost/index.html"]
+    assert found["lost.models.csv"].strip('\n"') == ""
     assert 'href="lost/index.html#lost-answer"' in found["index.html"]
 
 
