@@ -62,6 +62,8 @@ COPIED_STUDY = "granger_time"
 SCHEMES = ("light", "dark")
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 WAIT_S = 30.0
+AXE_S = 600.0
+"""How long axe-core may look at one page: it visits every cell of large tables."""
 
 
 @contextmanager
@@ -80,6 +82,7 @@ def browser() -> Iterator[Any]:
         try:
             command = "Page.addScriptToEvaluateOnNewDocument"
             started.execute_cdp_cmd(command, {"source": HOOK})
+            started.set_script_timeout(AXE_S)
             yield started
         finally:
             started.quit()

@@ -61,6 +61,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     REAL *olds = centres + RADIUS * TILE, *speeds = olds + STAGES * TILE;
     const int first = place.z_begin - RADIUS, last = place.z_end + RADIUS;
     const bool writes = place.any();
+    const Layer layer(damping, place);
     // Queues the copies of plane z of u, and of what the step needs when that plane is added.
     const auto copy = [&](int z, int stage) {
         if (z < last) share.copy(planes + stage * PLANE, u + z * stride);
@@ -87,8 +88,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         if (writes && complete >= place.z_begin) {
             const Points old = *reinterpret_cast<const Points *>(olds + now * TILE);
             const Points speed = *reinterpret_cast<const Points *>(speeds + now * TILE);
-            place.store(u_new, complete,
-                        advance(*kept, old, speed, laplacian, scale, place, complete, damping));
+            Points points = advance(*kept, old, speed, laplacian, scale);
+            layer.damp(points, old, complete);
+            place.store(u_new, complete, points);
         }
         *kept = *reinterpret_cast<const Points *>(own);
         now = next(now, STAGES);

@@ -63,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     if (threadIdx.x == 0)
         for (int ahead = 0; ahead < STAGES - 1; ++ahead) ask(first + ahead, ahead);
     const bool writes = place.any();
+    const Layer layer(damping, place);
     Sums sums;
     sums.clear();
     // `behind`: the stage of the plane before, whose place the next plane takes.
@@ -84,8 +85,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
         if (writes && complete >= place.z_begin) {
             const Points old = *reinterpret_cast<const Points *>(rooms.olds[stage] + alone);
             const Points speed = *reinterpret_cast<const Points *>(rooms.speeds[stage] + alone);
-            place.store(u_new, complete,
-                        advance(*kept, old, speed, laplacian, scale, place, complete, damping));
+            Points points = advance(*kept, old, speed, laplacian, scale);
+            layer.damp(points, old, complete);
+            place.store(u_new, complete, points);
         }
         *kept = *reinterpret_cast<const Points *>(own);
         __syncwarp();

@@ -6,7 +6,7 @@
 //   STAGES         planes in shared memory, from the one that is added up to those on their way
 //   BLOCKS_PER_SM  blocks that an SM should hold at the same time: limits registers
 //   ALIGNED        1 where each row begins at a multiple of 16 bytes
-//   DAMPED         1 with an absorbing layer: coefficients for each x, y and z in `damping`
+//   DAMPED         1 with an absorbing layer: coefficients by x, y and z in `damping`, aligned
 #include "common/async_copy.cuh"
 
 constexpr int POINTS = 16 / sizeof(REAL);
@@ -146,24 +146,51 @@ struct Sums {
     }
 };
 
+// The absorbing layer as a thread's points meet it. Inside the grid it is all zeros, so a thread keeps
+// only whether its x and y are in the layer, and of each plane one coefficient is read.
+struct Layer {
+#if DAMPED
+    const REAL *along_x, *along_z;
+    REAL across;  // the coefficient of its y
+    bool beside;  // whether its points are in the layer in every plane
+
+    __device__ __forceinline__ Layer(const REAL *damping, const Place &place)
+        : along_x(damping + place.x), along_z(damping + place.nx + place.ny), across(0),
+          beside(false) {
+        if (!place.any()) return;
+        across = damping[place.nx + place.y];
+        beside = across != REAL(0);
+#pragma unroll
+        for (int i = 0; i < POINTS; ++i) beside |= along_x[i] != REAL(0);
+    }
+
+    // Damps new points of plane z: (1 + e) u_new = 2 u - (1 - e) u_old + force, with
+    // e = dt sigma / 2 of x, y and z added up.
+    __device__ __forceinline__ void damp(Points &points, const Points &old, int z) const {
+        const REAL here = along_z[z];
+        if (!beside && here == REAL(0)) return;
+        const Points own = *reinterpret_cast<const Points *>(along_x);
+        const REAL outer = across + here;
+#pragma unroll
+        for (int i = 0; i < POINTS; ++i) {
+            const REAL e = own.v[i] + outer;
+            points.v[i] = (points.v[i] + e * old.v[i]) / (REAL(1) + e);
+        }
+    }
+#else
+    __device__ __forceinline__ Layer(const REAL *, const Place &) {}
+    __device__ __forceinline__ void damp(Points &, const Points &, int) const {}
+#endif
+};
+
 // One leapfrog step of a thread's points, `centre` their u.
 __device__ __forceinline__ Points advance(const Points &centre, const Points &old,
-                                          const Points &speed, const Points &laplacian, REAL scale,
-                                          const Place &place, int z, const REAL *damping) {
+                                          const Points &speed, const Points &laplacian, REAL scale) {
     Points points;
 #pragma unroll
     for (int i = 0; i < POINTS; ++i) {
         const REAL force = speed.v[i] * speed.v[i] * scale * laplacian.v[i];
         points.v[i] = REAL(2) * centre.v[i] - old.v[i] + force;
     }
-#if DAMPED
-    // (1 + e) u_new = 2 u - (1 - e) u_old + force, with e = dt sigma / 2 of x, y and z added up.
-    const REAL outer = damping[place.nx + place.y] + damping[place.nx + place.ny + z];
-#pragma unroll
-    for (int i = 0; i < POINTS; ++i) {
-        const REAL e = damping[place.x + i] + outer;
-        if (e != REAL(0)) points.v[i] = (points.v[i] + e * old.v[i]) / (REAL(1) + e);
-    }
-#endif
     return points;
 }
