@@ -148,8 +148,8 @@ def test_every_configuration_is_right_on_odd_grids(profile: GpuProfile, tmp_path
 
 
 MUTANTS = {
-    "weight": ("host/workload.py", "* (order // 2))\n",
-               "* (order // 2))\n        values[1] += 1e-3\n"),
+    "weight": ("host/stencil.py", "* (order // 2))\n",
+               "* (order // 2))\n    values[1] += 1e-3\n"),
     "plane": ("linear.cu", "interior / interior + RADIUS;",
               "interior / interior + RADIUS;\n    if (z == RADIUS) return;"),
     "axes": ("stencil.cuh", "u_new[at] = Real(2)",

@@ -6,7 +6,6 @@ scale = (dt / h)^2 and lap the sum of the three second differences times h^2.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.builds import Build
 from launchwise.workloads.inputs import uniform
 from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.workload import (
@@ -27,6 +26,8 @@ from launchwise.workloads.workload import (
     Workload,
     closed_on_error,
 )
+
+from .stencil import boxes, stencil_macros, streaming_macros, weights
 
 SPACING_M = 10.0
 VELOCITY_MS = (1500.0, 4500.0)
@@ -44,23 +45,6 @@ NUMPY_LIMIT = 128
 
 ROUNDING = 4.0
 """Allowed error in units of eps times the largest term: the sums have up to 50 terms."""
-
-
-def weights(order: int) -> np.ndarray:
-    """Weights of the central second difference of even ``order``: float64, order // 2 + 1 values.
-
-    c_k = 2 (-1)^(k+1) (M!)^2 / (k^2 (M-k)! (M+k)!) for k = 1..M with M = order / 2, and
-    c_0 = -2 sum c_k (closed form of the Lagrange weights; Fornberg 1988).
-    """
-    half = order // 2
-    outer = [
-        2.0
-        * (-1.0) ** (k + 1)
-        * (math.factorial(half) ** 2 / (math.factorial(half - k) * math.factorial(half + k)))
-        / k**2
-        for k in range(1, half + 1)
-    ]
-    return np.array([-2.0 * math.fsum(outer), *outer])
 
 
 def laplacian(u: np.ndarray, order: int) -> np.ndarray:
@@ -132,32 +116,18 @@ class Acoustic(Workload):
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """See :meth:`launchwise.workloads.workload.Workload.build`."""
         dtype, order, n = str(problem["dtype"]), int(problem["order"]), int(problem["n"])
-        suffix = "f" if dtype == "float32" else ""
-        # c_0 serves the centre once, for all three axes.
-        values = weights(order) * ([3.0] + [1.0] * (order // 2))
-        elements = self.pitch(problem, configuration) * n * n
-        defines = {
-            **real_macro(dtype),
-            "INDEX": "int" if elements < 2**31 else "long long",
-            "RADIUS": order // 2,
-            "ROW_PADDING": configuration["row_padding"],
-            "WEIGHTS": "{" + ", ".join(f"{value!r}{suffix}" for value in values.tolist()) + "}",
-        }
+        defines = stencil_macros(order, dtype, self.pitch(problem, configuration) * n * n)
         variant = str(configuration["variant"])
         if variant in STREAMING:
-            aligned = self.spec.value("rows_aligned", problem, configuration)
-            defines |= {
-                "TILE_Y": configuration["tile_y"],
-                "STAGES": configuration["stages"],
-                "BLOCKS_PER_SM": configuration["blocks_per_sm"],
-                "ALIGNED": int(bool(aligned)),
-            }
             # A row's pitch is an argument of these kernels.
-            del defines["ROW_PADDING"]
+            aligned = bool(self.spec.value("rows_aligned", problem, configuration))
+            defines |= streaming_macros(configuration, aligned=aligned, damped=False)
             if variant == "stream_twice":
+                # A warp is as wide as it is; only one step can be damped.
+                del defines["TILE_X"], defines["DAMPED"]
                 defines["ROWS"] = configuration["rows_per_warp"]
-            else:
-                defines |= {"TILE_X": configuration["tile_x"], "DAMPED": 0}
+        else:
+            defines["ROW_PADDING"] = configuration["row_padding"]
         return Build.of(self.spec.variants[variant].source, defines)
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
@@ -325,13 +295,11 @@ class AcousticSession(Session):
         """Maps for the copy engine: u with the halo of a tile, u_old and velocity without."""
         columns, rows = int(configuration["tile_x"]), int(configuration["tile_y"])
         if (columns, rows) not in self._maps:
-            radius, vector = self.order // 2, 16 // self.dtype.itemsize
-            around = -(-radius // vector) * vector
-            halo, tile = (1, rows + 2 * radius, columns + 2 * around), (1, rows, columns)
-            boxes = ((self.u, halo), (self.u_old, tile), (self.velocity, tile))
+            halo, tile = boxes(self.order, self.dtype.name, configuration)
+            wanted = ((self.u, halo), (self.u_old, tile), (self.velocity, tile))
             maps = [
                 self.device.tensor_map(array, self.dtype.name, (self.n,) * 3, self.pitch, box)
-                for array, box in boxes
+                for array, box in wanted
             ]
             self._maps[columns, rows] = self.memory.upload(np.concatenate(maps))
         return self._maps[columns, rows]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.workload import weights
+from ..host.stencil import weights
 
 ORDERS = (2, 8, 16)
 TYPES = ("float32", "float64")

@@ -13,7 +13,7 @@ from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, closed_on_error
 
-from ..host.workload import weights
+from ..host.stencil import VECTOR_BYTES, boxes, stencil_macros, streaming_macros
 from .problem import Grid, Position
 
 POINTS = "simulation/points.cu"
@@ -27,20 +27,10 @@ def points_build(dtype: str) -> Build:
 
 def step_build(grid: Grid, configuration: Mapping[str, Any], damped: bool, spec: Spec) -> Build:
     """Build of the time step's kernel."""
-    suffix = "f" if grid.dtype.name == "float32" else ""
-    values = weights(grid.order) * ([3.0] + [1.0] * grid.radius)
     elements = grid.shape[0] * grid.shape[1] * grid.pitch
     defines = {
-        **real_macro(grid.dtype.name),
-        "INDEX": "int" if elements < 2**31 else "long long",
-        "RADIUS": grid.radius,
-        "WEIGHTS": "{" + ", ".join(f"{value!r}{suffix}" for value in values.tolist()) + "}",
-        "TILE_X": configuration["tile_x"],
-        "TILE_Y": configuration["tile_y"],
-        "STAGES": configuration["stages"],
-        "BLOCKS_PER_SM": configuration["blocks_per_sm"],
-        "ALIGNED": 1,
-        "DAMPED": int(damped),
+        **stencil_macros(grid.order, grid.dtype.name, elements),
+        **streaming_macros(configuration, aligned=True, damped=damped),
     }
     return Build.of(spec.variants[str(configuration["variant"])].source, defines)
 
@@ -156,7 +146,7 @@ class Wave:
         block, _ = launch_shape(spec, cube, whole)
         variant = spec.variants[str(configuration["variant"])]
         shared = int(spec.value(variant.shared_bytes, cube, whole))
-        vector = 16 // grid.dtype.itemsize
+        vector = VECTOR_BYTES // grid.dtype.itemsize
         first = grid.radius // vector * vector
         blocks = (
             -(-(nx - grid.radius - first) // int(configuration["tile_x"])),
@@ -172,14 +162,10 @@ class Wave:
 
     def _maps(self, configuration: Mapping[str, Any], u: Buffer, u_old: Buffer) -> Buffer:
         grid = self.grid
-        columns, rows = int(configuration["tile_x"]), int(configuration["tile_y"])
-        vector = 16 // grid.dtype.itemsize
-        around = -(-grid.radius // vector) * vector
-        halo, tile = (1, rows + grid.order, columns + 2 * around), (1, rows, columns)
-        boxes = ((u, halo), (u_old, tile), (self.velocity, tile))
+        halo, tile = boxes(grid.order, grid.dtype.name, configuration)
         maps = [
             self.machine.tensor_map(each, grid.dtype.name, grid.shape, grid.pitch, box)
-            for each, box in boxes
+            for each, box in ((u, halo), (u_old, tile), (self.velocity, tile))
         ]
         return self._upload(np.concatenate(maps))
 

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
-import sys
 from fractions import Fraction
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import load_workload
+from kernels.acoustic.host import workload
 
 ORDERS = (2, 8, 16)
 
 
 @pytest.fixture(scope="module")
-def acoustic(acoustic_folder: Path, acoustic_spec: Spec) -> ModuleType:
+def acoustic() -> ModuleType:
     """The module beside the kernels."""
-    workload = load_workload(acoustic_folder, acoustic_spec)
-    name = "acoustic_numerics_under_test"
-    module = ModuleType(name)
-    source = Path(inspect.getfile(type(workload).build))
-    module.__file__ = str(source)
-    sys.modules[name] = module
-    exec(compile(source.read_text(), str(source), "exec"), module.__dict__)
-    return module
+    return workload
 
 
 def test_weights_of_order_eight_are_the_published_ones(acoustic: ModuleType) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.acoustic.host.workload import weights
+from kernels.acoustic.host.stencil import weights
 from kernels.acoustic.simulation import TooLittleMemory, propagate, ricker, stability_limit
 from kernels.acoustic.simulation.choices import FILE
 from kernels.acoustic.simulation.problem import Grid
