@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernels.acoustic.examples import shot
 from kernels.acoustic.host.stencil import weights
 from kernels.acoustic.simulation import TooLittleMemory, propagate, ricker, stability_limit
 from kernels.acoustic.simulation.choices import FILE
@@ -291,3 +292,18 @@ def test_without_a_driver_it_says_so() -> None:
     velocity = np.full((20, 20, 20), 2000.0, np.float32)
     with pytest.raises(UserError, match=r"CUDA: no (driver|usable device)"):
         propagate(velocity, (10, 10, 10), 5, absorbing=4, **GOOD)
+
+
+def test_the_example_shows_a_wave_that_receivers_hear(simulate: Any, tmp_path: Path) -> None:
+    points = 50
+    velocity, found, kept = shot.shoot(points, simulate)
+    assert sorted(set(velocity.ravel())) == [1500.0, 2200.0, 2900.0, 3600.0, 4500.0]
+    # A receiver beside the source hears it first, and loudest.
+    loudest = np.abs(found.traces).max(axis=0)
+    middle = points // 2 - shot.absorbing(points)
+    assert np.argmax(loudest) == middle
+    first = np.argmax(np.abs(found.traces) > 0.1 * loudest, axis=0)
+    assert first[middle] < first[0]
+    assert first[middle] < first[-1]
+    shot.picture(tmp_path / "shot.png", velocity, found, kept)
+    assert (tmp_path / "shot.png").read_bytes().startswith(b"\x89PNG")

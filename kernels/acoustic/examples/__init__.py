@@ -1,0 +1,1 @@
+"""Examples of simulations, to run and to change."""
