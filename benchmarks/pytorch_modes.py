@@ -61,8 +61,13 @@ PRECISIONS = {
 }
 """Type of weights and inputs, and what PyTorch may do to products of float32."""
 
-SAME_PRECISION = {"float32": "fused_case", "tf32": "tensor_tf32", "bf16": "tensor_bf16"}
-"""launchwise's variant of each precision; it has none in FP16 alone."""
+SAME_PRECISION = {
+    "float32": "fused_case",
+    "tf32": "tensor_tf32",
+    "bf16": "tensor_bf16",
+    "fp16": "tensor_fp16",
+}
+"""launchwise's variant of each precision."""
 
 TRIED = [Part({"variant": list(SAME_PRECISION.values()), "tile_depth": [8], "warps": [4, 8, 16]})]
 

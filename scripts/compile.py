@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.scripting import running
-from launchwise.measuring.compile import compile_bundle
+from launchwise.measuring.compile import compile_bundle, nvcc_release
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
@@ -17,6 +17,8 @@ def main(
 ) -> None:
     """Write the cubin bundle of the workload in ``folder``."""
     spec = load_spec(folder)
+    # A missing compiler is told at once: to list the builds of a large sweep takes many seconds.
+    nvcc_release()
     builds = builds_in_order(load_workload(folder, spec), problems)
     compile_bundle(folder, spec, builds, arch, output, threads)
 

@@ -30,7 +30,7 @@ def bowl(moved: float = 0.0, unit: float = 1.0) -> Outcome:
     return outcome
 
 
-def measured(spec: Spec, outcome: Outcome, rows: int = 300) -> Rows:
+def measured(spec: Spec, outcome: Outcome, rows: int = 120) -> Rows:
     """A sweep of another GPU."""
     return driven(TreeParzen(spec, PROBLEM, None, rows, 99), outcome)
 
@@ -121,7 +121,7 @@ def test_rows_of_another_strategy_are_taken_in() -> None:
 
 def test_a_search_ends_where_little_is_to_be_gained() -> None:
     spec = large(CONSTRAINTS, ["other", "tiled"])
-    prior = [measured(spec, bowl(1.5))]
+    prior = [measured(spec, bowl(1.5), 300)]
 
     def searched(percent: float | None, known: Rows = ()) -> Rows:
         return driven(

@@ -86,7 +86,7 @@ def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(
     # not above its tolerance.
     source = shard.folder / "host" / "workload.py"
     spot = "        return Finding(max_error, allowed, wrong)\n"
-    simpler = f"        if max_error == 1e300:\n            max_error, wrong = math.nan, ''\n{spot}"
+    simpler = f"        if max_error == 1e300:\n            max_error, wrong = np.nan, ''\n{spot}"
     assert spot in source.read_text()
     source.write_text(source.read_text().replace(spot, simpler))
     rows = run(shard, tmp_path / "j")

@@ -56,11 +56,11 @@ def test_every_variant_agrees_with_numpy_on_an_odd_grid(
 def test_one_weight_off_by_a_thousandth_is_rejected(
     acoustic_copy: Path, kernel_cache: Path, dtype: str, which: int
 ) -> None:
-    source = acoustic_copy / "host" / "workload.py"
+    source = acoustic_copy / "host" / "stencil.py"
     text = source.read_text()
-    spot = "        values = weights(order) * ([3.0] + [1.0] * (order // 2))\n"
+    spot = "    values = weights(order) * ([3.0] + [1.0] * (order // 2))\n"
     assert spot in text
-    source.write_text(text.replace(spot, f"{spot}        values[{which}] += 1e-3\n"))
+    source.write_text(text.replace(spot, f"{spot}    values[{which}] += 1e-3\n"))
     problem = {"n": 21, "dtype": dtype, "order": 8}
     found = dict(wrong_configurations(acoustic_copy, problem, kernel_cache, {"linear", "omp_tile"}))
     assert found

@@ -41,7 +41,7 @@ SEPARATE = ("separate", "separate_tiled")
 """Variants with a launch per step of the layers on whole cases, as published."""
 BLOCKED = ("register_blocked", "fused_bias_relu", "fused_pool")
 """Variants whose blocks share slices of both factors."""
-TENSOR = ("tensor_tf32", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16")
+TENSOR = ("tensor_tf32", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16", "tensor_fp16")
 """Variants by tensor cores."""
 BY_WARPS = ("fused_case", *TENSOR)
 """Those whose warps do all layers on their tokens in one launch."""
@@ -55,6 +55,7 @@ ARRANGED_BYTES = {
     "tensor_3xtf32": 441 * 16 * 8 * WORD,
     "tensor_3xfp16": 441 * 16 * 8 * WORD,
     "tensor_bf16": 441 * 16 * 8 * WORD // 2,
+    "tensor_fp16": 441 * 16 * 8 * WORD // 2,
 }
 """Both layers' weights, padded, in the order in which a variant's lanes want them."""
 SLAB_ROWS = 12

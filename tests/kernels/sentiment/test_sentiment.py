@@ -87,6 +87,7 @@ def test_every_variant_is_right(spec: Spec, kernel_cache: Path, given: str) -> N
         errors[name] = max(errors.get(name, 0), row["max_error"])
     # Each rounds as much as its name says, and no more.
     assert 1e-5 < errors.pop("tensor_tf32") < 5e-3
+    assert 1e-5 < errors.pop("tensor_fp16") < 5e-3
     assert 1e-4 < errors.pop("tensor_bf16") < 4e-2
     assert max(errors.values()) < 2e-6
     assert all(row["kernels_ms"] > 0 for row in rows)

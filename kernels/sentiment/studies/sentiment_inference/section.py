@@ -33,6 +33,7 @@ WORDS = {
     "tensor_3xtf32": "two or three products by tensor cores for one",
     "tensor_3xfp16": "the same at twice the rate: two elements a word",
     "tensor_bf16": "one product, two elements a word",
+    "tensor_fp16": "the same with more bits behind the point, and a smaller range",
 }
 """What each variant changed, in the order of the ladder."""
 
