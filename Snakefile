@@ -37,7 +37,8 @@ settings = experiment.settings
 
 # Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).
 onstart:
-    start_server(workflow.deployment_settings.deployment_method)
+    # Nearly every stage needs tables: they are loaded while the first script starts.
+    start_server(workflow.deployment_settings.deployment_method, at_once=True)
     lift_rate_limit(workflow)
 
 
@@ -49,9 +50,9 @@ onerror:
     stop_server()
 
 
-# A job on another machine runs no such hooks.
+# A job on another machine runs no such hooks, and many of these measure and need no tables.
 if workflow.remote_exec:
-    start_server(workflow.deployment_settings.deployment_method)
+    start_server(workflow.deployment_settings.deployment_method, at_once=False)
 
 
 # Snakemake ignores a default target in an included file.

@@ -2,10 +2,10 @@
 
 Loading pandas, scikit-learn and the libraries of boosted trees takes seconds, most stages take
 tenths of a second. So the workflow's process starts one server (:class:`Server`). The server loads
-its first group of modules at once, any other when the first script asks for it, and forks itself
-for every script. A script asks with :func:`run`, hands its terminal and its arguments over, waits,
-and ends as its fork ended. Scripts therefore import inside their functions: outside a fork they
-load nothing.
+a group of modules when the first script asks for that group (the first group before, if told to),
+and forks itself for every script. A script asks with :func:`run`, hands its terminal and its
+arguments over, waits, and ends as its fork ended. Scripts therefore import inside their functions:
+outside a fork they load nothing.
 
 Without a server (another host, another Slurm job, a container, a script that runs alone)
 :func:`run` calls the script's function in its own process. A fork ends when the script that asked
@@ -120,9 +120,11 @@ class Server:
     ----------
     groups
         Name of a group to the modules that it loads, libraries and our own.
+    at_once
+        Whether it loads its first group before a script asks: worth it where most scripts will.
     """
 
-    def __init__(self, groups: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, groups: Mapping[str, Sequence[str]], at_once: bool = False) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="launchwise-")
         listeners = []
         for name in groups:
@@ -135,7 +137,7 @@ class Server:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         # Its input stays open as long as this process lives: that is how it knows.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "launchwise.base.forking", given],
+            [sys.executable, "-m", "launchwise.base.forking", given, *(["at_once"] * at_once)],
             stdin=subprocess.PIPE,
             pass_fds=numbers,
             env=environment,
@@ -153,13 +155,15 @@ class Server:
         self._folder.cleanup()
 
 
-def serve(groups: Mapping[int, Sequence[str]]) -> None:
+def serve(groups: Mapping[int, Sequence[str]], at_once: bool) -> None:
     """Serve until the input closes; a process per group.
 
     Parameters
     ----------
     groups
         Number of a listening socket to the modules of its group; at least one.
+    at_once
+        See :class:`Server`.
     """
     # Ctrl-C reaches the whole foreground group: the scripts decide what becomes of their forks.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -174,8 +178,8 @@ def serve(groups: Mapping[int, Sequence[str]]) -> None:
             os._exit(0)
         listener.close()
 
-    # Nearly every stage needs the first group: it is loaded while the first script starts.
-    start(next(iter(waiting)))
+    if at_once:
+        start(next(iter(waiting)))
     while waiting:
         with selectors.DefaultSelector() as ready:
             for source in (sys.stdin, *waiting):
@@ -323,4 +327,5 @@ def _loaded(path: Path) -> Any:
 
 
 if __name__ == "__main__":
-    serve({int(number): modules for number, modules in json.loads(sys.argv[1]).items()})
+    given = {int(number): modules for number, modules in json.loads(sys.argv[1]).items()}
+    serve(given, at_once="at_once" in sys.argv[2:])

@@ -39,7 +39,7 @@ GROUPS = {"tables": TABLES, "models": MODELS}
 _running: list[Server] = []
 
 
-def start_server(deployment: Collection[object]) -> None:
+def start_server(deployment: Collection[object], at_once: bool) -> None:
     """Start the server of this process's scripts.
 
     Parameters
@@ -47,9 +47,11 @@ def start_server(deployment: Collection[object]) -> None:
     deployment
         Snakemake's ways to deploy software. With any of them (a container, Conda) scripts run in
         an environment of their own, which this process does not have: then there is no server.
+    at_once
+        Whether it loads the modules for tables before a script asks for them.
     """
     if not deployment and not _running:
-        _running.append(Server(GROUPS))
+        _running.append(Server(GROUPS, at_once))
 
 
 def stop_server() -> None:

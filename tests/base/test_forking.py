@@ -126,6 +126,28 @@ def test_a_fork_stands_where_its_script_stands(ask: Ask, tmp_path: Path) -> None
     assert not alive(found["pid"])
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_first_group_is_loaded_before_a_script_asks_only_where_told(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("first_group", "second_group"):
+        note = "from pathlib import Path\nPath(__file__).with_suffix('.loaded').touch()\n"
+        (tmp_path / f"{name}.py").write_text(note)
+    server = Server({"light": ["first_group"], "heavy": ["second_group"]}, at_once)
+    try:
+        if at_once:
+            wait_for((tmp_path / "first_group.loaded").exists)
+            assert not (tmp_path / "second_group.loaded").exists()
+        assert ask("work", "heavy").wait(60) == 0
+        assert (tmp_path / "second_group.loaded").exists()
+        assert (tmp_path / "first_group.loaded").exists() == at_once
+        assert ask("work", "light").wait(60) == 0
+        assert (tmp_path / "first_group.loaded").exists()
+    finally:
+        server.stop()
+
+
 @pytest.mark.usefixtures("server")
 def test_a_group_loads_its_modules_and_no_others(ask: Ask, tmp_path: Path) -> None:
     for group in ("light", "heavy", "light"):
