@@ -75,7 +75,7 @@ def picture(path: Path, velocity: np.ndarray, shot: Any, kept: list[int]) -> Non
     side, seconds = points * SPACING_M / 1e3, len(shot.traces) * shot.time_step
     figure = Figure(figsize=(11, 3.9), layout="constrained")
     axes = figure.subplots(1, len(kept) + 1)
-    for plot, step, field in zip(axes, kept, shot.snapshots, strict=False):
+    for plot, step, field in zip(axes[:-1], kept, shot.snapshots, strict=True):
         plane = field[:, points // 2]
         plot.imshow(velocity[:, points // 2], extent=(0, side, side, 0), cmap="Greys", alpha=0.6)
         largest = np.quantile(np.abs(plane), 0.999)

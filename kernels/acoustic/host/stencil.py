@@ -50,18 +50,19 @@ def stencil_macros(order: int, dtype: str, elements: int) -> dict[str, Any]:
     }
 
 
-def streaming_macros(
-    configuration: Mapping[str, Any], *, aligned: bool, damped: bool
-) -> dict[str, Any]:
-    """Macros that kernels with one step per pass have besides (see ``streaming.cuh``)."""
+def streaming_macros(configuration: Mapping[str, Any], *, aligned: bool) -> dict[str, Any]:
+    """Macros that all kernels have besides which stream along z."""
     return {
-        "TILE_X": configuration["tile_x"],
         "TILE_Y": configuration["tile_y"],
         "STAGES": configuration["stages"],
         "BLOCKS_PER_SM": configuration["blocks_per_sm"],
         "ALIGNED": int(aligned),
-        "DAMPED": int(damped),
     }
+
+
+def one_step_macros(configuration: Mapping[str, Any], *, damped: bool) -> dict[str, Any]:
+    """Macros of those with one time step per pass (see ``streaming.cuh``)."""
+    return {"TILE_X": configuration["tile_x"], "DAMPED": int(damped)}
 
 
 def boxes(

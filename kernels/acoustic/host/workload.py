@@ -27,7 +27,7 @@ from launchwise.workloads.workload import (
     closed_on_error,
 )
 
-from .stencil import boxes, stencil_macros, streaming_macros, weights
+from .stencil import boxes, one_step_macros, stencil_macros, streaming_macros, weights
 
 SPACING_M = 10.0
 VELOCITY_MS = (1500.0, 4500.0)
@@ -121,11 +121,11 @@ class Acoustic(Workload):
         if variant in STREAMING:
             # A row's pitch is an argument of these kernels.
             aligned = bool(self.spec.value("rows_aligned", problem, configuration))
-            defines |= streaming_macros(configuration, aligned=aligned, damped=False)
+            defines |= streaming_macros(configuration, aligned=aligned)
             if variant == "stream_twice":
-                # A warp is as wide as it is; only one step can be damped.
-                del defines["TILE_X"], defines["DAMPED"]
                 defines["ROWS"] = configuration["rows_per_warp"]
+            else:
+                defines |= one_step_macros(configuration, damped=False)
         else:
             defines["ROW_PADDING"] = configuration["row_padding"]
         return Build.of(self.spec.variants[variant].source, defines)

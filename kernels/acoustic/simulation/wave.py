@@ -13,7 +13,7 @@ from launchwise.workloads.space import launch as launch_shape
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import Buffer, Launch, closed_on_error
 
-from ..host.stencil import VECTOR_BYTES, boxes, stencil_macros, streaming_macros
+from ..host.stencil import VECTOR_BYTES, boxes, one_step_macros, stencil_macros, streaming_macros
 from .problem import Grid, Position
 
 POINTS = "simulation/points.cu"
@@ -30,7 +30,8 @@ def step_build(grid: Grid, configuration: Mapping[str, Any], damped: bool, spec:
     elements = grid.shape[0] * grid.shape[1] * grid.pitch
     defines = {
         **stencil_macros(grid.order, grid.dtype.name, elements),
-        **streaming_macros(configuration, aligned=True, damped=damped),
+        **streaming_macros(configuration, aligned=True),
+        **one_step_macros(configuration, damped=damped),
     }
     return Build.of(spec.variants[str(configuration["variant"])].source, defines)
 
