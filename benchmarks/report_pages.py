@@ -25,10 +25,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from harness.axe import in_scheme, violations
 from harness.command_line import arguments, provenance
 from harness.many_gpus import copied, recorded_study, write_report
 from harness.needs import chromium
@@ -123,19 +123,12 @@ def printed_pages(driver: Any) -> int:
     return len(re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(data)))
 
 
-def violations(driver: Any, page: Path, scheme: str) -> list[str]:
-    """What axe-core finds on a page with all its figures drawn: rule and first place of each."""
-    wanted = [{"name": "prefers-color-scheme", "value": scheme}]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
-    opened(driver, page)
-    driver.execute_script("return window.launchwiseDrawAll()")
-    driver.execute_script(
-        resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-    )
-    run = "axe.run().then((found) => arguments[arguments.length - 1](found.violations))"
-    found = driver.execute_async_script(run)
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    return [f"{scheme}: {each['id']}: {each['nodes'][0]['html'][:120]}" for each in found]
+def violated(driver: Any, page: Path, scheme: str) -> list[str]:
+    """What axe-core finds on a page with all its figures drawn."""
+    with in_scheme(driver, scheme):
+        opened(driver, page)
+        driver.execute_script("return window.launchwiseDrawAll()")
+        return [f"{scheme}: {rule}: {where}" for rule, where in violations(driver)]
 
 
 def measure(driver: Any, folder: Path, page: Path, repeats: int) -> dict[str, Any]:
@@ -148,7 +141,7 @@ def measure(driver: Any, folder: Path, page: Path, repeats: int) -> dict[str, An
     driver.execute_script("return window.launchwiseDrawAll()")
     width = driver.execute_script("return document.documentElement.scrollWidth")
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    found = [each for scheme in SCHEMES for each in violations(driver, page, scheme)]
+    found = [each for scheme in SCHEMES for each in violated(driver, page, scheme)]
     return {
         "page": page.relative_to(folder).as_posix(),
         "bytes": page.stat().st_size,

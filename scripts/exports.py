@@ -41,7 +41,7 @@ def main(
     from launchwise.report.reading import read_studies
     from launchwise.report.site import OVERVIEW
 
-    studies, missing = read_studies(files, settings, kept_out)
+    studies, missing = read_studies(files, settings, kept_out, processes)
     facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
     costs = {} if prices is None else read_prices(prices, gpus)
     every = pages(studies, facts, processes, read_cards(cards), costs, missing)

@@ -121,7 +121,7 @@ class Server:
     groups
         Name of a group to the modules that it loads, libraries and our own.
     at_once
-        Whether it loads its first group before a script asks: worth it where most scripts will.
+        Whether it loads its first group before a script asks: for where most scripts need it.
     """
 
     def __init__(self, groups: Mapping[str, Sequence[str]], at_once: bool = False) -> None:

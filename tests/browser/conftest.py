@@ -5,10 +5,15 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from samples import ROOT
+
+from tests.support.browsing import at_desktop, load
+from tests.support.report_pages import files_of
+from tests.support.report_study import study
 
 # Benchmarks share what makes reports of many GPUs; modules of the tests come first.
 sys.path.append(str(ROOT / "benchmarks"))
@@ -43,3 +48,21 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     started = webdriver.Chrome(options=options, service=service)
     yield started
     started.quit()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of the small study; files with another report have a fixture of their own."""
+    found = tmp_path_factory.mktemp("report")
+    for path, text in files_of(study()).items():
+        (found / path).parent.mkdir(parents=True, exist_ok=True)
+        (found / path).write_text(text, encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def opened(browser: Any, folder: Path) -> Any:
+    """The study's first page at desktop width."""
+    at_desktop(browser)
+    load(browser, folder / "tiny" / "index.html")
+    return browser

@@ -7,31 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import files_of
-from tests.support.report_study import study
-
 pytestmark = pytest.mark.browser
 
 CONTROLS, FIGURE = "tiny-explore", "fig-tiny-landscape"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of the small study."""
-    found = tmp_path_factory.mktemp("report")
-    for path, text in files_of(study()).items():
-        (found / path).parent.mkdir(parents=True, exist_ok=True)
-        (found / path).write_text(text, encoding="utf-8")
-    return found
-
-
-@pytest.fixture
-def opened(browser: Any, folder: Path) -> Any:
-    """The study's first page at desktop width."""
-    at_desktop(browser)
-    load(browser, folder / "tiny" / "index.html")
-    return browser
 
 
 CHANGE = """

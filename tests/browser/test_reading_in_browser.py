@@ -8,26 +8,6 @@ from typing import Any
 import pytest
 
 from tests.support.browsing import at_desktop, load
-from tests.support.report_pages import files_of
-from tests.support.report_study import study
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of the small study."""
-    found = tmp_path_factory.mktemp("report")
-    for path, text in files_of(study()).items():
-        (found / path).parent.mkdir(parents=True, exist_ok=True)
-        (found / path).write_text(text, encoding="utf-8")
-    return found
-
-
-@pytest.fixture
-def opened(browser: Any, folder: Path) -> Any:
-    """The study's first page at desktop width."""
-    at_desktop(browser)
-    load(browser, folder / "tiny" / "index.html")
-    return browser
 
 
 def test_arrow_keys_read_the_points_of_a_figure(opened: Any) -> None:

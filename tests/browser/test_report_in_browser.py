@@ -6,12 +6,12 @@ import base64
 import json
 import re
 import shutil
-from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from harness.axe import in_scheme, violations
 
 from launchwise.report.assemble import pages
 from launchwise.report.printed.exports import export
@@ -93,22 +93,14 @@ def test_loads_without_an_error_and_without_the_network(opened: Any, page: Path)
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation(opened: Any, page: Path, scheme: str) -> None:
-    axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-    wanted = [{"name": "prefers-color-scheme", "value": scheme}]
-    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
-    try:
+    with in_scheme(opened, scheme):
         load(opened, page)
         if page.name == "index.html" and page.parent.name != "acoustic_tile":
             opened.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
         opened.execute_script("return window.launchwiseDrawAll()")
-        opened.execute_script(axe)
-        run = "axe.run().then((found) => arguments[arguments.length - 1](found.violations))"
-        found = opened.execute_async_script(run)
-        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+        assert violations(opened) == []
         paper = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
         assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 26)"}[scheme]
-    finally:
-        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 def test_every_control_is_reached_within_15_stops_of_the_keyboard(opened: Any, page: Path) -> None:
@@ -403,8 +395,4 @@ def test_figures_and_tables_are_listed_where_they_were_made(
     assert {name for name, _ in links} == {"SVG", "PDF", "CSV", "PARQUET"}
     for _, address in links:
         assert Path(unquote(urlsplit(address).path)).is_file()
-    axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-    browser.execute_script(axe)
-    run = "axe.run().then((found) => arguments[arguments.length - 1](found.violations))"
-    found = browser.execute_async_script(run)
-    assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == []
+    assert violations(browser) == []

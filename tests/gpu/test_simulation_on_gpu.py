@@ -10,6 +10,7 @@ import pytest
 
 from kernels.acoustic.simulation import propagate
 from tests.kernels.acoustic.test_acoustic_simulation import by_numpy
+from tests.support.absorption import left_by_layer
 
 pytestmark = pytest.mark.gpu
 
@@ -99,12 +100,5 @@ def test_two_threads_at_once() -> None:
 
 
 def test_the_layer_absorbs_on_the_gpu() -> None:
-    velocity = np.full((101, 101, 101), 2000.0, np.float32)
-    left = {}
-    for width in (0, 30):
-        shot = propagate(
-            velocity, (50, 50, 50), 400, spacing=10.0, frequency=25.0, absorbing=width,
-            snapshots=[400],
-        )  # fmt: skip
-        left[width] = float(np.abs(shot.snapshots[0]).max())
+    left = {width: left_by_layer(propagate, 101, 400, width) for width in (0, 30)}
     assert left[30] < 0.05 * left[0]

@@ -20,6 +20,7 @@ from kernels.acoustic.simulation.recorded import choices as recorded_choices
 from kernels.acoustic.simulation.shots import Simulator
 from launchwise.base.errors import UserError
 from launchwise.workloads.spec import Spec
+from tests.support.absorption import left_by_layer
 from tests.support.host_device import HostDevice
 from tests.support.host_machine import HostMachine
 
@@ -140,14 +141,7 @@ def test_far_from_the_source_it_is_the_exact_solution_and_better_at_higher_order
 
 
 def test_the_layer_absorbs(simulate: Any) -> None:
-    velocity = np.full((41, 41, 41), 2000.0, np.float32)
-    left = {}
-    for width in (0, 14):
-        shot = simulate(
-            velocity, (20, 20, 20), 160, spacing=10.0, frequency=25.0, absorbing=width,
-            snapshots=[160],
-        )  # fmt: skip
-        left[width] = float(np.abs(shot.snapshots[0]).max())
+    left = {width: left_by_layer(simulate, 41, 160, width) for width in (0, 14)}
     assert left[14] < 0.1 * left[0]
 
 
