@@ -78,6 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     sums.clear();
     int now = 0, ahead = STAGES - 1, centre = 0;
     for (int z = first; z < last; ++z) {
+        const REAL here = layer.at(z - RADIUS, place.z_begin);
         common::wait_for_copies<STAGES - 2>();
         __syncthreads();
         copy(z + STAGES - 1, ahead);
@@ -89,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
             const Points old = *reinterpret_cast<const Points *>(olds + now * TILE);
             const Points speed = *reinterpret_cast<const Points *>(speeds + now * TILE);
             Points points = advance(*kept, old, speed, laplacian, scale);
-            layer.damp(points, old, complete);
+            layer.damp(points, old, here);
             place.store(u_new, complete, points);
         }
         *kept = *reinterpret_cast<const Points *>(own);

@@ -69,6 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     // `behind`: the stage of the plane before, whose place the next plane takes.
     int stage = 0, parity = 0, behind = STAGES - 1, parity_behind = 1, centre = 0, asks = 0;
     for (int z = first; z < last; ++z) {
+        const REAL here = layer.at(z - RADIUS, place.z_begin);
         // The warps ask in turn, each once all have left the plane before.
         if (warp == asks) {
             if (z + STAGES - 1 < last) {
@@ -86,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
             const Points old = *reinterpret_cast<const Points *>(rooms.olds[stage] + alone);
             const Points speed = *reinterpret_cast<const Points *>(rooms.speeds[stage] + alone);
             Points points = advance(*kept, old, speed, laplacian, scale);
-            layer.damp(points, old, complete);
+            layer.damp(points, old, here);
             place.store(u_new, complete, points);
         }
         *kept = *reinterpret_cast<const Points *>(own);

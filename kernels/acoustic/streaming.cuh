@@ -6,7 +6,7 @@
 //   STAGES         planes in shared memory, from the one that is added up to those on their way
 //   BLOCKS_PER_SM  blocks that an SM should hold at the same time: limits registers
 //   ALIGNED        1 where each row begins at a multiple of 16 bytes
-//   DAMPED         1 with an absorbing layer: coefficients by x, y and z in `damping`, aligned
+//   DAMPED         1 with an absorbing layer: its factors by x, then y, then z in `damping`, aligned
 #include "common/async_copy.cuh"
 
 constexpr int POINTS = 16 / sizeof(REAL);
@@ -146,40 +146,45 @@ struct Sums {
     }
 };
 
-// The absorbing layer as a thread's points meet it. Inside the grid it is all zeros, so a thread keeps
-// only whether its x and y are in the layer, and of each plane one coefficient is read.
+// The absorbing layer as a thread's points meet it: the factors of x and y stay in registers, that of z
+// is read ahead of its plane. All points are damped, also those outside the layer, where every factor is
+// 1: a branch costs more than the multiplications.
 struct Layer {
 #if DAMPED
-    const REAL *along_x, *along_z;
-    REAL across;  // the coefficient of its y
-    bool beside;  // whether its points are in the layer in every plane
+    const REAL *along_z;
+    REAL beside[POINTS];
 
     __device__ __forceinline__ Layer(const REAL *damping, const Place &place)
-        : along_x(damping + place.x), along_z(damping + place.nx + place.ny), across(0),
-          beside(false) {
-        if (!place.any()) return;
-        across = damping[place.nx + place.y];
-        beside = across != REAL(0);
+        : along_z(damping + place.nx + place.ny) {
+        Points along_x{};
+        REAL along_y = 0;
+        if (place.any()) {
+            along_x = *reinterpret_cast<const Points *>(damping + place.x);
+            along_y = damping[place.nx + place.y];
+        }
 #pragma unroll
-        for (int i = 0; i < POINTS; ++i) beside |= along_x[i] != REAL(0);
+        for (int i = 0; i < POINTS; ++i) beside[i] = along_x.v[i] * along_y;
     }
 
-    // Damps new points of plane z: (1 + e) u_new = 2 u - (1 - e) u_old + force, with
-    // e = dt sigma / 2 of x, y and z added up.
-    __device__ __forceinline__ void damp(Points &points, const Points &old, int z) const {
-        const REAL here = along_z[z];
-        if (!beside && here == REAL(0)) return;
-        const Points own = *reinterpret_cast<const Points *>(along_x);
-        const REAL outer = across + here;
+    // The factor of plane z, for a block that writes planes from `z_begin`.
+    __device__ __forceinline__ REAL at(int z, int z_begin) const {
+        return z >= z_begin ? along_z[z] : REAL(1);
+    }
+
+    // Damps new points by g, the product of the factors of x, y and z: of the new field and of the one
+    // before a fraction g stays (Cerjan and others 1985). What is stored of the one before lacks this
+    // step's g: u_new = g (2 u + force - g u_old).
+    __device__ __forceinline__ void damp(Points &points, const Points &old, REAL here) const {
 #pragma unroll
         for (int i = 0; i < POINTS; ++i) {
-            const REAL e = own.v[i] + outer;
-            points.v[i] = (points.v[i] + e * old.v[i]) / (REAL(1) + e);
+            const REAL g = beside[i] * here;
+            points.v[i] = g * (points.v[i] + (old.v[i] - g * old.v[i]));
         }
     }
 #else
     __device__ __forceinline__ Layer(const REAL *, const Place &) {}
-    __device__ __forceinline__ void damp(Points &, const Points &, int) const {}
+    __device__ __forceinline__ REAL at(int, int) const { return REAL(1); }
+    __device__ __forceinline__ void damp(Points &, const Points &, REAL) const {}
 #endif
 };
 

@@ -151,11 +151,11 @@ class Grid:
         return time_step
 
     def damping(self, width: int, time_step: float, fastest: float) -> np.ndarray:
-        """dt sigma / 2 of the absorbing layer for each x, then y, then z: ``dtype``, 1-D.
+        """What an absorbing layer leaves of u per step, for each x, then y, then z: ``dtype``, 1-D.
 
-        sigma grows with the square of the depth in the layer, so that what comes back from the
-        boundary has the amplitude :data:`REFLECTION` (as of a perfectly matched layer; Collino and
-        Tsogka 2001).
+        A factor is 1 / (1 + dt sigma / 2). sigma grows with the square of the depth in the layer,
+        so that what comes back from the boundary has the amplitude :data:`REFLECTION` (as of a
+        perfectly matched layer; Collino and Tsogka 2001).
         """
         inside = min(self.shape) - self.order
         if not 0 <= width <= inside // 2:
@@ -166,7 +166,7 @@ class Grid:
             index = np.arange(size)
             edge = np.minimum(index, size - 1 - index) - self.radius
             depth = np.clip((width - edge) / max(width, 1), 0.0, 1.0) if width else np.zeros(size)
-            profiles.append(0.5 * time_step * most * depth**2)
+            profiles.append(1 / (1 + 0.5 * time_step * most * depth**2))
         return np.concatenate(profiles).astype(self.dtype)
 
 
