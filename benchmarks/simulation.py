@@ -3,7 +3,9 @@
     python benchmarks/simulation.py benchmarks/results/simulation.json
 
 Needs a GPU and CuPy. Per-step times are differences of two runs: what a call does once (memory,
-preparation, traces back) is left out and stands beside them. `--smallest` runs small grids.
+preparation, traces back) is left out and stands beside them. The kernel alone goes on from what the
+same shot holds at half the time, because numbers that differ take more power than zeros; both run
+by turns, with the SM clock of each. `--smallest` runs small grids.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,32 +28,72 @@ from kernels.acoustic.simulation.opening import card_with, facts, spec
 from kernels.acoustic.simulation.problem import Grid
 from kernels.acoustic.simulation.wave import Wave, points_build, step_build
 from launchwise.base.storage import write_json
+from launchwise.measuring.cards import cards
+from launchwise.measuring.telemetry import Telemetry, nvml_source
 
 RECEIVERS = 1000
 SPACING = 10.0
+ROUNDS = 3
+
+Steps = Callable[[int], Any]
+"""Runs a number of steps and waits for them."""
 
 
-def wall_s(call: Callable[[], Any]) -> float:
-    """Seconds until ``call`` is done."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
+@dataclass(frozen=True)
+class PerStep:
+    """Steps by the difference of a long and a short run.
 
-
-def per_step_ms(run: Callable[[int], Any], few: int, many: int) -> tuple[float, float]:
-    """Milliseconds per step from two lengths of a run, and of the shorter one beside its steps."""
-    run(few)
-    pairs = [(wall_s(lambda: run(few)), wall_s(lambda: run(many))) for _ in range(3)]
-    step = statistics.median((long - short) / (many - few) for short, long in pairs)
-    once = statistics.median(short - few * step for short, _ in pairs)
-    return 1e3 * step, 1e3 * once
-
-
-def kernel_alone(velocity: Any, grid: Grid, few: int, many: int) -> float:
-    """Milliseconds per step of the time step's kernel: no layer, source or receiver.
-
-    u is zero, as it is nearly everywhere in the run beside it.
+    Parameters
+    ----------
+    step_ms
+        Milliseconds per step.
+    once_ms
+        What the shorter run takes beside its steps, ms.
+    clock_mhz
+        Mean SM clock of the longer run; None where it is unknown.
     """
+
+    step_ms: float
+    once_ms: float
+    clock_mhz: float | None
+
+
+def by_turns(
+    runs: dict[str, Steps], few: int, many: int, telemetry: Telemetry
+) -> dict[str, PerStep]:
+    """Medians of each run, one after the other in every round."""
+    for run in runs.values():
+        run(few)
+    found: dict[str, list[PerStep]] = {name: [] for name in runs}
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            began = time.monotonic()
+            run(few)
+            between = time.monotonic()
+            run(many)
+            ended = time.monotonic()
+            short, long = between - began, ended - between
+            step = (long - short) / (many - few)
+            clock = telemetry.during(between, ended)["sm_clock_mhz"]
+            assert not isinstance(clock, str)
+            found[name].append(PerStep(1e3 * step, 1e3 * (short - few * step), clock))
+    return {name: _median(each) for name, each in found.items()}
+
+
+def _median(rounds: list[PerStep]) -> PerStep:
+    clocks = [each.clock_mhz for each in rounds if each.clock_mhz is not None]
+    return PerStep(
+        statistics.median(each.step_ms for each in rounds),
+        statistics.median(each.once_ms for each in rounds),
+        statistics.median(clocks) if clocks else None,
+    )
+
+
+@contextmanager
+def kernel_alone(
+    velocity: Any, grid: Grid, fields: tuple[Any, Any], time_step: float
+) -> Iterator[Steps]:
+    """The time step's kernel: no layer, source or receiver. ``fields``: u before and u."""
     import cupy
 
     chosen = choice(grid, spec(), facts(0))
@@ -59,10 +103,13 @@ def kernel_alone(velocity: Any, grid: Grid, few: int, many: int) -> float:
     card.write(room, np.ascontiguousarray(cupy.asnumpy(velocity)), 0)
     wave = Wave(card, grid, room, 0, spec())
     try:
-        wave.prepare(chosen, 1e-9, None, [], np.zeros((0, 1), grid.dtype), [])
+        wave.prepare(chosen, time_step, None, [], np.zeros((0, 1), grid.dtype), [])
+        for buffer, field in zip(wave.fields, fields, strict=True):
+            card.write(buffer, np.ascontiguousarray(cupy.asnumpy(field)), 0)
         both = (wave.fields, wave.fields[::-1])
         steps = [
-            card.prepared([wave.step(chosen, new, other, None, 1e-9)], 0) for new, other in both
+            card.prepared([wave.step(chosen, new, other, None, time_step)], 0)
+            for new, other in both
         ]
 
         def run(count: int) -> None:
@@ -70,13 +117,15 @@ def kernel_alone(velocity: Any, grid: Grid, few: int, many: int) -> float:
                 steps[number % 2](())
             card.settle()
 
-        return per_step_ms(run, few, many)[0]
+        yield run
     finally:
         wave.close()
         card.release(room)
 
 
-def timed(n: int, dtype: str, order: int, few: int, many: int) -> dict[str, Any]:
+def timed(
+    n: int, dtype: str, order: int, few: int, many: int, telemetry: Telemetry
+) -> dict[str, Any]:
     """Figures of one grid."""
     import cupy
 
@@ -90,8 +139,8 @@ def timed(n: int, dtype: str, order: int, few: int, many: int) -> dict[str, Any]
     receivers = rng.integers(30, n - 30, (RECEIVERS, 3)).tolist()
     time_step = 0.9 * stability_limit(order) * SPACING / 3500
 
-    def run(steps: int) -> None:
-        propagate(
+    def shot(steps: int, snapshots: tuple[int, ...] = ()) -> Any:
+        return propagate(
             velocity,
             (n // 2, n // 2, n // 2),
             steps,
@@ -100,19 +149,24 @@ def timed(n: int, dtype: str, order: int, few: int, many: int) -> dict[str, Any]
             time_step=time_step,
             order=order,
             receivers=receivers,
+            snapshots=snapshots,
         )
 
-    kernel_ms = kernel_alone(velocity, grid, few, many)
-    step_ms, once_ms = per_step_ms(run, few, many)
-    again_ms = kernel_alone(velocity, grid, few, many)
+    half = (few + many) // 2
+    before, now = shot(half, (half - 1, half)).snapshots
+    with kernel_alone(velocity, grid, (before, now), time_step) as kernel:
+        del before, now
+        found = by_turns({"step": shot, "kernel": kernel}, few, many, telemetry)
+    step, alone = found["step"], found["kernel"]
     points = (n - order) ** 3
     return {
         **{"n": n, "dtype": dtype, "order": order, "receivers": RECEIVERS, "absorbing": 20},
-        **{"step_ms": step_ms, "kernel_ms": kernel_ms, "kernel_again_ms": again_ms},
-        "ratio": step_ms / statistics.mean((kernel_ms, again_ms)),
-        "once_ms": once_ms,
-        "step_gpoints_per_s": points / step_ms / 1e6,
-        "kernel_gpoints_per_s": points / kernel_ms / 1e6,
+        **{"step_ms": step.step_ms, "kernel_ms": alone.step_ms},
+        "ratio": step.step_ms / alone.step_ms,
+        **{"step_clock_mhz": step.clock_mhz, "kernel_clock_mhz": alone.clock_mhz},
+        "once_ms": step.once_ms,
+        "step_gpoints_per_s": points / step.step_ms / 1e6,
+        "kernel_gpoints_per_s": points / alone.step_ms / 1e6,
         "configuration": choice(grid, spec(), facts(0)),
     }
 
@@ -150,10 +204,11 @@ def main() -> None:
     n, few, many = (96, 20, 60) if asked.smallest else (512, 100, 600)
     device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     found: dict[str, Any] = {**provenance(cupy=cupy.__version__), "device": device, "grids": []}
-    for dtype in ("float32", "float64"):
-        for order in (2, 8, 16):
-            found["grids"].append(timed(n, dtype, order, few, many))
-            cupy.get_default_memory_pool().free_all_blocks()
+    with Telemetry(nvml_source(cards()[0].uuid)) as telemetry:
+        for dtype in ("float32", "float64"):
+            for order in (2, 8, 16):
+                found["grids"].append(timed(n, dtype, order, few, many, telemetry))
+                cupy.get_default_memory_pool().free_all_blocks()
     # Half the spacing, a quarter of the step: what is left is the error in space.
     side = 81 if asked.smallest else 161
     found["errors"] = [
