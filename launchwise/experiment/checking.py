@@ -68,9 +68,11 @@ def check_study(study: Study, spec: Spec) -> None:
         for name in study.features or []:
             if name not in known:
                 raise Misfit("features", unknown("feature", name, known))
-    for name in study.counters:
-        if name not in spec.tunable_columns:
-            raise Misfit("counters", unknown("tunable", name, spec.tunable_columns))
+    if study.counters is not None:
+        for name in study.counters.by:
+            if name not in spec.tunable_columns:
+                raise Misfit("counters.by", unknown("tunable", name, spec.tunable_columns))
+        _check_selection(spec, study.counters.among, "counters.among")
     for name, split in study.splits.items():
         parts = ("among",) if isinstance(split, TransferSplit) else ("train", "test")
         for part in parts:

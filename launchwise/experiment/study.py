@@ -62,6 +62,19 @@ class TransferSplit(Strict, title="split by GPUs"):
 Split = Annotated[ProblemSplit | TransferSplit, Field(discriminator="kind")]
 
 
+class Counters(Strict, title="hardware counters"):
+    """Configurations whose hardware counters are read: the fastest of each group."""
+
+    by: list[str] = Field(
+        min_length=1,
+        description="tunables (`variant` is one): each combination of their values is a group",
+    )
+    among: Selection = Field(
+        {},
+        description="problem parameters to the values of problems that are run; default: all",
+    )
+
+
 class Goals(Strict, title="goals"):
     """Figures to reach, such as published ones; the report says which are reached."""
 
@@ -159,12 +172,8 @@ class StudyFile(Strict, title="study.yaml"):
         ge=0,
         description="excess over the best time up to which a configuration counts as best, %",
     )
-    counters: list[str] = Field(
-        [],
-        description=(
-            "tunables: for each problem and combination of their values, the fastest "
-            "configuration runs once under Nsight Compute"
-        ),
+    counters: Counters | None = Field(
+        None, description="what runs once under Nsight Compute; nothing when left out"
     )
     random_draws: list[int] = Field([1, 5, 20], description="numbers of draws, one baseline each")
     splits: dict[StudyName, Split] = Field(

@@ -14,13 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.experiment.study import Counters
 from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.spec import Spec
 
@@ -28,14 +29,17 @@ METRICS = {
     "occupancy": "sm__maximum_warps_per_active_cycle_pct",
     "achieved_occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
     "dram_throughput": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l2_throughput": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1_throughput": "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "sm_throughput": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
 }
 """Column to the metric of Nsight Compute that fills it, in percent."""
 
 CHILD = "launchwise.cuda.counted"
 
 
-def fastest_by(rows: pd.DataFrame, spec: Spec, tunables: Sequence[str]) -> pd.DataFrame:
-    """The fastest measured configuration of every problem for each combination of some tunables.
+def fastest_by(rows: pd.DataFrame, spec: Spec, asked: Counters) -> pd.DataFrame:
+    """The fastest measured configuration of the problems for each combination of some tunables.
 
     Parameters
     ----------
@@ -45,9 +49,11 @@ def fastest_by(rows: pd.DataFrame, spec: Spec, tunables: Sequence[str]) -> pd.Da
     Returns
     -------
     DataFrame
-        Problem and configuration columns, one row per (problem, values of ``tunables``), in order.
+        Problem and configuration columns, one row per (problem, values of ``asked.by``), in order.
     """
-    key = [*spec.problem_columns, *tunables]
+    for name, values in asked.among.items():
+        rows = rows[rows[name].isin(values)]
+    key = [*spec.problem_columns, *asked.by]
     best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
     return best[[*spec.problem_columns, *spec.tunable_columns]]
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from launchwise.experiment.study import Counters
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Bullets, Figure, Panel, Section, Text
+from launchwise.report.bounds import bounds
 from launchwise.report.figures import kinds_of, size_layout
 from launchwise.report.study import StudyData
 
@@ -17,21 +19,38 @@ SHARES = {"achieved": "achieved_occupancy", "theoretical": "occupancy"}
 
 def occupancy(study: StudyData) -> Section | None:
     """The section; None where no counters were read, or the settings do not say by what."""
-    by = study.settings.counters
-    if not study.counters or not by:
+    asked = study.settings.counters
+    if not study.counters or asked is None:
         return None
+    by = asked.by
     blocks: list[Block] = [
         Text(
-            f"For every problem and each value of {wording.listed(by)}, the fastest configuration "
-            "was run once more under Nsight Compute. Theoretical occupancy is what registers, "
-            "shared memory and block size leave room for; achieved is the mean share of warps that "
-            "were active on SMs at work. Of a kernel that runs at several levels the largest "
-            "launch counts."
+            f"For {_problems(asked)} and each value of {wording.listed(by)}, the fastest "
+            "configuration was run once more under Nsight Compute. Theoretical occupancy is what "
+            "registers, shared memory and block size leave room for; achieved is the mean share of "
+            "warps that were active on SMs at work. Of a kernel that runs at several levels the "
+            "largest launch counts."
         ),
         *_worth(study, by),
+        *_bounds(study, by),
         *_figures(study, by),
     ]
     return Section(f"{study.name}-occupancy", "Occupancy", blocks)
+
+
+def _problems(asked: Counters) -> str:
+    if not asked.among:
+        return "every problem"
+    values = wording.listed(
+        f"{name} = {wording.listed(map(str, each))}" for name, each in asked.among.items()
+    )
+    return f"problems with {values}"
+
+
+def _bounds(study: StudyData, by: list[str]) -> Iterator[Block]:
+    for gpu, counters in study.counters.items():
+        largest = outermost(counters, study.spec.key_columns)
+        yield from bounds(gpu, largest, by, kinds_of(study, largest))
 
 
 def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:

@@ -281,7 +281,8 @@ def _note(path: str | Path) -> dict[str, Any]:
 
 
 def _checked(path: str | Path, table: pd.DataFrame, schema: pa.DataFrameSchema) -> pd.DataFrame:
-    missing = [name for name in schema.columns if name not in table.columns]
+    demanded = (name for name, column in schema.columns.items() if column.required)
+    missing = [name for name in demanded if name not in table.columns]
     if missing:
         raise UserError(path, missing[0], _missing_message(missing[0], list(table.columns)))
     if strange := [name for name in table.columns if name not in schema.columns]:

@@ -45,10 +45,10 @@ def _text(**options: Any) -> pa.Column:
     return pa.Column(str, **options)
 
 
-def _real(*checks: pa.Check, nullable: bool = False) -> pa.Column:
+def _real(*checks: pa.Check, nullable: bool = False, required: bool = True) -> pa.Column:
     # NaN marks a missing value; infinity is an error.
     finite = pa.Check(lambda column: ~np.isinf(column), error="must be finite")
-    return pa.Column(float, checks=[*checks, finite], nullable=nullable)
+    return pa.Column(float, checks=[*checks, finite], nullable=nullable, required=required)
 
 
 def _are_times(row: Any) -> bool:
@@ -238,9 +238,11 @@ def counters_schema(spec: Spec) -> pa.DataFrameSchema:
 
     ``position`` counts the launches of a run from 0. ``occupancy`` is what registers, shared memory
     and block size leave room for, ``achieved_occupancy`` the mean of active warps on SMs at work,
-    both by the most warps that an SM holds; ``dram_throughput`` by the card's peak.
+    both by the most warps that an SM holds. Throughputs are by the card's peak: of memory, L2, L1
+    with shared memory, the SMs' pipelines; tables of earlier versions have the first alone.
     """
     share = pa.Check.in_range(0, 1)
+    later = _real(share, nullable=True, required=False)
     return pa.DataFrameSchema(
         {
             "gpu": _text(),
@@ -253,6 +255,7 @@ def counters_schema(spec: Spec) -> pa.DataFrameSchema:
             "block_threads": _whole(1),
             **{name: _real(share, nullable=True) for name in ("occupancy", "achieved_occupancy")},
             "dram_throughput": _real(share, nullable=True),
+            **dict.fromkeys(("l2_throughput", "l1_throughput", "sm_throughput"), later),
         },
         unique=[*spec.key_columns, "position"],
         strict=True,

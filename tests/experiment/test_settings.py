@@ -358,6 +358,16 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.constraints: 'bx ==' is not an expression",
         "",
     ),
+    "counters by what is no tunable": (
+        nested(f"{S}/counters", {"by": ["bw"]}),
+        f"{STUDY}.counters.by: unknown tunable 'bw'",
+        "variant",
+    ),
+    "counters of a problem outside its range": (
+        nested(f"{S}/counters", {"by": ["variant"], "among": {"n": [4096]}}),
+        f"{STUDY}.counters.among.n: 4096 is above the maximum 2048",
+        "",
+    ),
     "unknown variant": (
         nested(f"{S}/candidates", {"variant": ["blok3d"]}),
         f"{STUDY}.candidates.variant: unknown value 'blok3d', did you mean 'block3d'?",

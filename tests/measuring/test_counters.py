@@ -14,6 +14,7 @@ import pytest
 
 from launchwise.base.errors import UserError
 from launchwise.cuda.counted import run
+from launchwise.experiment.study import Counters
 from launchwise.measuring.counters import fastest_by, joined, parse, read_counters
 from launchwise.workloads.spec import Spec, load_spec
 from tests.kernels.tridiagonal.test_tridiagonal import FOLDER
@@ -185,10 +186,12 @@ def test_the_fastest_of_every_value_is_profiled(spec: Spec) -> None:
             ]
         ]
     )
-    chosen = fastest_by(rows, spec, ["threads"])
+    chosen = fastest_by(rows, spec, Counters(by=["threads"]))
     assert chosen[["n", "threads", "m"]].to_numpy().tolist() == [
         [1000, 32, 20],
         [1000, 64, 10],
         [2000, 64, 10],
     ]
     assert set(chosen.columns) == {*spec.problem_columns, *spec.tunable_columns}
+    large = fastest_by(rows, spec, Counters(by=["threads"], among={"n": [2000, 3000]}))
+    assert large[["n", "threads", "m"]].to_numpy().tolist() == [[2000, 64, 10]]

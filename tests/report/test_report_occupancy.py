@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report.blocks import Bullets, Figure
+from launchwise.report.blocks import Bullets, Figure, Table
 from launchwise.report.occupancy import occupancy, outermost
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
@@ -42,7 +43,7 @@ def counted() -> StudyData:
     """The study with counters of one of its GPUs."""
     made = study()
     return dataclasses.replace(
-        made, settings=settings(counters=["bx"]), counters={"big": counters(made)}
+        made, settings=settings(counters={"by": ["bx"]}), counters={"big": counters(made)}
     )
 
 
@@ -70,6 +71,42 @@ def test_every_value_has_its_worth_and_its_lines() -> None:
     assert lines["bx = 64, theoretical"] == [75, 75]
     assert [key.label for key in figure.keys] == ["bx = 32", "bx = 64"]
     assert "nan" not in render("x", "x", [section], figures=False).lower()
+
+
+def test_what_is_nearest_to_its_peak_bounds_the_kernel() -> None:
+    made = counted()
+    wide = made.counters["big"]["bx"] == 64
+    more = made.counters["big"].assign(
+        l2_throughput=np.where(wide, 0.625, 0.25),
+        l1_throughput=0.125,
+        sm_throughput=np.nan,
+    )
+    section = occupancy(dataclasses.replace(made, counters={"big": more}))
+    assert section is not None
+    (table,) = [block for block in section.blocks if isinstance(block, Table)]
+    assert [column.title for column in table.columns] == [
+        *("problem", "bx", "memory", "L2", "L1, shared memory", "bound by"),
+    ]
+    cells = [[cell.text for cell in row.cells] for row in table.rows]
+    assert cells == [
+        ["float32, order=2", "32", "50", "25", "12", "memory"],
+        ["float32, order=2", "64", "50", "62", "12", "L2"],
+    ]
+    assert [cell.text for row in table.rows for cell in row.cells if cell.best] == ["50", "62"]
+
+
+def test_without_the_peaks_of_earlier_versions_there_is_no_such_table() -> None:
+    section = occupancy(counted())
+    assert section is not None
+    assert not [block for block in section.blocks if isinstance(block, Table)]
+
+
+def test_problems_that_were_chosen_are_named() -> None:
+    made = counted()
+    asked = settings(counters={"by": ["bx"], "among": {"n": [102, 202]}})
+    section = occupancy(dataclasses.replace(made, settings=asked))
+    assert section is not None
+    assert "For problems with n = 102 and 202 and each value of bx" in str(section.blocks[0])
 
 
 def test_where_nobody_read_counters_there_is_no_section() -> None:
