@@ -23,10 +23,8 @@ def project(
     """A project with a blind test, answered but not measured."""
     folder = tmp_path_factory.mktemp("blind")
     project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
-    config = project.project.config()
-    config["gpus"] = {name: config["gpus"][name] for name in ("h200", "t4")}
-    project.project.configure(config)
-    study = project.project.study()
+    project.keep_gpu("h200")
+    config, study = project.project.config(), project.project.study()
     # What the sweeps of this project measure, so that what is best can be known.
     space = config["sweeps"]["acoustic"]["problems"][0]["only"]
     parameters = {"n": {"minimum": 18, "maximum": 30}, "dtype": ["float32"], "order": [2]}

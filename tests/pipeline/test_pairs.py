@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from fake_cluster import ClusterProject
+from fake_cluster import SPACE, ClusterProject
 
 from launchwise.workloads.spec import Spec
 
@@ -19,9 +19,12 @@ def project(
     """A project whose GPU h200 has been measured and compared in pairs."""
     folder = tmp_path_factory.mktemp("pairs")
     project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
-    config = project.project.config()
-    config["gpus"] = {name: config["gpus"][name] for name in ("h200", "t4")}
-    project.project.configure(config)
+    project.keep_gpu("h200")
+    parts = {"train": {"n": [20]}, "test": {"n": [21, 24, 28]}}
+    sizes = {"kind": "problems", "title": "sizes", **parts}
+    # What is answered is measured.
+    study = {**project.project.study(), "candidates": SPACE, "splits": {"sizes": sizes}}
+    project.project.ask(study)
     # One card of its own: pairs of another card do not count, and tests beside this one hold cards.
     cards = json.loads(project.cards.read_text())
     cards["h200"] = [{**cards["h200"][0], "uuid": "GPU-h200-pairs"}]

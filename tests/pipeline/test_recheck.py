@@ -24,8 +24,8 @@ def project(
     """A project with the product of a study and pairs of the GPU h200."""
     folder = tmp_path_factory.mktemp("recheck")
     project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
+    project.keep_gpu("h200")
     config = project.project.config()
-    config["gpus"] = {name: config["gpus"][name] for name in ("h200", "t4")}
     config["confirm"] = {"answers": False}
     space = config["sweeps"]["acoustic"]["problems"][0]["only"]
     project.project.ask({**project.project.study(), "candidates": space})
@@ -40,7 +40,6 @@ def set_card(project: ClusterProject, **changed: Any) -> None:
     """One h200 of its own in the machine: tests beside this one hold cards."""
     cards = json.loads(project.cards.read_text())
     cards["h200"] = [{**cards["h200"][0], "uuid": "GPU-h200-recheck", "slowed": {}, **changed}]
-    cards["t4"] = [{**cards["t4"][0], "uuid": "GPU-t4-recheck"}]
     project.cards.write_text(json.dumps(cards))
 
 
@@ -145,7 +144,10 @@ def test_problems_are_drawn_the_same_way_and_as_many_as_asked(project: ClusterPr
 
 
 def test_every_study_has_a_target_for_its_live_gpus(project: ClusterProject) -> None:
-    with project.start("-n", "--quiet", "host", "--", f"recheck_{STUDY}") as run:
+    more = project.project.folder / "t4.yaml"
+    more.write_text("gpus: {t4: {source: live, arch: sm_75}}\n")
+    configured = ("--configfile", "config.yaml", more.name)
+    with project.start("-n", "--quiet", "host", *configured, "--", f"recheck_{STUDY}") as run:
         assert run.wait(200) == 0, run.said()[-3000:]
     for gpu in ("h200", "t4"):
         assert f"results/recheck/{gpu}/{STUDY}.parquet" in run.said()

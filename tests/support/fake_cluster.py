@@ -95,6 +95,12 @@ class ClusterProject:
         cards.write_text(json.dumps({"cpu": [], **{node: _cards(node, haste) for node in NODES}}))
         return cls(project, cards, cache)
 
+    def keep_gpu(self, name: str) -> None:
+        """One GPU alone: its study holds sizes out, and no GPU."""
+        config, study = self.project.config(), self.project.study()
+        self.project.configure({**config, "gpus": {name: config["gpus"][name]}})
+        self.project.ask({**study, "splits": {"sizes": study["splits"]["sizes"]}})
+
     @property
     def results(self) -> Path:
         """Folder of what was made."""
