@@ -11,7 +11,7 @@
 PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 # Many tests wait for processes that they started.
-TEST_WORKERS ?= $(shell expr $(CORES) + 2)
+TEST_WORKERS ?= $(shell expr $(CORES) + 1)
 WHEELS ?= $(wildcard ../shared/wheels)
 UV_VERSION := 0.13.8
 PYCUDA_VERSION := 2026.1
