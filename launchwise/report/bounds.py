@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ PEAKS = {
 
 
 def bounds(
-    title: str, largest: pd.DataFrame, by: list[str], kinds: Iterator[tuple[str, pd.DataFrame]]
+    title: str, largest: pd.DataFrame, by: list[str], kinds: Iterable[tuple[str, pd.DataFrame]]
 ) -> Iterator[Table]:
     """Table of one GPU; none where its counters hold no peaks but that of memory.
 
@@ -35,11 +35,11 @@ def bounds(
     held = [column for column in PEAKS if column in largest and largest[column].notna().any()]
     if len(held) < 2:
         return
-    several = largest["kernel"].nunique() > 1
+    names = [*by, "kernel"] if largest["kernel"].nunique() > 1 else by
     rows = [
-        _row(kind, values, str(kernel) if several else None, own[held].median())
+        _row(kind, values, own[held].median())
         for kind, own_kind in kinds
-        for (*values, kernel), own in own_kind.groupby([*by, "kernel"], sort=True)
+        for values, own in own_kind.groupby(names, sort=True)
     ]
     yield Table(
         caption=(
@@ -49,7 +49,7 @@ def bounds(
         ),
         columns=[
             Column("problem", number=False),
-            *(Column(name, number=False) for name in (*by, *(["kernel"] if several else []))),
+            *(Column(name, number=False) for name in names),
             *(Column(PEAKS[column], "%") for column in held),
             Column("bound by", number=False),
         ],
@@ -57,16 +57,17 @@ def bounds(
     )
 
 
-def _row(kind: str, values: list[object], kernel: str | None, shares: pd.Series) -> Row:
-    nearest = shares.idxmax()
+def _row(kind: str, values: Iterable[object], shares: pd.Series) -> Row:
+    # A card may lack every counter of a kernel.
+    nearest = shares.idxmax() if shares.notna().any() else None
     return Row(
         [
             Cell(kind),
-            *(Cell(str(value)) for value in (*values, *([] if kernel is None else [kernel]))),
+            *(Cell(str(value)) for value in values),
             *(
-                Cell(wording.fixed(100 * share, 0), best=column == nearest)
+                Cell(wording.percent(share, 0), best=column == nearest)
                 for column, share in shares.items()
             ),
-            Cell(PEAKS[str(nearest)]),
+            Cell(wording.MISSING if nearest is None else PEAKS[str(nearest)]),
         ]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
@@ -16,6 +16,9 @@ from launchwise.report.study import StudyData
 
 SHARES = {"achieved": "achieved_occupancy", "theoretical": "occupancy"}
 
+Largest = Mapping[str, pd.DataFrame]
+"""GPU to its counters: of each kernel of a run the launch that counts (:func:`outermost`)."""
+
 
 def occupancy(study: StudyData) -> Section | None:
     """The section; None where no counters were read, or the settings do not say by what."""
@@ -23,6 +26,9 @@ def occupancy(study: StudyData) -> Section | None:
     if not study.counters or asked is None:
         return None
     by = asked.by
+    largest = {
+        gpu: outermost(counters, study.spec.key_columns) for gpu, counters in study.counters.items()
+    }
     blocks: list[Block] = [
         Text(
             f"For {_problems(asked)} and each value of {wording.listed(by)}, the fastest "
@@ -31,9 +37,13 @@ def occupancy(study: StudyData) -> Section | None:
             "warps that were active on SMs at work. Of a kernel that runs at several levels the "
             "largest launch counts."
         ),
-        *_worth(study, by),
-        *_bounds(study, by),
-        *_figures(study, by),
+        *_worth(study, largest, by),
+        *(
+            table
+            for gpu, rows in largest.items()
+            for table in bounds(gpu, rows, by, kinds_of(study, rows))
+        ),
+        *_figures(study, largest, by),
     ]
     return Section(f"{study.name}-occupancy", "Occupancy", blocks)
 
@@ -45,12 +55,6 @@ def _problems(asked: Counters) -> str:
         f"{name} = {wording.listed(map(str, each))}" for name, each in asked.among.items()
     )
     return f"problems with {values}"
-
-
-def _bounds(study: StudyData, by: list[str]) -> Iterator[Block]:
-    for gpu, counters in study.counters.items():
-        largest = outermost(counters, study.spec.key_columns)
-        yield from bounds(gpu, largest, by, kinds_of(study, largest))
 
 
 def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
@@ -67,14 +71,13 @@ def outermost(counters: pd.DataFrame, key: list[str]) -> pd.DataFrame:
     return found[several]
 
 
-def _worth(study: StudyData, by: list[str]) -> Iterator[Block]:
+def _worth(study: StudyData, largest: Largest, by: list[str]) -> Iterator[Block]:
     """Time and occupancy of every value, over all problems."""
     found = []
-    for gpu, counters in study.counters.items():
+    for gpu, counters in largest.items():
         measured = study.measured[study.measured["gpu"] == gpu]
         best = measured.groupby(study.problem_columns)["time_ms"].min()
-        largest = outermost(counters, study.spec.key_columns)
-        for values, rows in largest.groupby(by, sort=True):
+        for values, rows in counters.groupby(by, sort=True):
             named = dict(zip(by, values, strict=True))
             own = measured
             for name, value in named.items():
@@ -98,10 +101,7 @@ def _title(named: dict[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in named.items())
 
 
-def _figures(study: StudyData, by: list[str]) -> Iterator[Figure]:
-    largest = {
-        gpu: outermost(counters, study.spec.key_columns) for gpu, counters in study.counters.items()
-    }
+def _figures(study: StudyData, largest: Largest, by: list[str]) -> Iterator[Figure]:
     every = pd.concat(largest.values())[by].drop_duplicates().sort_values(by)
     places = {
         values: place for place, values in enumerate(every.itertuples(index=False, name=None))

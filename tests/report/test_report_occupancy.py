@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from launchwise.report import wording
 from launchwise.report.blocks import Bullets, Figure, Table
 from launchwise.report.occupancy import occupancy, outermost
 from launchwise.report.page import render
@@ -93,6 +94,17 @@ def test_what_is_nearest_to_its_peak_bounds_the_kernel() -> None:
         ["float32, order=2", "64", "50", "62", "12", "L2"],
     ]
     assert [cell.text for row in table.rows for cell in row.cells if cell.best] == ["50", "62"]
+
+
+def test_a_kernel_whose_counters_the_card_lacks_is_bound_by_nothing_known() -> None:
+    made = counted()
+    rows = made.counters["big"].assign(l2_throughput=0.25)
+    rows.loc[rows["bx"] == 64, ["dram_throughput", "l2_throughput"]] = np.nan
+    section = occupancy(dataclasses.replace(made, counters={"big": rows}))
+    assert section is not None
+    (table,) = [block for block in section.blocks if isinstance(block, Table)]
+    assert [cell.text for cell in table.rows[0].cells][2:] == ["50", "25", "memory"]
+    assert [cell.text for cell in table.rows[1].cells][2:] == [wording.MISSING] * 3
 
 
 def test_without_the_peaks_of_earlier_versions_there_is_no_such_table() -> None:
