@@ -16,7 +16,7 @@ from launchwise.gpus.profile import GpuProfile
 from launchwise.learning.following import following_tunables
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.learning.vectors import Columns, raw_names
-from launchwise.tables.rows import is_baseline, row_numbers
+from launchwise.tables.rows import is_baseline, row_numbers, selected
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import Usual, check_usual, usual_configuration
@@ -268,8 +268,7 @@ class Domain:
     def is_candidate(self, rows: pd.DataFrame) -> np.ndarray:
         """Which rows hold a candidate for their problem: booleans, shape (rows,)."""
         allowed = np.array(rows["variant"].isin(list(self.spec.recommendable.variants)), dtype=bool)
-        for name, values in self.candidates.items():
-            allowed &= rows[name].isin(values).to_numpy()
+        allowed &= selected(rows, self.candidates)
         if self.constraints and len(rows):
             columns = Columns(self.spec.derived, arrays(rows, self.spec))
             for text in self.constraints:

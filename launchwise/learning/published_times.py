@@ -14,6 +14,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case
+from launchwise.tables.rows import selected
 
 ROOFLINE = "roofline"
 COST_MODEL = "analytical"
@@ -83,9 +84,7 @@ def _configurations(
         domains[key] = allowed
     rows = domains[key].choices([Case(gpu, time.problem)])
     # The baseline is always among the choices.
-    for name, values in time.selection.items():
-        rows = rows[rows[name].isin(values)]
-    return rows.reset_index(drop=True)
+    return rows[selected(rows, time.selection)].reset_index(drop=True)
 
 
 def _predicted(

@@ -20,7 +20,7 @@ from launchwise.base.storage import read_json
 from launchwise.experiment.method import Selection
 from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSplit
 from launchwise.gpus.profile import GpuProfile
-from launchwise.tables.rows import is_baseline, row_numbers
+from launchwise.tables.rows import is_baseline, row_numbers, selected
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
@@ -77,10 +77,7 @@ def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
     ]
     found = np.zeros(len(rows), dtype=bool)
     for selection in selections:
-        chosen = np.ones(len(rows), dtype=bool)
-        for name, values in selection.items():
-            chosen &= rows[name].isin(values).to_numpy()
-        found |= chosen
+        found |= selected(rows, selection)
     return found
 
 

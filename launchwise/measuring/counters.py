@@ -22,7 +22,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Counters
-from launchwise.tables.rows import fastest_rows
+from launchwise.tables.rows import fastest_rows, selected
 from launchwise.workloads.spec import Spec
 
 METRICS = {
@@ -51,8 +51,7 @@ def fastest_by(rows: pd.DataFrame, spec: Spec, asked: Counters) -> pd.DataFrame:
     DataFrame
         Problem and configuration columns, one row per (problem, values of ``asked.by``), in order.
     """
-    for name, values in asked.among.items():
-        rows = rows[rows[name].isin(values)]
+    rows = rows[selected(rows, asked.among)]
     key = [*spec.problem_columns, *asked.by]
     best = fastest_rows(rows, key, spec).sort_values(key, ignore_index=True)
     return best[[*spec.problem_columns, *spec.tunable_columns]]

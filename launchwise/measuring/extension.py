@@ -28,6 +28,7 @@ from launchwise.measuring.source_states import (
     strangers,
 )
 from launchwise.tables.files import read_facts, read_table
+from launchwise.tables.rows import selected
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec
@@ -170,10 +171,7 @@ def named(table: pd.DataFrame, anew: Collection[RowSelection]) -> pd.Series:
     """Which rows of a sweep one of the selections names: True or False for each."""
     found = pd.Series(False, index=table.index)
     for selection in anew:
-        rows = pd.Series(True, index=table.index)
-        for column, values in selection.items():
-            rows &= table[column].isin(values)
-        found |= rows
+        found |= selected(table, selection)
     return found
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,6 +72,20 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
     order = np.lexsort((configurations, rows["time_ms"].to_numpy()))
     return rows.iloc[order].drop_duplicates(list(columns))
+
+
+def selected(rows: pd.DataFrame, selection: Mapping[str, Collection[Any]]) -> np.ndarray:
+    """Whether each row has one of the values that a selection lists, in each of its columns.
+
+    Returns
+    -------
+    numpy.ndarray
+        bool, shape (rows,).
+    """
+    found = np.ones(len(rows), dtype=bool)
+    for name, values in selection.items():
+        found &= rows[name].isin(values).to_numpy()
+    return found
 
 
 def is_baseline(rows: pd.DataFrame, spec: Spec) -> np.ndarray:

@@ -18,6 +18,7 @@ from launchwise.learning.final import Final, fit_final, read_final
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table
 from launchwise.tables.pairs import pairs_schema, with_paired_times
+from launchwise.tables.rows import selected
 from launchwise.tables.schemas import measurement_schema
 
 RECORDED = ROOT / "data" / "recorded"
@@ -53,9 +54,7 @@ def product(name: str, folder: Path, **only: list[Any]) -> Product:
 
     def rows_of(path: Path, schema: Any) -> pd.DataFrame:
         rows = read_table(path, schema)
-        for column, values in only.items():
-            rows = rows[rows[column].isin(values)]
-        return rows.reset_index(drop=True)
+        return rows[selected(rows, only)].reset_index(drop=True)
 
     sweeps = {gpu: rows_of(path, measurement_schema(spec)) for gpu, path in paths.items()}
     compared = {gpu: RECORDED / gpu / f"{name}.pairs.parquet" for gpu in gpus}

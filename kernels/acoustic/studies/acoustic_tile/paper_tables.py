@@ -13,6 +13,7 @@ from launchwise.report.blocks import MISSING, Cell, Column, Row, Table, table
 from launchwise.report.numbers import records
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
+from launchwise.tables.rows import selected
 
 POINTS, THREADS = ("tx", "ty", "tz"), ("bx", "by", "bz")
 """Tunables of a tile, read as points of one thread and as threads of one block."""
@@ -191,9 +192,7 @@ def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
     """
     rows = study.measured
     rows = rows[(rows["gpu"] == gpu) & rows["variant"].isin([WALKED, "linear"])]
-    chosen = getattr(study.settings.splits.get(split), "test", {})
-    for name, values in chosen.items():
-        rows = rows[rows[name].isin(values)]
+    rows = rows[selected(rows, getattr(study.settings.splits.get(split), "test", {}))]
     by_variant = rows.groupby([*study.problem_columns, "variant"])["time_ms"].min().unstack()
     if not {WALKED, "linear"} <= set(by_variant):
         return {}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import fastest_rows
+from launchwise.tables.rows import fastest_rows, selected
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -50,11 +49,10 @@ class Measured:
 
     def of(self, **named: object) -> pd.DataFrame:
         """Rows with these values; a tuple lists several."""
-        wanted = np.ones(len(self.rows), dtype=bool)
-        for name, value in named.items():
-            values = value if isinstance(value, tuple) else (value,)
-            wanted &= self.rows[name].isin(values).to_numpy()
-        return self.rows[wanted]
+        listed = {
+            name: value if isinstance(value, tuple) else (value,) for name, value in named.items()
+        }
+        return self.rows[selected(self.rows, listed)]
 
     def fastest(self, **named: object) -> dict[str, Row]:
         """Variant to its fastest row with these values (see :meth:`fastest_by`)."""
