@@ -152,10 +152,18 @@ class Refusing(HostDevice):
 class Instant(HostDevice):
     """Blocks of two dimensions take next to no time, others a millisecond."""
 
+    square_ms = 1e-6
+
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """Real launches, made-up times."""
         super().timed(work, repeats, flush)
-        return [1e-6 if work.launches[0].block[1] > 1 else 1.0] * repeats
+        return [self.square_ms if work.launches[0].block[1] > 1 else 1.0] * repeats
+
+
+class Hopeless(Instant):
+    """Blocks of two dimensions take a hundred times as long as others: what their work is."""
+
+    square_ms = 100.0
 
 
 def test_a_refused_launch_of_it_has_failed(kernel_cache: Path) -> None:
@@ -169,8 +177,9 @@ def test_a_refused_launch_of_it_has_failed(kernel_cache: Path) -> None:
 
 def test_it_is_held_to_the_best_of_the_others_but_sets_no_mark(kernel_cache: Path) -> None:
     strict = METHOD.model_copy(update={"slow_factor": 3.0})
-    # A hundred times the work: hopeless on the CPU.
-    plain, published = rows_of(FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], strict)
+    plain, published = rows_of(
+        FOLDER, kernel_cache, SMALL, [PLAIN, PUBLISHED], strict, kind=Hopeless
+    )
     assert (plain["status"], published["status"]) == ("ok", "unverified")
     assert published["times_ms"] == [published["first_ms"]]
     assert re.search(r"; first launch [\d.]+ times the best so far$", published["reason"])
