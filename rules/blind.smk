@@ -12,7 +12,10 @@ rule freeze:
     input:
         final=ancient("results/final/{study}"),
         sweeps=lambda wildcards: map(ancient, sweeps_of(wildcards.study)),
-        profiles=lambda wildcards: map(ancient, profiles_of(wildcards.study)),
+        profiles=lambda wildcards: [
+            ancient(f"results/gpus/{gpu}.json")
+            for gpu in profiled_for(wildcards.gpu, wildcards.study)
+        ],
     output:
         frozen="results/blind/{gpu}/{study}.frozen.json",
         asked="results/blind/{gpu}/{study}.problems.json",
@@ -24,7 +27,9 @@ rule freeze:
     params:
         study=lambda wildcards: STUDIES[wildcards.study],
         question=lambda wildcards: question_of(wildcards.study),
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        gpus=lambda wildcards: profiled_for(wildcards.gpu, wildcards.study),
+        # Not an input: a rule makes it, of a live GPU.
+        before=lambda wildcards: measured_before(wildcards.gpu, wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         seed=settings.seed,
     script:

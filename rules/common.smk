@@ -148,6 +148,18 @@ def blind_file(gpu, study, kind):
     return f"{folder}/{study}.{kind}"
 
 
+def profiled_for(gpu, study):
+    """GPUs that an answer needs the profiles of: the study's, and one that is held out."""
+    return list(dict.fromkeys([*experiment.gpus_of(study), gpu]))
+
+
+def measured_before(gpu, study):
+    """Recorded rows of a held-out GPU, whose problems a blind test leaves out; None without any."""
+    path = Path(EXTENDED_IN.get(gpu, ""), f"{STUDIES[study]['workload']}.parquet")
+    found = GPUS[gpu]["held_out"] and gpu in EXTENDED_IN and path.is_file()
+    return str(path) if found else None
+
+
 def pairs_before(gpu, study):
     """Pairs of a study, if there are any by now."""
     path = f"results/pairs/{gpu}/{study}.parquet"

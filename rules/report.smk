@@ -35,7 +35,7 @@ REPORTED = {
         # A live GPU's only if it was tested.
         "blind": {
             gpu: f"results/blind/{gpu}/{study}.score.json"
-            for gpu in experiment.gpus_of(study)
+            for gpu in experiment.tested_blindly(study)
             if study in BLIND and Path(blind_file(gpu, study, "pairs.parquet")).is_file()
         },
         "answers": f"results/lookup/{study}.json",

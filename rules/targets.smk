@@ -42,7 +42,7 @@ for study, entry in experiment.studies.items():
     if study in BLIND:
         tested = [
             gpu
-            for gpu in experiment.gpus_of(study)
+            for gpu in experiment.tested_blindly(study)
             if gpu in LIVE or Path(blind_file(gpu, study, "pairs.parquet")).is_file()
         ]
 
@@ -163,6 +163,16 @@ for gpu in LIVE:
                 "data/recorded/{gpu}/{workload}.provenance.json",
                 gpu=gpu,
                 workload=experiment.workloads_of(gpu),
+            ),
+            # Of a held-out GPU nothing else is measured.
+            expand(
+                "data/recorded/{gpu}/blind/{study}.pairs.parquet",
+                gpu=gpu,
+                study=[
+                    study
+                    for study in BLIND
+                    if GPUS[gpu]["held_out"] and gpu in experiment.tested_blindly(study)
+                ],
             ),
 
     counted = [

@@ -18,6 +18,7 @@ def main(
     gpu: str,
     final: str,
     sweeps: list[str],
+    before: str | None,
     profiles: dict[str, str],
     seed: int,
     frozen: str,
@@ -30,7 +31,9 @@ def main(
     final
         Folder of the study's product.
     sweeps, profiles
-        What it learnt from.
+        What it learnt from; with a held-out GPU, the profile of this too.
+    before
+        Other rows of the GPU, whose problems are left out.
     """
     from launchwise.base.provenance import commit, now
     from launchwise.base.storage import write_json
@@ -56,7 +59,7 @@ def main(
     schema = measurement_schema(spec)
     measured = [
         dict(zip(spec.problem_columns, values, strict=True))
-        for path in sweeps
+        for path in [*sweeps, *([before] if before else [])]
         for values in read_table(path, schema, spec.problem_columns)
         .drop_duplicates()
         .itertuples(index=False, name=None)
@@ -82,6 +85,7 @@ if __name__ == "__main__":
         gpu=snakemake.wildcards.gpu,
         final=given.final,
         sweeps=list(given.sweeps),
+        before=params.before,
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         seed=params.seed,
         frozen=snakemake.output.frozen,

@@ -249,8 +249,9 @@ class Experiment:
     # Checking
 
     def _check_gpus(self) -> None:
-        if not any(map(self._is_measured, self.settings.gpus)):
-            self._fail("gpus", "all are described; studies need a recorded or live GPU")
+        if not any(map(self._is_learnt_from, self.settings.gpus)):
+            message = "all are described or held out; studies need a recorded or live GPU"
+            self._fail("gpus", message)
         for name, gpu in self.settings.gpus.items():
             # The list may name studies that are left out.
             for study in gpu.studies or []:
@@ -285,8 +286,9 @@ class Experiment:
             if doubts := self.kept_out(name).get(gpu):
                 message = f"the rows of {gpu} are flagged: {doubts[0]}"
                 self._fail(f"{key}.gpus", f"{message}; if they are right, set gpus.{gpu}.trusted")
-            if not self._is_measured(gpu):
-                message = f"{gpu} is described and has no sweep, which a study needs"
+            if not self._is_learnt_from(gpu):
+                why = "held out" if known[gpu].held_out else "described and has no sweep"
+                message = f"{gpu} is {why}; a study needs rows to learn from"
                 self._fail(f"{key}.gpus", f"{message}: remove it")
         if not self.gpus_of(name):
             message = f"no GPU in the settings has rows of its workload {study.workload}"
@@ -348,15 +350,18 @@ class Experiment:
 
     # Asking
 
-    def _is_measured(self, gpu: str) -> bool:
-        return self.settings.gpus[gpu].source != "described"
+    def _is_learnt_from(self, gpu: str) -> bool:
+        entry = self.settings.gpus[gpu]
+        return entry.source != "described" and not entry.held_out
 
     def recorded_in(self, gpu: str) -> str:
         """Folder of a recorded or extended GPU, relative to where the pipeline runs."""
         return self.settings.gpus[gpu].path or f"{RECORDED}/{gpu}"
 
     def has_rows(self, gpu: str, workload: str) -> bool:
-        """Whether a GPU is measured live, or its recorded sweep of a workload is there."""
+        """Whether studies have rows of a GPU, measured live or recorded, that is not held out."""
+        if self.settings.gpus[gpu].held_out:
+            return False
         source = self.settings.gpus[gpu].source
         if source == "recorded":
             return Path(self.recorded_in(gpu), f"{workload}.parquet").is_file()
@@ -400,6 +405,15 @@ class Experiment:
         named = entry.studies is None or study in entry.studies
         known = named and self.has_rows(gpu, asked.workload)
         return known and not self.doubts(gpu, asked.workload)
+
+    def tested_blindly(self, study: str) -> list[str]:
+        """GPUs that a study's blind test may ask about: its own, then those that are held out."""
+        held_out = [
+            gpu
+            for gpu, entry in self.settings.gpus.items()
+            if entry.held_out and (entry.studies is None or study in entry.studies)
+        ]
+        return [*self.gpus_of(study), *held_out]
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that a GPU measures: those of its studies, in their order, then all others."""

@@ -87,6 +87,13 @@ class Gpu(Strict, title="GPU"):
             "impossible"
         ),
     )
+    held_out: bool = Field(
+        False,
+        description=(
+            "no study learns from this GPU or is tested on it; only blind tests measure it, and "
+            "judge the answers for a GPU that nobody measured"
+        ),
+    )
     extend: bool = Field(
         False,
         description=(

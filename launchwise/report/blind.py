@@ -13,7 +13,7 @@ NOTE = (
     "measured. The answers were written down with a digest and the commit; then these problems "
     "were measured in full, and the answers ran beside the usual choice and the fastest in pairs. "
     "Slower: slower than the usual choice by more than 2 %. Kept: the answer was the usual choice; "
-    "missed: of these, problems with more than 5 % to be had."
+    "missed: of these, problems with more than 5 % to be had. New: no study had a row of this GPU."
 )
 
 
@@ -26,7 +26,7 @@ def section(studies: Sequence[StudyData]) -> Section | None:
             rows.append(
                 [
                     study.settings.title,
-                    gpu,
+                    f"{gpu}, new" if got["new_gpu"] else gpu,
                     wording.count(got["problems"]),
                     Cell(
                         wording.fixed(got["fraction_geometric_mean"]),

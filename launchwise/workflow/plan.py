@@ -117,6 +117,8 @@ def _check_recorded(experiment: Experiment) -> None:
     for name, folder in recorded_folders(experiment).items():
         asked = {*(experiment.settings.gpus[name].studies or [])} & experiment.studies.keys()
         asked |= {each for each, one in experiment.studies.items() if name in (one.gpus or [])}
+        if experiment.settings.gpus[name].held_out:
+            asked = set()
         workloads = {experiment.studies[study].workload for study in asked}
         for file in ("profile.json", *sorted(f"{workload}.parquet" for workload in workloads)):
             if not Path(folder, file).is_file():
@@ -129,6 +131,9 @@ def _check_extended(experiment: Experiment) -> None:
         if not Path(folder, "profile.json").is_file():
             raise experiment.error(f"gpus.{name}.extend", f"no file 'profile.json' in {folder!r}")
         asked = experiment.workloads_of(name)
+        # Of a held-out GPU the profile alone is needed.
+        if experiment.settings.gpus[name].held_out:
+            continue
         if not any(Path(folder, f"{workload}.parquet").is_file() for workload in asked):
             message = f"no sweep of {', '.join(asked) or 'any workload'} in {folder!r}"
             raise experiment.error(f"gpus.{name}.extend", message)

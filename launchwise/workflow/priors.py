@@ -40,7 +40,7 @@ def prior_extended(experiment: Experiment, gpu: str, workload: str) -> list[dict
     found = {
         other: Path(experiment.recorded_in(other), f"{workload}.parquet")
         for other, entry in experiment.settings.gpus.items()
-        if other != gpu and entry.extend
+        if other != gpu and entry.extend and not entry.held_out
     }
     return [
         {"gpu": other, "path": str(path), "digest": _digest(path)}

@@ -305,7 +305,17 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "described GPU in the list of a study": (
         {**nested("gpus/a100", {"source": "described"}), **nested(f"{S}/gpus", ["h200", "a100"])},
-        f"{STUDY}.gpus: a100 is described and has no sweep, which a study needs: remove",
+        f"{STUDY}.gpus: a100 is described and has no sweep; a study needs rows to learn from",
+        "",
+    ),
+    "held-out GPU in the list of a study": (
+        {**nested("gpus/h200.sm72/held_out", True), **nested(f"{S}/gpus", ["h200", "h200.sm72"])},
+        f"{STUDY}.gpus: h200.sm72 is held out; a study needs rows to learn from: remove it",
+        "",
+    ),
+    "described GPU that is held out": (
+        nested("gpus/a100", {"source": "described", "held_out": True}),
+        "gpus.a100: held_out: a described GPU is never measured: remove this key",
         "",
     ),
     "card of a GPU that is measured": (
@@ -788,7 +798,24 @@ def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Pa
     config = {**BASE, "gpus": {"a100": {"source": "described"}}}
     (home / "config.yaml").write_text(yaml.safe_dump(config))
     assert line_of() == (
-        "config.yaml: gpus: all are described; studies need a recorded or live GPU"
+        "config.yaml: gpus: all are described or held out; studies need a recorded or live GPU"
+    )
+
+
+def test_no_study_learns_from_a_held_out_gpu(home: Path) -> None:
+    found = experiment(nested("gpus/h200.sm72/held_out", True))
+    assert found.gpus_of("acoustic_tile") == ["h200"]
+    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.workloads_of("h200.sm72") == []
+    live = {"source": "live", "arch": "sm_80", "held_out": True}
+    found = experiment(nested("gpus/a100", {**live, "studies": ["acoustic_tile"]}))
+    assert found.gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72", "a100"]
+    assert found.workloads_of("a100") == []
+    config = {**BASE, "gpus": {"h200": {"source": "recorded", "held_out": True}}}
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    assert line_of() == (
+        "config.yaml: gpus: all are described or held out; studies need a recorded or live GPU"
     )
 
 

@@ -23,8 +23,11 @@ def project(
     """A project with a blind test, answered but not measured."""
     folder = tmp_path_factory.mktemp("blind")
     project = ClusterProject.make(folder, kernel_cache, acoustic_spec, haste=True)
+    card = project.project.config()["gpus"]["t4"]
     project.keep_gpu("h200")
     config, study = project.project.config(), project.project.study()
+    config["gpus"]["t4"] = {**card, "held_out": True}
+    project.project.configure(config)
     # What the sweeps of this project measure, so that what is best can be known.
     space = config["sweeps"]["acoustic"]["problems"][0]["only"]
     parameters = {"n": {"minimum": 18, "maximum": 30}, "dtype": ["float32"], "order": [2]}
@@ -37,9 +40,9 @@ def project(
     return project
 
 
-def files(project: ClusterProject) -> Path:
-    """Folder of the blind test."""
-    return project.results / "blind" / "h200"
+def files(project: ClusterProject, gpu: str = "h200") -> Path:
+    """Folder of a blind test."""
+    return project.results / "blind" / gpu
 
 
 def frozen_of(project: ClusterProject) -> dict[str, Any]:
@@ -93,6 +96,19 @@ def test_a_blind_test_is_measured_and_scored(project: ClusterProject) -> None:
     assert score["narrow"] in (None, 1.0)
 
 
+def test_a_held_out_gpu_is_answered_from_others(project: ClusterProject) -> None:
+    """After the blind tests of both GPUs."""
+    frozen = json.loads((files(project, "t4") / f"{STUDY}.frozen.json").read_text())
+    assert list(frozen["product"]["gpus"]) == ["h200"]
+    assert {each["basis"] for each in frozen["answers"]} == {"new_gpu"}
+    score = json.loads((files(project, "t4") / f"{STUDY}.score.json").read_text())
+    assert (score["gpu"], score["new_gpu"], score["problems"]) == ("t4", True, PROBLEMS)
+    assert json.loads((files(project) / f"{STUDY}.score.json").read_text())["new_gpu"] is False
+    assert not (project.results / "sweeps" / "t4").exists()
+    sweep = pd.read_parquet(files(project, "t4") / f"{STUDY}.sweep.parquet")
+    assert set(sweep["gpu"]) == {"t4"}
+
+
 def test_answers_that_were_changed_are_refused(project: ClusterProject) -> None:
     path = files(project) / f"{STUDY}.frozen.json"
     before = path.read_text()
@@ -129,10 +145,14 @@ def test_rows_that_are_older_than_the_answers_are_refused(project: ClusterProjec
 
 
 def test_a_blind_test_is_recorded(project: ClusterProject) -> None:
-    target = f"data/recorded/h200/blind/{STUDY}.frozen.json"
-    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", target) as run:
+    targets = f"data/recorded/h200/blind/{STUDY}.frozen.json", "record_t4"
+    with project.start("--cores", "2", "--rerun-triggers", "mtime", "--", *targets) as run:
         assert run.wait(60) == 0, run.said()[-3000:]
-    folder = project.project.folder / "data" / "recorded" / "h200" / "blind"
-    for kind in ("frozen.json", "sweep.parquet", "pairs.parquet"):
-        recorded, made = folder / f"{STUDY}.{kind}", files(project) / f"{STUDY}.{kind}"
-        assert recorded.read_bytes() == made.read_bytes()
+    for gpu in ("h200", "t4"):
+        folder = project.project.folder / "data" / "recorded" / gpu
+        for kind in ("frozen.json", "sweep.parquet", "pairs.parquet"):
+            recorded, made = folder / "blind" / f"{STUDY}.{kind}", files(project, gpu)
+            assert recorded.read_bytes() == (made / f"{STUDY}.{kind}").read_bytes()
+    # Nothing else of the card is recorded.
+    assert (folder / "profile.json").is_file()
+    assert not (folder / "acoustic.parquet").exists()

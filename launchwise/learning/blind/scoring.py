@@ -179,8 +179,9 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
     Returns
     -------
     dict
-        What was asked and when; ``problems``; ``fraction_geometric_mean`` with the 95 % interval
-        (bootstrap over problems), ``fraction_p5`` and ``fraction_worst``; ``best_of_5`` and
+        What was asked and when; ``new_gpu``: whether the product had no row of the GPU;
+        ``problems``; ``fraction_geometric_mean`` with the 95 % interval (bootstrap over problems),
+        ``fraction_p5`` and ``fraction_worst``; ``best_of_5`` and
         ``best_of_20`` (geometric means); ``gain_geometric_mean`` over the usual choice and
         ``improvement_geometric_mean`` over the baseline; ``harmed``: answers slower than the usual
         choice by more than :data:`launchwise.learning.metrics.HARM_PERCENT`, or without a time;
@@ -202,6 +203,7 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
     found = {
         **{name: getattr(frozen, name) for name in asked},
         "model": frozen.product.get("model", ""),
+        "new_gpu": frozen.gpu not in frozen.product.get("gpus", {}),
         "problems": len(rows),
         "fraction_geometric_mean": metrics.geometric_mean(fraction),
         "fraction_interval": _interval(frozen, rows),
