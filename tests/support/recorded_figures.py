@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -290,29 +290,50 @@ STUDIES = {
     "tridiagonal_streams": "tridiagonal",
     "tridiagonal_subsystem": "tridiagonal",
 }
-"""Studies with a recorded blind test, and their workloads."""
+"""Studies with a recorded blind test on the H200, and their workloads."""
 
 
 @cache
 def blind() -> dict[str, Any]:
     """Recorded blind tests of the H200, scored anew: study to its figures, and ``all``."""
-    folder = RECORDED / "h200" / "blind"
-    profile = read_profile(RECORDED / "h200" / "profile.json", "h200")
+    return _blind("h200", STUDIES)
+
+
+@cache
+def blind_new_gpu() -> dict[str, Any]:
+    """Recorded blind tests of the H100, which no study learns from; as :func:`blind`.
+
+    ``range`` holds least and most over the studies of what is a fraction of the best.
+    """
+    found = _blind("h100", [name for name in STUDIES if name != "sentiment_host"])
+    names = ("fraction_geometric_mean", "best_of_5", "best_of_20")
+    of_studies = [each for name, each in found.items() if name != "all"]
+    spans = {name: [each[name] for each in of_studies] for name in names}
+    return {
+        **found,
+        "studies": len(of_studies),
+        "range": {name: {"least": min(each), "most": max(each)} for name, each in spans.items()},
+    }
+
+
+def _blind(gpu: str, studies: Iterable[str]) -> dict[str, Any]:
+    """Recorded blind tests of a GPU, scored anew."""
+    folder = RECORDED / gpu / "blind"
+    profile = read_profile(RECORDED / gpu / "profile.json", gpu)
     found: dict[str, Any] = {}
-    for name, workload in STUDIES.items():
+    for name in studies:
+        workload = STUDIES[name]
         spec = load_spec(KERNELS / workload)
         study = read_yaml(KERNELS / workload / "studies" / name / "study.yaml")
         keys = ("candidates", "constraints", "usual")
-        domain = Domain(
-            spec, {"h200": profile}, **{key: study[key] for key in keys if key in study}
-        )
+        domain = Domain(spec, {gpu: profile}, **{key: study[key] for key in keys if key in study})
         frozen = read_frozen(folder / f"{name}.frozen.json")
         sweep = read_table(folder / f"{name}.sweep.parquet", measurement_schema(spec))
         pairs = read_table(folder / f"{name}.pairs.parquet", pairs_schema(spec))
         check_measured_after(frozen, {"sweep": sweep, "pairs": pairs})
         found[name] = summarise(frozen, score(frozen, domain, sweep, pairs))
     every = found.values()
-    counts = ("problems", "harmed", "kept_usual", "missed", "worthwhile")
+    counts = ("problems", "slower", "harmed", "kept_usual", "missed", "worthwhile")
     return {**found, "all": {key: sum(each[key] for each in every) for key in counts}}
 
 
@@ -365,6 +386,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
         for function in (
             ablations,
             blind,
+            blind_new_gpu,
             cusparse,
             efficiency,
             granger,
