@@ -12,6 +12,7 @@ from launchwise.base.parallel import in_parallel
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.report import (
+    blind,
     comparison,
     curves,
     fixed_choice,
@@ -124,6 +125,8 @@ def _whose(studies: Sequence[StudyData]) -> str:
     if own:
         of = f" and {wording.plural(slices, 'slice')}" if slices else ""
         said.append(f"Measured here: {named_gpus(cards)}{of}.")
+    if tested := blind.held_out(studies):
+        said.append(f"In blind tests alone: {named_gpus(tested)}.")
     if others:
         said.append(f"Measured by others: {named_gpus(others)}.")
     if described:

@@ -81,5 +81,16 @@ def sentence(study: StudyData, gpu: str) -> str | None:
     )
 
 
+def of_held_out(study: StudyData, gpu: str) -> str:
+    """What the answers reach on a GPU of :func:`held_out`."""
+    return f"no study had a row of it; {sentence(study, gpu)}."
+
+
+def held_out(studies: Sequence[StudyData]) -> list[str]:
+    """GPUs that blind tests alone have measured, in order."""
+    found = (gpu for study in studies for gpu in study.blind if gpu not in study.gpus)
+    return list(dict.fromkeys(found))
+
+
 def _share(value: float | None) -> str:
     return "–" if value is None else wording.percent(value, 0)

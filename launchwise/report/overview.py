@@ -67,7 +67,11 @@ INTERVAL_SEED = 0
 def answer(study: StudyData) -> Section:
     """The question of a study, the answer in one sentence a GPU, and a place to look values up."""
     best = winners(study)
-    items = [_fastest(study, best), *(_sentence(study, best, gpu) for gpu in study.gpus)]
+    items = [
+        _fastest(study, best),
+        *(_sentence(study, best, gpu) for gpu in study.gpus),
+        *((f"{gpu}:", blind.of_held_out(study, gpu)) for gpu in blind.held_out([study])),
+    ]
     found: list[Block] = [
         Text(study.settings.question, "question"),
         Bullets([item for item in items if item is not None]),

@@ -1,0 +1,73 @@
+"""Blind tests on the report's pages."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from launchwise.report import assemble, blind, overview
+from launchwise.report.blocks import Bullets, Table
+from launchwise.report.study import StudyData
+from tests.support.report_study import study
+
+SCORE: dict[str, Any] = {
+    "gpu": "big",
+    "commit": "0123456789abcdef",
+    "frozen_at": "2026-11-25T08:57:00+00:00",
+    "digest": "fedcba9876543210",
+    "new_gpu": False,
+    "problems": 40,
+    "fraction_geometric_mean": 0.974,
+    "fraction_interval": [0.969, 0.979],
+    "fraction_p5": 0.95,
+    "best_of_5": 0.989,
+    "gain_geometric_mean": 1.13,
+    "harmed": 2,
+    "kept_usual": 6,
+    "missed": 4,
+    "worthwhile": 22,
+    "covered": None,
+    "times_covered": None,
+}
+
+
+def with_tests() -> StudyData:
+    """A study with blind tests of a GPU of its own, and of one that it had no row of."""
+    other = {**SCORE, "gpu": "other", "new_gpu": True, "fraction_geometric_mean": 0.91}
+    return dataclasses.replace(study(), blind={"big": SCORE, "other": other})
+
+
+def table_of(made: StudyData) -> Table:
+    """The table of the front page."""
+    section = blind.section([made])
+    assert section is not None
+    return next(block for block in section.blocks if isinstance(block, Table))
+
+
+def test_a_gpu_that_no_study_learnt_from_is_marked() -> None:
+    own, other = table_of(with_tests()).rows
+    assert [cell.text for cell in own.cells[1:4]] == ["big", "40", "0.974"]
+    assert own.cells[3].detail == "0.969 to 0.979"
+    assert [cell.text for cell in other.cells[1:4]] == ["other, new", "40", "0.910"]
+    assert [cell.text for cell in own.cells[7:10]] == ["2", "6", "4 of 22"]
+    assert blind.section([study()]) is None
+
+
+def test_it_is_named_where_the_gpus_are() -> None:
+    assert blind.held_out([with_tests(), with_tests()]) == ["other"]
+    assert "In blind tests alone: other." in assemble._whose([with_tests()])
+    assert "blind" not in assemble._whose([study()])
+
+
+def test_the_answer_of_a_study_has_a_sentence_for_it() -> None:
+    blocks = overview.answer(with_tests()).blocks
+    items = next(block for block in blocks if isinstance(block, Bullets)).items
+    said = {str(lead): str(text) for lead, text in items}
+    assert said["other:"] == (
+        "no study had a row of it; in a blind test of 40 problems, its answers reach 0.910 of the "
+        "best speed (0.969 to 0.979)."
+    )
+    assert said["big:"].endswith(
+        "in a blind test of 40 problems, its answers reach 0.974 of the best speed "
+        "(0.969 to 0.979)."
+    )
