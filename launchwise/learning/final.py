@@ -23,7 +23,7 @@ from launchwise.learning.clean import clean
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.splits import ALL, Fold, asked_about, case_columns, cases_in
+from launchwise.learning.splits import ALL, Case, Fold, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.pairs import with_paired_times
 from launchwise.tables.rows import fastest_rows
@@ -34,6 +34,47 @@ from launchwise.workloads.statuses import MEASURED
 FACTS_FILE = "final.json"
 MEASURED_FILE = "measured.parquet"
 MODEL_FOLDER = "recommender"
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a study's product learns from.
+
+    Parameters
+    ----------
+    asked
+        GPU to the measurements that the study asks about.
+    cases
+        Their problems, GPU by GPU.
+    training
+        The rows that models are fitted to: candidates only where the study says so, filtered.
+    """
+
+    asked: dict[str, pd.DataFrame]
+    cases: tuple[Case, ...]
+    training: pd.DataFrame
+
+
+def learnt_from(study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame]) -> Learnt:
+    """Everything that was measured of a study.
+
+    Raises
+    ------
+    UserError
+        When nothing was.
+    """
+    spec = domain.spec
+    asked = {gpu: rows[asked_about(study, rows)] for gpu, rows in sweeps.items()}
+    asked = {gpu: rows for gpu, rows in asked.items() if rows["status"].isin(MEASURED).any()}
+    if not asked:
+        raise UserError("the sweeps", "", "hold no measured row of the study")
+    cases = tuple(case for rows in asked.values() for case in cases_in(rows, spec))
+    rows = asked
+    if study.train_on == "candidates":
+        rows = {gpu: each[domain.is_candidate(each)] for gpu, each in asked.items()}
+    training = clean(rows, [Fold("final", ALL, cases, ())], spec, study.fences).training
+    training = training.drop(columns=["split", "fold"]).astype({"gpu": object})
+    return Learnt(asked, cases, training)
 
 
 def fit_final(
@@ -74,16 +115,8 @@ def fit_final(
         When nothing was measured, or the model cannot be fitted.
     """
     spec = domain.spec
-    asked = {gpu: rows[asked_about(study, rows)] for gpu, rows in sweeps.items()}
-    asked = {gpu: rows for gpu, rows in asked.items() if rows["status"].isin(MEASURED).any()}
-    if not asked:
-        raise UserError("the sweeps", "", "hold no measured row of the study")
-    cases = tuple(case for rows in asked.values() for case in cases_in(rows, spec))
-    learnt = asked
-    if study.train_on == "candidates":
-        learnt = {gpu: rows[domain.is_candidate(rows)] for gpu, rows in asked.items()}
-    training = clean(learnt, [Fold("final", ALL, cases, ())], spec, study.fences).training
-    training = training.drop(columns=["split", "fold"]).astype({"gpu": object})
+    learnt = learnt_from(study, domain, sweeps)
+    asked, cases, training = learnt.asked, learnt.cases, learnt.training
     kind = recommender_class(entry.kind, f"models.{name}", spec.folder)
     recommender = kind(domain, **{"seed": seed, **entry.parameters})
     recommender.fit(training)

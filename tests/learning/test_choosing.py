@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,19 @@ def test_the_best_three_answer_where_they_are_clearly_better() -> None:
     plan = chosen_plan(held_out(losses, times), list(losses))
     assert plan.members == ("b", "c", "d")
     assert (plan.loss, plan.harmed, plan.abstained) == (0.0, 0, 0)
+
+
+def test_cases_that_were_held_out_together_are_no_independent_evidence() -> None:
+    # Three members are right in eight cases of one size, and lose in one case each of three others:
+    # by cases they are clearly better, by sizes they are not.
+    times = [[1.0, 2.0, 0.5]] * 8 + [[1.0, 1.2, 1.0]] * 3
+    bold = [[0.0, 0.7, -0.7]] * 8 + [[0.0, -0.3, 0.7]] * 3
+    losses = {**dict.fromkeys("abc", bold), **dict.fromkeys("defg", [[0.0, 0.7, 0.6]] * 11)}
+    alone = held_out(losses, times)
+    together = dataclasses.replace(alone, units=np.repeat([0, 1, 2, 3], [24, 3, 3, 3]))
+    assert chosen_plan(alone, list(losses)).members == ("a", "b", "c")
+    assert chosen_plan(together, list(losses)).members == tuple(losses)
+    assert together.by_unit(np.arange(11.0)).tolist() == [3.5, 8.0, 9.0, 10.0]
 
 
 def test_where_nothing_tells_plans_apart_all_members_answer() -> None:

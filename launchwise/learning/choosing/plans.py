@@ -117,6 +117,9 @@ class HeldOut:
         Which rows are the usual choice of their case: booleans, shape (rows,); one a case.
     log_times
         Member to log of its predicted times (ms), shape (rows,); those alone that predict times.
+    units
+        Number of each row's unit, from 0: cases that were held out for the same size or the same
+        GPU are no independent evidence. int64, shape (rows,); each case its own where left out.
     """
 
     cases: np.ndarray
@@ -124,6 +127,16 @@ class HeldOut:
     times_ms: np.ndarray
     usual: np.ndarray
     log_times: Mapping[str, np.ndarray] = field(default_factory=dict)
+    units: np.ndarray | None = None
+
+    def by_unit(self, values: np.ndarray) -> np.ndarray:
+        """Mean over the cases of each unit: from shape (cases,) to shape (units,)."""
+        if self.units is None:
+            return values
+        of_case = np.zeros(len(values), dtype=np.int64)
+        of_case[self.cases] = self.units
+        _, of_case = np.unique(of_case, return_inverse=True)
+        return np.bincount(of_case, values) / np.bincount(of_case)
 
     def by_case(self, values: np.ndarray) -> np.ndarray:
         """Least value of each case, shape (cases,)."""
@@ -171,7 +184,7 @@ def chosen_plan(held: HeldOut, members: Sequence[str], cautious: str | None = No
         times = held.times_ms[_answers(plan, held)]
         against = np.log(times / usual_ms)
         harm = np.maximum(0, against - TOLERATED_LOSS)
-        return np.asarray(np.log(times / best_ms) + HARM_WEIGHT * harm)
+        return held.by_unit(np.log(times / best_ms) + HARM_WEIGHT * harm)
 
     alone = {name: costs(Plan((name,), 0.0)).mean() for name in members}
     leading = tuple(sorted(members, key=lambda name: (alone[name], name))[:BEST_OF])

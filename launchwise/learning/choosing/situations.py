@@ -119,15 +119,26 @@ def validation_folds(
     if situation == "beyond":
         held = _largest(rows, spec)
         return [(np.flatnonzero(~held), np.flatnonzero(held))] if held.any() else []
-    columns = ["gpu"] if situation == "new_gpu" else list(new) or _size(rows, spec)
-    groups = row_numbers(rows, columns)
-    if situation == "within" and not groups.any():
-        groups = row_numbers(rows, spec.problem_columns)
+    groups = held_together(rows, spec, situation, new)
     count = int(groups.max(initial=-1)) + 1
     if count < 2:
         return []
     wanted = min(count, MOST_GPU_FOLDS) if situation == "new_gpu" else folds
     return list(grouped_folds(groups, wanted, seed))
+
+
+def held_together(
+    rows: pd.DataFrame, spec: Spec, situation: Situation, new: Sequence[str] = ()
+) -> np.ndarray:
+    """Number of what each row is held out with, from 0: its GPU, or its size on all GPUs.
+
+    int64, shape (rows,). Parameters are those of :func:`validation_folds`.
+    """
+    columns = ["gpu"] if situation == "new_gpu" else list(new) or _size(rows, spec)
+    groups = row_numbers(rows, columns)
+    if situation == "within" and not groups.any():
+        return row_numbers(rows, spec.problem_columns)
+    return groups
 
 
 def new_parameters(

@@ -25,6 +25,7 @@ from launchwise.learning.choosing.situations import (
     Folds,
     Known,
     drawn,
+    held_together,
     new_parameters,
     validation_folds,
 )
@@ -35,6 +36,9 @@ from launchwise.learning.splits import Case, case_numbers
 
 LOG = "log time by "
 """Prefix of columns with the log of a member's predicted times."""
+
+UNIT = "held out with"
+"""Column with the number of a row's size or GPU: what it was held out with."""
 
 FALLBACK = "best_on_average"
 """Member that answers where no training case could be held out."""
@@ -55,7 +59,7 @@ class CommitteeRecommender(Recommender):
     defaults: ClassVar[dict[str, Any]] = {
         "members": ", ".join(MEMBERS),
         "folds": 3,
-        "most_rows": 8_000,
+        "most_rows": 24_000,
         "seed": 0,
     }
 
@@ -105,7 +109,7 @@ class CommitteeRecommender(Recommender):
                 continue
             new = new_parameters(few, (case.problem for case in self._expected), spec)
             folds = validation_folds(few, spec, situation, self.parameters["folds"], seed, new)
-            held = self._held_out(few, folds)
+            held = self._held_out(few, folds, held_together(few, spec, situation, new))
             if held is not None:
                 members = [name for name in self._names if name in held.losses]
                 cautious = FALLBACK if situation == "new_gpu" else None
@@ -122,10 +126,11 @@ class CommitteeRecommender(Recommender):
         cases = [{"gpu": case.gpu, **case.problem} for case in self._expected]
         return set(self._known.situations(pd.DataFrame(cases)))
 
-    def _held_out(self, rows: pd.DataFrame, folds: Folds) -> HeldOut | None:
+    def _held_out(self, rows: pd.DataFrame, folds: Folds, units: np.ndarray) -> HeldOut | None:
         """Candidates of held-out cases whose usual choice has a time; None without any."""
         if not folds:
             return None
+        rows = rows.assign(**{UNIT: units})
         parts = [part for part in (self._of_fold(rows, *fold) for fold in folds) if len(part)]
         if not parts:
             return None
@@ -144,6 +149,7 @@ class CommitteeRecommender(Recommender):
             times_ms=table["time_ms"].to_numpy(dtype=float),
             usual=table["usual"].to_numpy(dtype=bool),
             log_times=log_times,
+            units=table[UNIT].to_numpy(),
         )
 
     def _of_fold(self, rows: pd.DataFrame, train: np.ndarray, held: np.ndarray) -> pd.DataFrame:
@@ -166,6 +172,7 @@ class CommitteeRecommender(Recommender):
             "case": numbers,
             "time_ms": asked["time_ms"],
             "usual": usual[comparable],
+            UNIT: asked[UNIT],
         }
         losses, log_times = self._losses(members, asked, usual[comparable])
         timed = {f"{LOG}{name}": each for name, each in log_times.items()}
