@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -327,5 +328,8 @@ def _loaded(path: Path) -> Any:
 
 
 if __name__ == "__main__":
+    # Python 3.12 on warns of threads in a process that forks. Those here belong to OpenBLAS and
+    # jemalloc, which stop and restart them around a fork.
+    warnings.filterwarnings("ignore", r".*use of fork\(\) may lead", DeprecationWarning)
     given = {int(number): modules for number, modules in json.loads(sys.argv[1]).items()}
     serve(given, at_once="at_once" in sys.argv[2:])
