@@ -114,6 +114,22 @@ def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
         assert result["all"][name] == row[name]
 
 
+def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path: Path) -> None:
+    (row,) = result_of("blind_rivals", tmp_path)["tests"]
+    assert (row["gpu"], row["study"], row["problems"]) == ("h200", "tridiagonal_streams", 40)
+    assert not row["new_gpu"]
+    assert row["methods"].keys() == {*HEURISTICS, "answers"}
+    for method in row["methods"].values():
+        low, high = method["fraction_interval"]
+        assert 0 < low <= method["fraction_geometric_mean"] <= high <= 1
+    # Nothing is slower than itself.
+    assert row["methods"]["usual"]["harmed"] == 0
+    best, answers = row["beside_best_heuristic"], row["methods"]["answers"]
+    others = [row["methods"][name]["fraction_geometric_mean"] for name in HEURISTICS]
+    assert best["fraction_geometric_mean"] == max(others)
+    assert best["ratio"] == pytest.approx(answers["fraction_geometric_mean"] / max(others))
+
+
 def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
     result = result_of("paper_recipe", tmp_path)
     (run,) = result["runs"].values()

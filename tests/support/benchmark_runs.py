@@ -17,6 +17,7 @@ ANYWHERE = (
     *(
         "ablations",
         "answers",
+        "blind_rivals",
         "dag",
         "main_job",
         "paper_recipe",
