@@ -4,16 +4,15 @@
 
 Every method learns from the rows that the study's product learns from today, and is asked for the
 problems of each blind test. So is the product itself as it is now, which is no blind test any more.
-All answers, those that were written down included, are judged by the
-test's sweep: the fastest of its candidates over the answer. Methods are compared on the same
-resampled problems; the best of them is named afterwards, which flatters it.
+All answers, those that were written down included, are judged by the test's sweep: the fastest of
+its candidates over the answer. Methods are compared on the same resampled problems; the best of
+them is named afterwards, which flatters it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -29,7 +28,7 @@ from launchwise.learning.blind.scoring import check_measured_after
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.final import learnt_from
-from launchwise.learning.intervals import resampled_means
+from launchwise.learning.intervals import Means, resampled_means
 from launchwise.learning.metrics import HARM_PERCENT, geometric_mean
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
@@ -38,9 +37,9 @@ from launchwise.tables.schemas import measurement_schema
 
 RECORDED = ROOT / "data" / "recorded"
 SMALLEST = ("h200", "tridiagonal_streams")
-MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", "committee")
 SEED = 2026
 ANSWERS, TODAY = "answers", "committee"
+MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", TODAY)
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def figures(test: Test, rows: pd.DataFrame, problem_columns: list[str]) -> dict[
     }
 
 
-def _beside(methods: Mapping[str, Any], names: list[str], means: Any) -> dict[str, Any] | None:
+def _beside(methods: Mapping[str, Any], names: list[str], means: Means) -> dict[str, Any] | None:
     """The answers over the best of some methods; None without any."""
     if not names:
         return None
@@ -163,7 +162,7 @@ def main() -> None:
             f"{beside['name']} {beside['fraction_geometric_mean']:.3f}",
             flush=True,
         )
-    write_json(Path(given.output), {**provenance(), "harm_percent": HARM_PERCENT, "tests": found})
+    write_json(given.output, {**provenance(), "harm_percent": HARM_PERCENT, "tests": found})
 
 
 if __name__ == "__main__":

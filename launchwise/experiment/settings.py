@@ -91,7 +91,7 @@ class Gpu(Strict, title="GPU"):
         False,
         description=(
             "no study learns from this GPU or is tested on it; only blind tests measure it, and "
-            "judge the answers for a GPU that nobody measured"
+            "judge the answers for a GPU without a sweep"
         ),
     )
     extend: bool = Field(

@@ -130,10 +130,10 @@ def _check_extended(experiment: Experiment) -> None:
     for name, folder in extended_folders(experiment).items():
         if not Path(folder, "profile.json").is_file():
             raise experiment.error(f"gpus.{name}.extend", f"no file 'profile.json' in {folder!r}")
-        asked = experiment.workloads_of(name)
         # Of a held-out GPU the profile alone is needed.
         if experiment.settings.gpus[name].held_out:
             continue
+        asked = experiment.workloads_of(name)
         if not any(Path(folder, f"{workload}.parquet").is_file() for workload in asked):
             message = f"no sweep of {', '.join(asked) or 'any workload'} in {folder!r}"
             raise experiment.error(f"gpus.{name}.extend", message)
