@@ -109,6 +109,9 @@ class Compiler:
     def compile(self, group: list[Build]) -> Compiled:
         """Compile a group of builds with one run of nvcc; halves of it where nvcc refuses it.
 
+        A single build is refused only if nvcc says so twice: a request to stop that is sent to all
+        processes of a job (Slurm's, a terminal's) ends nvcc too, which says nothing of the build.
+
         Raises
         ------
         UserError
@@ -117,9 +120,9 @@ class Compiler:
         """
         try:
             cubin = self._cubin(group)
-        except UserError as error:
+        except UserError:
             if len(group) == 1:
-                return Compiled([], {group[0].key: error.message})
+                return self._compile_again(group[0])
             if not self._succeeded:
                 self._blame_source(group)
             half = len(group) // 2
@@ -128,6 +131,12 @@ class Compiler:
             return Compiled([each for part in parts for each in part.cubins], refused)
         self._succeeded = True
         return Compiled([(group, cubin)])
+
+    def _compile_again(self, build: Build) -> Compiled:
+        try:
+            return Compiled([([build], self._cubin([build]))])
+        except UserError as error:
+            return Compiled([], {build.key: error.message})
 
     def _blame_source(self, group: list[Build]) -> None:
         said = []

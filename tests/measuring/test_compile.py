@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import shutil
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from kernels.acoustic.host.workload import STREAMING
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import compile_bundle, nvcc_release, parse_resources
+from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import (
     deciding_files,
     digest_of_sources,
@@ -275,6 +279,36 @@ class TestOneArchitecture:
         with pytest.raises(UserError, match=r"nvcc failed: .*sm_20") as caught:
             compile_bundle(acoustic_folder, acoustic_spec, builds, "sm_20", tmp_path / "x", 2)
         assert "\n" not in str(caught.value)
+
+    def test_an_nvcc_that_is_ended_by_a_signal_refuses_nothing(
+        self, acoustic_folder: Path, acoustic_spec: Spec
+    ) -> None:
+        workload = load_workload(acoustic_folder, acoustic_spec)
+        build = builds_in_order(workload, [{"n": 64, "dtype": "float32", "order": 2}])[0]
+        with (
+            Compiler(acoustic_folder, acoustic_spec, "sm_90") as compiler,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            compiled = pool.submit(compiler.compile, [build])
+            ended = end_the_first_nvcc()
+            assert not compiled.result().refused
+            assert [build] in [group for group, _ in compiled.result().cubins]
+        assert ended
+
+
+def end_the_first_nvcc(patience_s: float = 30) -> list[int]:
+    """Send SIGTERM to the first nvcc below this process, and to what it started; their numbers."""
+    until = time.monotonic() + patience_s
+    while time.monotonic() < until:
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if process.name() == "nvcc":
+                    ended = [process, *process.children(recursive=True)]
+                    for each in ended:
+                        each.terminate()
+                    return [each.pid for each in ended]
+        time.sleep(0.01)
+    return []
 
 
 DESCRIBED = ROOT / "docs" / "tutorial" / "example" / "convolution"

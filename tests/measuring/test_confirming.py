@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,9 @@ from launchwise.experiment.confirmation import Confirmation, Contest, Entrant, r
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.pairs.confirming import confirm, rounds_of
 from launchwise.measuring.pairs.table import pairs_table, peers_table
+from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
+from launchwise.measuring.sweep import Interrupted
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.pairs import pairs_schema
@@ -103,6 +107,31 @@ def test_a_kernel_that_kills_its_process_takes_part_no_longer(
     # Without a usual choice, the baseline is what it is compared with.
     assert best["gain"] == best["improvement"]
     assert best["rounds"] >= LEAST_ROUNDS
+
+
+def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(
+    faulty: Callable[..., Shard], tmp_path: Path
+) -> None:
+    class Stopping(Progress):
+        def row(self, *shown: Any) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    sizes = [{**PROBLEM, "n": n} for n in (20, 22, 24)]
+    shard = faulty(problems=sizes, fault="refused", at="launch")
+    listed = configurations(shard.spec, PROBLEM)
+    refused = {"variant": "omp_tile", "tx": 2, "ty": 1, "tz": 1}
+    entrants = [
+        Entrant(configuration=listed[0], roles=["baseline", "usual"]),
+        Entrant(
+            configuration=next(each for each in listed if refused.items() <= each.items()),
+            roles=["best"],
+        ),
+    ]
+    contests = [Contest(problem=size, entrants=entrants) for size in sizes]
+    with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
+        with pytest.raises(Interrupted, match="signal 15"):
+            confirm(shard, contests, QUICKLY, journal, None, Stopping(3, "pairs"))
+        assert len([note for note in journal.notes if note["note"] == "visit"]) == 1
 
 
 def test_pairs_under_different_clocks_are_thrown_away() -> None:

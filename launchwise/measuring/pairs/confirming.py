@@ -216,6 +216,10 @@ class PairsListener(Listener):
             return kind
         elif kind == "done":
             self._note_visit(event["problem"])
+            heard = super()._hear(event)
+            # Contests without a round end here, too.
+            self._maybe_stop()
+            return heard
         return super()._hear(event)
 
     def _with_clocks(self, event: dict[str, Any]) -> dict[str, Any]:
