@@ -407,13 +407,22 @@ class Experiment:
         return known and not self.doubts(gpu, asked.workload)
 
     def tested_blindly(self, study: str) -> list[str]:
-        """GPUs that a study's blind test may ask about: its own, then those that are held out."""
-        held_out = [
-            gpu
-            for gpu, entry in self.settings.gpus.items()
-            if entry.held_out and (entry.studies is None or study in entry.studies)
-        ]
-        return [*self.gpus_of(study), *held_out]
+        """GPUs that a study's blind test may ask about: its own, then others.
+
+        Others are those that are held out, and recorded ones whose blind test of this study is
+        recorded: it may be from before they had a sweep.
+        """
+        own = self.gpus_of(study)
+        return [*own, *(gpu for gpu in self.settings.gpus if self._tested_alone(gpu, study, own))]
+
+    def _tested_alone(self, gpu: str, study: str, own: list[str]) -> bool:
+        entry = self.settings.gpus[gpu]
+        if gpu in own:
+            return False
+        if entry.held_out:
+            return entry.studies is None or study in entry.studies
+        recorded = Path(self.recorded_in(gpu), "blind", f"{study}.pairs.parquet")
+        return entry.source == "recorded" and recorded.is_file()
 
     def workloads_of(self, gpu: str) -> list[str]:
         """Workloads that a GPU measures: those of its studies, in their order, then all others."""

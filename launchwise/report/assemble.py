@@ -125,7 +125,7 @@ def _whose(studies: Sequence[StudyData]) -> str:
     if own:
         of = f" and {wording.plural(slices, 'slice')}" if slices else ""
         said.append(f"Measured here: {named_gpus(cards)}{of}.")
-    if tested := blind.held_out(studies):
+    if tested := blind.only_tested(studies):
         said.append(f"In blind tests alone: {named_gpus(tested)}.")
     if others:
         said.append(f"Measured by others: {named_gpus(others)}.")

@@ -13,7 +13,8 @@ NOTE = (
     "measured. The answers were written down with a digest and the commit; then these problems "
     "were measured in full, and the answers ran beside the usual choice and the fastest in pairs. "
     "Slower: slower than the usual choice by more than 2 %. Kept: the answer was the usual choice; "
-    "missed: of these, problems with more than 5 % to be had. New: no study had a row of this GPU."
+    "missed: of these, problems with more than 5 % to be had. New: when it answered, the study had "
+    "no row of this GPU."
 )
 
 
@@ -75,21 +76,18 @@ def sentence(study: StudyData, gpu: str) -> str | None:
         return None
     interval = got["fraction_interval"]
     between = "" if interval is None else f" ({wording.interval(tuple(interval))})"
+    new = ", when the study had no row of this GPU," if got["new_gpu"] else ","
     return (
-        f"in a blind test of {got['problems']} problems, its answers reach "
+        f"in a blind test of {got['problems']} problems{new} its answers reach "
         f"{wording.fixed(got['fraction_geometric_mean'])} of the best speed{between}"
     )
 
 
-def of_held_out(study: StudyData, gpu: str) -> str:
-    """What the answers reach on a GPU of :func:`held_out`."""
-    return f"no study had a row of it; {sentence(study, gpu)}."
-
-
-def held_out(studies: Sequence[StudyData]) -> list[str]:
+def only_tested(studies: Sequence[StudyData]) -> list[str]:
     """GPUs that blind tests alone have measured, in order."""
-    found = (gpu for study in studies for gpu in study.blind if gpu not in study.gpus)
-    return list(dict.fromkeys(found))
+    swept = {gpu for study in studies for gpu in study.gpus}
+    tested = dict.fromkeys(gpu for study in studies for gpu in study.blind)
+    return [gpu for gpu in tested if gpu not in swept]
 
 
 def _share(value: float | None) -> str:

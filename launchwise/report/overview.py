@@ -70,7 +70,7 @@ def answer(study: StudyData) -> Section:
     items = [
         _fastest(study, best),
         *(_sentence(study, best, gpu) for gpu in study.gpus),
-        *((f"{gpu}:", blind.of_held_out(study, gpu)) for gpu in blind.held_out([study])),
+        *((f"{gpu}:", f"{blind.sentence(study, gpu)}.") for gpu in blind.only_tested([study])),
     ]
     found: list[Block] = [
         Text(study.settings.question, "question"),

@@ -819,6 +819,17 @@ def test_no_study_learns_from_a_held_out_gpu(home: Path) -> None:
     )
 
 
+def test_a_recorded_blind_test_stays_where_its_gpu_takes_no_part(home: Path) -> None:
+    folder = home / "data" / "recorded" / "h200.sm72"
+    (folder / "acoustic.parquet").unlink()
+    assert experiment().tested_blindly("acoustic_tile") == ["h200"]
+    (folder / "blind").mkdir()
+    (folder / "blind" / "acoustic_tile.pairs.parquet").touch()
+    found = experiment()
+    assert found.gpus_of("acoustic_tile") == ["h200"]
+    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72"]
+
+
 @pytest.mark.parametrize(
     ("entries", "rows", "said"),
     [

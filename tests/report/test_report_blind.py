@@ -53,8 +53,16 @@ def test_a_gpu_that_no_study_learnt_from_is_marked() -> None:
     assert blind.section([study()]) is None
 
 
+def test_a_gpu_that_was_new_may_have_rows_now() -> None:
+    made = dataclasses.replace(study(), blind={"big": {**SCORE, "new_gpu": True}})
+    assert table_of(made).rows[0].cells[1].text == "big, new"
+    assert blind.only_tested([made]) == []
+    said = str(blind.sentence(made, "big"))
+    assert said.startswith("in a blind test of 40 problems, when the study had no row of this GPU,")
+
+
 def test_it_is_named_where_the_gpus_are() -> None:
-    assert blind.held_out([with_tests(), with_tests()]) == ["other"]
+    assert blind.only_tested([with_tests(), with_tests()]) == ["other"]
     assert "In blind tests alone: other." in assemble._whose([with_tests()])
     assert "blind" not in assemble._whose([study()])
 
@@ -64,8 +72,8 @@ def test_the_answer_of_a_study_has_a_sentence_for_it() -> None:
     items = next(block for block in blocks if isinstance(block, Bullets)).items
     said = {str(lead): str(text) for lead, text in items}
     assert said["other:"] == (
-        "no study had a row of it; in a blind test of 40 problems, its answers reach 0.910 of the "
-        "best speed (0.969 to 0.979)."
+        "in a blind test of 40 problems, when the study had no row of this GPU, its answers reach "
+        "0.910 of the best speed (0.969 to 0.979)."
     )
     assert said["big:"].endswith(
         "in a blind test of 40 problems, its answers reach 0.974 of the best speed "
