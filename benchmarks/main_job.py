@@ -149,7 +149,8 @@ def sweeps(folder: Path) -> Iterator[str]:
         # Older commits name a study's GPUs in the study.
         asked = EVALUATED in gpu.get("studies", [EVALUATED]) and name in study.get("gpus", [name])
         recorded = folder / gpu.get("path", f"data/recorded/{name}") / f"{workload}.parquet"
-        if gpu["source"] == "recorded" and asked and recorded.is_file():
+        learnt_from = gpu["source"] == "recorded" and not gpu.get("held_out", False)
+        if learnt_from and asked and recorded.is_file():
             yield f"results/gpus/{name}.json"
             yield f"results/sweeps/{name}/{workload}.parquet"
 

@@ -3,10 +3,10 @@
     python benchmarks/search_on_a_real_card.py benchmarks/results/search_on_a_real_card.json
 
 An H100 measured problems of the acoustic stencil whole (``data/recorded/h100``). In another run it
-measured 25 configurations of each of ten of them by ``strategy: {kind: transfer}`` from the recorded
-rows of the H200 and its slices (``results/search_h100``). The times of the whole sweep judge the
-order of the other one. Beside it, on the same times: Optuna's TPE as ``strategy: {kind: tpe}`` runs it
-(median of seeds), the expected number of random draws, and ``transfer`` again with
+measured 25 configurations of each of ten of them by ``strategy: {kind: transfer}`` from the
+recorded rows of the H200 and its slices (``results/search_h100``). The times of the whole sweep
+judge the order of the other one. Beside it, on the same times: Optuna's TPE as ``strategy: {kind:
+tpe}`` runs it (median of seeds), the expected number of random draws, and ``transfer`` again with
 ``stop_below_percent: 1``: after how many evaluations it ends, with what. No GPU is needed.
 """
 
@@ -41,9 +41,15 @@ WHOLE = ROOT / "data" / "recorded" / GPU / f"{WORKLOAD}.parquet"
 SEARCHED = ROOT / "benchmarks" / "results" / "search_h100" / f"{WORKLOAD}.parquet"
 
 
+def _ladder(path: Path) -> pd.DataFrame:
+    """Rows of the kernels that the card was searched for, of a sweep that may have more."""
+    rows = read_table(path, measurement_schema(load_spec(ROOT / "kernels" / WORKLOAD)))
+    return rows[rows["variant"].isin(VARIANTS)].reset_index(drop=True)
+
+
 def times_of(spec: Spec, path: Path) -> dict[tuple[Any, ...], pd.Series]:
     """Problem to its times in ms, by configuration in the order of measuring; NaN for failures."""
-    rows = read_table(path, measurement_schema(spec)).sort_values("measured_at", kind="stable")
+    rows = _ladder(path).sort_values("measured_at", kind="stable")
     rows["time_ms"] = rows["time_ms"].where(rows["status"].isin(MEASURED))
     groups: Any = rows.groupby(spec.problem_columns, observed=True, sort=True)
     return {problem: part.set_index(spec.tunable_columns)["time_ms"] for problem, part in groups}
@@ -63,11 +69,10 @@ def proposed(explorer: RandomDraws, times: pd.Series, until_ms: float = 0.0) -> 
 
 def priors(spec: Spec, problems: list[Problem]) -> Callable[[Problem], Prior]:
     """What the search on the H100 started from: the rows of the H200 and of its slices."""
-    whole = load_spec(ROOT / "kernels" / WORKLOAD)
-    recorded = {}
-    for path in sorted(WHOLE.parents[1].glob(f"h200*/{WORKLOAD}.parquet")):
-        rows = read_table(path, measurement_schema(whole))
-        recorded[path.parent.name] = rows[rows["variant"].isin(VARIANTS)].reset_index(drop=True)
+    recorded = {
+        path.parent.name: _ladder(path)
+        for path in sorted(WHOLE.parents[1].glob(f"h200*/{WORKLOAD}.parquet"))
+    }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{WORKLOAD}.parquet"
         write_prior(path, spec, recorded, problems)
