@@ -11,9 +11,9 @@ Both tune the same kernel text over the same block shapes in three kinds of spac
     The block size along x is a macro, the others are launch arguments.
 
 Kernel Tuner measures every shape seven times, its default. Of launchwise there are two sides: one
-with its default method, which repeats where it decides something and gives up what is hopeless,
-and one with seven repeats of everything. Each side's best shape is looked up among the other's
-times (``regret``): a tool is not faster that finds something worse.
+with its default method, which repeats where it decides something and stops slow configurations
+early, and one with seven repeats of everything. Each side's best shape is looked up among the
+other's times (``regret``): a tool is not faster that finds something worse.
 
 Kernel Tuner's clock runs over ``tune_kernel`` alone; ours over everything from sources to a
 complete journal: nvcc, the start of the measuring process, inputs, a float64 verification of every

@@ -21,7 +21,7 @@ def gpu_and_packages() -> Iterator[None]:
     Raises
     ------
     SystemExit
-        Status 2, after one line that says what is missing.
+        Status 2, after one line that names the missing part.
     """
     if not cards():
         _end("a GPU, its driver and the gpu extra (make gpu); NVML shows no GPU")
@@ -49,7 +49,7 @@ def chromium() -> tuple[Any, str, str]:
     Raises
     ------
     SystemExit
-        Status 2, after one line that says what is missing.
+        Status 2, after one line that names the missing part.
     """
     try:
         from selenium import webdriver

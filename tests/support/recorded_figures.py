@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -292,8 +292,12 @@ STUDIES = {
 }
 """Studies with a recorded blind test on the H200, and their workloads."""
 
-LATER = {"acoustic_kernels": "acoustic", "tridiagonal_recursion": "tridiagonal"}
-"""Studies that have one on the H100 alone."""
+STUDIES_OF_H100 = {
+    **{name: workload for name, workload in STUDIES.items() if name != "sentiment_host"},
+    "acoustic_kernels": "acoustic",
+    "tridiagonal_recursion": "tridiagonal",
+}
+"""The same for the H100."""
 
 
 @cache
@@ -308,7 +312,7 @@ def blind_new_gpu() -> dict[str, Any]:
 
     ``range`` holds least and most over the studies of what is a fraction of the best.
     """
-    found = _blind("h100", [*(name for name in STUDIES if name != "sentiment_host"), *LATER])
+    found = _blind("h100", STUDIES_OF_H100)
     names = ("fraction_geometric_mean", "best_of_5", "best_of_20")
     of_studies = [each for name, each in found.items() if name != "all"]
     spans = {name: [each[name] for each in of_studies] for name in names}
@@ -319,13 +323,12 @@ def blind_new_gpu() -> dict[str, Any]:
     }
 
 
-def _blind(gpu: str, studies: Iterable[str]) -> dict[str, Any]:
+def _blind(gpu: str, studies: Mapping[str, str]) -> dict[str, Any]:
     """Recorded blind tests of a GPU, scored anew."""
     folder = RECORDED / gpu / "blind"
     profile = read_profile(RECORDED / gpu / "profile.json", gpu)
     found: dict[str, Any] = {}
-    for name in studies:
-        workload = (STUDIES | LATER)[name]
+    for name, workload in studies.items():
         spec = load_spec(KERNELS / workload)
         study = read_yaml(KERNELS / workload / "studies" / name / "study.yaml")
         keys = ("candidates", "constraints", "usual")

@@ -48,7 +48,7 @@ def tune(
     """Measure a workload on this machine's GPU and print the fastest configurations.
 
     Writes a settings file and runs Snakemake on it; the line is printed, and running it again
-    resumes or repeats what is missing. With three sizes or more a study is added, and its report.
+    resumes it or repeats missing stages. With three sizes or more a study is added, and its report.
     """
     import os
 
