@@ -182,6 +182,14 @@ class Method(Strict, title="method"):
         lt=1,
         description="relative drift of the reference kernel above which rows are measured again",
     )
+    disturbed: float = Field(
+        0.1,
+        gt=0,
+        description=(
+            "excess of a row's median over its shortest repeat, as a fraction, above which it is "
+            "measured again; for times that the device measures"
+        ),
+    )
     rest: bool = Field(True, description="whether the sweep pauses while the card is throttled")
     energy_ms: float = Field(
         300.0,

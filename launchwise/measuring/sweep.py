@@ -1,8 +1,8 @@
 """The ``sweep`` stage: a supervisor that keeps a measuring process busy and a journal complete.
 
 The supervisor never touches CUDA. It knows which configuration is being measured, so a crash, a
-hang or a lost context becomes a row with a status and a reason, and a new process goes on. Rows
-measured while the card was throttled or its control had drifted are measured once more at the end.
+hang or a lost context becomes a row with a status and a reason, and a new process goes on. Rows in
+doubt (throttling, drift, repeats far apart) are measured once more at the end.
 """
 
 from __future__ import annotations

@@ -166,10 +166,11 @@ def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
 
 
 def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
-    """Tasks for rows measured once while the card was throttled or had drifted.
+    """Tasks for rows that were measured once and are in doubt, for one of three reasons.
 
-    Either the reference kernel drifted by more than the method's ``drift``, or the card was
-    throttled and its clock was lower than the highest of the sweep by more than ``drift``.
+    The reference kernel drifted by more than the method's ``drift``; or the card was throttled and
+    its clock was lower than the highest of the sweep by more than ``drift``; or the repeats, timed
+    by the device, are further apart than the method's ``disturbed`` allows.
     """
     spec, gpu = shard.spec, shard.labels["gpu"]
     fastest = max((row["sm_clock_mhz"] or 0.0 for row in journal.rows), default=0.0)
@@ -188,7 +189,7 @@ def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
         # What is not verified is shown with its time, so that is to be as good as any.
         timed = row["status"] in ("ok", "unverified")
         again = timed and row["attempt"] == 1 and row["gpu"] == gpu
-        if again and (throttled or key in drifted):
+        if again and (throttled or key in drifted or _disturbed(row, shard.method.disturbed)):
             problem = tuple(row[name] for name in spec.problem_columns)
             names = {name: row[name] for name in spec.tunable_columns}
             doubtful.setdefault(problem, []).append(names)
@@ -198,6 +199,13 @@ def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
         for key, todo in doubtful.items()
         if key in wanted
     ]
+
+
+def _disturbed(row: dict[str, Any], limit: float) -> bool:
+    """Whether the median of the device's repeats is above the shortest by more than ``limit``."""
+    if row["timer"] == "host" or not row["times_ms"]:
+        return False
+    return bool(row["time_ms"] > (1 + limit) * min(row["times_ms"]))
 
 
 def energy_tasks(shard: Shard, journal: Journal) -> list[dict[str, Any]]:

@@ -30,8 +30,12 @@ QUICK = Method(
     graph_below_us=0,
     energy_ms=0,
     control_s=0,
+    disturbed=1e9,
 )
-"""Few repeats, no early end, no control: a CPU's times say nothing of a configuration or a card."""
+"""Few repeats, no early end, no control, no row in doubt.
+
+A CPU's times say nothing of a configuration or a card.
+"""
 
 
 @pytest.fixture

@@ -102,6 +102,25 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(
     assert sum(note["note"] == "seconds" for note in notes) == 1
 
 
+def test_rows_whose_repeats_are_far_apart_are_measured_again_once(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    method = STEADY.model_copy(update={"control_s": 0.0})
+    shard = make_shard(PROBLEM, script=STAGED, method=method, disturbed_until=60)
+    rows, _ = run(shard, tmp_path / "j")
+    written = read_journal(tmp_path / "j")[1]
+    disturbed = [row for row in written if row["time_ms"] == pytest.approx(1.3)]
+    assert disturbed, "no row was disturbed"
+    assert {row["attempt"] for row in disturbed} == {1}
+    assert sum(row["attempt"] == 2 for row in rows) == len(disturbed)
+    assert {row["time_ms"] for row in rows} == {1.0}
+    # A card that is disturbed for ever is not measured for ever.
+    shard = make_shard(PROBLEM, script=STAGED, method=method, disturbed_until=10**9)
+    rows, _ = run(shard, tmp_path / "k")
+    assert {row["attempt"] for row in rows} == {2}
+    assert {row["time_ms"] for row in rows} == {1.3}
+
+
 def test_what_is_not_verified_is_measured_again_like_others_and_becomes_a_table(
     make_shard: Callable[..., Shard], acoustic_copy: Path, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from samples import ROOT
 
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
+from launchwise.experiment.method import Method
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, reference_efficiency
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.blind.answering import read_frozen
@@ -386,6 +387,21 @@ def _narrow(pairs: pd.DataFrame, spec: Spec) -> dict[str, Any]:
     return {"contests": len(fastest), "narrow": ((above <= 0.01) & (below <= 0.01)).mean()}
 
 
+@cache
+def repeats() -> dict[str, Any]:
+    """How many rows of the H200 and its slices the device timed, and how many were disturbed."""
+    timed = disturbed = 0
+    for path in sorted(RECORDED.glob("h200*/*.provenance.json")):
+        columns = ["status", "time_ms", "times_ms", "timer"]
+        workload = path.name.split(".")[0]
+        rows = pd.read_parquet(path.with_name(f"{workload}.parquet"), columns=columns)
+        rows = rows[rows["timer"].isin(["events", "graph"]) & (rows["status"] == "ok")]
+        timed += len(rows)
+        apart = rows["time_ms"] / rows["times_ms"].map(np.min)
+        disturbed += int((apart > 1 + Method().disturbed).sum())
+    return {"timed": timed, "disturbed": disturbed}
+
+
 COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
     {
         function.__name__: function
@@ -398,6 +414,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
             granger,
             kernel_tuner,
             paired,
+            repeats,
             sentiment,
             simulation,
             stencil,

@@ -1,7 +1,8 @@
 """A measuring process on a device whose times are those that the job says.
 
 Kernels do run (verification is real), but what a launch took is staged: ``time_ms`` (1 by default),
-5 % more from launch number ``slower_from`` on; ``pause_s`` is really waited in each timing.
+5 % more from launch number ``slower_from`` on, and 30 % more in two of three launches up to number
+``disturbed_until``; ``pause_s`` is really waited in each timing.
 """
 
 import sys
@@ -24,12 +25,15 @@ class StagedDevice(HostDevice):
 
     time_ms = 1.0
     slower_from = 10**9
+    disturbed_until = 0
     pause_s = 0.0
     launches = 0
 
     def _staged(self) -> float:
         self.launches += 1
-        return self.time_ms * (1.05 if self.launches > self.slower_from else 1.0)
+        disturbed = self.launches <= self.disturbed_until and self.launches % 3
+        slower = 1.05 if self.launches > self.slower_from else 1.0
+        return self.time_ms * slower * (1.3 if disturbed else 1.0)
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
         """One real launch, staged times."""
@@ -51,7 +55,7 @@ def open_device(job: dict[str, Any]) -> HostDevice:
     """A staged device for the job's workload."""
     folder = Path(job["folder"])
     device = StagedDevice(folder, load_spec(folder).headers, cache=Path(job["cache"]))
-    for name in ("time_ms", "slower_from", "pause_s", "l2_bytes"):
+    for name in ("time_ms", "slower_from", "disturbed_until", "pause_s", "l2_bytes"):
         if name in job:
             setattr(device, name, job[name])
     return device
