@@ -59,9 +59,10 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
     """Time that no run of a problem can beat: float64, ms, shape (rows,).
 
     Unlike the ``roofline`` of :func:`limits_ms` it is a bound for warm caches and for tensor cores.
-    Only the bytes that exceed the L2 cache need come from device memory; all of them pass L2. FLOP
-    run at the highest rate of the problem's type and of the types that the workload's ``cost.yaml``
-    names. A launch takes its share of a CUDA graph or the host's, whichever is shorter.
+    Only the bytes that exceed the L2 cache need come from device memory, at the rate of its bus:
+    what reads more than it writes is faster than a copy. All bytes pass L2. FLOP run at the highest
+    rate of the problem's type and of the types that the workload's ``cost.yaml`` names. A launch
+    takes its share of a CUDA graph or the host's, whichever is shorter.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def least_ms(rows: pd.DataFrame, spec: Spec, profiles: Mapping[str, GpuProfile])
         facts[gpu] = {
             "l2_bytes": float(profile.l2_bytes),
             "l2_gbs": machine.l2_gbs,
-            "dram_gbs": machine.dram_gbs,
+            "dram_gbs": profile.memory_bandwidth_gbs,
             "launch_us": min(machine.launch_us, machine.host_launch_us),
             **rates,
         }

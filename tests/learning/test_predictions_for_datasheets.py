@@ -80,7 +80,8 @@ def test_limits_are_those_of_the_card(table: pd.DataFrame, domain: Domain) -> No
     own = table.query("gpu == 't4' and n == 202")
     assert own["bytes_ms"].tolist() == pytest.approx([least] * len(own))
     # Of 128 MB, 4 MiB may still lie in the card's L2 cache; a launch takes 1.8 us in a graph.
-    outside = (16 * 200**3 - 4 * 2**20) / domain.profiles["t4"].ceilings.copy_bandwidth_gbs / 1e6
+    # Reads may come faster than a copy, as fast as the bus.
+    outside = (16 * 200**3 - 4 * 2**20) / domain.profiles["t4"].memory_bandwidth_gbs / 1e6
     assert own["roofline_ms"].tolist() == pytest.approx([outside + 0.0018] * len(own))
 
 
