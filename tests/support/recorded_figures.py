@@ -388,6 +388,22 @@ def _narrow(pairs: pd.DataFrame, spec: Spec) -> dict[str, Any]:
 
 
 @cache
+def bounds() -> dict[str, Any]:
+    """What the stencil's kernels use of an H100 at 1024^3 in float32, %, by variant and order."""
+    found = pd.read_parquet(RECORDED / "h100" / "acoustic_kernels.counters.parquet")
+    found = found[(found["n"] == 1024) & (found["dtype"] == "float32")]
+    shares: dict[str, Any] = {}
+    for row in found.to_dict("records"):
+        of_variant = shares.setdefault(row["variant"], {})
+        of_variant[str(row["order"])] = {
+            name: 100 * row[f"{name}_throughput"] for name in ("dram", "l2", "sm")
+        }
+    profile = read_profile(RECORDED / "h100" / "profile.json", "h100")
+    copy = profile.ceilings.copy_bandwidth_gbs / profile.memory_bandwidth_gbs
+    return {**shares, "copy_percent": 100 * copy}
+
+
+@cache
 def repeats() -> dict[str, Any]:
     """How many rows of the H200 and its slices the device timed, and how many were disturbed."""
     timed = disturbed = 0
@@ -409,6 +425,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
             ablations,
             blind,
             blind_new_gpu,
+            bounds,
             cusparse,
             efficiency,
             granger,
