@@ -327,8 +327,8 @@ def as_text(found: Answer) -> str:
     limits = {name: wording.number(time) for name, time in found.limits_ms.items()}
     lines = [
         f"{wording.problem(found.problem, found.problem)} on {found.gpu}: "
-        f"least bytes {limits['bytes']} ms, FLOP {limits['flop']} ms, "
-        f"roofline {limits['roofline']} ms",
+        f"least bytes as fast as a copy {limits['bytes']} ms, FLOP {limits['flop']} ms; "
+        f"no run takes less than {limits['roofline']} ms",
     ]
     for one in found.predictions:
         lines += ["", TITLES.get(one.predictor, one.predictor)]
