@@ -123,8 +123,8 @@ def _whose(studies: Sequence[StudyData]) -> str:
     described = {gpu for study in studies for gpu in study.described}
     said = []
     if own:
-        of = f" and {wording.plural(slices, 'slice')}" if slices else ""
-        said.append(f"Measured here: {named_gpus(cards)}{of}.")
+        of = [wording.plural(slices, "slice")] if slices else []
+        said.append(f"Measured here: {named_gpus([*cards, *of])}.")
     if tested := blind.only_tested(studies):
         said.append(f"In blind tests alone: {named_gpus(tested)}.")
     if others:

@@ -165,6 +165,9 @@ def _with_unit(study: StudyData, name: str) -> str:
     return f"{name} ({unit})" if unit else name
 
 
+THICKEST = 5.0
+"""What the first of many lines is thicker than the last, pixels."""
+
 FEWEST_OF_A_LINE = 3
 """Fewest points that a line may join: two would draw a trend that nobody saw."""
 
@@ -184,8 +187,9 @@ def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[d
             rows[study.size], values, name=name, place=place, hover=hover, template=template
         )
         after = len(drawn) - 1 - place
-        trace["line"]["width"] += 2.2 * after
-        trace["marker"]["size"] += 4 * after
+        step = min(2.2, THICKEST / max(len(drawn) - 1, 1))
+        trace["line"]["width"] += step * after
+        trace["marker"]["size"] += 1.8 * step * after
         if len(rows) < FEWEST_OF_A_LINE:
             trace["mode"] = "markers"
         found.append(trace)
