@@ -2,8 +2,8 @@
 
     python benchmarks/blind_rivals.py benchmarks/results/blind_rivals.json
 
-Every method learns from the rows that the study's product learns from today, and is asked for the
-problems of each blind test. So is the product itself as it is now, which is no blind test any more.
+Every method learns from today's rows of the GPUs that the answers were learnt from, and is asked for
+the problems of each blind test. So is the product as it is now, which is no blind test any more.
 All answers, those that were written down included, are judged by the test's sweep: the fastest of
 its candidates over the answer. Methods are compared on the same resampled problems; the best of
 them is named afterwards, which flatters it.
@@ -73,7 +73,9 @@ def read_test(gpu: str, study: str, material: Material) -> Test:
 def asked_configurations(test: Test, material: Material, models: tuple[str, ...]) -> pd.DataFrame:
     """What every method answers: ``model``, GPU, problem and tunables, a row per problem."""
     spec = material.spec
-    learnt = learnt_from(material.study, test.domain, material.sweeps)
+    known = test.frozen.product["gpus"]
+    sweeps = {gpu: rows for gpu, rows in material.sweeps.items() if gpu in known}
+    learnt = learnt_from(material.study, test.domain, sweeps)
     cases = [Case(test.gpu, problem_of(each, spec)) for each in test.frozen.answers]
     choices = test.domain.keeping_features(test.domain.choices(cases))
     tables = []
