@@ -2,8 +2,8 @@
 
     python benchmarks/blind_rivals.py benchmarks/results/blind_rivals.json
 
-Every method learns from today's rows of the GPUs that the answers were learnt from, and is asked for
-the problems of each blind test. So is the product as it is now, which is no blind test any more.
+Every method learns from today's rows of the GPUs that the answers were learnt from, and is asked
+for the problems of each blind test. So is today's product, which is no blind test any more.
 All answers, those that were written down included, are judged by the test's sweep: the fastest of
 its candidates over the answer. Methods are compared on the same resampled problems; the best of
 them is named afterwards, which flatters it.
