@@ -30,6 +30,10 @@ ENERGY_KNOWN_S = 0.3
 """Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""
 
 
+KILLED_S = 30.0
+"""Time for a killed process to end, s: a driver that hangs keeps it for good."""
+
+
 class Interrupted(Exception):
     """SIGTERM or SIGINT arrived; the journal is whole and the sweep can go on later."""
 
@@ -55,7 +59,13 @@ def run_child(
     control: dict[str, Any] | None,
     listener: Listener,
 ) -> str:
-    """Run one measuring process to its end; returns why it failed, or ''."""
+    """Run one measuring process to its end; returns why it failed, or ''.
+
+    Raises
+    ------
+    UserError
+        When the process does not end, not even killed: the next one would hang on the same card.
+    """
     began = time.perf_counter()
     # A driver's last words need not be text.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
@@ -76,24 +86,37 @@ def run_child(
             listener.listen(child.stdout, feeder)
             if listener.silence or listener.fatal:
                 child.kill()
-            try:
-                code = child.wait(shard.method.timeout_s)
-            except subprocess.TimeoutExpired:
+            code = exit_code(child, shard.method.timeout_s)
+            if code is None:
                 child.kill()
-                code = child.wait()
+                code = exit_code(child, KILLED_S)
                 lived_on = "the measuring process closed its pipe but did not exit"
                 listener.fatal = listener.fatal or lived_on
             errors.seek(0)
             said = errors.read().strip().splitlines()
-            listener.blame(code, said[-1] if said else "")
+            listener.blame(-signal.SIGKILL if code is None else code, said[-1] if said else "")
+            if code is None:
+                message = (
+                    f"the measuring process {child.pid} does not end, not even killed: the driver "
+                    "holds it, and the card may need a reset"
+                )
+                raise UserError("sweep", str(shard.labels["gpu"]), message)
             return listener.fatal or listener.silence or (said[-1] if said else _death(code))
         finally:
             if child.poll() is None:
                 child.kill()
-                child.wait()
+                exit_code(child, KILLED_S)
             child.stdout.close()
             listener.note_seconds(time.perf_counter() - began, shard.parts.seconds)
             feeder.end()
+
+
+def exit_code(child: subprocess.Popen[bytes], seconds: float) -> int | None:
+    """Exit code of a process that ends within some seconds; None if it does not."""
+    try:
+        return child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 class Listener:

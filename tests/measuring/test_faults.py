@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +13,12 @@ from typing import Any
 import pytest
 from supervising import ending, finished, pids, row_lines
 
+from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
+from launchwise.measuring import listening
+from launchwise.measuring.journal import Journal
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.sweep import MAX_BARREN_PROCESSES
+from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, measure_shard
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTY = ROOT / "tests" / "support" / "faulty_child.py"
@@ -134,6 +140,23 @@ def test_a_fault_between_two_rows_is_no_row_s_fault(
     rows = run(shard, tmp_path / "j")
     assert not_ok(rows) == {}
     assert len(pids(shard)) == 2
+
+
+def test_a_process_that_cannot_be_killed_ends_the_sweep_and_its_row_is_known(
+    faulty: MakeShard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a driver that hangs does to a kill: nothing.
+    monkeypatch.setattr(subprocess.Popen, "kill", lambda self: None)
+    monkeypatch.setattr(listening, "KILLED_S", 0.2)
+    shard = faulty(timeout_s=2.0, fault="asleep", at="launch")
+    try:
+        with Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal:
+            with pytest.raises(UserError, match=r"process \d+ does not end, not even killed"):
+                measure_shard(shard, journal, None)
+            assert not_ok(journal.rows)[MARKED][0] == "timeout"
+    finally:
+        for pid in pids(shard):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_process_that_dies_again_and_again_is_followed_as_long_as_it_measures(
