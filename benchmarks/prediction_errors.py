@@ -22,9 +22,9 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.tables.schemas import predicted_column
 
 STUDIES = (
-    *("acoustic_tile", "granger_time", "sentiment_host", "sentiment_inference"),
-    *("tridiagonal_device", "tridiagonal_recursion", "tridiagonal_streams"),
-    "tridiagonal_subsystem",
+    *("acoustic_kernels", "acoustic_tile", "granger_time", "sentiment_host"),
+    *("sentiment_inference", "tridiagonal_device", "tridiagonal_recursion"),
+    *("tridiagonal_streams", "tridiagonal_subsystem"),
 )
 KINDS = ("roofline", "analytical", "learnt")
 LEARNS = frozenset({"learnt"})
