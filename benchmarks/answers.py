@@ -32,6 +32,9 @@ FIGURES = (
     *("missed", "intervals", "covered", "beside_best_heuristic", "beside_best_model"),
 )
 
+LEAST_GAINS = (0.9, 0.95, 0.98, 1.0)
+"""Gains that a careful person may ask to be sure of."""
+
 HOW_HARD = ("configurations_median", "needle_index_median")
 
 
@@ -53,7 +56,7 @@ def run(folder: Path, studies: Iterable[str]) -> None:
 def answers_of(evaluation: Path, study: str) -> list[dict[str, Any]]:
     """Figures of the answering model, one row a split; the best fair heuristic beside it."""
     splits = read_json(evaluation / f"{study}.summary.json")["splits"]
-    columns = ["split", "model", "gain", "improvement"]
+    columns = ["split", "model", "gain", "improvement", "least_gain", "fraction", "is_usual"]
     rows = pd.read_parquet(evaluation / f"{study}.parquet", columns=columns)
     rows = rows[rows["model"] == ANSWERING]
     found = []
@@ -70,6 +73,7 @@ def answers_of(evaluation: Path, study: str) -> list[dict[str, Any]]:
                 "harmed_twice": slower(mine["gain"], 2 * HARM_PERCENT),
                 "least_speed_up": float(mine["improvement"].fillna(0.0).min()),
                 "below_baseline": slower(mine["improvement"], HARM_PERCENT),
+                "careful": [careful(mine, least) for least in LEAST_GAINS],
                 "best_heuristic": best_heuristic(models),
             }
         )
@@ -82,6 +86,17 @@ def slower(speeds: pd.Series[float], percent: float) -> int:
     ``speeds`` holds time of the other divided by time of the answer; NaN counts as slower.
     """
     return int((speeds.fillna(0.0) < 1 / (1 + percent / 100)).sum())
+
+
+def careful(rows: pd.DataFrame, least_gain: float) -> dict[str, Any]:
+    """What becomes of answers whose gain is not sure to reach ``least_gain``: the usual choice."""
+    kept = rows["is_usual"] | ~(rows["least_gain"] >= least_gain)
+    best_gain = rows["gain"] / rows["fraction"]
+    return {
+        "least_gain": least_gain,
+        "harmed": slower(rows["gain"].mask(kept, 1.0), HARM_PERCENT),
+        "missed": int((kept & (best_gain > 1 + WORTH_PERCENT / 100)).sum()),
+    }
 
 
 def best_heuristic(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -103,10 +118,18 @@ def total(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         *("kept_usual", "worthwhile", "missed"),
     )
     sums = {name: sum(each[name] for each in rows) for name in counted}
+    of_careful = zip(*(each["careful"] for each in rows), strict=True)
     held = [each["intervals"] * each["covered"] for each in rows if each["intervals"]]
     intervals = sum(each["intervals"] for each in rows)
     return {
         **sums,
+        "careful": [
+            {
+                "least_gain": part[0]["least_gain"],
+                **{name: sum(each[name] for each in part) for name in ("harmed", "missed")},
+            }
+            for part in of_careful
+        ],
         "missed_percent": 100 * sums["missed"] / sums["worthwhile"] if sums["worthwhile"] else None,
         "intervals": intervals,
         "covered": sum(held) / intervals if intervals else math.nan,

@@ -25,6 +25,7 @@ rule export:
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
+        least_gain=settings.least_gain,
     script:
         "../scripts/export.py"
 
@@ -50,5 +51,6 @@ rule lookup:
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
+        least_gain=settings.least_gain,
     script:
         "../scripts/lookup.py"

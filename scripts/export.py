@@ -16,6 +16,7 @@ def main(
     question: dict[str, Any],
     final: str,
     profiles: dict[str, str],
+    least_gain: float | None,
     output: str,
 ) -> None:
     """Write every format into one folder.
@@ -26,6 +27,8 @@ def main(
         Folder of the study's product.
     profiles
         GPU to its file; those that the product did not learn from are answered as well.
+    least_gain
+        See ``least_gain`` of the settings.
     """
     from launchwise.exporting.files import write_answers
     from launchwise.exporting.table import answer_table
@@ -36,7 +39,7 @@ def main(
 
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(load_spec(Path(folder)), described, **question)
-    table = answer_table(read_final(Path(final), domain), study, list(described))
+    table = answer_table(read_final(Path(final), domain), study, list(described), least_gain)
     write_answers(Path(output), table)
     log.info("%d answers on %d devices", len(table.entries), len(table.devices))
 
@@ -52,5 +55,6 @@ if __name__ == "__main__":
         question=params.question,
         final=given.final,
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
+        least_gain=params.least_gain,
         output=snakemake.output[0],
     )

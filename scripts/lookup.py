@@ -15,6 +15,7 @@ def main(
     question: dict[str, Any],
     final: str,
     profiles: dict[str, str],
+    least_gain: float | None,
     output: str,
 ) -> None:
     """Answer what was measured and sizes between, on every GPU of the study.
@@ -25,6 +26,8 @@ def main(
         Folder of the study's product.
     profiles
         GPU to its file; those that the product did not learn from are answered as well.
+    least_gain
+        See ``least_gain`` of the settings.
     """
     from launchwise.base.storage import write_json
     from launchwise.exporting.lookup import lookup_entries
@@ -35,7 +38,7 @@ def main(
 
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(load_spec(Path(folder)), described, **question)
-    entries = lookup_entries(read_final(Path(final), domain), list(described))
+    entries = lookup_entries(read_final(Path(final), domain), list(described), least_gain)
     write_json(output, [entry.plain() for entry in entries])
     log.info("%d answers on %d GPUs", len(entries), len(described))
 
@@ -50,5 +53,6 @@ if __name__ == "__main__":
         question=params.question,
         final=given.final,
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
+        least_gain=params.least_gain,
         output=snakemake.output[0],
     )

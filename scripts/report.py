@@ -48,7 +48,8 @@ def main(
     # Looking for cycles among millions of cells takes a tenth of the time and finds next to none.
     gc.disable()
     studies, missing = read_studies(files, settings, kept_out, processes)
-    facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
+    known = digest(settings), settings["seed"], versions(), settings["least_gain"]
+    facts = Run(commit(), now(), *known)
     costs = {} if prices is None else read_prices(prices, gpus)
     texts = writing.folder(studies, facts, processes, read_cards(cards), costs, missing)
     # Written anew: pages of studies that are gone would stay.
@@ -62,13 +63,14 @@ def main(
 
 if __name__ == "__main__":
     asked = snakemake.params
+    asked_names = ("studies", "models", "search", "seed", "least_gain")
     run(
         main,
         snakemake,
         "tables",
         files=asked.files,
         kept_out=asked.kept_out,
-        settings={name: asked[name] for name in ("studies", "models", "search", "seed")},
+        settings={name: asked[name] for name in asked_names},
         folder=str(Path(snakemake.output.front).parent),
         archive=snakemake.output.archive,
         cards=snakemake.input.cards,

@@ -203,6 +203,15 @@ class Settings(Strict, title="config.yaml"):
             "are named in their place, and nothing else runs"
         ),
     )
+    least_gain: float | None = Field(
+        None,
+        gt=0,
+        description=(
+            "gain over the usual choice that must be sure: the measured one, or the lower end of "
+            "the 90 % interval; what does not reach it, or has no interval, is answered by the "
+            "usual choice in `recommend`, `export` and the report's lookup"
+        ),
+    )
     prices: str | None = Field(
         None,
         min_length=1,

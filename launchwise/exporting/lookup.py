@@ -91,15 +91,19 @@ def _is_near(one: Suggestion, first: Suggestion) -> bool:
     return one.gain is not None and first.gain is not None and one.gain * NEAR >= first.gain
 
 
-def lookup_entries(final: Final, gpus: Iterable[str] = ()) -> list[LookupEntry]:
+def lookup_entries(
+    final: Final, gpus: Iterable[str] = (), least_gain: float | None = None
+) -> list[LookupEntry]:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
     Parameters
     ----------
     gpus
         GPUs of the product's domain that it did not learn from, to be answered as well.
+    least_gain
+        As of :func:`launchwise.learning.answering.answers`.
     """
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     problems = asked_problems(final)
     cases = answerable(final, names, problems)
-    return [LookupEntry.of(each) for each in answers(final, cases, SUGGESTIONS)]
+    return [LookupEntry.of(each) for each in answers(final, cases, SUGGESTIONS, least_gain)]

@@ -128,18 +128,22 @@ class AnswerTable:
         }
 
 
-def answer_table(final: Final, study: str, gpus: Iterable[str] = ()) -> AnswerTable:
+def answer_table(
+    final: Final, study: str, gpus: Iterable[str] = (), least_gain: float | None = None
+) -> AnswerTable:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
     Parameters
     ----------
     gpus
         GPUs of the product's domain that it did not learn from, to be answered as well.
+    least_gain
+        As of :func:`launchwise.learning.answering.answers`.
     """
     spec, domain = final.spec, final.recommender.domain
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     problems = asked_problems(final)
-    found = answers(final, answerable(final, names, problems))
+    found = answers(final, answerable(final, names, problems), least_gain=least_gain)
     return AnswerTable(
         study=study,
         workload=spec.workload,

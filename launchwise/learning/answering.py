@@ -105,7 +105,9 @@ def why_none(domain: Domain, case: Case) -> str | None:
     return "no configuration may run it: spec.yaml lists none"
 
 
-def answers(final: Final, cases: list[Case], top: int = 1) -> list[Answer]:
+def answers(
+    final: Final, cases: list[Case], top: int = 1, least_gain: float | None = None
+) -> list[Answer]:
     """Answers for problems on GPUs, in order.
 
     A measured problem is answered by its fastest configuration, if that beats the usual choice by
@@ -117,6 +119,9 @@ def answers(final: Final, cases: list[Case], top: int = 1) -> list[Answer]:
         GPUs of the product's domain, and problems of its workload.
     top
         Suggestions per problem; of a measured problem there is one.
+    least_gain
+        Gain over the usual choice that must be sure: the measured one, or the lower end of the 90 %
+        interval. What does not reach it, or has no interval, is answered by the usual choice.
     """
     domain = final.recommender.domain
     choices = domain.keeping_features(domain.choices(cases))
@@ -126,19 +131,27 @@ def answers(final: Final, cases: list[Case], top: int = 1) -> list[Answer]:
     measured = _measured(final)
     first = without_features(choices)
     taken = ranking.first(top)
-    rows = first.iloc[taken].reset_index(drop=True)
     gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
-    times = ranking.predicted_ms[taken]
-    limits = _time_limits(final, rows, times)
     keys = case_columns(final.spec)
     baseline = domain.is_baseline(choices)
+    doubted = np.zeros(len(choices), dtype=bool)
+    if least_gain is not None:
+        leading = taken[ranking.rank[taken] == 1]
+        sure = gains[leading, 1] >= least_gain
+        taken, doubted = _without_doubt(
+            taken, leading[~sure], row_numbers(first, keys), usual, baseline
+        )
+    rows = first.iloc[taken].reset_index(drop=True)
+    times = ranking.predicted_ms[taken]
+    limits = _time_limits(final, rows, times)
     table = rows.assign(
-        rank=ranking.rank[taken],
+        rank=np.where(doubted[taken], 1, ranking.rank[taken]),
         expected_ms=times,
         **{f"time_{place}": limits[:, place] for place in range(2)},
         **{f"gain_{place}": gains[taken][:, place] for place in range(3)},
         improvement=gains[taken][:, 0] / _of_case(first, baseline, gains[:, 0], keys)[taken],
         is_usual=usual[taken],
+        doubted=doubted[taken],
         basis=known.situations(rows),
     )
     usual_rows = first[usual].set_index(keys)
@@ -150,10 +163,35 @@ def answers(final: Final, cases: list[Case], top: int = 1) -> list[Answer]:
         default = used(_plain(own.loc[[key]].iloc[0], final.spec.tunable_columns), final.spec)
         row = measured.get(key)
         if row is not None:
-            found.append(_of_measured(case, row, default, final))
+            found.append(_of_measured(case, row, default, final, least_gain))
         else:
-            found.append(_of_model(case, of_case, default, final))
+            found.append(_of_model(case, of_case, default, final, least_gain))
     return found
+
+
+def _without_doubt(
+    taken: np.ndarray,
+    doubtful: np.ndarray,
+    cases: np.ndarray,
+    usual: np.ndarray,
+    baseline: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to suggest, and which rows belong to cases that keep what is usual.
+
+    Parameters
+    ----------
+    taken
+        Rows that would be suggested.
+    doubtful
+        First suggestions whose gain is not sure.
+    cases
+        The case of every row.
+    usual, baseline
+        Whether a row is its case's usual choice, or the baseline, which stands in for it.
+    """
+    kept = usual | (baseline & ~np.isin(cases, cases[usual]))
+    doubted = np.isin(cases, cases[doubtful[~kept[doubtful]]])
+    return np.concatenate([taken[~doubted[taken]], np.flatnonzero(kept & doubted)]), doubted
 
 
 def _of_case(
@@ -184,7 +222,11 @@ def _measured(final: Final) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 def _of_measured(
-    case: Case, row: dict[str, Any], default: dict[str, Value], final: Final
+    case: Case,
+    row: dict[str, Any],
+    default: dict[str, Value],
+    final: Final,
+    least_gain: float | None,
 ) -> Answer:
     usual_ms = row["usual_ms"] if math.isfinite(row["usual_ms"]) else row["baseline_ms"]
     own = used(_plain(row, final.spec.tunable_columns), final.spec)
@@ -194,6 +236,9 @@ def _of_measured(
     if gain is not None and math.log(gain) <= TOLERATED_LOSS and own != default:
         own, time_ms, gain = default, float(usual_ms), 1.0
         why = "no measured configuration beats the usual choice by more than 2 %"
+    elif gain is not None and least_gain is not None and gain < least_gain and own != default:
+        own, time_ms, gain = default, float(usual_ms), 1.0
+        why = f"no measured configuration is {least_gain:g} times as fast as the usual choice"
     baseline_ms = float(row["baseline_ms"])
     improvement = baseline_ms / time_ms if math.isfinite(baseline_ms) else None
     suggestion = Suggestion(1, own, time_ms, None, gain, None, improvement, own == default)
@@ -201,7 +246,11 @@ def _of_measured(
 
 
 def _of_model(
-    case: Case, rows: list[dict[str, Any]], default: dict[str, Value], final: Final
+    case: Case,
+    rows: list[dict[str, Any]],
+    default: dict[str, Value],
+    final: Final,
+    least_gain: float | None,
 ) -> Answer:
     suggestions = [
         Suggestion(
@@ -218,7 +267,9 @@ def _of_model(
     ]
     basis = str(rows[0]["basis"])
     why = "the fastest by the models that did best on held-out problems of this kind"
-    if suggestions[0].is_usual:
+    if rows[0]["doubted"]:
+        why = f"no gain of {least_gain:g} and more is sure"
+    elif suggestions[0].is_usual:
         why = "nothing is expected to beat the usual choice by more than the models disagree"
     return Answer(case.gpu, dict(case.problem), basis, suggestions, default, why)
 

@@ -109,7 +109,7 @@ def front_page(
         f"{wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
-    return Page(*FRONT, title, lead, front.sections(studies, missing, said))
+    return Page(*FRONT, title, lead, front.sections(studies, missing, said, run.least_gain))
 
 
 def _whose(studies: Sequence[StudyData]) -> str:

@@ -14,6 +14,7 @@ def sections(
     studies: Sequence[StudyData],
     missing: Sequence[MissingStudy] = (),
     notices: Sequence[Notice] = (),
+    least_gain: float | None = None,
 ) -> list[Section]:
     """Sections of the front page, the lookup first.
 
@@ -23,11 +24,15 @@ def sections(
         Studies that are not in the report.
     notices
         What the reader must know first.
+    least_gain
+        Gain that must be sure; None where the expected one decides.
     """
     found: list[Section] = []
     unwell = health.notice(health.of_studies(studies))
     if (lookup := finder.block(studies)) is not None:
-        lead = Text("Choose a kernel, a GPU and a problem: any size is answered.")
+        lead = Text(
+            "Choose a kernel, a GPU and a problem: any size is answered." + _care(least_gain)
+        )
         strip = [*notices, *([] if unwell is None else [unwell])]
         found.append(Section("look-up", "Which configuration?", [*strip, lead, lookup]))
     elif notices:
@@ -38,6 +43,12 @@ def sections(
         found.append(tested)
     found.append(Section("studies", "Studies", [_studies(studies, missing)]))
     return found
+
+
+def _care(least_gain: float | None) -> str:
+    if least_gain is None:
+        return ""
+    return f" Where a gain of {wording.number(least_gain)} is not sure, it is the usual choice."
 
 
 MOST_NAMED = 14

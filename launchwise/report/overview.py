@@ -40,13 +40,20 @@ from launchwise.workloads.statuses import STATUSES
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of the run that wrote the report."""
+    """What is known of the run that wrote the report.
+
+    Parameters
+    ----------
+    least_gain
+        Gain that must be sure, of the settings; None where the expected one decides.
+    """
 
     commit: str
     written_at: str
     settings_hash: str
     seed: int
     packages: Mapping[str, str]
+    least_gain: float | None = None
 
     @property
     def citation(self) -> str:

@@ -124,6 +124,44 @@ def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
         assert "usual choice" in found.why
 
 
+@pytest.mark.parametrize("least_gain", [0.95, 1.0, 1.1])
+def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_gain: float) -> None:
+    sizes = [*SIZES, 222, 300, 333, 450, 900]
+    gpus = (*GPUS, UNKNOWN)
+    cases = [
+        Case(gpu, problem(n, t)) for gpu in gpus for n in sizes for t in ("float32", "float64")
+    ]
+    kept = 0
+    for plain, careful in zip(
+        answers(final, cases, top=3), answers(final, cases, 3, least_gain), strict=True
+    ):
+        first = plain.suggestions[0]
+        if plain.basis == MEASURED:
+            sure = first.gain
+        else:
+            sure = first.gain_interval and first.gain_interval[0]
+        if first.is_usual or (sure is not None and sure >= least_gain):
+            assert careful == plain
+            continue
+        kept += 1
+        (only,) = careful.suggestions
+        assert only.rank == 1
+        assert only.is_usual
+        assert only.configuration == careful.usual == plain.usual
+        assert only.gain == pytest.approx(1)
+        assert (only.expected_ms or 0) > 0
+        assert f"{least_gain:g}" in careful.why
+    assert 0 < kept < len(cases)
+
+
+def test_what_leaves_the_project_is_as_careful_as_it_is_asked_to_be(final: Final) -> None:
+    careful = answer_table(final, "tiles", [UNKNOWN], least_gain=100.0)
+    assert {round(entry.gain or 1, 6) for entry in careful.entries} == {1.0}
+    assert all(each.is_usual for each in lookup_entries(final, [UNKNOWN], least_gain=100.0))
+    plain = answer_table(final, "tiles", [UNKNOWN])
+    assert {entry.problem for entry in plain.entries} == {each.problem for each in careful.entries}
+
+
 def test_a_missing_or_damaged_product_is_one_line(
     folder: Path, domain: Domain, tmp_path: Path
 ) -> None:

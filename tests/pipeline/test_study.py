@@ -193,6 +193,9 @@ def test_the_study_answers_on_the_command_line(study: Project) -> None:
     found = json.loads(launchwise("recommend", *QUESTION, "--json", folder=study.folder).stdout)
     assert found["basis"] == "within"
     assert found["suggestions"][0]["configuration"]["variant"] in acoustic_variants(study)
+    careful = launchwise("recommend", *QUESTION, "--least-gain", "100", folder=study.folder)
+    assert "this is the usual choice" in careful.stdout
+    assert careful.stdout.endswith("why: no gain of 100 and more is sure\n")
     macros = launchwise("recommend", *QUESTION, "--macros", folder=study.folder).stdout
     for name, value in found["suggestions"][0]["configuration"].items():
         assert name == "variant" or f"#define {name.upper()} {value}" in macros.splitlines()
@@ -210,6 +213,10 @@ def acoustic_variants(study: Project) -> list[str]:
         (("acoustic_tile", "--gpu", "h2000", "n=400"), "recommend: gpu: unknown GPU or card"),
         (("acoustic_tile", "--gpu", "h200", "n=400"), "recommend: problem: dtype is missing"),
         (("acoustic", "n=400"), "recommend: unknown study 'acoustic'"),
+        (
+            ("acoustic_tile", "--gpu", "h200", "n=400", "--least-gain", "0"),
+            "recommend: Invalid value for '--least-gain': Input should be greater than",
+        ),
     ],
 )
 def test_a_wrong_question_is_one_line(study: Project, words: tuple[str, ...], said: str) -> None:

@@ -25,7 +25,7 @@ from launchwise.report.page import embedded, render
 from launchwise.report.published import read_published
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
-from tests.support.report_pages import files_of, html_of, page_of
+from tests.support.report_pages import RUN, files_of, html_of, page_of
 from tests.support.report_study import KERNEL, study
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +110,13 @@ def test_the_front_page_is_small_and_needs_no_plotly(files: dict[str, str]) -> N
     assert len(files["index.html"].encode()) < 300_000
     assert "<script src" not in files["index.html"]
     assert "<svg" in files["index.html"]
+
+
+def test_the_front_page_says_which_gain_must_be_sure() -> None:
+    said = "Where a gain of 1.05 is not sure, it is the usual choice."
+    careful = dataclasses.replace(RUN, least_gain=1.05)
+    found = [assemble.front_page([study()], run, [], []) for run in (RUN, careful)]
+    assert [said in str(page.sections[0]) for page in found] == [False, True]
 
 
 def test_pages_that_share_a_path_or_an_id_are_no_report() -> None:

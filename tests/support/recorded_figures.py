@@ -396,11 +396,18 @@ def bounds() -> dict[str, Any]:
     for row in found.to_dict("records"):
         of_variant = shares.setdefault(row["variant"], {})
         of_variant[str(row["order"])] = {
-            name: 100 * row[f"{name}_throughput"] for name in ("dram", "l2", "sm")
+            name: 100 * row[f"{name}_throughput"] for name in ("dram", "l2", "l1", "sm")
         }
     profile = read_profile(RECORDED / "h100" / "profile.json", "h100")
     copy = profile.ceilings.copy_bandwidth_gbs / profile.memory_bandwidth_gbs
-    return {**shares, "copy_percent": 100 * copy}
+    stream = [each for name in shares if name.startswith("stream") for each in shares[name].values()]
+    spans = {
+        unit: {"least": min(each[unit] for each in stream), "most": max(each[unit] for each in stream)}
+        for unit in ("dram", "l2")
+    }
+    most = max(max(each.values()) for each in shares["shared_tile"].values())
+    known = {"copy_percent": 100 * copy, "shared_tile_most": most}
+    return {**shares, **known, "streaming": spans}
 
 
 @cache

@@ -23,6 +23,16 @@ def recommend(
         ),
     ] = None,
     top: Annotated[int, typer.Option(metavar="N", min=1, help="Number of configurations.")] = 1,
+    least_gain: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            min=0.01,
+            help="Keep the usual choice unless a gain of X is sure: measured, or the lower end of "
+            "the 90 % interval.",
+            show_default="that of the settings",
+        ),
+    ] = None,
     configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     macros: Annotated[
@@ -38,7 +48,7 @@ def recommend(
     from launchwise.exporting.macros import macros_text
 
     files = settings_files(configfile)
-    found = answered(Question(study, gpu, problem, top, files), Path.cwd())
+    found = answered(Question(study, gpu, problem, top, files, least_gain), Path.cwd())
     if macros:
         print(macros_text(found), end="")
     else:

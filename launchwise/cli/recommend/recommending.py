@@ -36,6 +36,8 @@ class Question:
         Number of configurations.
     files
         Settings, each laid over those before.
+    least_gain
+        Gain that must be sure (``least_gain`` of the settings, unless it is given here).
     """
 
     study: str
@@ -43,6 +45,7 @@ class Question:
     problem: Sequence[str]
     top: int
     files: Sequence[Path]
+    least_gain: float | None = None
 
 
 def answered(asked: Question, root: Path) -> Answer:
@@ -63,7 +66,8 @@ def answered(asked: Question, root: Path) -> Answer:
     case = Case(gpu, problem)
     if reason := why_none(final.recommender.domain, case):
         raise UserError(COMMAND, "problem", reason)
-    return answers(final, [case], asked.top)[0]
+    least_gain = asked.least_gain or experiment.settings.least_gain
+    return answers(final, [case], asked.top, least_gain)[0]
 
 
 def known_gpus(study: str, experiment: Experiment) -> list[str]:
