@@ -390,21 +390,21 @@ def _narrow(pairs: pd.DataFrame, spec: Spec) -> dict[str, Any]:
 @cache
 def bounds() -> dict[str, Any]:
     """What the stencil's kernels use of an H100 at 1024^3 in float32, %, by variant and order."""
-    found = pd.read_parquet(RECORDED / "h100" / "acoustic_kernels.counters.parquet")
-    found = found[(found["n"] == 1024) & (found["dtype"] == "float32")]
+    rows = pd.read_parquet(RECORDED / "h100" / "acoustic_kernels.counters.parquet")
+    rows = rows[(rows["n"] == 1024) & (rows["dtype"] == "float32")]
     shares: dict[str, Any] = {}
-    for row in found.to_dict("records"):
+    for row in rows.to_dict("records"):
         of_variant = shares.setdefault(row["variant"], {})
         of_variant[str(row["order"])] = {
             name: 100 * row[f"{name}_throughput"] for name in ("dram", "l2", "l1", "sm")
         }
     profile = read_profile(RECORDED / "h100" / "profile.json", "h100")
     copy = profile.ceilings.copy_bandwidth_gbs / profile.memory_bandwidth_gbs
-    stream = [each for name in shares if name.startswith("stream") for each in shares[name].values()]
-    spans = {
-        unit: {"least": min(each[unit] for each in stream), "most": max(each[unit] for each in stream)}
-        for unit in ("dram", "l2")
-    }
+    streaming = [name for name in shares if name.startswith("stream")]
+    spans = {}
+    for unit in ("dram", "l2"):
+        found = [each[unit] for name in streaming for each in shares[name].values()]
+        spans[unit] = {"least": min(found), "most": max(found)}
     most = max(max(each.values()) for each in shares["shared_tile"].values())
     known = {"copy_percent": 100 * copy, "shared_tile_most": most}
     return {**shares, **known, "streaming": spans}
