@@ -48,7 +48,7 @@ def sections(
 def _care(least_gain: float | None) -> str:
     if least_gain is None:
         return ""
-    return f" Where a gain of {wording.number(least_gain)} is not sure, it is the usual choice."
+    return f" Where a gain of {least_gain:g} is not sure, the answer is the usual choice."
 
 
 MOST_NAMED = 14

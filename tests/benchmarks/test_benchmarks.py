@@ -108,6 +108,14 @@ def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
     assert 0 <= row["below_baseline"] <= row["problems"]
     assert (row["least_speed_up"] < 1 / 1.02) == (row["below_baseline"] > 0)
     assert 1 <= row["needle_index_median"] < row["configurations_median"]
+    # The more is asked for, the fewer are slower and the more gains are missed.
+    careful = row["careful"]
+    assert [each["least_gain"] for each in careful] == sorted({0.9, 0.95, 0.98, 1.0})
+    for name, order in (("harmed", -1), ("missed", 1)):
+        counts = [row[name], *(each[name] for each in careful)]
+        assert counts == sorted(counts, key=lambda count: order * count)
+    assert careful[-1]["missed"] > row["missed"]
+    assert result["all"]["careful"] == careful
     # Fair heuristics alone stand beside it: no draws, no oracle, no model.
     assert row["best_heuristic"]["name"] in HEURISTICS
     for name in ("problems", "harmed", "below_baseline", "missed", "kept_usual"):
