@@ -124,10 +124,10 @@ def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
         assert "usual choice" in found.why
 
 
-@pytest.mark.parametrize("least_gain", [0.95, 1.0, 1.1])
+@pytest.mark.parametrize("least_gain", [0.95, 1.1])
 def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_gain: float) -> None:
-    sizes = [*SIZES, 222, 300, 333, 450, 900]
-    gpus = (*GPUS, UNKNOWN)
+    sizes = [*SIZES, 222, 300, 450, 900]
+    gpus = ("h200", UNKNOWN)
     cases = [
         Case(gpu, problem(n, t)) for gpu in gpus for n in sizes for t in ("float32", "float64")
     ]
