@@ -29,6 +29,7 @@ rule exports:
         models=MODELS,
         search=settings.search.model_dump(mode="json"),
         seed=settings.seed,
+        least_gain=settings.least_gain,
         prices=settings.prices,
         gpus=list(settings.gpus),
     script:

@@ -31,8 +31,6 @@ def main(
         Names that it may hold.
     """
     from launchwise.base.parallel import in_parallel
-    from launchwise.base.provenance import commit, now, versions
-    from launchwise.base.storage import digest
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
     from launchwise.report.assemble import pages
@@ -42,7 +40,7 @@ def main(
     from launchwise.report.site import OVERVIEW
 
     studies, missing = read_studies(files, settings, kept_out, processes)
-    facts = Run(commit(), now(), digest(settings), settings["seed"], versions())
+    facts = Run.of(settings)
     costs = {} if prices is None else read_prices(prices, gpus)
     every = pages(studies, facts, processes, read_cards(cards), costs, missing)
     shutil.rmtree(output, ignore_errors=True)
@@ -59,13 +57,14 @@ def main(
 
 if __name__ == "__main__":
     asked = snakemake.params
+    names = ("studies", "models", "search", "seed", "least_gain")
     run(
         main,
         snakemake,
         "tables",
         files=asked.files,
         kept_out=asked.kept_out,
-        settings={name: asked[name] for name in ("studies", "models", "search", "seed")},
+        settings={name: asked[name] for name in names},
         cards=snakemake.input.cards,
         prices=asked.prices,
         gpus=list(asked.gpus),

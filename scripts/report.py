@@ -37,8 +37,7 @@ def main(
     """
     begun = time.monotonic()
 
-    from launchwise.base.provenance import commit, now, versions
-    from launchwise.base.storage import digest, write_text
+    from launchwise.base.storage import write_text
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
     from launchwise.report import site, writing
@@ -48,8 +47,7 @@ def main(
     # Looking for cycles among millions of cells takes a tenth of the time and finds next to none.
     gc.disable()
     studies, missing = read_studies(files, settings, kept_out, processes)
-    known = digest(settings), settings["seed"], versions(), settings["least_gain"]
-    facts = Run(commit(), now(), *known)
+    facts = Run.of(settings)
     costs = {} if prices is None else read_prices(prices, gpus)
     texts = writing.folder(studies, facts, processes, read_cards(cards), costs, missing)
     # Written anew: pages of studies that are gone would stay.
@@ -63,14 +61,14 @@ def main(
 
 if __name__ == "__main__":
     asked = snakemake.params
-    asked_names = ("studies", "models", "search", "seed", "least_gain")
+    names = ("studies", "models", "search", "seed", "least_gain")
     run(
         main,
         snakemake,
         "tables",
         files=asked.files,
         kept_out=asked.kept_out,
-        settings={name: asked[name] for name in asked_names},
+        settings={name: asked[name] for name in names},
         folder=str(Path(snakemake.output.front).parent),
         archive=snakemake.output.archive,
         cards=snakemake.input.cards,

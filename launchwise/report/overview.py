@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import digest
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import blind, figures, models, trust, wording
@@ -54,6 +56,12 @@ class Run:
     seed: int
     packages: Mapping[str, str]
     least_gain: float | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Run:
+        """This run, of settings that hold ``seed`` and ``least_gain`` among others."""
+        known = commit(), now(), digest(settings)
+        return cls(*known, settings["seed"], versions(), settings["least_gain"])
 
     @property
     def citation(self) -> str:
