@@ -56,7 +56,16 @@ def run(folder: Path, studies: Iterable[str]) -> None:
 def answers_of(evaluation: Path, study: str) -> list[dict[str, Any]]:
     """Figures of the answering model, one row a split; the best fair heuristic beside it."""
     splits = read_json(evaluation / f"{study}.summary.json")["splits"]
-    columns = ["split", "model", "gain", "improvement", "least_gain", "fraction", "is_usual"]
+    columns = [
+        "split",
+        "model",
+        "usual_ms",
+        "best_ms",
+        "gain",
+        "improvement",
+        "least_gain",
+        "is_usual",
+    ]
     rows = pd.read_parquet(evaluation / f"{study}.parquet", columns=columns)
     rows = rows[rows["model"] == ANSWERING]
     found = []
@@ -91,11 +100,11 @@ def slower(speeds: pd.Series[float], percent: float) -> int:
 def careful(rows: pd.DataFrame, least_gain: float) -> dict[str, Any]:
     """What becomes of answers whose gain is not sure to reach ``least_gain``: the usual choice."""
     kept = rows["is_usual"] | ~(rows["least_gain"] >= least_gain)
-    best_gain = rows["gain"] / rows["fraction"]
+    possible = rows["usual_ms"] / rows["best_ms"]
     return {
         "least_gain": least_gain,
         "harmed": slower(rows["gain"].mask(kept, 1.0), HARM_PERCENT),
-        "missed": int((kept & (best_gain > 1 + WORTH_PERCENT / 100)).sum()),
+        "missed": int((kept & (possible > 1 + WORTH_PERCENT / 100)).sum()),
     }
 
 

@@ -127,20 +127,20 @@ def answers(
     choices = domain.keeping_features(domain.choices(cases))
     ranking = final.recommender.ranking(choices)
     known = Known.of(final.measured, final.spec)
-    usual = domain.is_usual(choices)
+    usual, baseline = domain.is_usual(choices), domain.is_baseline(choices)
     measured = _measured(final)
     first = without_features(choices)
+    keys = case_columns(final.spec)
+    of_case = row_numbers(first, keys)
+    # Where no choice is usual, the baseline stands in for it.
+    kept = usual | (baseline & ~np.isin(of_case, of_case[usual]))
     taken = ranking.first(top)
     gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
-    keys = case_columns(final.spec)
-    baseline = domain.is_baseline(choices)
     doubted = np.zeros(len(choices), dtype=bool)
     if least_gain is not None:
-        leading = taken[ranking.rank[taken] == 1]
-        sure = gains[leading, 1] >= least_gain
-        taken, doubted = _without_doubt(
-            taken, leading[~sure], row_numbers(first, keys), usual, baseline
-        )
+        leading = taken[(ranking.rank[taken] == 1) & ~kept[taken]]
+        doubted = np.isin(of_case, of_case[leading[~(gains[leading, 1] >= least_gain)]])
+        taken = np.concatenate([taken[~doubted[taken]], np.flatnonzero(kept & doubted)])
     rows = first.iloc[taken].reset_index(drop=True)
     times = ranking.predicted_ms[taken]
     limits = _time_limits(final, rows, times)
@@ -149,56 +149,33 @@ def answers(
         expected_ms=times,
         **{f"time_{place}": limits[:, place] for place in range(2)},
         **{f"gain_{place}": gains[taken][:, place] for place in range(3)},
-        improvement=gains[taken][:, 0] / _of_case(first, baseline, gains[:, 0], keys)[taken],
+        improvement=gains[taken][:, 0] / _of_case(of_case, baseline, gains[:, 0])[taken],
         is_usual=usual[taken],
         doubted=doubted[taken],
         basis=known.situations(rows),
     )
-    usual_rows = first[usual].set_index(keys)
-    baseline_rows = first[baseline].set_index(keys)
+    defaults = first[kept].set_index(keys)
     found = []
-    for case, of_case in zip(cases, _by_case(table, keys, cases), strict=True):
+    for case, suggested in zip(cases, _by_case(table, keys, cases), strict=True):
         key = (case.gpu, *(case.problem[name] for name in final.spec.problem_columns))
-        own = usual_rows if key in usual_rows.index else baseline_rows
-        default = used(_plain(own.loc[[key]].iloc[0], final.spec.tunable_columns), final.spec)
+        own = defaults.loc[[key]].iloc[0]
+        default = used(_plain(own, final.spec.tunable_columns), final.spec)
         row = measured.get(key)
         if row is not None:
             found.append(_of_measured(case, row, default, final, least_gain))
         else:
-            found.append(_of_model(case, of_case, default, final, least_gain))
+            found.append(_of_model(case, suggested, default, final, least_gain))
     return found
 
 
-def _without_doubt(
-    taken: np.ndarray,
-    doubtful: np.ndarray,
-    cases: np.ndarray,
-    usual: np.ndarray,
-    baseline: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to suggest, and which rows belong to cases that keep what is usual.
+def _of_case(cases: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The value of the chosen row of each row's case, shape (rows,); NaN without one.
 
     Parameters
     ----------
-    taken
-        Rows that would be suggested.
-    doubtful
-        First suggestions whose gain is not sure.
     cases
-        The case of every row.
-    usual, baseline
-        Whether a row is its case's usual choice, or the baseline, which stands in for it.
+        Number of the case of every row.
     """
-    kept = usual | (baseline & ~np.isin(cases, cases[usual]))
-    doubted = np.isin(cases, cases[doubtful[~kept[doubtful]]])
-    return np.concatenate([taken[~doubted[taken]], np.flatnonzero(kept & doubted)]), doubted
-
-
-def _of_case(
-    rows: pd.DataFrame, chosen: np.ndarray, values: np.ndarray, keys: list[str]
-) -> np.ndarray:
-    """The value of the chosen row of each row's case, shape (rows,); NaN without one."""
-    cases = row_numbers(rows, keys)
     found = np.full(int(cases.max(initial=-1)) + 1, np.nan)
     found[cases[chosen]] = values[chosen]
     return found[cases]
@@ -233,16 +210,23 @@ def _of_measured(
     gain = float(usual_ms / row["time_ms"]) if math.isfinite(usual_ms) else None
     time_ms = float(row["time_ms"])
     why = "the fastest of the measured configurations"
-    if gain is not None and math.log(gain) <= TOLERATED_LOSS and own != default:
-        own, time_ms, gain = default, float(usual_ms), 1.0
-        why = "no measured configuration beats the usual choice by more than 2 %"
-    elif gain is not None and least_gain is not None and gain < least_gain and own != default:
-        own, time_ms, gain = default, float(usual_ms), 1.0
-        why = f"no measured configuration is {least_gain:g} times as fast as the usual choice"
+    if own != default and (doubt := _doubt(gain, least_gain)):
+        own, time_ms, gain, why = default, float(usual_ms), 1.0, doubt
     baseline_ms = float(row["baseline_ms"])
     improvement = baseline_ms / time_ms if math.isfinite(baseline_ms) else None
     suggestion = Suggestion(1, own, time_ms, None, gain, None, improvement, own == default)
     return Answer(case.gpu, dict(case.problem), MEASURED, [suggestion], default, why)
+
+
+def _doubt(gain: float | None, least_gain: float | None) -> str:
+    """Why a measured gain is not enough to leave the usual choice; nothing where it is."""
+    if gain is None:
+        return ""
+    if math.log(gain) <= TOLERATED_LOSS:
+        return "no measured configuration beats the usual choice by more than 2 %"
+    if least_gain is not None and gain < least_gain:
+        return f"no measured configuration is {least_gain:g} times as fast as the usual choice"
+    return ""
 
 
 def _of_model(

@@ -29,7 +29,6 @@ NOTICE_S = 0.5
 ENERGY_KNOWN_S = 0.3
 """Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""
 
-
 KILLED_S = 30.0
 """Time for a killed process to end, s: a driver that hangs keeps it for good."""
 

@@ -178,6 +178,7 @@ def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[d
     rows = rows.sort_values(study.size)
     hover = rows["configuration"].tolist()
     found = []
+    step = min(2.2, THICKEST / max(len(drawn) - 1, 1))
     for place, name in enumerate(drawn):
         # A gap where the winning variant does not have this tunable, or has it switched off.
         used = rows["variant"].map(lambda variant, name=name: name in variants[variant].tunables)
@@ -187,7 +188,6 @@ def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[d
             rows[study.size], values, name=name, place=place, hover=hover, template=template
         )
         after = len(drawn) - 1 - place
-        step = min(2.2, THICKEST / max(len(drawn) - 1, 1))
         trace["line"]["width"] += step * after
         trace["marker"]["size"] += 1.8 * step * after
         if len(rows) < FEWEST_OF_A_LINE:
