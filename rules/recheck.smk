@@ -36,6 +36,7 @@ rule recheck_contests:
         folder=lambda wildcards: folder_of(wildcards.study),
         problems=RECHECK["problems"],
         seed=settings.seed,
+        least_gain=settings.least_gain,
     script:
         "../scripts/recheck_contests.py"
 

@@ -19,6 +19,7 @@ def main(
     profiles: dict[str, str],
     problems: int,
     seed: int,
+    least_gain: float | None,
     contests: str,
     expected: str,
 ) -> None:
@@ -30,6 +31,8 @@ def main(
         Folder of the study's product.
     problems
         Most problems.
+    least_gain
+        See ``least_gain`` of the settings.
     """
     from launchwise.base.storage import write_json
     from launchwise.experiment.confirmation import Contests, write_contests
@@ -42,7 +45,7 @@ def main(
     spec = load_spec(Path(folder))
     described = {each: read_profile(path, each) for each, path in profiles.items()}
     product = read_final(Path(final), Domain(spec, described, **question))
-    answers = drawn_answers(product, gpu, problems, f"recheck {seed} {name} {gpu}")
+    answers = drawn_answers(product, gpu, problems, f"recheck {seed} {name} {gpu}", least_gain)
     found = contests_of_answers(answers, spec)
     write_contests(contests, Contests(study=name, workload=spec.workload, gpu=gpu, contests=found))
     write_json(expected, [expectation(each, spec) for each in answers])
@@ -63,6 +66,7 @@ if __name__ == "__main__":
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         problems=params.problems,
         seed=params.seed,
+        least_gain=params.least_gain,
         contests=snakemake.output.contests,
         expected=snakemake.output.expected,
     )

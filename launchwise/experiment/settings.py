@@ -209,7 +209,7 @@ class Settings(Strict, title="config.yaml"):
         description=(
             "gain over the usual choice that must be sure: the measured one, or the lower end of "
             "the 90 % interval; what does not reach it, or has no interval, is answered by the "
-            "usual choice in `recommend`, `export` and the report's lookup"
+            "usual choice in `recommend`, `recheck`, `export` and the report's lookup"
         ),
     )
     prices: str | None = Field(

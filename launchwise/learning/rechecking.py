@@ -25,7 +25,9 @@ WIDEST = 0.1
 """Half the width of an interval, relative to its gain, above which it says nothing."""
 
 
-def drawn_answers(final: Final, gpu: str, number: int, seed: str) -> list[Answer]:
+def drawn_answers(
+    final: Final, gpu: str, number: int, seed: str, least_gain: float | None = None
+) -> list[Answer]:
     """Answers to measured problems, drawn at random: those that are not the usual choice first.
 
     Where the usual choice is recommended, there is no gain to lose.
@@ -36,6 +38,8 @@ def drawn_answers(final: Final, gpu: str, number: int, seed: str) -> list[Answer
         Most problems.
     seed
         The same seed draws the same problems from the same product.
+    least_gain
+        As in :func:`launchwise.learning.answering.answers`.
     """
     columns = final.spec.problem_columns
     measured = final.measured
@@ -51,7 +55,7 @@ def drawn_answers(final: Final, gpu: str, number: int, seed: str) -> list[Answer
         }
         for values in listed
     ]
-    found = answers(final, [Case(gpu, problem) for problem in problems])
+    found = answers(final, [Case(gpu, problem) for problem in problems], least_gain=least_gain)
     found.sort(key=lambda each: each.suggestions[0].is_usual)
     return found[:number]
 

@@ -33,6 +33,7 @@ from launchwise.importing.t1_t4 import is_t4, read_t4
 from launchwise.learning.answering import MEASURED, answers, why_none
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, fit_final, read_final
+from launchwise.learning.rechecking import drawn_answers
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_table
 from launchwise.tables.schemas import measurement_schema
@@ -154,10 +155,15 @@ def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_ga
     assert 0 < kept < len(cases)
 
 
-def test_what_leaves_the_project_is_as_careful_as_it_is_asked_to_be(final: Final) -> None:
+def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final: Final) -> None:
     careful = answer_table(final, "tiles", [UNKNOWN], least_gain=100.0)
     assert {round(entry.gain or 1, 6) for entry in careful.entries} == {1.0}
     assert all(each.is_usual for each in lookup_entries(final, [UNKNOWN], least_gain=100.0))
+    assert all(
+        each.suggestions[0].is_usual
+        for each in drawn_answers(final, "h200", 20, "a seed", least_gain=100.0)
+    )
+    assert not drawn_answers(final, "h200", 20, "a seed")[0].suggestions[0].is_usual
     plain = answer_table(final, "tiles", [UNKNOWN])
     assert {entry.problem for entry in plain.entries} == {each.problem for each in careful.entries}
 
