@@ -1,4 +1,4 @@
-"""Sixty kills at random moments of one sweep: nothing lost, nothing doubled, nobody left."""
+"""Forty kills at random moments of one sweep: nothing lost, nothing doubled, nobody left."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from supervising import (
 from launchwise.cuda import child
 from launchwise.measuring.shard import Shard
 
-KILLS = 60
+KILLS = 40
 SEED = 20260101
 ROW_BYTES = 600
 """A little less than a row of the journal takes."""
@@ -120,7 +120,7 @@ class Killer:
         assert len(named) == len(set(named))
 
 
-def test_sixty_random_kills(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
+def test_forty_random_kills(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
     shard = make_shard([{"n": n, "dtype": "float32", "order": 2} for n in range(20, 50)])
     calm, path = tmp_path / "calm", tmp_path / "j"
     began = time.monotonic()
