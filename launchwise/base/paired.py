@@ -31,7 +31,7 @@ class Ratio:
     pairs
         How many pairs it rests on.
     thrown
-        How many were thrown away because the two ran at different clocks.
+        How many were thrown away: at different clocks, or on a hindered card.
     """
 
     value: float
@@ -58,6 +58,7 @@ def paired_ratio(
     reference_mhz: Sequence[float] | np.ndarray,
     clocks_mhz: Sequence[float] | np.ndarray,
     clock_tolerance: float,
+    hindered: Sequence[bool] | np.ndarray | None = None,
 ) -> Ratio:
     """Ratio of two configurations' times over the same rounds.
 
@@ -73,6 +74,10 @@ def paired_ratio(
     clock_tolerance
         Relative difference of clocks above which a pair is thrown away; none is where a clock is
         unknown.
+    hindered
+        Rounds, shape (rounds,), in which something from outside held the card back: their pairs
+        are thrown away as well, because a kernel that computes loses more by a low clock than one
+        that waits for memory.
 
     Raises
     ------
@@ -89,6 +94,8 @@ def paired_ratio(
     known = (clocks[0] > 0) & (clocks[1] > 0)
     largest = np.maximum(clocks[0], clocks[1])
     kept = ~known | (np.abs(clocks[0] - clocks[1]) <= clock_tolerance * largest)
+    if hindered is not None:
+        kept &= ~np.asarray(hindered, dtype=bool)
     ratios = times[0][kept] / times[1][kept]
     thrown = int((~kept).sum())
     if not len(ratios):

@@ -48,6 +48,9 @@ NO_REASONS = 0x1 | 0x2
 THROTTLED = frozenset({"sw_power_cap", "hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"})
 """Reasons that make a row doubtful, because the card ran below its full clocks."""
 
+HINDERED = THROTTLED - {"sw_power_cap"}
+"""Those of them that are no limit of the card's own: heat, or too weak a supply of power."""
+
 
 class NoTelemetry(Exception):
     """The card cannot be sampled at all: no NVML, no driver, or no such card."""

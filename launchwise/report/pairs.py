@@ -15,9 +15,10 @@ NARROW = 0.01
 
 NOTE = (
     "Configurations ran in turn on one card, in random order. A gain is the median over rounds of "
-    "the usual choice's time divided by their own; pairs under different SM clocks are thrown "
-    "away. A tie is a gain whose 95 % interval holds 1. Sweep over pairs: the gain by two rows of "
-    "the sweep divided by the gain in pairs."
+    "the usual choice's time divided by their own; pairs under different SM clocks, or while heat "
+    "or a weak supply of power held the card back, are thrown away. A tie is a gain whose 95 % "
+    "interval holds 1. Sweep over pairs: the gain by two rows of the sweep divided by the gain in "
+    "pairs."
 )
 
 

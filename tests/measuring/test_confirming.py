@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from launchwise.base.errors import UserError
 from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
 from launchwise.experiment.confirmation import Confirmation, Contest, Entrant, read_contests
-from launchwise.measuring.journal import Journal
+from launchwise.measuring.journal import Journal, read_notes
 from launchwise.measuring.pairs.confirming import confirm, rounds_of
 from launchwise.measuring.pairs.table import pairs_table, peers_table
 from launchwise.measuring.progress import Progress
@@ -204,6 +204,46 @@ def test_few_rounds_have_no_interval_and_shapes_must_agree() -> None:
     assert ratio.half_width == float("inf")
     with pytest.raises(ValueError, match="two times and two clocks"):
         paired_ratio(few, few[1:], few, few, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("reason", "thrown"),
+    [
+        ("sw_thermal", True),
+        ("sw_power_cap+hw_slowdown", True),
+        ("sw_power_cap", False),
+        ("", False),
+    ],
+)
+def test_what_ran_while_the_card_was_held_back_is_thrown_away(
+    make_shard: Callable[..., Shard], tmp_path: Path, reason: str, thrown: bool
+) -> None:
+    """Planted: at a low clock one configuration loses more than the others."""
+    shard = make_shard([PROBLEM])
+    contest, path = contest_of(shard), tmp_path / "journal"
+    plain = run(shard, contest, path)
+    (visit,) = (note for note in read_notes(path) if note["note"] == "visit")
+    slowed = [
+        {
+            **each,
+            "times_ms": [
+                ms * factor for ms, factor in zip(each["times_ms"], (2, 5, 2), strict=True)
+            ],
+            "throttle": ["", reason, ""],
+        }
+        for each in visit["rounds"]
+    ]
+    both = {**visit, "rounds": [*visit["rounds"], *slowed]}
+    table = pairs_table(shard, [contest], QUICKLY, [both], {})
+    assert set(table["rounds"]) == {2 * len(slowed)}
+    assert set(table["thrown"]) == {len(slowed) if thrown else 0}
+    for name in ("gain", "gain_low", "gain_high", "improvement", "time_ms"):
+        assert list(table[name]) == list(plain[name]) or not thrown
+    alone = pairs_table(shard, [contest], QUICKLY, [{**visit, "rounds": slowed}], {})
+    assert alone["gain"].isna().all() == alone["improvement"].isna().all() == thrown
+    assert set(alone["reason"].str.contains("held the card back")) == {thrown}
+    assert (alone["time_ms"] > 0).all()
+    write_table(tmp_path / "pairs.parquet", alone, pairs_schema(shard.spec))
 
 
 @pytest.mark.parametrize(

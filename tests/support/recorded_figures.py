@@ -346,14 +346,25 @@ def _blind(gpu: str, studies: Mapping[str, str]) -> dict[str, Any]:
 
 @cache
 def paired() -> dict[str, Any]:
-    """Recorded pairs of the H200: the fastest of a sweep, its gain by the sweep over that in pairs.
+    """Recorded pairs of the H200; see :func:`_paired`."""
+    return _paired("h200")
+
+
+@cache
+def paired_h100() -> dict[str, Any]:
+    """Recorded pairs of the H100; see :func:`_paired`."""
+    return _paired("h100")
+
+
+def _paired(gpu: str) -> dict[str, Any]:
+    """Recorded pairs of a GPU: the fastest of a sweep, its gain by the sweep over that in pairs.
 
     Over the baseline, by study: ``median``, ``most``; ``problems``. ``narrow``: of ``contests``
     problems the share where the interval of the fastest's gain over the usual choice is at most 1 %
     to either side.
     """
     found: dict[str, Any] = {}
-    for path in sorted((RECORDED / "h200").glob("*.pairs.parquet")):
+    for path in sorted((RECORDED / gpu).glob("*.pairs.parquet")):
         name = path.name.partition(".")[0]
         (folder,) = KERNELS.glob(f"*/studies/{name}")
         spec = load_spec(folder.parents[1])
@@ -438,6 +449,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
             granger,
             kernel_tuner,
             paired,
+            paired_h100,
             repeats,
             sentiment,
             simulation,

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.paired import paired_ratio
+from launchwise.base.paired import Ratio, paired_ratio
 from launchwise.experiment.confirmation import PEER, Confirmation, Contest
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import Listener, interrupted, run_child
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, stop_requests
-from launchwise.measuring.telemetry import Telemetry
+from launchwise.measuring.telemetry import HINDERED, Telemetry
 from launchwise.tables.schemas import UNKNOWN
 
 VISIT, LOST = "visit", "lost"
@@ -47,6 +47,9 @@ class Rounds:
         ``status`` and ``reason`` of each configuration, and how it was timed: ``timer``, ``l2``.
     visits
         How often the problem was visited.
+    hindered
+        Of each round: whether something from outside held the card back while one of the
+        configurations ran.
     origin
         Where these visits were measured: ``card``, ``driver``, ``commit``; empty without any.
     """
@@ -56,7 +59,19 @@ class Rounds:
     throttle: list[list[str]]
     found: list[dict[str, str]]
     visits: int
+    hindered: list[bool]
     origin: Mapping[str, str] = field(default_factory=dict)
+
+    def ratio(self, reference: int, place: int, clock_tolerance: float) -> Ratio:
+        """Time of the entrant at ``reference`` over that of the entrant at ``place``."""
+        return paired_ratio(
+            self.times_ms[reference],
+            self.times_ms[place],
+            self.clocks_mhz[reference],
+            self.clocks_mhz[place],
+            clock_tolerance,
+            self.hindered,
+        )
 
 
 def confirm(
@@ -132,13 +147,7 @@ def _spoilt(
         for place in taking_part:
             if not rounds.times_ms[place] or not rounds.times_ms[reference]:
                 continue
-            ratio = paired_ratio(
-                rounds.times_ms[reference],
-                rounds.times_ms[place],
-                rounds.clocks_mhz[reference],
-                rounds.clocks_mhz[place],
-                how.clock_tolerance,
-            )
+            ratio = rounds.ratio(reference, place, how.clock_tolerance)
             if ratio.thrown and ratio.half_width > how.precision:
                 return True
     return False
@@ -156,6 +165,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
     times: list[list[float]] = [[] for _ in entrants]
     clocks: list[list[float]] = [[] for _ in entrants]
     throttle: list[set[str]] = [set() for _ in entrants]
+    hindered: list[bool] = []
     visits, origin = 0, dict[str, str]()
     for note in notes:
         if note["note"] not in (VISIT, LOST) or note["problem"] != contest.problem:
@@ -173,7 +183,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
         if note["card"] != origin.get("card"):
             visits = 0
             times, clocks = [[] for _ in entrants], [[] for _ in entrants]
-            throttle = [set() for _ in entrants]
+            throttle, hindered = [set() for _ in entrants], []
         origin = {name: note[name] for name in ORIGIN}
         visits += 1
         places = [entrants.index(each) for each in note["configurations"]]
@@ -185,14 +195,18 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
         if visits > 1 and [place for place in range(number) if times[place]] != running:
             # Fewer than before: rounds of different sets do not belong together.
             times, clocks = [[] for _ in entrants], [[] for _ in entrants]
+            hindered = []
         for each in note["rounds"]:
+            reasons = {one for why in each["throttle"] for one in why.split("+")}
+            hindered.append(bool(reasons & HINDERED))
             for place, time_ms, mhz, why in zip(
                 running, each["times_ms"], each["clocks_mhz"], each["throttle"], strict=True
             ):
                 times[place].append(time_ms)
                 clocks[place].append(mhz)
                 throttle[place] |= {why} - {""}
-    return Rounds(times, clocks, [sorted(each) for each in throttle], found, visits, origin)
+    reasons_of = [sorted(each) for each in throttle]
+    return Rounds(times, clocks, reasons_of, found, visits, hindered, origin)
 
 
 class PairsListener(Listener):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
+from itertools import compress
+from operator import not_
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from launchwise.base.paired import Ratio, paired_ratio
+from launchwise.base.paired import Ratio
 from launchwise.base.provenance import now
 from launchwise.experiment.confirmation import PEER, Confirmation, Contest, Role, peer_of
 from launchwise.measuring.pairs.confirming import Rounds, rounds_of
@@ -126,14 +128,18 @@ def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
     """What became of an entrant, and its rounds."""
     ran = _ran(rounds, place)
     found = rounds.found[place]
+    times_ms = rounds.times_ms[place]
+    kept_ms = list(compress(times_ms, map(not_, rounds.hindered)))
     if found["status"] == "ok" and not ran:
         found = {**found, "reason": "there is nothing to compare it with"}
+    elif ran and not kept_ms:
+        found = {**found, "reason": "something held the card back in every round (throttle)"}
     return {
         **found,
-        "time_ms": statistics.median(rounds.times_ms[place]) if ran else None,
-        "times_ms": rounds.times_ms[place],
+        "time_ms": statistics.median(kept_ms or times_ms) if ran else None,
+        "times_ms": times_ms,
         "clocks_mhz": rounds.clocks_mhz[place],
-        "rounds": len(rounds.times_ms[place]),
+        "rounds": len(times_ms),
         "throttle": "+".join(rounds.throttle[place]),
         "measured_at": now(),
         **rounds.origin,
@@ -168,16 +174,13 @@ def _ran(rounds: Rounds, place: int) -> bool:
 
 def _ratio(rounds: Rounds, reference: int | None, place: int, how: Confirmation) -> Ratio:
     if reference == place and _right(rounds, place):
-        return Ratio(1.0, 1.0, 1.0, len(rounds.times_ms[place]), 0)
+        thrown = sum(rounds.hindered) if rounds.times_ms[place] else 0
+        pairs = len(rounds.times_ms[place]) - thrown
+        own = math.nan if thrown and not pairs else 1.0
+        return Ratio(own, own, own, pairs, thrown)
     if reference is None or not _ran(rounds, reference) or not _ran(rounds, place):
         return NO_RATIO
-    return paired_ratio(
-        rounds.times_ms[reference],
-        rounds.times_ms[place],
-        rounds.clocks_mhz[reference],
-        rounds.clocks_mhz[place],
-        how.clock_tolerance,
-    )
+    return rounds.ratio(reference, place, how.clock_tolerance)
 
 
 def _limits(ratio: Ratio) -> dict[str, float]:
