@@ -17,13 +17,21 @@ from typing import Any
 
 import pandas as pd
 from harness.command_line import arguments, provenance
-from harness.projects import copy_project, find_studies, keep_studies, snakemake
+from harness.projects import (
+    copy_project,
+    find_studies,
+    keep_studies,
+    snakemake,
+    workload_folder,
+)
 
 from launchwise.base.storage import read_json, write_json
-from launchwise.learning.metrics import HARM_PERCENT
+from launchwise.learning.metrics import HARM_PERCENT, geometric_mean
+from launchwise.learning.splits import case_columns
 from launchwise.learning.summary import ALL_GPUS, HEURISTICS, WORTH_PERCENT
+from launchwise.workloads.spec import Spec, load_spec
 
-ANSWERING = "chosen"
+ANSWERING, ORACLE = "chosen", "oracle"
 SMALLEST = "tridiagonal_streams"
 
 FIGURES = (
@@ -53,10 +61,13 @@ def run(folder: Path, studies: Iterable[str]) -> None:
         raise SystemExit(done.stderr[-2000:])
 
 
-def answers_of(evaluation: Path, study: str) -> list[dict[str, Any]]:
+def answers_of(evaluation: Path, study: str, spec: Spec) -> list[dict[str, Any]]:
     """Figures of the answering model, one row a split; the best fair heuristic beside it."""
     splits = read_json(evaluation / f"{study}.summary.json")["splits"]
     columns = [
+        *case_columns(spec),
+        "variant",
+        "fraction",
         "split",
         "model",
         "usual_ms",
@@ -67,7 +78,10 @@ def answers_of(evaluation: Path, study: str) -> list[dict[str, Any]]:
         "is_usual",
     ]
     rows = pd.read_parquet(evaluation / f"{study}.parquet", columns=columns)
-    rows = rows[rows["model"] == ANSWERING]
+    best = rows.loc[rows["model"] == ORACLE, ["split", *case_columns(spec), "variant"]]
+    rows = rows[rows["model"] == ANSWERING].merge(
+        best, on=["split", *case_columns(spec)], suffixes=("", "_of_best"), validate="one_to_one"
+    )
     found = []
     for split, parts in splits.items():
         models = parts[ALL_GPUS]["models"]
@@ -83,10 +97,29 @@ def answers_of(evaluation: Path, study: str) -> list[dict[str, Any]]:
                 "least_speed_up": float(mine["improvement"].fillna(0.0).min()),
                 "below_baseline": slower(mine["improvement"], HARM_PERCENT),
                 "careful": [careful(mine, least) for least in LEAST_GAINS],
+                **where_it_is_lost(mine),
                 "best_heuristic": best_heuristic(models),
             }
         )
     return found
+
+
+def where_it_is_lost(rows: pd.DataFrame) -> dict[str, Any]:
+    """How often an answer has the best's variant, and its mean fraction of the best then.
+
+    Also the median fraction, and the share of the loss (1 - fraction, summed) that the worst tenth
+    of the problems has.
+    """
+    fractions = rows["fraction"].fillna(0.0)
+    same = fractions[rows["variant"] == rows["variant_of_best"]]
+    loss = (1 - fractions).sort_values(ascending=False)
+    worst = loss.head(math.ceil(len(loss) / 10))
+    return {
+        "fraction_median": float(fractions.median()),
+        "same_variant": len(same) / len(rows),
+        "fraction_same_variant": geometric_mean(same.to_numpy()) if len(same) else None,
+        "worst_tenth": float(worst.sum() / loss.sum()) if loss.sum() else None,
+    }
 
 
 def slower(speeds: pd.Series[float], percent: float) -> int:
@@ -156,7 +189,11 @@ def main() -> None:
         studies = [name for name in find_studies(folder) if not given.smallest or name == SMALLEST]
         run(folder, studies)
         evaluation = folder / "results" / "evaluation"
-        rows = [row for study in studies for row in answers_of(evaluation, study)]
+        rows = []
+        for study in studies:
+            workload = workload_folder(folder, study)
+            assert workload is not None, study
+            rows += answers_of(evaluation, study, load_spec(workload))
     for row in rows:
         print(
             f"{row['study']:24} {row['split']:14} {row['problems']:4} problems, "

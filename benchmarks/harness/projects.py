@@ -118,6 +118,10 @@ def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | Non
 
 def workload_of(folder: Path, study: str) -> str:
     """Workload of a study of a copy."""
-    for path in _study_files(folder, study):
-        return path.parents[2].name
-    return str(find_studies(folder)[study]["workload"])
+    found = workload_folder(folder, study)
+    return found.name if found else str(find_studies(folder)[study]["workload"])
+
+
+def workload_folder(folder: Path, study: str) -> Path | None:
+    """Folder of a study's workload in a copy; None in older commits."""
+    return next((path.parents[2] for path in _study_files(folder, study)), None)

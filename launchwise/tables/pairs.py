@@ -50,11 +50,12 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
     ``roles`` says why it takes part (joined by ``+``), ``sweep_ms`` what it took in the sweep.
     ``times_ms`` and ``clocks_mhz`` hold one value per round, in the same order for all
     configurations of a problem: the median of its launches in that round, and the SM clock
-    meanwhile (0: unknown). ``time_ms`` is the median over rounds. ``gain`` is the time of the usual
-    choice (of the baseline, where that is not there) over its own, ``improvement`` that of the
-    baseline, each with the limits of its 95 % interval, from the pairs whose clocks agree;
-    ``thrown`` counts the others. Ratios are empty where one of the two did not run, intervals where
-    less than six pairs are left.
+    meanwhile (0: unknown). ``time_ms`` is the median over rounds in which neither heat nor a weak
+    supply of power held the card back, or over all if there is none. ``gain`` is the time of the
+    usual choice (of the baseline, where that is not there) over its own, ``improvement`` that of
+    the baseline, each with the limits of its 95 % interval, from the pairs of such rounds whose
+    clocks agree; ``thrown`` counts the others. Ratios are empty where one of the two did not run or
+    no pair is left, intervals where less than six are left.
     """
     ratio = pa.Column(float, checks=pa.Check.gt(0), nullable=True)
     names = [name + suffix for name in RATIOS for suffix in ("", "_low", "_high")]

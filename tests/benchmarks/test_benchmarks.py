@@ -108,6 +108,11 @@ def test_answers_are_counted_over_studies(tmp_path: Path) -> None:
     assert 0 <= row["below_baseline"] <= row["problems"]
     assert (row["least_speed_up"] < 1 / 1.02) == (row["below_baseline"] > 0)
     assert 1 <= row["needle_index_median"] < row["configurations_median"]
+    # One variant alone: all that is lost is lost within it.
+    assert row["same_variant"] == 1
+    assert row["fraction_same_variant"] == pytest.approx(row["fraction_geometric_mean"])
+    assert row["fraction_median"] >= row["fraction_worst"]
+    assert 2 / 16 <= row["worst_tenth"] <= 1
     # The more is asked for, the fewer are slower and the more gains are missed.
     careful = row["careful"]
     assert [each["least_gain"] for each in careful] == sorted({0.9, 0.95, 0.98, 1.0})

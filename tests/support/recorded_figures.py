@@ -25,6 +25,7 @@ from launchwise.tables.files import read_table
 from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.usual import usual_configuration
 
 RECORDED = ROOT / "data" / "recorded"
 RESULTS = ROOT / "benchmarks" / "results"
@@ -389,6 +390,36 @@ def _paired(gpu: str) -> dict[str, Any]:
     return found
 
 
+@cache
+def device_choices() -> dict[str, Any]:
+    """Speed of what is usual for a tridiagonal system on the device, over that of the fastest.
+
+    By GPU, from recorded pairs: ``mean`` (geometric), ``least``; ``problems``; ``largest``: by
+    type, how much faster than what is usual the fastest is at 10^8 rows, %.
+    """
+    spec = load_spec(KERNELS / "tridiagonal")
+    columns = spec.tunable_columns
+    found = {}
+    for gpu in ("h200", "h100"):
+        path = RECORDED / gpu / "tridiagonal_device.pairs.parquet"
+        fractions, largest = [], {}
+        for values, rows in read_table(path, pairs_schema(spec)).groupby(spec.problem_columns):
+            problem = dict(zip(spec.problem_columns, values, strict=True))
+            usual = usual_configuration(spec.usual, problem, spec)
+            is_usual = (rows[columns] == pd.Series(usual)[columns]).all(axis=1)
+            (own,) = rows.loc[is_usual, "gain"]
+            fractions.append(own / rows["gain"].max())
+            if problem["n"] == 10**8:
+                largest[problem["dtype"]] = 100 * (1 / fractions[-1] - 1)
+        found[gpu] = {
+            "mean": statistics.geometric_mean(fractions),
+            "least": min(fractions),
+            "problems": len(fractions),
+            "largest": largest,
+        }
+    return found
+
+
 def _narrow(pairs: pd.DataFrame, spec: Spec) -> dict[str, Any]:
     """How many problems have the gain of their fastest known within 1 %."""
     known = pairs[pairs["gain"].notna()]
@@ -445,6 +476,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
             blind_new_gpu,
             bounds,
             cusparse,
+            device_choices,
             efficiency,
             granger,
             kernel_tuner,

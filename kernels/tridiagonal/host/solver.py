@@ -40,13 +40,14 @@ cards have."""
 
 INNER_M = 16
 
+TYPES = ("float32", "float64")
 USUAL = (
-    (200_000, 8, Choice("blockwise", (), threads=64)),
-    (700_000, 10, Choice("blockwise", (), threads=128)),
-    (None, 20, Choice("staged", (), threads=64)),
+    (200_000, TYPES, 8, Choice("blockwise", (), threads=64)),
+    (700_000, TYPES, 10, Choice("blockwise", (), threads=128)),
+    (1_400_000, ("float32",), 20, Choice("blockwise", (), threads=128)),
+    (None, TYPES, 20, Choice("staged", (), threads=64)),
 )
-"""Rows up to which it is used, m of the outermost level, and the rest. On the recorded sweep of an
-H200 they reach 98.0 % of the best in the geometric mean over 10^4 to 10^8 rows, at least 86.1 %."""
+"""Rows up to which it is used and types, m of the outermost level, and the rest."""
 
 
 Problem = Mapping[str, Any]
@@ -59,7 +60,11 @@ def usual_choice(problem: Problem) -> Choice:
     Levels are added until one block can finish.
     """
     rows = int(problem["n"]) * int(problem["batch"])
-    choice, first = next((choice, m) for most, m, choice in USUAL if most is None or rows <= most)
+    choice, first = next(
+        (choice, m)
+        for most, types, m, choice in USUAL
+        if (most is None or rows <= most) and str(problem["dtype"]) in types
+    )
     while (left := remaining_rows(rows, choice.levels(rows))) > INNERMOST:
         choice = replace(choice, sizes=(*choice.sizes, INNER_M) if choice.sizes else (first,))
     return replace(choice, last_m=LAST_M if left > ALONE else 0)

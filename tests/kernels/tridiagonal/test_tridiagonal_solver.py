@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from recorded_figures import device_choices
 
 from kernels.tridiagonal.host.accuracy import InaccurateSolution, backward_error
 from kernels.tridiagonal.host.launches import finish_bytes
 from kernels.tridiagonal.host.plan import remaining_rows
-from kernels.tridiagonal.host.solver import Choice, Solver, usual_choice
-from launchwise.workloads.spec import load_spec
+from kernels.tridiagonal.host.solver import TYPES, Choice, Solver, usual_choice
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.usual import usual_configuration
 from tests.kernels.tridiagonal.test_tridiagonal import FOLDER, error, system
 from tests.support.host_device import HostDevice
 
@@ -161,13 +165,37 @@ def test_memory_is_given_back(device: HostDevice, solver: Solver) -> None:
     assert device.free_bytes == free
 
 
-@pytest.mark.parametrize("n", [3, 1024, 1025, 10**6, 10**8])
-def test_the_usual_choice_leaves_one_block_little(n: int) -> None:
-    choice = usual_choice({"n": n, "dtype": "float64", "memory": "device", "batch": 1})
+@pytest.mark.parametrize("n", [3, 1024, 1025, 10**6, 1_400_000, 10**8])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_usual_choice_leaves_one_block_little(n: int, dtype: str) -> None:
+    choice = usual_choice({"n": n, "dtype": dtype, "memory": "device", "batch": 1})
     left = remaining_rows(n, choice.levels(n))
     assert left <= 2048
     # Every card has 48 KB of shared memory a block.
     assert finish_bytes(left, choice.last_m, 8) <= 48 * 1024
+
+
+@given(n=st.integers(min_value=10**4, max_value=10**8), dtype=st.sampled_from(TYPES))
+@example(n=200_000, dtype="float64")
+@example(n=700_000, dtype="float32")
+@example(n=1_400_000, dtype="float32")
+@example(n=1_400_001, dtype="float32")
+def test_the_solver_chooses_what_the_workload_calls_usual(
+    tridiagonal_spec: Spec, n: int, dtype: str
+) -> None:
+    problem = {"n": n, "dtype": dtype, "memory": "device", "batch": 1}
+    found = usual_configuration(tridiagonal_spec.usual, problem, tridiagonal_spec)
+    assert found is not None
+    assert Choice.of(found) == usual_choice(problem)
+
+
+@pytest.mark.parametrize(("gpu", "mean", "least"), [("h200", 0.97, 0.9), ("h100", 0.95, 0.88)])
+def test_the_usual_choice_is_near_the_fastest_in_pairs(gpu: str, mean: float, least: float) -> None:
+    """Compared in pairs, 10^4 to 10^8 rows; the rule was made for the H200."""
+    found = device_choices()[gpu]
+    assert found["problems"] == 18
+    assert 1 > found["mean"] >= mean
+    assert found["mean"] > found["least"] >= least
 
 
 def test_a_recommended_configuration_becomes_a_choice() -> None:
