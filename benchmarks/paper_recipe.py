@@ -29,7 +29,11 @@ SPLIT = "paper"
 OVERLAY = ROOT / "config" / "paper.yaml"
 DEFAULT_MODELS = ("c45", "knn", "tree", "forest", "xgboost", "lightgbm")
 """The paper's six, with the settings of ``config.yaml``."""
-QUICK = {"search": {"trials": 1}, "studies": {STUDY: {"models": ["c45", "knn_printed"]}}}
+QUICK = {
+    "gpus": {name: {"held_out": True} for name in ("h100", "h200.sm72", "h200.sm32")},
+    "search": {"trials": 1},
+    "studies": {STUDY: {"models": ["c45", "knn_printed"]}},
+}
 """Settings of ``--smallest``."""
 
 OF_MODEL = (
