@@ -9,7 +9,7 @@ from typing import Any
 
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.telemetry import THROTTLED
+from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.workloads.space import Problem, baseline
 from launchwise.workloads.spec import Spec
 
@@ -185,7 +185,7 @@ def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
     for row in journal.rows:
         key = tuple(row[name] for name in spec.key_columns)
         held_back = (row["sm_clock_mhz"] or fastest) < (1 - shard.method.drift) * fastest
-        throttled = held_back and THROTTLED & set(row["throttle"].split("+"))
+        throttled = held_back and THROTTLED & reasons_in(row["throttle"])
         # What is not verified is shown with its time, so that is to be as good as any.
         timed = row["status"] in ("ok", "unverified")
         again = timed and row["attempt"] == 1 and row["gpu"] == gpu

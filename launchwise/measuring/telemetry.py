@@ -52,6 +52,11 @@ HINDERED = THROTTLED - {"sw_power_cap"}
 """Those of them that are no limit of the card's own: heat, or too weak a supply of power."""
 
 
+def reasons_in(throttle: str) -> set[str]:
+    """Names of the reasons in a text that joins them by ``+``; empty for a card at full clocks."""
+    return set(throttle.split("+")) - {""}
+
+
 class NoTelemetry(Exception):
     """The card cannot be sampled at all: no NVML, no driver, or no such card."""
 
@@ -121,7 +126,7 @@ def clock_reasons(uuid: str) -> Callable[[], set[str]]:
             mask = int(pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
         except pynvml.NVMLError:
             return set()
-        return set(_named(mask).split("+")) - {""}
+        return reasons_in(_named(mask))
 
     return ask
 

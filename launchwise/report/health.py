@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from launchwise.measuring.telemetry import THROTTLED
+from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     MISSING,
@@ -193,8 +193,8 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
 def held_back(rows: pd.DataFrame) -> pd.Series:
     """1 for rows on a throttled card, 0 for others, NaN where it is unknown."""
     shares = {
-        reasons: np.nan if reasons == UNKNOWN else float(bool(THROTTLED & set(reasons.split("+"))))
-        for reasons in rows["throttle"].dropna().unique()
+        throttle: np.nan if throttle == UNKNOWN else float(bool(THROTTLED & reasons_in(throttle)))
+        for throttle in rows["throttle"].dropna().unique()
     }
     return rows["throttle"].map(shares).astype(float)
 

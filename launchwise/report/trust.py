@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from launchwise.measuring.telemetry import THROTTLED
+from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, table, turned
 from launchwise.tables.schemas import UNKNOWN
@@ -121,7 +121,7 @@ def _counted(
 
 def _held_back(rows: pd.DataFrame) -> pd.Series:
     held_back = {
-        reasons: bool(THROTTLED & set(reasons.split("+"))) for reasons in rows["throttle"].unique()
+        throttle: bool(THROTTLED & reasons_in(throttle)) for throttle in rows["throttle"].unique()
     }
     return rows["throttle"].map(held_back)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import not_
 from typing import Any
 
 from launchwise.base.errors import UserError
@@ -19,7 +21,7 @@ from launchwise.measuring.listening import Listener, interrupted, run_child
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, stop_requests
-from launchwise.measuring.telemetry import HINDERED, Telemetry
+from launchwise.measuring.telemetry import HINDERED, Telemetry, reasons_in
 from launchwise.tables.schemas import UNKNOWN
 
 VISIT, LOST = "visit", "lost"
@@ -61,6 +63,10 @@ class Rounds:
     visits: int
     hindered: list[bool]
     origin: Mapping[str, str] = field(default_factory=dict)
+
+    def kept_ms(self, place: int) -> list[float]:
+        """Times of the entrant at ``place`` in the rounds in which nothing held the card back."""
+        return list(compress(self.times_ms[place], map(not_, self.hindered)))
 
     def ratio(self, reference: int, place: int, clock_tolerance: float) -> Ratio:
         """Time of the entrant at ``reference`` over that of the entrant at ``place``."""
@@ -197,8 +203,7 @@ def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
             times, clocks = [[] for _ in entrants], [[] for _ in entrants]
             hindered = []
         for each in note["rounds"]:
-            reasons = {one for why in each["throttle"] for one in why.split("+")}
-            hindered.append(bool(reasons & HINDERED))
+            hindered.append(any(HINDERED & reasons_in(why) for why in each["throttle"]))
             for place, time_ms, mhz, why in zip(
                 running, each["times_ms"], each["clocks_mhz"], each["throttle"], strict=True
             ):

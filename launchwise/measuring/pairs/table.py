@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from itertools import compress
-from operator import not_
 from typing import Any
 
 import numpy as np
@@ -129,7 +127,7 @@ def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
     ran = _ran(rounds, place)
     found = rounds.found[place]
     times_ms = rounds.times_ms[place]
-    kept_ms = list(compress(times_ms, map(not_, rounds.hindered)))
+    kept_ms = rounds.kept_ms(place)
     if found["status"] == "ok" and not ran:
         found = {**found, "reason": "there is nothing to compare it with"}
     elif ran and not kept_ms:
@@ -174,8 +172,8 @@ def _ran(rounds: Rounds, place: int) -> bool:
 
 def _ratio(rounds: Rounds, reference: int | None, place: int, how: Confirmation) -> Ratio:
     if reference == place and _right(rounds, place):
-        thrown = sum(rounds.hindered) if rounds.times_ms[place] else 0
-        pairs = len(rounds.times_ms[place]) - thrown
+        pairs = len(rounds.kept_ms(place))
+        thrown = len(rounds.times_ms[place]) - pairs
         own = math.nan if thrown and not pairs else 1.0
         return Ratio(own, own, own, pairs, thrown)
     if reference is None or not _ran(rounds, reference) or not _ran(rounds, place):
