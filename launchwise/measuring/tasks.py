@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from launchwise.measuring.drift import drifted_rows
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
@@ -168,18 +169,13 @@ def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
 def second_attempts(shard: Shard, journal: Journal) -> list[dict[str, Any]]:
     """Tasks for rows that were measured once and are in doubt, for one of three reasons.
 
-    The reference kernel drifted by more than the method's ``drift``; or the card was throttled and
-    its clock was lower than the highest of the sweep by more than ``drift``; or the repeats, timed
-    by the device, are further apart than the method's ``disturbed`` allows.
+    The reference kernel drifted (:func:`.drift.drifted_rows`); or the card was throttled and its
+    clock was lower than the highest of the sweep by more than the method's ``drift``; or the
+    repeats, timed by the device, are further apart than the method's ``disturbed`` allows.
     """
     spec, gpu = shard.spec, shard.labels["gpu"]
     fastest = max((row["sm_clock_mhz"] or 0.0 for row in journal.rows), default=0.0)
-    drifted = {
-        tuple(names)
-        for note in journal.notes
-        if note["note"] == "control" and abs(note["ratio"] - 1) > shard.method.drift
-        for names in note["rows"]
-    }
+    drifted = drifted_rows(journal.notes, shard.method.drift)
     marks = _marks(spec, journal.rows)
     doubtful: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in journal.rows:

@@ -42,6 +42,11 @@ STEADY = Method(
 """The control after every row: a staged device has the times that a test gives it."""
 
 
+def key_of(shard: Shard, row: dict[str, Any]) -> tuple[Any, ...]:
+    """Values that name a row."""
+    return tuple(row[name] for name in shard.spec.key_columns)
+
+
 def run(
     shard: Shard, path: Path, telemetry: Telemetry | None = None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -100,6 +105,32 @@ def test_rows_around_a_drift_are_measured_again_and_no_others(
     written = read_journal(tmp_path / "j")[1]
     assert len(written) == len(rows) + len(again)
     assert sum(note["note"] == "seconds" for note in notes) == 1
+
+
+def test_noise_of_the_reference_kernel_is_no_drift(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    # Work that the host drives: each time is 5 % off, one way or the other.
+    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05)
+    rows, notes = run(shard, tmp_path / "j")
+    ratios = [note["ratio"] for note in notes if note["note"] == "control"]
+    beyond = sum(abs(ratio - 1) > STEADY.drift for ratio in ratios)
+    again = sum(row["attempt"] == 2 for row in rows)
+    assert beyond > 0.4 * len(ratios)
+    assert again < 0.05 * len(rows)
+
+
+def test_drift_beyond_the_noise_of_the_reference_kernel_is_found(
+    make_shard: Callable[..., Shard], tmp_path: Path
+) -> None:
+    shard = make_shard(PROBLEM, script=STAGED, method=STEADY, noise=0.05, doubled_from=150)
+    run(shard, tmp_path / "j")
+    written = read_journal(tmp_path / "j")[1]
+    slow = {key_of(shard, row) for row in written if row["attempt"] == 1 and row["time_ms"] > 1.5}
+    again = {key_of(shard, row) for row in written if row["attempt"] == 2}
+    assert 0 < len(slow) < len({key_of(shard, row) for row in written}) / 2
+    # The one in which it began may have been timed before.
+    assert len(slow - again) <= 1
 
 
 def test_rows_whose_repeats_are_far_apart_are_measured_again_once(
