@@ -41,11 +41,13 @@ UNTIL_2 = ("bandwidth_percent", "flop_percent")
 sweep. Rates relative to the profile's ceilings are computed where they are shown."""
 
 
-def _text(**options: Any) -> pa.Column:
+def text_column(**options: Any) -> pa.Column:
+    """Column of texts."""
     return pa.Column(str, **options)
 
 
-def _real(*checks: pa.Check, nullable: bool = False, required: bool = True) -> pa.Column:
+def real_column(*checks: pa.Check, nullable: bool = False, required: bool = True) -> pa.Column:
+    """Column of real numbers."""
     # NaN marks a missing value; infinity is an error.
     finite = pa.Check(lambda column: ~np.isinf(column), error="must be finite")
     return pa.Column(float, checks=[*checks, finite], nullable=nullable, required=required)
@@ -56,18 +58,20 @@ def _are_times(row: Any) -> bool:
     return times.ndim == 1 and bool(np.all(np.isfinite(times) & (times > 0)))
 
 
-_POSITIVE = pa.Check.gt(0)
+POSITIVE = pa.Check.gt(0)
 
 _EVERY_TIME = pa.Check(
     lambda column: column.map(_are_times), error="must hold positive, finite numbers"
 )
 
 
-def _whole(minimum: int = 0) -> pa.Column:
+def whole_column(minimum: int = 0) -> pa.Column:
+    """Column of whole numbers of at least ``minimum``."""
     return pa.Column("int64", checks=pa.Check.ge(minimum))
 
 
-def _value_column(values: Sequence[Value], metadata: dict[str, Any] | None = None) -> pa.Column:
+def value_column(values: Sequence[Value], metadata: dict[str, Any] | None = None) -> pa.Column:
+    """Column that holds some of ``values``: texts if one of them is, else whole numbers."""
     kind: Any = str if any(isinstance(value, str) for value in values) else "int64"
     return pa.Column(kind, checks=pa.Check.isin(values), metadata=metadata)
 
@@ -77,7 +81,7 @@ def problem_schema(spec: Spec) -> dict[str, pa.Column]:
     columns = {}
     for name, parameter in spec.problem.items():
         if parameter.values is not None:
-            columns[name] = _value_column(parameter.values)
+            columns[name] = value_column(parameter.values)
         else:
             checks = [
                 pa.Check.ge(parameter.minimum) if parameter.minimum is not None else None,
@@ -94,7 +98,7 @@ def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
     ``neutral`` in every row, and no row of the ``variants`` that have the tunable.
     """
     tunables = {
-        name: _value_column(
+        name: value_column(
             list(dict.fromkeys([tunable.neutral, *tunable.values])),
             {
                 "neutral": tunable.neutral,
@@ -103,17 +107,17 @@ def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
         )
         for name, tunable in spec.tunables.items()
     }
-    return {"variant": _value_column(list(spec.variants)), **tunables}
+    return {"variant": value_column(list(spec.variants)), **tunables}
 
 
 def stage_schema(spec: Spec) -> dict[str, pa.Column]:
     """Columns with the time of each stage of ``spec``, ms; none where it has no stages."""
-    return {name: _real(pa.Check.ge(0), nullable=True) for name in spec.stage_columns}
+    return {name: real_column(pa.Check.ge(0), nullable=True) for name in spec.stage_columns}
 
 
 def finding_schema(spec: Spec) -> dict[str, pa.Column]:
     """Columns of check results beside the largest error."""
-    return {name: _real(nullable=True) for name in spec.findings}
+    return {name: real_column(nullable=True) for name in spec.findings}
 
 
 def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
@@ -146,12 +150,12 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
     )
     return pa.DataFrameSchema(
         {
-            "gpu": _text(),
-            "workload": _text(checks=pa.Check.eq(spec.workload)),
+            "gpu": text_column(),
+            "workload": text_column(checks=pa.Check.eq(spec.workload)),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "status": _text(checks=pa.Check.isin(STATUSES)),
-            "reason": _text(),
+            "status": text_column(checks=pa.Check.isin(STATUSES)),
+            "reason": text_column(),
             **_time_columns(),
             **stage_schema(spec),
             **finding_schema(spec),
@@ -182,18 +186,18 @@ def _fitting_statuses(spec: Spec) -> pa.Check:
 def _time_columns() -> dict[str, pa.Column]:
     """Columns of times, their errors, and verification."""
     return {
-        "time_ms": _real(_POSITIVE, nullable=True),
+        "time_ms": real_column(POSITIVE, nullable=True),
         "times_ms": pa.Column(object, checks=_EVERY_TIME),
-        "repeats": _whole(),
-        "spread_ms": _real(pa.Check.ge(0), nullable=True),
-        "relative_error": _real(pa.Check.ge(0), nullable=True),
-        "outlier_repeats": _whole(),
-        "timer": _text(checks=pa.Check.isin(["", "events", "graph", "host"])),
-        "launches_per_repeat": _whole(),
-        "first_ms": _real(_POSITIVE, nullable=True),
-        "l2": _text(checks=pa.Check.isin(["", "cold", "warm"])),
-        "max_error": _real(pa.Check.ge(0), nullable=True),
-        "tolerance": _real(_POSITIVE, nullable=True),
+        "repeats": whole_column(),
+        "spread_ms": real_column(pa.Check.ge(0), nullable=True),
+        "relative_error": real_column(pa.Check.ge(0), nullable=True),
+        "outlier_repeats": whole_column(),
+        "timer": text_column(checks=pa.Check.isin(["", "events", "graph", "host"])),
+        "launches_per_repeat": whole_column(),
+        "first_ms": real_column(POSITIVE, nullable=True),
+        "l2": text_column(checks=pa.Check.isin(["", "cold", "warm"])),
+        "max_error": real_column(pa.Check.ge(0), nullable=True),
+        "tolerance": real_column(POSITIVE, nullable=True),
     }
 
 
@@ -201,36 +205,40 @@ def _kernel_columns() -> dict[str, pa.Column]:
     """Columns of the kernel: resources, occupancy, rates."""
     return {
         **build_schema(),
-        "shared_bytes": _whole(),
-        "occupancy": _real(pa.Check.in_range(0, 1), nullable=True),
-        "bandwidth_gbs": _real(_POSITIVE, nullable=True),
-        "flop_rate_gflops": _real(pa.Check.ge(0), nullable=True),
+        "shared_bytes": whole_column(),
+        "occupancy": real_column(pa.Check.in_range(0, 1), nullable=True),
+        "bandwidth_gbs": real_column(POSITIVE, nullable=True),
+        "flop_rate_gflops": real_column(pa.Check.ge(0), nullable=True),
     }
 
 
 def _card_columns() -> dict[str, pa.Column]:
     """Columns of telemetry."""
     return {
-        "sm_clock_mhz": _real(pa.Check.ge(0), nullable=True),
-        "memory_clock_mhz": _real(pa.Check.ge(0), nullable=True),
-        "temperature_c": _real(nullable=True),
-        "power_w": _real(pa.Check.ge(0), nullable=True),
-        "energy_j": _real(_POSITIVE, nullable=True),
-        "throttle": _text(),
-        "control_ratio": _real(_POSITIVE, nullable=True),
-        "attempt": _whole(1),
+        "sm_clock_mhz": real_column(pa.Check.ge(0), nullable=True),
+        "memory_clock_mhz": real_column(pa.Check.ge(0), nullable=True),
+        "temperature_c": real_column(nullable=True),
+        "power_w": real_column(pa.Check.ge(0), nullable=True),
+        "energy_j": real_column(POSITIVE, nullable=True),
+        "throttle": text_column(),
+        "control_ratio": real_column(POSITIVE, nullable=True),
+        "attempt": whole_column(1),
     }
 
 
 def origin_columns() -> dict[str, pa.Column]:
     """Columns of provenance."""
     texts = ("card", "driver", "toolkit", "backend", "commit")
-    return {**{name: _text() for name in texts}, "seed": _whole(), "measured_at": _text()}
+    return {
+        **{name: text_column() for name in texts},
+        "seed": whole_column(),
+        "measured_at": text_column(),
+    }
 
 
 def build_schema() -> dict[str, pa.Column]:
     """Columns of the main kernel's build: registers and spilled bytes per thread."""
-    return {"registers": _whole(), "spill_bytes": _whole()}
+    return {"registers": whole_column(), "spill_bytes": whole_column()}
 
 
 def counters_schema(spec: Spec) -> pa.DataFrameSchema:
@@ -242,19 +250,22 @@ def counters_schema(spec: Spec) -> pa.DataFrameSchema:
     with shared memory, the SMs' pipelines; tables of earlier versions have the first alone.
     """
     share = pa.Check.in_range(0, 1)
-    later = _real(share, nullable=True, required=False)
+    later = real_column(share, nullable=True, required=False)
     return pa.DataFrameSchema(
         {
-            "gpu": _text(),
+            "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "position": _whole(),
-            "launches": _whole(1),
-            "kernel": _text(),
-            "grid_blocks": _whole(1),
-            "block_threads": _whole(1),
-            **{name: _real(share, nullable=True) for name in ("occupancy", "achieved_occupancy")},
-            "dram_throughput": _real(share, nullable=True),
+            "position": whole_column(),
+            "launches": whole_column(1),
+            "kernel": text_column(),
+            "grid_blocks": whole_column(1),
+            "block_threads": whole_column(1),
+            **{
+                name: real_column(share, nullable=True)
+                for name in ("occupancy", "achieved_occupancy")
+            },
+            "dram_throughput": real_column(share, nullable=True),
             **dict.fromkeys(("l2_throughput", "l1_throughput", "sm_throughput"), later),
         },
         unique=[*spec.key_columns, "position"],
@@ -267,15 +278,15 @@ def removed_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of filtered rows: keys, time, bounds of the Tukey filter (ms) and its scope."""
     return pa.DataFrameSchema(
         {
-            "split": _text(),
-            "fold": _text(),
-            "scope": _text(checks=pa.Check.isin(["problem", "global"])),
-            "gpu": _text(),
+            "split": text_column(),
+            "fold": text_column(),
+            "scope": text_column(checks=pa.Check.isin(["problem", "global"])),
+            "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "time_ms": _real(pa.Check.gt(0)),
-            "lower_ms": _real(),
-            "upper_ms": _real(),
+            "time_ms": real_column(pa.Check.gt(0)),
+            "lower_ms": real_column(),
+            "upper_ms": real_column(),
         },
         strict=True,
         name="removed",
@@ -291,13 +302,13 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
     """
     return pa.DataFrameSchema(
         {
-            "split": _text(),
-            "fold": _text(),
-            "gpu": _text(),
+            "split": text_column(),
+            "fold": text_column(),
+            "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "status": _value_column(MEASURED),
-            "time_ms": _real(pa.Check.gt(0)),
+            "status": value_column(MEASURED),
+            "time_ms": real_column(pa.Check.gt(0)),
             **build_schema(),
             **stage_schema(spec),
         },
@@ -316,10 +327,10 @@ def prior_schema(spec: Spec) -> pa.DataFrameSchema:
     """
     return pa.DataFrameSchema(
         {
-            "gpu": _text(),
+            "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "time_ms": _real(_POSITIVE, nullable=True),
+            "time_ms": real_column(POSITIVE, nullable=True),
         },
         unique=spec.key_columns,
         strict=True,
@@ -336,15 +347,15 @@ def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
     """
     return pa.DataFrameSchema(
         {
-            "study": _text(),
-            "model": _text(),
-            "split": _text(),
-            "fold": _text(),
-            "gpu": _text(),
+            "study": text_column(),
+            "model": text_column(),
+            "split": text_column(),
+            "fold": text_column(),
+            "gpu": text_column(),
             **problem_schema(spec),
-            "rank": _whole(1),
+            "rank": whole_column(1),
             **configuration_schema(spec),
-            "predicted_ms": _real(pa.Check.gt(0), nullable=True),
+            "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
             **_gains_schema(),
         },
         unique=["model", "split", "fold", "gpu", *spec.problem_columns, "rank"],
@@ -359,7 +370,7 @@ GAINS = ("expected_gain", "least_gain", "most_gain")
 
 def _gains_schema() -> dict[str, pa.Column]:
     """Columns of an expected gain over what is usual."""
-    return {name: _real(pa.Check.gt(0), nullable=True) for name in GAINS}
+    return {name: real_column(pa.Check.gt(0), nullable=True) for name in GAINS}
 
 
 def predicted_column(model: str) -> str:
@@ -375,12 +386,12 @@ def predicted_times_schema(spec: Spec, models: Iterable[str]) -> pa.DataFrameSch
     models
         Models of the study that predict times: a column ``<model>_ms`` each.
     """
-    time = _real(pa.Check.gt(0), nullable=True)
+    time = real_column(pa.Check.gt(0), nullable=True)
     return pa.DataFrameSchema(
         {
-            "split": _text(),
-            "fold": _text(),
-            "gpu": _text(),
+            "split": text_column(),
+            "fold": text_column(),
+            "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
             **{predicted_column(model): time for model in models},
@@ -403,32 +414,32 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
     """
     return pa.DataFrameSchema(
         {
-            "study": _text(),
-            "model": _text(),
-            "role": _text(checks=pa.Check.isin(["model", "baseline", "oracle"])),
-            "split": _text(),
-            "fold": _text(),
-            "gpu": _text(),
+            "study": text_column(),
+            "model": text_column(),
+            "role": text_column(checks=pa.Check.isin(["model", "baseline", "oracle"])),
+            "split": text_column(),
+            "fold": text_column(),
+            "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "status": _text(),
-            "predicted_ms": _real(pa.Check.gt(0), nullable=True),
+            "status": text_column(),
+            "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
             **_gains_schema(),
-            "time_ms": _real(pa.Check.gt(0), nullable=True),
-            "baseline_ms": _real(pa.Check.gt(0), nullable=True),
-            "usual_ms": _real(pa.Check.gt(0), nullable=True),
+            "time_ms": real_column(pa.Check.gt(0), nullable=True),
+            "baseline_ms": real_column(pa.Check.gt(0), nullable=True),
+            "usual_ms": real_column(pa.Check.gt(0), nullable=True),
             "is_usual": pa.Column(bool),
-            "best_ms": _real(pa.Check.gt(0)),
-            "configurations": _whole(1),
-            "needle_index": _whole(1),
-            "improvement": _real(nullable=True),
-            "gain": _real(nullable=True),
-            "fraction": _real(nullable=True),
-            "best_of_5": _real(pa.Check.ge(0), nullable=True),
-            "best_of_20": _real(pa.Check.ge(0), nullable=True),
-            "improved_runs": _real(pa.Check.ge(0), nullable=True),
-            "spearman": _real(nullable=True),
-            "absolute_percentage_error": _real(nullable=True),
+            "best_ms": real_column(pa.Check.gt(0)),
+            "configurations": whole_column(1),
+            "needle_index": whole_column(1),
+            "improvement": real_column(nullable=True),
+            "gain": real_column(nullable=True),
+            "fraction": real_column(nullable=True),
+            "best_of_5": real_column(pa.Check.ge(0), nullable=True),
+            "best_of_20": real_column(pa.Check.ge(0), nullable=True),
+            "improved_runs": real_column(pa.Check.ge(0), nullable=True),
+            "spearman": real_column(nullable=True),
+            "absolute_percentage_error": real_column(nullable=True),
         },
         unique=["model", "split", "fold", "gpu", *spec.problem_columns],
         strict=True,
@@ -445,14 +456,14 @@ def curves_schema() -> pa.DataFrameSchema:
     """
     return pa.DataFrameSchema(
         {
-            "study": _text(),
-            "split": _text(),
-            "gpu": _text(),
-            "model": _text(),
-            "measured": _whole(1),
-            "problems": _whole(1),
-            "fraction": _real(pa.Check.in_range(0, 1 + 1e-9)),
-            "fraction_p5": _real(pa.Check.in_range(0, 1 + 1e-9)),
+            "study": text_column(),
+            "split": text_column(),
+            "gpu": text_column(),
+            "model": text_column(),
+            "measured": whole_column(1),
+            "problems": whole_column(1),
+            "fraction": real_column(pa.Check.in_range(0, 1 + 1e-9)),
+            "fraction_p5": real_column(pa.Check.in_range(0, 1 + 1e-9)),
         },
         unique=["split", "gpu", "model", "measured"],
         strict=True,
@@ -467,12 +478,12 @@ def best_measured_schema(spec: Spec) -> pa.DataFrameSchema:
     """
     return pa.DataFrameSchema(
         {
-            "gpu": _text(),
+            "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "time_ms": _real(pa.Check.gt(0)),
-            "usual_ms": _real(pa.Check.gt(0), nullable=True),
-            "baseline_ms": _real(pa.Check.gt(0), nullable=True),
+            "time_ms": real_column(pa.Check.gt(0)),
+            "usual_ms": real_column(pa.Check.gt(0), nullable=True),
+            "baseline_ms": real_column(pa.Check.gt(0), nullable=True),
         },
         unique=["gpu", *spec.problem_columns],
         strict=True,
@@ -492,14 +503,14 @@ def unmeasured_schema(spec: Spec) -> pa.DataFrameSchema:
     times = ("predicted_ms", "roofline_ms", "bytes_ms", "flop_ms")
     return pa.DataFrameSchema(
         {
-            "predictor": _text(),
-            "gpu": _text(),
+            "predictor": text_column(),
+            "gpu": text_column(),
             **problem_schema(spec),
-            "rank": _whole(1),
+            "rank": whole_column(1),
             **configuration_schema(spec),
-            **{name: _real(pa.Check.ge(0)) for name in times},
-            "baseline_ms": _real(pa.Check.ge(0), nullable=True),
-            "bound_by": _text(),
+            **{name: real_column(pa.Check.ge(0)) for name in times},
+            "baseline_ms": real_column(pa.Check.ge(0), nullable=True),
+            "bound_by": text_column(),
         },
         checks=[
             pa.Check(
@@ -526,18 +537,18 @@ def published_times_schema(spec: Spec) -> pa.DataFrameSchema:
     """
     return pa.DataFrameSchema(
         {
-            "series": _text(),
-            "row": _whole(2),
-            "phases": _text(),
-            "runs": _whole(),
-            "predictor": _text(),
-            "gpu": _text(),
+            "series": text_column(),
+            "row": whole_column(2),
+            "phases": text_column(),
+            "runs": whole_column(),
+            "predictor": text_column(),
+            "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
-            "published_ms": _real(_POSITIVE),
-            "predicted_ms": _real(_POSITIVE),
-            "bound_by": _text(),
-            "source": _text(),
+            "published_ms": real_column(POSITIVE),
+            "predicted_ms": real_column(POSITIVE),
+            "bound_by": text_column(),
+            "source": text_column(),
         },
         unique=["series", "row", "predictor", "gpu"],
         strict=True,
