@@ -33,7 +33,7 @@ from launchwise.learning.metrics import HARM_PERCENT, geometric_mean
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 
 RECORDED = ROOT / "data" / "recorded"
 SMALLEST = ("h200", "tridiagonal_streams")

@@ -39,7 +39,7 @@ from launchwise.importing.command import export_sweep
 from launchwise.measuring.explore_transfer import SETTLED_AFTER
 from launchwise.measuring.transfer_search import TransferSearch
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.statuses import MEASURED
 

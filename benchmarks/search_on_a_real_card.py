@@ -30,7 +30,7 @@ from launchwise.measuring.explore import RandomDraws, TreeParzen
 from launchwise.measuring.explore_transfer import TransferExplorer
 from launchwise.measuring.priors import Prior, read_prior, write_prior
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import Problem, gpu_facts
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.statuses import MEASURED

@@ -16,7 +16,7 @@ def main(folder: str, gpu: str, sweep: str, profile: str, facts: str, page: str)
     from launchwise.report.answer_page import page as page_of
     from launchwise.tables.answers import answers
     from launchwise.tables.files import read_table
-    from launchwise.tables.schemas import measurement_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

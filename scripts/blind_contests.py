@@ -26,7 +26,7 @@ def main(
     from launchwise.learning.blind.scoring import contests_of_blind
     from launchwise.learning.features import Domain
     from launchwise.tables.files import read_table
-    from launchwise.tables.schemas import measurement_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

@@ -33,7 +33,8 @@ def main(
     from launchwise.learning.features import Domain
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table, write_table
-    from launchwise.tables.schemas import measurement_schema, removed_schema, training_schema
+    from launchwise.tables.learning import removed_schema, training_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

@@ -35,9 +35,9 @@ from launchwise.measuring.source_states import source_state
 from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import read_table, write_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.peers import peers_schema
-from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.builds import Build
 from launchwise.workloads.space import gpu_facts
 from launchwise.workloads.spec import Spec, load_spec

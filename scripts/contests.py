@@ -39,7 +39,8 @@ def main(
     from launchwise.learning.contests import contests_of_sweep
     from launchwise.learning.features import Domain
     from launchwise.tables.files import read_table
-    from launchwise.tables.schemas import measurement_schema, recommendation_schema
+    from launchwise.tables.learning import recommendation_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
     from launchwise.workloads.workload import load_workload
 

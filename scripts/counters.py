@@ -17,7 +17,7 @@ from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.cards import free_card, selects
 from launchwise.measuring.counters import fastest_by, read_counters
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import counters_schema, measurement_schema
+from launchwise.tables.measurements import counters_schema, measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.statuses import MEASURED
 

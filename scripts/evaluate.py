@@ -41,14 +41,14 @@ def main(
     from launchwise.learning.splits import read_folds
     from launchwise.learning.summary import summarise
     from launchwise.tables.files import read_facts, read_table, write_table
-    from launchwise.tables.pairs import pairs_schema, with_paired_times
-    from launchwise.tables.schemas import (
+    from launchwise.tables.learning import (
         curves_schema,
         evaluation_schema,
-        measurement_schema,
         predicted_times_schema,
         recommendation_schema,
     )
+    from launchwise.tables.measurements import measurement_schema
+    from launchwise.tables.pairs import pairs_schema, with_paired_times
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

@@ -36,8 +36,8 @@ def main(
     from launchwise.learning.features import Domain
     from launchwise.learning.final import fit_final
     from launchwise.tables.files import read_table
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.tables.pairs import pairs_schema
-    from launchwise.tables.schemas import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

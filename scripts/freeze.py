@@ -48,7 +48,7 @@ def main(
     from launchwise.learning.features import Domain
     from launchwise.learning.final import read_final
     from launchwise.tables.files import read_table
-    from launchwise.tables.schemas import measurement_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     entry = Study.model_validate(study)

@@ -30,7 +30,7 @@ def main(
     from launchwise.measuring.extension import extended, read_extension
     from launchwise.measuring.rows import check_one_way
     from launchwise.tables.files import read_facts, read_table, write_table
-    from launchwise.tables.schemas import measurement_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

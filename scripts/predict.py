@@ -48,11 +48,8 @@ def main(
     from launchwise.learning.published_times import held_against
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table, write_table
-    from launchwise.tables.schemas import (
-        measurement_schema,
-        published_times_schema,
-        unmeasured_schema,
-    )
+    from launchwise.tables.measurements import measurement_schema
+    from launchwise.tables.predictions import published_times_schema, unmeasured_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

@@ -28,7 +28,7 @@ def main(
     """
     from launchwise.measuring.priors import write_prior
     from launchwise.tables.files import read_table
-    from launchwise.tables.schemas import measurement_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

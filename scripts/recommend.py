@@ -36,7 +36,7 @@ def main(
     from launchwise.learning.recommending import recommend
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import write_table
-    from launchwise.tables.schemas import (
+    from launchwise.tables.learning import (
         predicted_column,
         predicted_times_schema,
         recommendation_schema,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from launchwise.base.scripting import running
 from launchwise.base.storage import write_json
 from launchwise.tables.files import read_facts, read_table, write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from launchwise.base.scripting import running
 from launchwise.tables.files import read_facts, read_table, write_table
-from launchwise.tables.schemas import counters_schema
+from launchwise.tables.measurements import counters_schema
 from launchwise.workloads.spec import load_spec
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ def main(folder: str, gpu: str, sweep: str, output: str) -> None:
     from launchwise.base.storage import whole_file
     from launchwise.measuring.rows import check_one_way
     from launchwise.tables.files import columns_of, read_facts, read_table, write_table
-    from launchwise.tables.schemas import measurement_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

@@ -28,8 +28,8 @@ def main(
     from launchwise.learning.blind.scoring import check_measured_after, score, summarise
     from launchwise.learning.features import Domain
     from launchwise.tables.files import read_table
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.tables.pairs import pairs_schema
-    from launchwise.tables.schemas import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

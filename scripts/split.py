@@ -34,7 +34,7 @@ def main(
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.splits import make_splits
     from launchwise.tables.files import read_table
-    from launchwise.tables.schemas import measurement_schema
+    from launchwise.tables.measurements import measurement_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))

@@ -31,7 +31,7 @@ from launchwise.measuring.source_states import earlier_fingerprints, source_stat
 from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard, seconds_of
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import (
     Problem,
     ProblemBlock,

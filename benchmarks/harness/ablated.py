@@ -31,8 +31,8 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold, case_numbers, make_splits, read_folds
 from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import row_numbers
-from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import Spec
 
 INTERVAL_SEED = 0

@@ -90,7 +90,7 @@ def matched(old: pd.DataFrame, new: pd.DataFrame, spec: Spec, rule: Rule) -> pd.
     Parameters
     ----------
     old, new
-        As :func:`launchwise.tables.schemas.measurement_schema` declares them, of one GPU each.
+        As :func:`launchwise.tables.measurements.measurement_schema` declares them, of one GPU each.
 
     Returns
     -------

@@ -15,7 +15,7 @@ import pyarrow.parquet
 from launchwise.base.errors import UserError
 from launchwise.comparing.commits import PREFIX, write_sweeps
 from launchwise.tables.files import kind_of, read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
 
 SWEEPS = "sweeps"

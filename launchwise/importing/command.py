@@ -19,7 +19,7 @@ from launchwise.importing.t1_t4 import read_t1, write_t4
 from launchwise.importing.tables import sweep_of
 from launchwise.importing.workload import Imported, write_workload
 from launchwise.tables.files import read_facts, read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import load_spec
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from launchwise.base.tukey import MIN_SAMPLE_SIZE, fences_of_rows
 from launchwise.importing.sweep import ForeignSweep, Row
-from launchwise.tables.schemas import UNKNOWN, measurement_schema
+from launchwise.tables.measurements import UNKNOWN, measurement_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -28,7 +28,7 @@ FORMAT_KEY = "foreign"
 def table_of(
     sweeps: Sequence[ForeignSweep], gpu: str, spec: Spec, problems: Sequence[Mapping[str, Value]]
 ) -> pd.DataFrame:
-    """Measurements of one GPU (:func:`launchwise.tables.schemas.measurement_schema`).
+    """Measurements of one GPU (:func:`launchwise.tables.measurements.measurement_schema`).
 
     What a file lacks is empty: driver, toolkit, card, clocks, verification.
 

@@ -26,7 +26,7 @@ from launchwise.importing.plausibility import Timed, doubts
 from launchwise.importing.specs import as_yaml, spec_content, write_spec
 from launchwise.importing.tables import FORMAT_KEY, table_of
 from launchwise.tables.files import write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 
 SETTINGS_FILE = "settings.yaml"

@@ -32,7 +32,7 @@ def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
     Parameters
     ----------
     recommendations
-        As :func:`launchwise.tables.schemas.recommendation_schema` declares them.
+        As :func:`launchwise.tables.learning.recommendation_schema` declares them.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def learning_curves(
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.schemas.curves_schema` declares it, without ``study``: per
+        As :func:`launchwise.tables.learning.curves_schema` declares it, without ``study``: per
         split, GPU (and ``all``), model and number of measurements the geometric mean of best time
         over best time so far, and its 5th percentile over the test problems. :data:`RANDOM` is the
         mean over all orders of the measured configurations.

@@ -19,8 +19,8 @@ from launchwise.learning.curves import reached
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import Case, Fold, case_codes
+from launchwise.tables.learning import GAINS, predicted_column
 from launchwise.tables.rows import fastest_rows, row_numbers
-from launchwise.tables.schemas import GAINS, predicted_column
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
@@ -156,9 +156,9 @@ def evaluate(
     ----------
     recommendations
         Of models and baselines together (see
-        :func:`launchwise.tables.schemas.recommendation_schema`).
+        :func:`launchwise.tables.learning.recommendation_schema`).
     times
-        Predicted times (see :func:`launchwise.tables.schemas.predicted_times_schema`) beside what
+        Predicted times (see :func:`launchwise.tables.learning.predicted_times_schema`) beside what
         was measured (:meth:`Truth.timed`).
     random_draws
         How many random measurements the random baselines may take.
@@ -166,7 +166,7 @@ def evaluate(
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.schemas.evaluation_schema` declares it.
+        As :func:`launchwise.tables.learning.evaluation_schema` declares it.
 
     Raises
     ------

@@ -25,9 +25,9 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
+from launchwise.tables.learning import best_measured_schema
 from launchwise.tables.pairs import with_paired_times
 from launchwise.tables.rows import fastest_rows
-from launchwise.tables.schemas import best_measured_schema
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -153,7 +153,7 @@ def best_measured(sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Data
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.schemas.best_measured_schema` declares it.
+        As :func:`launchwise.tables.learning.best_measured_schema` declares it.
     """
     spec = domain.spec
     columns = [*spec.key_columns, "status", "time_ms"]

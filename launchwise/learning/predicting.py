@@ -24,7 +24,7 @@ def learnable_rows(domain: Domain, sweeps: Iterable[pd.DataFrame]) -> pd.DataFra
     Parameters
     ----------
     sweeps
-        Measurements (:func:`launchwise.tables.schemas.measurement_schema`), one table per GPU.
+        Measurements (:func:`launchwise.tables.measurements.measurement_schema`), one table per GPU.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def predict_times(
     -------
     pandas.DataFrame
         One row per (predictor, GPU, problem, rank), as
-        :func:`launchwise.tables.schemas.unmeasured_schema` declares it.
+        :func:`launchwise.tables.predictions.unmeasured_schema` declares it.
     """
     choices = domain.choices([Case(gpu, problem) for gpu in gpus for problem in problems])
     known = choices.assign(baseline=domain.is_baseline(choices))

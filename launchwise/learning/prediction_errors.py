@@ -14,8 +14,8 @@ from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import case_numbers
+from launchwise.tables.learning import predicted_column
 from launchwise.tables.rows import row_numbers
-from launchwise.tables.schemas import predicted_column
 
 ALL = "all"
 BOUND = "bound by"

@@ -28,7 +28,7 @@ class Held:
     ----------
     table
         One row per (time, GPU, predictor), as
-        :func:`launchwise.tables.schemas.published_times_schema` declares it.
+        :func:`launchwise.tables.predictions.published_times_schema` declares it.
     unfit
         Title of a series to the number of its times for which no configuration fits the GPU.
     """

@@ -38,7 +38,7 @@ class Judgement:
         float64, ms, shape (rows,); NaN where no time is predicted.
     gains
         Expected time of what is usual divided by the row's, with the interval's limits: float64,
-        shape (rows, 3), as :data:`launchwise.tables.schemas.GAINS` names them; NaN where none is
+        shape (rows, 3), as :data:`launchwise.tables.learning.GAINS` names them; NaN where none is
         expected.
     """
 

@@ -21,7 +21,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold
 from launchwise.learning.training import read_training
-from launchwise.tables.schemas import GAINS, predicted_column
+from launchwise.tables.learning import GAINS, predicted_column
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Recommended:
     Parameters
     ----------
     recommendations
-        As :func:`launchwise.tables.schemas.recommendation_schema` declares it.
+        As :func:`launchwise.tables.learning.recommendation_schema` declares it.
     times
         Predicted times of every candidate, as
-        :func:`launchwise.tables.schemas.predicted_times_schema` declares it.
+        :func:`launchwise.tables.learning.predicted_times_schema` declares it.
     facts
         Model or baseline to ``title``, ``seconds_to_train``, ``seconds_to_recommend`` and
         ``cases``, as far as it has them.

@@ -152,7 +152,7 @@ def make_splits(
     name, splits
         The study and its splits, from the settings.
     sweeps
-        GPU to its measurements (see :func:`launchwise.tables.schemas.measurement_schema`).
+        GPU to its measurements (see :func:`launchwise.tables.measurements.measurement_schema`).
     blamed
         Split to the file that holds it and its key there, for messages.
 

@@ -24,7 +24,7 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.search import held_out_regret, search
 from launchwise.learning.splits import ALL, Case, case_numbers
 from launchwise.tables.files import read_facts, read_table
-from launchwise.tables.schemas import training_schema
+from launchwise.tables.learning import training_schema
 
 CROSS_VALIDATION_FOLDS = 10
 

@@ -28,8 +28,8 @@ from launchwise.measuring.source_states import (
     strangers,
 )
 from launchwise.tables.files import read_facts, read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import selected
-from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec
 
@@ -43,7 +43,7 @@ class Extension:
     Parameters
     ----------
     recorded
-        All rows, as :func:`launchwise.tables.schemas.measurement_schema` declares them.
+        All rows, as :func:`launchwise.tables.measurements.measurement_schema` declares them.
     facts
         What the recorded table says of itself.
     anew

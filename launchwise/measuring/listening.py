@@ -20,7 +20,7 @@ from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Telemetry
-from launchwise.tables.schemas import UNKNOWN
+from launchwise.tables.measurements import UNKNOWN
 from launchwise.workloads.space import label
 
 NOTICE_S = 0.5

@@ -19,7 +19,7 @@ import pandera.pandas as pa
 
 from launchwise.base.errors import UserError
 from launchwise.tables.files import read_facts, read_table, write_table
-from launchwise.tables.schemas import prior_schema
+from launchwise.tables.measurements import prior_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec
@@ -38,7 +38,7 @@ def write_prior(
     Parameters
     ----------
     sweeps
-        Other GPU to its rows (see :func:`launchwise.tables.schemas.measurement_schema`).
+        Other GPU to its rows (see :func:`launchwise.tables.measurements.measurement_schema`).
     problems
         What is to be measured.
 

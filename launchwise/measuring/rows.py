@@ -13,7 +13,7 @@ import pandas as pd
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
 from launchwise.measuring.timing import repeat_columns
-from launchwise.tables.schemas import UNKNOWN, measurement_schema
+from launchwise.tables.measurements import UNKNOWN, measurement_schema
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import TIMED
 
@@ -89,7 +89,7 @@ def rows_to_table(
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.schemas.measurement_schema` declares it, sorted by key.
+        As :func:`launchwise.tables.measurements.measurement_schema` declares it, sorted by key.
     """
     declared = measurement_schema(spec).columns
     columns = list(declared)

@@ -28,7 +28,7 @@ def page(spec: Spec, profile: GpuProfile, rows: pd.DataFrame, found: Sequence[An
     Parameters
     ----------
     rows
-        Sweep of the GPU: a table of :func:`launchwise.tables.schemas.measurement_schema`.
+        Sweep of the GPU: a table of :func:`launchwise.tables.measurements.measurement_schema`.
     found
         :func:`launchwise.tables.answers.answers` of ``rows``.
     """

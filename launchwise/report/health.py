@@ -27,7 +27,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.page import MOST_ROWS
 from launchwise.report.study import StudyData, remembered
-from launchwise.tables.schemas import UNKNOWN
+from launchwise.tables.measurements import UNKNOWN
 from launchwise.workloads.spec import Spec
 
 MOST_HELD_BACK = 0.05
@@ -151,7 +151,7 @@ class Health:
 
 
 def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
-    """Conditions of a sweep (:func:`launchwise.tables.schemas.measurement_schema`)."""
+    """Conditions of a sweep (:func:`launchwise.tables.measurements.measurement_schema`)."""
     timed = sweep[sweep["status"] == "ok"]
     held = held_back(timed)
     drift = (timed["control_ratio"] - 1).abs().dropna()

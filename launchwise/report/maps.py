@@ -13,8 +13,8 @@ from launchwise.report import theme
 from launchwise.report.blocks import Figure, Key, Panel
 from launchwise.report.figures import size_axis
 from launchwise.report.study import StudyData
+from launchwise.tables.learning import predicted_column
 from launchwise.tables.rows import row_numbers
-from launchwise.tables.schemas import predicted_column
 
 
 def fraction_heat(
@@ -81,7 +81,7 @@ def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str])
     ----------
     joined
         ``gpu``, problem and configuration columns, ``time_ms``, and a column of predicted times
-        (:func:`launchwise.tables.schemas.predicted_column`) per model that predicts them.
+        (:func:`launchwise.tables.learning.predicted_column`) per model that predicts them.
     errors
         Model -> what its title says beside the name.
     """

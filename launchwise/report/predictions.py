@@ -9,7 +9,7 @@ from launchwise.learning.prediction_errors import ALL
 from launchwise.report import maps, models, wording
 from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Section, Table, Text
 from launchwise.report.study import StudyData
-from launchwise.tables.schemas import predicted_column
+from launchwise.tables.learning import predicted_column
 
 Errors = Sequence[Mapping[str, Any]]
 """Records of :func:`launchwise.learning.prediction_errors.prediction_errors`."""

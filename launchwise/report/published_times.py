@@ -75,7 +75,7 @@ class Judged:
     Parameters
     ----------
     rows
-        Of :func:`launchwise.tables.schemas.published_times_schema`, one predictor's.
+        Of :func:`launchwise.tables.predictions.published_times_schema`, one predictor's.
     """
 
     predictor: str

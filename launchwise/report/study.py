@@ -17,10 +17,19 @@ from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.tables import files as tables
-from launchwise.tables import schemas
+from launchwise.tables.learning import (
+    curves_schema,
+    evaluation_schema,
+    predicted_times_schema,
+    removed_schema,
+    training_schema,
+)
+from launchwise.tables.measurements import counters_schema, measurement_schema
 from launchwise.tables.pairs import pairs_schema, with_paired_times
 from launchwise.tables.peers import peers_schema
+from launchwise.tables.predictions import published_times_schema, unmeasured_schema
 from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.statuses import MEASURED
 
 LISTS = ("times_ms",)
 """Columns of a sweep that the report never shows: lists are slow to carry about."""
@@ -49,7 +58,7 @@ class StudyData:
         Tables of the clean and evaluate stages.
     predictions
         Predicted times of every candidate in the first split
-        (:func:`launchwise.tables.schemas.predicted_times_schema`).
+        (:func:`launchwise.tables.learning.predicted_times_schema`).
     models
         Model -> what its training said of itself.
     sweep_facts
@@ -66,7 +75,7 @@ class StudyData:
         What that table says of itself: ``left_out``, problems without a prediction by GPU.
     published_times
         Predictions of published run times, for datasheet-only GPUs
-        (:func:`launchwise.tables.schemas.published_times_schema`).
+        (:func:`launchwise.tables.predictions.published_times_schema`).
     published_facts
         Published times without a prediction: ``skipped`` and ``unfit``, by series.
     described
@@ -82,7 +91,7 @@ class StudyData:
         GPU -> other people's libraries in the same pairs
         (:func:`launchwise.tables.peers.peers_schema`).
     curves
-        Quality against number of measurements (:func:`launchwise.tables.schemas.curves_schema`).
+        Quality against number of measurements (:func:`launchwise.tables.learning.curves_schema`).
     answers
         What the study's product answers (:class:`launchwise.exporting.lookup.LookupEntry` as JSON
         values); None where there is none.
@@ -188,7 +197,7 @@ class StudyData:
     @cached_property
     def measured(self) -> pd.DataFrame:
         """The rows of :attr:`rows` that have a time."""
-        return self.rows[self.rows["status"].isin(schemas.MEASURED)].reset_index(drop=True)
+        return self.rows[self.rows["status"].isin(MEASURED)].reset_index(drop=True)
 
     @property
     def problem_columns(self) -> list[str]:
@@ -303,7 +312,7 @@ def read_study(
         When a file is missing, truncated or does not fit its schema.
     """
     spec = load_spec(files.folder.parents[1])
-    measurements = schemas.measurement_schema(spec)
+    measurements = measurement_schema(spec)
     first = {"split": next(iter(settings.splits))}
     of_pairs, of_peers = pairs_schema(spec), peers_schema(spec)
     pairs = {gpu: tables.read_table(path, of_pairs) for gpu, path in files.pairs.items()}
@@ -325,26 +334,26 @@ def read_study(
         pairs=pairs,
         peers={gpu: tables.read_table(path, of_peers) for gpu, path in files.peers.items()},
         blind={gpu: read_json(path) for gpu, path in files.blind.items()},
-        training=tables.read_table(files.training, schemas.training_schema(spec), only=first),
-        removed=tables.read_table(files.removed, schemas.removed_schema(spec), only=first),
-        evaluation=tables.read_table(files.evaluation, schemas.evaluation_schema(spec)),
-        curves=tables.read_table(files.curves, schemas.curves_schema()),
+        training=tables.read_table(files.training, training_schema(spec), only=first),
+        removed=tables.read_table(files.removed, removed_schema(spec), only=first),
+        evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
+        curves=tables.read_table(files.curves, curves_schema()),
         predictions=read_predictions(spec, files.times, settings),
         sweep_facts={gpu: tables.read_facts(path) for gpu, path in files.sweeps.items()},
         models={model: read_json(path / "summary.json") for model, path in files.models.items()},
         facts=read_json(files.facts),
         counters={
-            gpu: tables.read_table(path, schemas.counters_schema(spec))
+            gpu: tables.read_table(path, counters_schema(spec))
             for gpu, path in files.counters.items()
         },
         published_times=None
         if files.published is None
-        else tables.read_table(files.published, schemas.published_times_schema(spec)),
+        else tables.read_table(files.published, published_times_schema(spec)),
         published_facts={} if files.published is None else tables.read_facts(files.published),
         described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
         unmeasured=None
         if files.unmeasured is None
-        else tables.read_table(files.unmeasured, schemas.unmeasured_schema(spec)),
+        else tables.read_table(files.unmeasured, unmeasured_schema(spec)),
         unmeasured_facts={} if files.unmeasured is None else tables.read_facts(files.unmeasured),
         kept_out=kept_out,
         answers=None if files.answers is None else read_json(files.answers),
@@ -354,5 +363,5 @@ def read_study(
 def read_predictions(spec: Spec, path: Path, settings: Study) -> pd.DataFrame:
     """Predicted times of every candidate in the first split, the only one that is drawn."""
     split = next(iter(settings.splits))
-    schema = schemas.predicted_times_schema(spec, tables.read_facts(path)["models"])
+    schema = predicted_times_schema(spec, tables.read_facts(path)["models"])
     return tables.read_table(path, schema, only={"split": split})

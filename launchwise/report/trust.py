@@ -10,7 +10,7 @@ import pandas as pd
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, table, turned
-from launchwise.tables.schemas import UNKNOWN
+from launchwise.tables.measurements import UNKNOWN
 
 TASKS = {
     "start": "opening the device",

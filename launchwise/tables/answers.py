@@ -72,7 +72,7 @@ def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
     Parameters
     ----------
     rows
-        A table of :func:`launchwise.tables.schemas.measurement_schema`.
+        A table of :func:`launchwise.tables.measurements.measurement_schema`.
     """
     grouped = rows.groupby(spec.problem_columns, sort=False)
     return [

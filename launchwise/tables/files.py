@@ -23,7 +23,7 @@ import pyarrow.parquet
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import whole_file
 from launchwise.tables.arrow_checks import TEXT, is_text, plain_texts, surely_fits
-from launchwise.tables.schemas import SINCE_2, UNTIL_2
+from launchwise.tables.measurements import SINCE_2, UNTIL_2
 
 SCHEMA_VERSION = 3
 READABLE = (1, 2, SCHEMA_VERSION)

@@ -12,7 +12,7 @@ import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.tables.arrow_checks import CLOCKS, ONE_PER_TIME
-from launchwise.tables.schemas import configuration_schema, origin_columns, problem_schema
+from launchwise.tables.columns import configuration_schema, origin_columns, problem_schema
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import STATUSES
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandera.pandas as pa
 
+from launchwise.tables.columns import origin_columns, problem_schema
 from launchwise.tables.pairs import clocks_of_rounds
-from launchwise.tables.schemas import origin_columns, problem_schema
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import STATUSES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandera.pandas as pa
 
-from launchwise.tables.schemas import configuration_schema, problem_schema
+from launchwise.tables.columns import configuration_schema, problem_schema
 from launchwise.workloads.spec import Spec
 
 VERDICTS = ("stale", "unknown", "holds", "better")

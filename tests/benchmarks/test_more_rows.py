@@ -11,7 +11,7 @@ from harness.projects import find_studies
 from samples import measurements
 
 from launchwise.tables.files import read_facts, read_table, write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 

@@ -36,7 +36,7 @@ from launchwise.learning.final import FACTS_FILE, Final, fit_final, read_final
 from launchwise.learning.rechecking import drawn_answers
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.limits import is_simple
 from launchwise.workloads.spec import Spec, load_spec

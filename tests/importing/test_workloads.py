@@ -22,7 +22,7 @@ from launchwise.importing.t1_t4 import read_t4
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_facts, read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import baseline, configurations, feasible, launch, universe
 from launchwise.workloads.spec import load_spec
 

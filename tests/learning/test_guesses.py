@@ -25,7 +25,7 @@ from launchwise.learning.splits import ALL
 from launchwise.learning.training import train_model
 from launchwise.measuring.explore import RandomDraws
 from launchwise.tables.files import write_table
-from launchwise.tables.schemas import training_schema
+from launchwise.tables.learning import training_schema
 from launchwise.workloads import space
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Configuration, Problem

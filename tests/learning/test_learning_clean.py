@@ -23,7 +23,8 @@ from launchwise.learning.clean import (
 )
 from launchwise.learning.splits import ALL, Case, Fold, among
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import measurement_schema, removed_schema, training_schema
+from launchwise.tables.learning import removed_schema, training_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED

@@ -27,7 +27,7 @@ from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.summary import figures, summarise
 from launchwise.learning.training import read_training, train_model
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import (
+from launchwise.tables.learning import (
     curves_schema,
     evaluation_schema,
     predicted_times_schema,

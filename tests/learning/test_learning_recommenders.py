@@ -29,7 +29,7 @@ from launchwise.learning.search import Found, choose, held_out_regret, mend, sea
 from launchwise.learning.splits import Case, among, case_codes
 from launchwise.learning.vectors import Columns, raw_names
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.parts import GPU_NAMES
 from launchwise.workloads.space import Problem

@@ -14,7 +14,7 @@ from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.rooflines import least_ms, limits_ms
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.samples import ROOT, profile
 

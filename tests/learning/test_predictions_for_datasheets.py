@@ -30,7 +30,7 @@ from launchwise.report import finder
 from launchwise.report.blocks import Fold, Section, Table, Text
 from launchwise.report.described import described
 from launchwise.report.spread import spread
-from launchwise.tables.schemas import unmeasured_schema
+from launchwise.tables.predictions import unmeasured_schema
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support.report_study import study, sweep

@@ -18,7 +18,7 @@ from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.rooflines import limits_ms
 from launchwise.learning.splits import Case, among
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.predicted import predicted_times

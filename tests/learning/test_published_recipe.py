@@ -18,7 +18,7 @@ from launchwise.learning.recommenders.tree import TreeRecommender
 from launchwise.learning.search import best_of, held_out_time_error, search
 from launchwise.learning.splits import case_numbers
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
 
 GPU = "h200.sm16"

@@ -20,7 +20,7 @@ from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import SourceState, source_state
 from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import Part, baseline
 
 OLD = {"n": 20, "dtype": "float32", "order": 2}

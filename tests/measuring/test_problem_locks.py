@@ -19,7 +19,7 @@ from launchwise.measuring.problem_locks import Claims
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import measure_shard
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import Problem
 
 PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in range(20, 32)]

@@ -15,7 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.measuring.rows import check_one_way, make_row, rows_to_table
 from launchwise.measuring.sweep import seconds_of
 from launchwise.tables.files import METADATA_KEY, read_table, write_table
-from launchwise.tables.schemas import SINCE_2, measurement_schema
+from launchwise.tables.measurements import SINCE_2, measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec, load_spec
 

@@ -24,7 +24,7 @@ from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import Interrupted, measure_shard
 from launchwise.measuring.timing import relative_error
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import baseline, configurations
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import load_workload

@@ -22,7 +22,7 @@ from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.tasks import CONTROL_SHARE, remaining, second_attempts
 from launchwise.measuring.telemetry import Sample, Telemetry
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import load_spec
 from tests.measuring.conftest import QUICK

@@ -13,7 +13,7 @@ import yaml
 from samples import ROOT, Project, measurements
 
 from launchwise.tables.files import write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "saxpy"

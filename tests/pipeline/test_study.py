@@ -15,7 +15,8 @@ from samples import ROOT, Project, copy_project
 
 from launchwise.gpus.profile import read_profile, write_profile
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import evaluation_schema, measurement_schema, training_schema
+from launchwise.tables.learning import evaluation_schema, training_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
 
 GPUS = ("h200", "h200.sm16")

@@ -13,7 +13,7 @@ from samples import ROOT
 
 from launchwise.report import wording
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec, load_spec
 

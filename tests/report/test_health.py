@@ -11,7 +11,7 @@ import pytest
 
 from launchwise.report import health
 from launchwise.report.blocks import Fold, Notice, Table
-from launchwise.tables.schemas import UNKNOWN
+from launchwise.tables.measurements import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
 

@@ -15,7 +15,7 @@ from launchwise.report.occupancy import occupancy, outermost
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import counters_schema
+from launchwise.tables.measurements import counters_schema
 from tests.support.report_study import configurations, settings, study
 
 

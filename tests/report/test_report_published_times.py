@@ -13,7 +13,7 @@ from launchwise.report import predictions
 from launchwise.report.blocks import Bullets, Fold, Table, Text
 from launchwise.report.published_times import Judged, overall, parts, published_times
 from launchwise.report.study import StudyData
-from launchwise.tables.schemas import published_times_schema
+from launchwise.tables.predictions import published_times_schema
 from launchwise.workloads.space import baseline
 from tests.support.report_study import KERNEL, study
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from launchwise.report import trust
 from launchwise.report.blocks import MISSING, Fold
-from launchwise.tables.schemas import SINCE_2
+from launchwise.tables.measurements import SINCE_2
 from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements
 

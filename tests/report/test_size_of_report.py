@@ -16,7 +16,13 @@ from launchwise.gpus.profile import read_profile
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData
 from launchwise.tables import files as tables
-from launchwise.tables import schemas
+from launchwise.tables.learning import (
+    evaluation_schema,
+    predicted_times_schema,
+    removed_schema,
+    training_schema,
+)
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema
 from launchwise.workloads.space import used
 from launchwise.workloads.spec import load_spec
@@ -36,7 +42,7 @@ def recorded() -> Iterator[StudyData]:
         folder = experiment.study_folders[name]
         spec = load_spec(folder.parents[1])
         recorded_in = {gpu: ROOT / experiment.recorded_in(gpu) for gpu in experiment.gpus_of(name)}
-        schema = schemas.measurement_schema(spec)
+        schema = measurement_schema(spec)
         wanted = [column for column in schema.columns if column != "times_ms"]
         pairs = {
             gpu: tables.read_table(path, pairs_schema(spec))
@@ -50,10 +56,10 @@ def recorded() -> Iterator[StudyData]:
             entries={},
             models={},
             facts={"splits": {}, "models": {}},
-            training=empty(schemas.training_schema(spec)),
-            removed=empty(schemas.removed_schema(spec)),
-            evaluation=empty(schemas.evaluation_schema(spec)),
-            predictions=empty(schemas.predicted_times_schema(spec, [])),
+            training=empty(training_schema(spec)),
+            removed=empty(removed_schema(spec)),
+            evaluation=empty(evaluation_schema(spec)),
+            predictions=empty(predicted_times_schema(spec, [])),
             spec=spec,
             profiles={
                 gpu: read_profile(at / "profile.json", gpu) for gpu, at in recorded_in.items()

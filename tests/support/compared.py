@@ -10,7 +10,7 @@ import pandas as pd
 from samples import ROOT
 
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from launchwise.tables.schemas import predicted_column
+from launchwise.tables.learning import predicted_column
 from launchwise.workloads.spec import Spec
 
 

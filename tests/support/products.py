@@ -17,9 +17,9 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, fit_final, read_final
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema, with_paired_times
 from launchwise.tables.rows import selected
-from launchwise.tables.schemas import measurement_schema
 
 RECORDED = ROOT / "data" / "recorded"
 MEMBERS = "lightgbm, knn, best_on_average, nearest_size"

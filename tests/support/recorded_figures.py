@@ -22,8 +22,8 @@ from launchwise.learning.blind.answering import read_frozen
 from launchwise.learning.blind.scoring import check_measured_after, score, summarise
 from launchwise.learning.features import Domain
 from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema
-from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import usual_configuration
 

@@ -17,7 +17,7 @@ from forks import forked, run_snakemake
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import Ceilings, GpuProfile, write_profile
 from launchwise.tables.files import write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 

@@ -22,7 +22,7 @@ from launchwise.measuring.cards import Card
 from launchwise.measuring.journal import read_journal
 from launchwise.measuring.shard import Shard
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 
 CARD = Card(index=0, uuid="GPU-none", device_name="Made-up GPU", arch="sm_90", driver="none")
 

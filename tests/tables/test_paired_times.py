@@ -7,8 +7,8 @@ import pytest
 from samples import ROOT
 
 from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema, with_paired_times
-from launchwise.tables.schemas import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
 
 RECORDED = ROOT / "data" / "recorded" / "h200"

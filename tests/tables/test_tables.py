@@ -17,9 +17,17 @@ import pytest
 from samples import measurements
 
 from launchwise.base.errors import UserError
-from launchwise.tables import arrow_checks, schemas
+from launchwise.tables import arrow_checks
 from launchwise.tables import files as tables
+from launchwise.tables.learning import (
+    evaluation_schema,
+    recommendation_schema,
+    removed_schema,
+    training_schema,
+)
+from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.predictions import unmeasured_schema
 from launchwise.workloads.spec import Spec
 
 Table = pd.DataFrame
@@ -59,14 +67,14 @@ def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:
     whole = table.assign(**times, is_usual=False, configurations=3, needle_index=1)
     unknown = whole.assign(time_ms=np.nan, predicted_ms=np.nan, spearman=np.nan)
     return {
-        "measurements": (schemas.measurement_schema(spec), measurements(spec, ONE)),
-        "removed": (schemas.removed_schema(spec), whole),
-        "training": (schemas.training_schema(spec), whole.assign(registers=32, spill_bytes=0)),
+        "measurements": (measurement_schema(spec), measurements(spec, ONE)),
+        "removed": (removed_schema(spec), whole),
+        "training": (training_schema(spec), whole.assign(registers=32, spill_bytes=0)),
         "recommendations": (
-            schemas.recommendation_schema(spec),
+            recommendation_schema(spec),
             unknown.assign(rank=np.arange(1, len(table) + 1)),
         ),
-        "evaluation": (schemas.evaluation_schema(spec), unknown.iloc[:1]),
+        "evaluation": (evaluation_schema(spec), unknown.iloc[:1]),
     }
 
 
@@ -102,7 +110,7 @@ def test_the_same_table_is_the_same_bytes(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table
 ) -> None:
     for name in "ab":
-        schema = schemas.measurement_schema(acoustic_spec)
+        schema = measurement_schema(acoustic_spec)
         tables.write_table(tmp_path / name, sweep, schema, {"x": 1})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -221,7 +229,7 @@ def test_a_foreign_file_that_fits_is_read(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table
 ) -> None:
     foreign(tmp_path / "x.parquet", sweep, note())
-    schema = schemas.measurement_schema(acoustic_spec)
+    schema = measurement_schema(acoustic_spec)
     assert len(tables.read_table(tmp_path / "x.parquet", schema)) == len(sweep)
 
 
@@ -233,7 +241,7 @@ def test_a_bad_table_is_one_line_at_reading(
     path = tmp_path / "x.parquet"
     foreign(path, change(sweep), note())
     with pytest.raises(UserError) as caught:
-        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
+        tables.read_table(path, measurement_schema(acoustic_spec))
     line = str(caught.value)
     assert line.startswith(f"{path}: {said}")
     assert "\n" not in line
@@ -253,7 +261,7 @@ def test_checks_on_whole_columns_pass_no_bad_table(
     acoustic_spec: Spec, sweep: Table, what: str
 ) -> None:
     arrow = pyarrow.Table.from_pandas(BAD[what][0](sweep), preserve_index=False)
-    schema = schemas.measurement_schema(acoustic_spec)
+    schema = measurement_schema(acoustic_spec)
     assert not arrow_checks.surely_fits(arrow, schema)
     for place, name in enumerate(arrow.column_names):
         if arrow_checks.is_text(arrow[name].type):
@@ -297,7 +305,7 @@ def test_checks_on_whole_columns_know_rounds(acoustic_spec: Spec) -> None:
 
 
 def test_checks_on_whole_columns_know_the_roofline(acoustic_spec: Spec) -> None:
-    schema = schemas.unmeasured_schema(acoustic_spec)
+    schema = unmeasured_schema(acoustic_spec)
     key = [name for name in schema.columns if name in acoustic_spec.key_columns]
     table = keyed(acoustic_spec, 2)[key].assign(
         predictor="p",
@@ -328,7 +336,7 @@ def test_checks_on_whole_columns_know_an_empty_table(
 
 
 def test_a_text_twice_in_a_dictionary_is_one_value(acoustic_spec: Spec, sweep: Table) -> None:
-    schema = schemas.measurement_schema(acoustic_spec)
+    schema = measurement_schema(acoustic_spec)
     arrow = pyarrow.Table.from_pandas(pd.concat([sweep, sweep]), preserve_index=False)
     half = [0] * len(sweep) + [1] * len(sweep)
     name = str(sweep["gpu"].iloc[0])
@@ -339,7 +347,7 @@ def test_a_text_twice_in_a_dictionary_is_one_value(acoustic_spec: Spec, sweep: T
 def test_rows_of_one_text_are_returned_and_all_are_checked(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table
 ) -> None:
-    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", measurement_schema(acoustic_spec)
     tables.write_table(path, sweep, schema)
     found = tables.read_table(path, schema, only={"status": "failed"})
     last = tables.read_table(path, schema).iloc[-1:].reset_index(drop=True)
@@ -354,7 +362,7 @@ def test_rows_of_one_text_are_returned_and_all_are_checked(
 def test_columns_are_returned_in_the_order_of_the_file_and_all_are_checked(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table, columns: list[str]
 ) -> None:
-    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", measurement_schema(acoustic_spec)
     tables.write_table(path, sweep, schema)
     found = tables.read_table(path, schema, columns)
     pd.testing.assert_frame_equal(
@@ -373,7 +381,7 @@ def test_a_bad_table_is_not_written(
     path = tmp_path / "x.parquet"
     path.write_text("old")
     with pytest.raises(UserError) as caught:
-        tables.write_table(path, change(sweep), schemas.measurement_schema(acoustic_spec))
+        tables.write_table(path, change(sweep), measurement_schema(acoustic_spec))
     assert str(caught.value).startswith(f"{path}: {said.split(';')[0]}")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["x.parquet"]
@@ -396,7 +404,7 @@ def test_a_file_that_says_another_thing_of_itself_is_refused(
     path = tmp_path / "x.parquet"
     foreign(path, sweep, metadata)
     with pytest.raises(UserError) as caught:
-        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
+        tables.read_table(path, measurement_schema(acoustic_spec))
     assert str(caught.value) == f"{path}: {said}"
 
 
@@ -406,11 +414,11 @@ def test_a_parquet_file_of_somebody_else_is_refused(
     path = tmp_path / "x.parquet"
     sweep.to_parquet(path)
     with pytest.raises(UserError, match="was not written by launchwise: its metadata is missing"):
-        tables.read_table(path, schemas.measurement_schema(acoustic_spec))
+        tables.read_table(path, measurement_schema(acoustic_spec))
 
 
 def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, acoustic_spec: Spec, sweep: Table) -> None:
-    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", measurement_schema(acoustic_spec)
     tables.write_table(path, sweep, schema)
     content = path.read_bytes()
     for length in {0, 3, 4, 11, *range(12, len(content), 997), len(content) - 1}:
@@ -424,7 +432,7 @@ def test_a_file_cut_anywhere_is_one_line(tmp_path: Path, acoustic_spec: Spec, sw
 def test_a_file_damaged_in_the_middle_is_no_traceback(
     tmp_path: Path, acoustic_spec: Spec, sweep: Table
 ) -> None:
-    path, schema = tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec)
+    path, schema = tmp_path / "x.parquet", measurement_schema(acoustic_spec)
     tables.write_table(path, sweep, schema)
     content = path.read_bytes()
     refused = []
@@ -440,10 +448,10 @@ def test_a_file_damaged_in_the_middle_is_no_traceback(
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path, acoustic_spec: Spec) -> None:
     with pytest.raises(UserError, match=r"x\.parquet: is missing"):
-        tables.read_table(tmp_path / "x.parquet", schemas.measurement_schema(acoustic_spec))
+        tables.read_table(tmp_path / "x.parquet", measurement_schema(acoustic_spec))
     (tmp_path / "text").write_text("gpu,n\n")
     with pytest.raises(UserError, match="is not a complete Parquet file"):
-        tables.read_table(tmp_path / "text", schemas.measurement_schema(acoustic_spec))
+        tables.read_table(tmp_path / "text", measurement_schema(acoustic_spec))
 
 
 def test_a_recommendation_has_one_row_a_rank(tmp_path: Path, acoustic_spec: Spec) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.discovery import find_workloads
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import MEASURED_COLUMNS
 from launchwise.workloads.spec import Spec, load_spec
 

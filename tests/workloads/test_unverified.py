@@ -26,7 +26,7 @@ from launchwise.report.numbers import statuses, winners
 from launchwise.report.sections import STATUS_WORDS
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED, STATUSES, UNVERIFIED

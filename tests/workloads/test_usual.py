@@ -20,7 +20,7 @@ from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.statuses import MEASURED
 from launchwise.workloads.usual import Usual, usual_configuration

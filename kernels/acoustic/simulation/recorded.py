@@ -17,7 +17,7 @@ import pandas as pd
 from launchwise.base.imports import ROOT
 from launchwise.base.storage import write_json
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 from .choices import FILE

@@ -18,8 +18,8 @@ from launchwise.learning.vectors import Columns
 from launchwise.report.numbers import DEFAULT_ERROR
 from launchwise.report.study import StudyData
 from launchwise.tables.rows import fastest_rows
-from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
 
 VARIANTS = ("strided", "strided_scratch")
 """Variants with one thread per sub-system, from host memory in natural order."""

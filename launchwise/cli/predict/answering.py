@@ -30,7 +30,7 @@ from launchwise.learning.predicting import fitted_predictors, learnable_rows, pr
 from launchwise.learning.recommenders import recommender_class
 from launchwise.report import wording
 from launchwise.tables.files import read_table
-from launchwise.tables.schemas import measurement_schema
+from launchwise.tables.measurements import measurement_schema
 from launchwise.workflow.plan import described_cards, recorded_folders
 from launchwise.workloads.cost import COST_FILE
 from launchwise.workloads.parts import Value

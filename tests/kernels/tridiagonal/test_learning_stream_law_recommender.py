@@ -34,7 +34,7 @@ from launchwise.learning.search import Found, search
 from launchwise.learning.splits import ALL, Case
 from launchwise.learning.training import train_model
 from launchwise.tables.files import write_table
-from launchwise.tables.schemas import training_schema
+from launchwise.tables.learning import training_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 

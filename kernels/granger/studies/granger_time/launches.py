@@ -14,8 +14,8 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Column, Section, Table, Text, table
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.schemas import TIMED
 from launchwise.workloads.space import baseline
+from launchwise.workloads.statuses import TIMED
 
 from .counted import counted
 from .formula import Facts

@@ -12,7 +12,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Cell, Column, Table, Text, table
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.schemas import MEASURED
+from launchwise.workloads.statuses import MEASURED
 
 from .gains import ABOVE, CHOICE, NOT_WELL, SIZE, gain_table, largest_gain, remark
 from .series import StreamSeries, runs_of_one_design

@@ -12,8 +12,8 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.report.figures import KindOnGpu, kinds_of
 from launchwise.report.study import StudyData
-from launchwise.tables.schemas import MEASURED
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
 
 from ...recommenders.stream_law.choice import (
     OVERLAPPED,

@@ -1,0 +1,97 @@
+"""Columns that several tables share: kinds of columns, problem, configuration, origin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandera.pandas as pa
+
+from launchwise.workloads.parts import Value
+from launchwise.workloads.spec import Spec
+
+
+def text_column(**options: Any) -> pa.Column:
+    """Column of texts."""
+    return pa.Column(str, **options)
+
+
+def real_column(*checks: pa.Check, nullable: bool = False, required: bool = True) -> pa.Column:
+    """Column of real numbers."""
+    # NaN marks a missing value; infinity is an error.
+    finite = pa.Check(lambda column: ~np.isinf(column), error="must be finite")
+    return pa.Column(float, checks=[*checks, finite], nullable=nullable, required=required)
+
+
+POSITIVE = pa.Check.gt(0)
+
+
+def whole_column(minimum: int = 0) -> pa.Column:
+    """Column of whole numbers of at least ``minimum``."""
+    return pa.Column("int64", checks=pa.Check.ge(minimum))
+
+
+def value_column(values: Sequence[Value], metadata: dict[str, Any] | None = None) -> pa.Column:
+    """Column that holds some of ``values``: texts if one of them is, else whole numbers."""
+    kind: Any = str if any(isinstance(value, str) for value in values) else "int64"
+    return pa.Column(kind, checks=pa.Check.isin(values), metadata=metadata)
+
+
+def problem_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns that name a problem of ``spec``."""
+    columns = {}
+    for name, parameter in spec.problem.items():
+        if parameter.values is not None:
+            columns[name] = value_column(parameter.values)
+        else:
+            checks = [
+                pa.Check.ge(parameter.minimum) if parameter.minimum is not None else None,
+                pa.Check.le(parameter.maximum) if parameter.maximum is not None else None,
+            ]
+            columns[name] = pa.Column("int64", checks=[check for check in checks if check])
+    return columns
+
+
+def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns that name a configuration of ``spec``.
+
+    Their metadata say what a table without the column means, because it is older than the tunable:
+    ``neutral`` in every row, and no row of the ``variants`` that have the tunable.
+    """
+    tunables = {
+        name: value_column(
+            list(dict.fromkeys([tunable.neutral, *tunable.values])),
+            {
+                "neutral": tunable.neutral,
+                "variants": [each for each, one in spec.variants.items() if name in one.tunables],
+            },
+        )
+        for name, tunable in spec.tunables.items()
+    }
+    return {"variant": value_column(list(spec.variants)), **tunables}
+
+
+def stage_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns with the time of each stage of ``spec``, ms; none where it has no stages."""
+    return {name: real_column(pa.Check.ge(0), nullable=True) for name in spec.stage_columns}
+
+
+def finding_schema(spec: Spec) -> dict[str, pa.Column]:
+    """Columns of check results beside the largest error."""
+    return {name: real_column(nullable=True) for name in spec.findings}
+
+
+def origin_columns() -> dict[str, pa.Column]:
+    """Columns of provenance."""
+    texts = ("card", "driver", "toolkit", "backend", "commit")
+    return {
+        **{name: text_column() for name in texts},
+        "seed": whole_column(),
+        "measured_at": text_column(),
+    }
+
+
+def build_schema() -> dict[str, pa.Column]:
+    """Columns of the main kernel's build: registers and spilled bytes per thread."""
+    return {"registers": whole_column(), "spill_bytes": whole_column()}

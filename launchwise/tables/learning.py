@@ -1,0 +1,217 @@
+"""Schemas of what is learned: training rows, recommendations, evaluation, learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandera.pandas as pa
+
+from launchwise.tables.columns import (
+    build_schema,
+    configuration_schema,
+    problem_schema,
+    real_column,
+    stage_schema,
+    text_column,
+    value_column,
+    whole_column,
+)
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import MEASURED
+
+
+def removed_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of filtered rows: keys, time, bounds of the Tukey filter (ms) and its scope."""
+    return pa.DataFrameSchema(
+        {
+            "split": text_column(),
+            "fold": text_column(),
+            "scope": text_column(checks=pa.Check.isin(["problem", "global"])),
+            "gpu": text_column(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "time_ms": real_column(pa.Check.gt(0)),
+            "lower_ms": real_column(),
+            "upper_ms": real_column(),
+        },
+        strict=True,
+        name="removed",
+    )
+
+
+def training_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of training rows: measured rows that pass the Tukey filter.
+
+    Stages keep their times here, and builds what the compiler said of them: models may learn of it.
+    ``status`` tells times from those of ``slow`` rows, which are their first launch and no more (of
+    what the host drives, the shorter of two).
+    """
+    return pa.DataFrameSchema(
+        {
+            "split": text_column(),
+            "fold": text_column(),
+            "gpu": text_column(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "status": value_column(MEASURED),
+            "time_ms": real_column(pa.Check.gt(0)),
+            **build_schema(),
+            **stage_schema(spec),
+        },
+        unique=["split", "fold", *spec.key_columns],
+        strict=True,
+        name="training",
+    )
+
+
+def recommendation_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of recommendations: the first candidates of every test problem, best first.
+
+    ``predicted_ms`` is empty where a model predicts no time. ``expected_gain`` is the expected time
+    of what is usual over that of the row, between ``least_gain`` and ``most_gain``; empty where a
+    model expects none.
+    """
+    return pa.DataFrameSchema(
+        {
+            "study": text_column(),
+            "model": text_column(),
+            "split": text_column(),
+            "fold": text_column(),
+            "gpu": text_column(),
+            **problem_schema(spec),
+            "rank": whole_column(1),
+            **configuration_schema(spec),
+            "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
+            **_gains_schema(),
+        },
+        unique=["model", "split", "fold", "gpu", *spec.problem_columns, "rank"],
+        strict=True,
+        name="recommendations",
+    )
+
+
+GAINS = ("expected_gain", "least_gain", "most_gain")
+"""Columns of an expected gain over what is usual: itself, and the limits of its interval."""
+
+
+def _gains_schema() -> dict[str, pa.Column]:
+    """Columns of an expected gain over what is usual."""
+    return {name: real_column(pa.Check.gt(0), nullable=True) for name in GAINS}
+
+
+def predicted_column(model: str) -> str:
+    """Column of a model's predicted times: ms."""
+    return f"{model}_ms"
+
+
+def predicted_times_schema(spec: Spec, models: Iterable[str]) -> pa.DataFrameSchema:
+    """Schema of predicted times: one row per (split, fold, GPU, test problem, candidate).
+
+    Parameters
+    ----------
+    models
+        Models of the study that predict times: a column ``<model>_ms`` each.
+    """
+    time = real_column(pa.Check.gt(0), nullable=True)
+    return pa.DataFrameSchema(
+        {
+            "split": text_column(),
+            "fold": text_column(),
+            "gpu": text_column(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            **{predicted_column(model): time for model in models},
+        },
+        unique=["split", "fold", *spec.key_columns],
+        strict=True,
+        name="predicted times",
+    )
+
+
+def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of the evaluation: one row per (model, split, fold, GPU, test problem).
+
+    ``time_ms`` is the measured time of the recommended configuration (an expectation for random
+    draws); ``improvement`` is baseline over it, ``gain`` what is usual over it (where that has a
+    time, else the baseline; ``is_usual``: it is just that), ``fraction`` is best over it. A
+    recommendation that no sweep measured has no time; ``status`` says why. ``best_of_5`` and
+    ``best_of_20`` are the fraction that measuring so many recommendations reaches. Of the problem,
+    ``configurations`` have a measured time; ``needle_index`` of them are within 5 % of the best.
+    """
+    return pa.DataFrameSchema(
+        {
+            "study": text_column(),
+            "model": text_column(),
+            "role": text_column(checks=pa.Check.isin(["model", "baseline", "oracle"])),
+            "split": text_column(),
+            "fold": text_column(),
+            "gpu": text_column(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "status": text_column(),
+            "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
+            **_gains_schema(),
+            "time_ms": real_column(pa.Check.gt(0), nullable=True),
+            "baseline_ms": real_column(pa.Check.gt(0), nullable=True),
+            "usual_ms": real_column(pa.Check.gt(0), nullable=True),
+            "is_usual": pa.Column(bool),
+            "best_ms": real_column(pa.Check.gt(0)),
+            "configurations": whole_column(1),
+            "needle_index": whole_column(1),
+            "improvement": real_column(nullable=True),
+            "gain": real_column(nullable=True),
+            "fraction": real_column(nullable=True),
+            "best_of_5": real_column(pa.Check.ge(0), nullable=True),
+            "best_of_20": real_column(pa.Check.ge(0), nullable=True),
+            "improved_runs": real_column(pa.Check.ge(0), nullable=True),
+            "spearman": real_column(nullable=True),
+            "absolute_percentage_error": real_column(nullable=True),
+        },
+        unique=["model", "split", "fold", "gpu", *spec.problem_columns],
+        strict=True,
+        name="evaluation",
+    )
+
+
+def curves_schema() -> pa.DataFrameSchema:
+    """Schema of learning curves: one row per (split, GPU, model, number of measurements).
+
+    ``fraction`` is the geometric mean over test problems of best time over the best of the first
+    ``measured`` recommendations, ``fraction_p5`` its 5th percentile; the GPU ``all`` is all of them
+    together, the model ``random`` the mean over all orders.
+    """
+    return pa.DataFrameSchema(
+        {
+            "study": text_column(),
+            "split": text_column(),
+            "gpu": text_column(),
+            "model": text_column(),
+            "measured": whole_column(1),
+            "problems": whole_column(1),
+            "fraction": real_column(pa.Check.in_range(0, 1 + 1e-9)),
+            "fraction_p5": real_column(pa.Check.in_range(0, 1 + 1e-9)),
+        },
+        unique=["split", "gpu", "model", "measured"],
+        strict=True,
+        name="learning curves",
+    )
+
+
+def best_measured_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of the fastest measured candidates: one row per (GPU, problem).
+
+    ``usual_ms`` and ``baseline_ms`` are empty where these were not timed.
+    """
+    return pa.DataFrameSchema(
+        {
+            "gpu": text_column(),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "time_ms": real_column(pa.Check.gt(0)),
+            "usual_ms": real_column(pa.Check.gt(0), nullable=True),
+            "baseline_ms": real_column(pa.Check.gt(0), nullable=True),
+        },
+        unique=["gpu", *spec.problem_columns],
+        strict=True,
+        name="best measured",
+    )
