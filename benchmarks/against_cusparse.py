@@ -30,7 +30,8 @@ from kernels.tridiagonal.host.plan import Choice, remaining_rows
 from kernels.tridiagonal.host.solver import DeviceArray
 from launchwise.base.storage import write_json
 from launchwise.measuring.cards import cards
-from launchwise.workloads.workload import Allocations, LaunchSequence
+from launchwise.workloads.device import Allocations
+from launchwise.workloads.launches import LaunchSequence
 
 with gpu_and_packages():
     import cupy

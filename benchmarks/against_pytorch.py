@@ -36,6 +36,8 @@ from launchwise.base.storage import write_json
 from launchwise.gpus.profile import read_profile
 from launchwise.measuring.cards import cards
 from launchwise.measuring.compile import compile_bundle
+from launchwise.workloads.device import Allocations
+from launchwise.workloads.launches import HostRun
 from launchwise.workloads.space import (
     Configuration,
     Narrowing,
@@ -45,7 +47,7 @@ from launchwise.workloads.space import (
     gpu_facts,
 )
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import Allocations, HostRun, load_workload
+from launchwise.workloads.workload import load_workload
 
 with gpu_and_packages():
     import torch

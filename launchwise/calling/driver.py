@@ -18,7 +18,8 @@ import numpy as np
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
-from launchwise.workloads.workload import Buffer, Launch, LaunchFailed, OutOfMemory
+from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
+from launchwise.workloads.launches import Launch
 
 from .graph import ChainGraph, KernelNode
 from .machine import Argument, CudaError

@@ -8,7 +8,8 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from launchwise.workloads.workload import Buffer, Device, Launch
+from launchwise.workloads.device import Buffer, Device
+from launchwise.workloads.launches import Launch
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Machine(Protocol):
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
     ) -> np.ndarray:
-        """See :meth:`launchwise.workloads.workload.Device.tensor_map`."""
+        """See :meth:`launchwise.workloads.device.Device.tensor_map`."""
 
     def settle(self) -> None:
         """Wait for all work on the device."""

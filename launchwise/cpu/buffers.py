@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from launchwise.workloads.workload import Buffer
+from launchwise.workloads.device import Buffer
 
 
 class CpuBuffer:

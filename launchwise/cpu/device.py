@@ -20,7 +20,8 @@ from launchwise.cpu.buffers import CpuBuffer, CpuPart, memory_of
 from launchwise.cpu.library import Compiler, Request, private_folder
 from launchwise.cpu.loaded import Library, stacks
 from launchwise.workloads.builds import Build
-from launchwise.workloads.workload import Buffer, Launch, LaunchFailed, OutOfMemory
+from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
+from launchwise.workloads.launches import Launch
 
 Order = Literal["forward", "backward", "shuffled"]
 
@@ -51,7 +52,7 @@ class CpuGraph:
 
 
 class CpuDevice:
-    """See :class:`launchwise.workloads.workload.Device`.
+    """See :class:`launchwise.workloads.device.Device`.
 
     A launch whose threads do wrong raises LaunchFailed and leaves the device usable.
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from launchwise.base.storage import digest, digest_files
 from launchwise.cpu.source import HEADERS, Kernel, Refused, Source
 from launchwise.workloads.builds import Build, translation_unit
+from launchwise.workloads.device import LaunchFailed
 from launchwise.workloads.sources import (
     include_folders,
     included_files,
     system_headers,
     unit_headers,
 )
-from launchwise.workloads.workload import LaunchFailed
 
 INCLUDE = Path(__file__).with_name("include")
 HEADER = "cuda_on_cpu.h"

@@ -10,7 +10,8 @@ from typing import Any
 from launchwise.cpu.buffers import CpuBuffer, memory_of
 from launchwise.cpu.library import exported
 from launchwise.workloads.builds import Build
-from launchwise.workloads.workload import Launch, LaunchFailed
+from launchwise.workloads.device import LaunchFailed
+from launchwise.workloads.launches import Launch
 
 _memory_of_stacks: list[int] = []
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from launchwise.workloads.workload import Buffer
+from launchwise.workloads.device import Buffer
 
 if TYPE_CHECKING:
     from launchwise.cuda.device import CudaDevice

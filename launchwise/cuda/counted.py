@@ -19,8 +19,10 @@ from typing import Any, Protocol
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.serving import problem_seed
+from launchwise.workloads.device import Device
+from launchwise.workloads.launches import HostRun, Launch, Runnable
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import Device, HostRun, Launch, Runnable, Session, load_workload
+from launchwise.workloads.workload import Session, load_workload
 
 
 class Recorded:

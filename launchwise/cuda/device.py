@@ -24,7 +24,8 @@ from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
 from launchwise.measuring.timing import Repeated
 from launchwise.workloads.builds import Build
-from launchwise.workloads.workload import Buffer, Launch, LibraryRun
+from launchwise.workloads.device import Buffer
+from launchwise.workloads.launches import Launch, LibraryRun
 
 FLUSH_FACTOR = 2
 
@@ -123,15 +124,15 @@ class CudaDevice:
         self.context.pop()
 
     def allocate(self, nbytes: int) -> CudaBuffer:
-        """See :class:`launchwise.workloads.workload.Device`; raises OutOfMemory."""
+        """See :class:`launchwise.workloads.device.Device`; raises OutOfMemory."""
         return CudaBuffer(nbytes)
 
     def release(self, buffer: Buffer) -> None:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         buffer.allocation.free()  # type: ignore[attr-defined]
 
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         pointer = buffer.allocation  # type: ignore[attr-defined]
         if buffer.nbytes % 4 == 0:
             cuda.memset_d32_async(pointer, value * 0x01010101, buffer.nbytes // 4)
@@ -139,13 +140,13 @@ class CudaDevice:
             cuda.memset_d8_async(pointer, value, buffer.nbytes)
 
     def part(self, buffer: Buffer, offset: int, nbytes: int) -> CudaPart:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         return CudaPart(buffer, offset, nbytes)
 
     def tensor_map(
         self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
     ) -> np.ndarray:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         pointer = int(buffer.allocation)  # type: ignore[attr-defined]
         try:
             return encode_tensor_map(pointer, dtype, shape, pitch, box)
@@ -153,7 +154,7 @@ class CudaDevice:
             raise LaunchFailed(str(error), fatal=False) from error
 
     def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         to = buffer.allocation  # type: ignore[attr-defined]
         if stream is None:
             cuda.memcpy_htod(to, np.ascontiguousarray(array))
@@ -172,15 +173,15 @@ class CudaDevice:
             raise self._failed(error) from error
 
     def page_locked(self, nbytes: int) -> np.ndarray:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.pagelocked_empty(nbytes, np.uint8)
 
     def stream(self) -> Any:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.Stream()
 
     def event(self, stream: Any = None) -> Any:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         return cuda.Event().record(stream)
 
     def elapsed_ms(self, begin: Any, end: Any) -> float:
@@ -199,7 +200,7 @@ class CudaDevice:
             raise self._failed(error) from error
 
     def constant(self, build: Build, name: str) -> CudaGlobal:
-        """See :class:`launchwise.workloads.workload.Device`."""
+        """See :class:`launchwise.workloads.device.Device`."""
         self._check_refused(build)
         for bundle in self._bundles:
             if kernels := bundle.index["builds"].get(build.key):

@@ -25,7 +25,7 @@ def ask(result: tuple[Any, ...]) -> Any:
 
 
 class CapturedGraph:
-    """A captured CUDA graph: see :class:`launchwise.workloads.workload.Captured`."""
+    """A captured CUDA graph: see :class:`launchwise.workloads.device.Captured`."""
 
     def __init__(self, driver: Any, executable: Any, stream: Any) -> None:
         self._driver = driver

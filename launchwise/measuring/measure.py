@@ -14,19 +14,10 @@ from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.check_results import checked_columns, complaint, timed_row, unverified
 from launchwise.measuring.timing import Repeated, repeat
+from launchwise.workloads.device import Device, LaunchFailed, OutOfMemory
+from launchwise.workloads.launches import HostRun, Launch, LaunchSequence, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration, Problem, baseline
-from launchwise.workloads.workload import (
-    Device,
-    HostRun,
-    Launch,
-    LaunchFailed,
-    LaunchSequence,
-    LibraryRun,
-    OutOfMemory,
-    Runnable,
-    Session,
-    Workload,
-)
+from launchwise.workloads.workload import Session, Workload
 
 OnDevice = Launch | LaunchSequence | LibraryRun
 """Work without the host, which device events can time."""

@@ -16,21 +16,13 @@ import numpy as np
 from launchwise.base.errors import UserError
 from launchwise.workloads.arguments import Argument, Fill, Step, parameters_of
 from launchwise.workloads.builds import Build
+from launchwise.workloads.device import Buffer, Device, closed_on_error
+from launchwise.workloads.launches import Launch, LaunchSequence, Runnable
 from launchwise.workloads.output_check import OutputCheck, compare_build
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.references import called, from_file
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import (
-    Buffer,
-    Device,
-    Finding,
-    Launch,
-    LaunchSequence,
-    Runnable,
-    Session,
-    Workload,
-    closed_on_error,
-)
+from launchwise.workloads.workload import Finding, Session, Workload
 
 Shape = tuple[int, int, int]
 

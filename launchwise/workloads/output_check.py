@@ -13,14 +13,8 @@ import numpy as np
 
 from launchwise.workloads.builds import COMPARE_SOURCE, Build
 from launchwise.workloads.comparison import Difference, Expected, largest, largest_difference
-from launchwise.workloads.workload import (
-    Allocations,
-    Buffer,
-    Device,
-    Launch,
-    LaunchFailed,
-    OutOfMemory,
-)
+from launchwise.workloads.device import Allocations, Buffer, Device, LaunchFailed, OutOfMemory
+from launchwise.workloads.launches import Launch
 
 KERNEL = "largest_difference"
 

@@ -14,7 +14,7 @@ from launchwise.cpu import library
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.library import CannotCompile
 from launchwise.workloads.builds import Build
-from launchwise.workloads.workload import LaunchFailed
+from launchwise.workloads.device import LaunchFailed
 from tests.cpu.runs import device_for, launch
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")

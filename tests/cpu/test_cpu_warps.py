@@ -10,7 +10,7 @@ import pytest
 
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.workloads.builds import Build
-from launchwise.workloads.workload import LaunchFailed
+from launchwise.workloads.device import LaunchFailed
 from tests.cpu.runs import KERNELS, device_for, launch
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")

@@ -13,7 +13,7 @@ import pytest
 from kernels.tridiagonal.host.host_solution import HostArrays, HostSolution
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
 from kernels.tridiagonal.host.plan import Choice
-from launchwise.workloads.workload import Allocations
+from launchwise.workloads.device import Allocations
 from tests.kernels.tridiagonal.test_tridiagonal import error, system
 
 pytestmark = pytest.mark.gpu

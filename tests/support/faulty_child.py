@@ -29,8 +29,8 @@ from host_device import HostDevice
 
 from launchwise.cuda import child
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory
+from launchwise.workloads.launches import Launch
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import Launch
 
 PIPE = os.dup(1)
 """The pipe that events go to: ``run`` puts another file in its place."""

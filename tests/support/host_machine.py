@@ -11,7 +11,8 @@ import numpy as np
 
 from launchwise.calling.machine import Argument, Prepared
 from launchwise.cpu.buffers import CpuBuffer
-from launchwise.workloads.workload import Buffer, Launch
+from launchwise.workloads.device import Buffer
+from launchwise.workloads.launches import Launch
 from tests.support.host_device import HostDevice
 
 

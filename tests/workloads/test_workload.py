@@ -10,16 +10,10 @@ import numpy as np
 import pytest
 
 from launchwise.workloads.builds import Build, real_macro
+from launchwise.workloads.device import Allocations, Device, closed_on_error
+from launchwise.workloads.launches import Launch
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import (
-    Allocations,
-    Device,
-    Finding,
-    Launch,
-    Session,
-    Workload,
-    closed_on_error,
-)
+from launchwise.workloads.workload import Finding, Session, Workload
 from tests.support.host_device import HostDevice
 
 

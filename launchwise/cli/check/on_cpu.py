@@ -16,14 +16,10 @@ from launchwise.base.errors import UserError
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.library import CannotCompile
 from launchwise.measuring.check_results import complaint
+from launchwise.workloads.device import LaunchFailed, OutOfMemory
+from launchwise.workloads.launches import HostRun
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import (
-    HostRun,
-    LaunchFailed,
-    OutOfMemory,
-    Workload,
-    load_workload,
-)
+from launchwise.workloads.workload import Workload, load_workload
 
 ROUNDS = 3
 """Runs of each configuration: launches go forward, backward and shuffled."""

@@ -26,8 +26,8 @@ from launchwise.measuring.measure import (
     times_ms,
 )
 from launchwise.measuring.open_layouts import OpenLayouts
+from launchwise.workloads.launches import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
-from launchwise.workloads.workload import HostRun, LibraryRun, Runnable
 
 ROUND_MS = 2.0
 """Time that a configuration runs in one round, ms: a median of several launches where they are

@@ -21,8 +21,9 @@ from launchwise.measuring.source_states import deciding_files, fingerprint, sour
 from launchwise.workloads import sources
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.inputs import uniform
+from launchwise.workloads.launches import Launch
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import Launch, load_workload
+from launchwise.workloads.workload import load_workload
 from tests.support.host_device import HostDevice
 
 KERNELS = ROOT / "kernels"

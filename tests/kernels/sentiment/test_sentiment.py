@@ -20,9 +20,11 @@ from kernels.sentiment.host.launches import (
 )
 from kernels.sentiment.host.network import accuracy, logits, read_trained
 from launchwise.base.storage import read_json
+from launchwise.workloads.device import Allocations
+from launchwise.workloads.launches import HostRun
 from launchwise.workloads.space import Configuration, Problem, baseline
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import Allocations, HostRun, load_workload
+from launchwise.workloads.workload import load_workload
 from tests.kernels.tridiagonal.test_tridiagonal import METHOD
 from tests.support.host_device import HostDevice, measured_rows
 

@@ -21,8 +21,9 @@ from kernels.tridiagonal.host.host_solution import (
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
 from kernels.tridiagonal.host.plan import Choice
 from kernels.tridiagonal.host.stage_times import BUDGET_MS, MOST_RUNS, EventClock, median_times
+from launchwise.workloads.device import Buffer
+from launchwise.workloads.launches import Launch
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.workload import Buffer, Launch
 from tests.kernels.tridiagonal.test_tridiagonal import FOLDER, error, system
 from tests.support.host_device import HostDevice
 

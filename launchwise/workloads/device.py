@@ -1,0 +1,163 @@
+"""A GPU as host code sees it: memory, copies, launches, streams, and what may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from launchwise.workloads.builds import Build
+from launchwise.workloads.launches import Launch
+
+
+class LaunchFailed(Exception):
+    """A launch failed; ``fatal`` if the device's context is lost."""
+
+    def __init__(self, reason: str, fatal: bool) -> None:
+        super().__init__(reason)
+        self.fatal = fatal
+
+
+class OutOfMemory(Exception):
+    """The device does not have enough free memory."""
+
+
+class Buffer(Protocol):
+    """Device memory."""
+
+    nbytes: int
+
+
+class Captured(Protocol):
+    """Captured work that can be launched repeatedly, such as a CUDA graph."""
+
+    def launch(self) -> None:
+        """Queue all of it, behind what is queued."""
+
+    def close(self) -> None:
+        """Release it after it has finished."""
+
+
+class Device(Protocol):
+    """A GPU as workloads see it.
+
+    What is given no stream is queued in order, and only download waits. What is given a stream is
+    queued there, copies too: their arrays must be page-locked and live until the stream is done.
+    """
+
+    sms: int
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Device memory of ``nbytes``, given back with :meth:`release`."""
+
+    def release(self, buffer: Buffer) -> None:
+        """Release memory."""
+
+    def fill_bytes(self, buffer: Buffer, value: int) -> None:
+        """Set every byte."""
+
+    def part(self, buffer: Buffer, offset: int, nbytes: int) -> Buffer:
+        """Some bytes of a buffer, as a buffer; given back with the whole."""
+
+    def upload(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """Copy a contiguous array to the start of ``buffer``."""
+
+    def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
+        """Fill a contiguous ``array`` from ``buffer``, after everything that is queued before."""
+
+    def launch(self, launch: Launch, stream: Any = None) -> None:
+        """Queue a kernel."""
+
+    def constant(self, build: Build, name: str) -> Buffer:
+        """The ``__constant__`` array ``name`` of a build, as a buffer."""
+
+    def tensor_map(
+        self, buffer: Buffer, dtype: str, shape: tuple[int, ...], pitch: int, box: tuple[int, ...]
+    ) -> np.ndarray:
+        """A map of an array for the copy engine (sm_90): uint8, shape (128,); kernels read it from
+        device memory.
+
+        Parameters
+        ----------
+        dtype
+            ``float32`` or ``float64``.
+        shape
+            Elements along each axis, the slowest first.
+        pitch
+            Elements from one row to the next; as bytes a multiple of 16.
+        box
+            Elements of a copied box, as ``shape``; at most 256 along each axis.
+
+        Raises
+        ------
+        LaunchFailed
+            Where the device has no such engine, or refuses the map.
+        """
+
+    def page_locked(self, nbytes: int) -> np.ndarray:
+        """Host memory that the device copies from and to without a detour: uint8, (nbytes,)."""
+
+    def stream(self) -> Any:
+        """A new stream."""
+
+    def captured(self, queue: Callable[[], None], streams: Iterable[Any]) -> Captured:
+        """Capture what ``queue`` puts on ``streams`` as a CUDA graph, without running it."""
+
+    def event(self, stream: Any = None) -> Any:
+        """An event after all work queued so far."""
+
+    def elapsed_ms(self, begin: Any, end: Any) -> float:
+        """Time between two events, ms; waits for the later one."""
+
+    def synchronize(self) -> None:
+        """Wait for all streams."""
+
+
+class Allocations:
+    """Buffers of a device that are released together, at the latest when a ``with`` block ends."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._buffers: list[Buffer] = []
+
+    def __enter__(self) -> Allocations:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def take(self, nbytes: int) -> Buffer:
+        """Allocate a buffer; raises what :meth:`Device.allocate` raises."""
+        self._buffers.append(self._device.allocate(nbytes))
+        return self._buffers[-1]
+
+    def upload(self, array: np.ndarray) -> Buffer:
+        """Allocate a buffer and copy a contiguous ``array`` to it."""
+        buffer = self.take(array.nbytes)
+        self._device.upload(buffer, array)
+        return buffer
+
+    def release(self) -> None:
+        """Release all buffers."""
+        for buffer in self._buffers:
+            self._device.release(buffer)
+        self._buffers.clear()
+
+
+class Closeable(Protocol):
+    """Holds device memory, streams or graphs until it is closed."""
+
+    def close(self) -> None:
+        """Release everything; may be called again, and before its constructor has ended."""
+
+
+@contextmanager
+def closed_on_error(owner: Closeable) -> Iterator[None]:
+    """Close ``owner`` when the block fails: for constructors that allocate step by step."""
+    try:
+        yield
+    except BaseException:
+        owner.close()
+        raise
