@@ -16,7 +16,11 @@ from samples import ROOT
 
 from launchwise.base.expressions import FUNCTION_DESCRIPTIONS, FUNCTIONS
 from launchwise.base.typed import read_yaml
-from launchwise.cli import reference
+from launchwise.cli.reference import generating, markdown
+from launchwise.cli.reference.__main__ import main
+from launchwise.cli.reference.generating import EXPRESSIONS, PAGES, generated, stale_files
+from launchwise.cli.reference.markdown import anchor, capital, escaped
+from launchwise.cli.reference.pages import MODEL_PAGES
 from launchwise.experiment.experiment import load_experiment
 from launchwise.experiment.method import Method
 from launchwise.experiment.schemas import FEATURES, MODELS, nested_models, schemas
@@ -25,7 +29,7 @@ from launchwise.workloads.cost import USES, WAITS, Use, Wait
 from launchwise.workloads.spec import Spec
 
 SCHEMAS = schemas()
-EXAMPLES = ROOT / reference.EXAMPLES
+EXAMPLES = ROOT / generating.EXAMPLES
 WORKLOADS = [*sorted(ROOT.glob("kernels/*/")), ROOT / "docs" / "tutorial" / "example" / "saxpy"]
 FILES = [
     (ROOT / "config.yaml", "config"),
@@ -48,7 +52,7 @@ EVERY_MODEL = list(
         each for model in (*MODELS.values(), Method, Study) for each in nested_models(model)
     )
 )
-GENERATED_PAGES = [*(page.name for page in reference.MODEL_PAGES), reference.EXPRESSIONS]
+GENERATED_PAGES = [*(page.name for page in MODEL_PAGES), EXPRESSIONS]
 
 
 def name_of(path: Any) -> str:
@@ -100,34 +104,34 @@ def test_every_use_every_wait_and_every_function_is_described() -> None:
 
 
 def test_schemas_and_pages_are_not_stale() -> None:
-    stale = reference.stale_files(reference.generated(ROOT))
+    stale = stale_files(generated(ROOT))
     assert not stale, f"stale: {', '.join(map(name_of, stale))}: run `make reference`"
 
 
 def test_no_schema_is_left_over() -> None:
-    there = {path for path in (ROOT / reference.SCHEMAS).iterdir()}
-    assert there == {path for path in reference.generated(ROOT) if path.suffix == ".json"}
+    there = {path for path in (ROOT / markdown.SCHEMAS).iterdir()}
+    assert there == {path for path in generated(ROOT) if path.suffix == ".json"}
 
 
 def test_the_command_writes_files_and_names_stale_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(EXAMPLES, tmp_path / reference.EXAMPLES)
+    shutil.copytree(EXAMPLES, tmp_path / generating.EXAMPLES)
     monkeypatch.chdir(tmp_path)
-    assert reference.main(["--check"]) == 1
+    assert main(["--check"]) == 1
     assert not (tmp_path / "schemas").exists()
-    assert reference.main([]) == 0
+    assert main([]) == 0
     capsys.readouterr()
-    assert reference.main(["--check"]) == 0
-    page = reference.PAGES / "sweep.md"
+    assert main(["--check"]) == 0
+    page = PAGES / "sweep.md"
     page.write_text(page.read_text().replace("ms", "s"))
-    assert reference.main(["--check"]) == 1
+    assert main(["--check"]) == 1
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert "sweep.md" in said[0]
     assert "make reference" in said[0]
-    (tmp_path / reference.EXAMPLES / "cost.yaml").unlink()
-    assert reference.main([]) == 1
+    (tmp_path / generating.EXAMPLES / "cost.yaml").unlink()
+    assert main([]) == 1
     assert "cost.yaml: cannot be read" in capsys.readouterr().err
 
 
@@ -314,10 +318,10 @@ def test_wrong_overrides_are_refused(part: str, changes: Any) -> None:
 
 @pytest.mark.parametrize("name", GENERATED_PAGES)
 def test_pages_have_one_title_and_begin_with_an_example(name: str) -> None:
-    text = (ROOT / reference.PAGES / f"{name}.md").read_text()
+    text = (ROOT / PAGES / f"{name}.md").read_text()
     assert text.startswith("# ")
     assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
-    file = next((page.file for page in reference.MODEL_PAGES if page.name == name), FEATURES)
+    file = next((page.file for page in MODEL_PAGES if page.name == name), FEATURES)
     example = (EXAMPLES / f"{file}.yaml").read_text()
     assert f"```yaml\n{example}```\n" in text.partition("\n## ")[0]
 
@@ -325,28 +329,28 @@ def test_pages_have_one_title_and_begin_with_an_example(name: str) -> None:
 def test_links_between_pages_lead_to_headings() -> None:
     links = 0
     for name in GENERATED_PAGES:
-        page = ROOT / reference.PAGES / f"{name}.md"
+        page = ROOT / PAGES / f"{name}.md"
         for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
             file, _, place = target.partition("#")
             there = page.parent / file if file else page
             assert there.is_file(), f"{name}: {target}"
             headings = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
-            assert not place or place in map(reference.anchor, headings), f"{name}: {target}"
+            assert not place or place in map(anchor, headings), f"{name}: {target}"
             links += 1
     assert links > 50
 
 
 def test_every_key_of_every_model_is_on_its_page() -> None:
-    for page in reference.MODEL_PAGES:
-        text = (ROOT / reference.PAGES / f"{page.name}.md").read_text()
+    for page in MODEL_PAGES:
+        text = (ROOT / PAGES / f"{page.name}.md").read_text()
         for model in page.models:
-            title = reference.capital(str(model.model_config["title"]))
+            title = capital(str(model.model_config["title"]))
             heading = "Keys" if model is page.model else title
             section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
             for key, field in model.model_fields.items():
                 row = next(line for line in section.splitlines() if line.startswith(f"| `{key}` |"))
-                assert reference.escaped(str(field.description)) in row
-    described = {model for page in reference.MODEL_PAGES for model in page.models}
+                assert escaped(str(field.description)) in row
+    described = {model for page in MODEL_PAGES for model in page.models}
     assert described == set(EVERY_MODEL) - {Method, Study}
 
 

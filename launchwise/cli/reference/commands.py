@@ -8,8 +8,19 @@ from typing import Any
 from typer.main import get_command
 
 from launchwise.cli.app import NAME, app
+from launchwise.cli.reference.markdown import escaped, page_head, table
 
 Table = Callable[[Sequence[str], Iterable[Sequence[str]]], list[str]]
+
+
+def command_page() -> str:
+    """Page of the command ``launchwise``."""
+    about = (
+        f"`{NAME}` lies in `.venv/bin`; `python -m {NAME}` is the same. What is a file of the "
+        "pipeline is a [target of Snakemake](command_line.md#snakemake) instead. A mistake is one "
+        f"line on stderr, `{NAME}: file: key: what`, and exit code 2."
+    )
+    return "\n".join([*page_head(NAME, about), *command_sections(table, escaped)])
 
 
 def command_sections(table: Table, escaped: Callable[[str], str]) -> list[str]:

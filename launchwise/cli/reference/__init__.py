@@ -1,0 +1,1 @@
+"""Generates the JSON schemas and the pages of docs/reference."""

@@ -1,0 +1,121 @@
+"""Page of expressions: operators, functions, names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from launchwise.base.expressions import FUNCTION_DESCRIPTIONS, evaluate
+from launchwise.cli.reference.markdown import escaped, page_head, schema_link, table, yaml_block
+from launchwise.experiment.schemas import FEATURES
+from launchwise.gpus.machine import Machine
+from launchwise.gpus.profile import GPU_FEATURES, GpuProfile
+from launchwise.workloads.cost import LEAST, RESIDENT
+from launchwise.workloads.parts import GPU_NAMES
+
+OPERATORS = (
+    ("+", "addition", "7 + 2"),
+    ("-", "subtraction, or the negative of a number", "7 - 2"),
+    ("*", "multiplication", "7 * 2"),
+    ("/", "division", "7 / 2"),
+    ("//", "division, rounded down", "7 // 2"),
+    ("%", "remainder", "7 % 2"),
+    ("**", "power", "7 ** 2"),
+    ("==  !=  <  <=  >  >=", "comparison of numbers or texts", "1 < 7 <= 8"),
+    ("and  or  not", "logic", "7 > 2 and not 7 > 8"),
+    ("in  not in", "membership in a list", "'float32' in ('float32', 'float64')"),
+    ("… if … else …", "choice", "4 if 'float32' == 'float32' else 8"),
+)
+"""Operator, what it does, and an example."""
+
+READERS = (
+    (
+        "`spec.yaml`: `derived`",
+        "problem parameters, tunables, `variant`, derived names above",
+    ),
+    ("`spec.yaml`: `work`", "problem parameters, derived names that read nothing else"),
+    (
+        "`spec.yaml`: `constraints`, `block`, `grid`",
+        "problem parameters, tunables, `variant`, derived names, [limits of the GPU](#gpu)",
+    ),
+    (
+        "`features.yaml`",
+        "problem parameters, tunables, `variant`, derived names, [attributes of the GPU](#gpu)",
+    ),
+    (
+        "`cost.yaml`",
+        "all of these, derived names of `cost.yaml` above, [constants of the cost model]"
+        "(#cost-model)",
+    ),
+    (
+        "`sweep.yaml`, `study.yaml`: `constraints`",
+        "problem parameters, tunables, `variant`, derived names",
+    ),
+)
+"""Where expressions stand, and which names they may read."""
+
+
+def expression_page(example: str) -> str:
+    """Page of expressions: operators, functions and the names that they may read."""
+    functions = [
+        (f"`{name}`", escaped(text), f"`{shown}`", f"`{_shown(shown)}`")
+        for name, (shown, text) in FUNCTION_DESCRIPTIONS.items()
+    ]
+    operators = [
+        (" ".join(f"`{each}`" for each in signs.split("  ")), text, f"`{shown}`", _shown(shown))
+        for signs, text, shown in OPERATORS
+    ]
+    described = {name: str(field.description) for name, field in GpuProfile.model_fields.items()}
+    limits = {name: described[name.removeprefix("gpu_")] for name in GPU_NAMES}
+    attributes = {name: described[key] for name, key in GPU_FEATURES.items()}
+    constants = {
+        LEAST: "shortest time that any kernel could take for the problem on the GPU, us",
+        RESIDENT: "blocks of the kernel that one SM holds at once; in `kernels` only",
+        **{f"machine_{name}": text for name, text in Machine.descriptions().items()},
+    }
+    about = (
+        "An expression is a text in `spec.yaml`, `features.yaml`, `cost.yaml`, `sweep.yaml` or "
+        "`study.yaml`: arithmetic and conditions in Python's syntax. It is interpreted, never "
+        "executed: attributes, subscripts and other calls are errors. A condition holds unless its "
+        "value is 0 or false."
+    )
+    lines = [
+        *page_head("Expressions", about),
+        "An example is `features.yaml`, which maps names of features to expressions. JSON schema "
+        f"for editors: {schema_link(FEATURES)}.",
+        "",
+        *yaml_block(example),
+        "A text inside an expression has its own quotation marks: `\"dtype == 'float32'\"`. "
+        'A number alone is quoted too: `"1"`.',
+        "",
+        *_section("Operators", ("operator", "description", "example", "value"), operators),
+        *_section("Functions", ("function", "description", "example", "value"), functions),
+        *_section("Names", ("expressions in", "may read"), READERS),
+        "## GPU",
+        "",
+        "Limits, for `constraints`, `block`, `grid` and `cost.yaml`:",
+        "",
+        *_names(limits),
+        "Attributes, for `features.yaml` and `cost.yaml`:",
+        "",
+        *_names(attributes),
+        "## Cost model",
+        "",
+        "Constants for `cost.yaml`, measured or estimated from attributes of the GPU:",
+        "",
+        *_names(constants),
+    ]
+    return "\n".join(lines)
+
+
+def _section(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"## {title}", "", *table(head, rows), ""]
+
+
+def _names(described: Mapping[str, str]) -> list[str]:
+    rows = [(f"`{name}`", escaped(text)) for name, text in described.items()]
+    return [*table(("name", "description"), rows), ""]
+
+
+def _shown(expression: str) -> str:
+    value = evaluate(expression, {})
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
