@@ -10,7 +10,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import merged
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml, validated
-from launchwise.experiment import checking
+from launchwise.experiment import cross_checks
 from launchwise.experiment.blame import Beneath, Sources
 from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
 from launchwise.experiment.discovery import (
@@ -75,7 +75,7 @@ class Experiment:
         self.sources = sources
         for folder in settings.workloads:
             if not (root / folder).is_dir():
-                self._fail("workloads", f"no folder {folder!r}")
+                self.fail("workloads", f"no folder {folder!r}")
         self.folders = find_workloads([root / folder for folder in settings.workloads])
         self.study_folders = find_studies(self.folders)
         self.specs: dict[str, Spec] = {}
@@ -91,12 +91,12 @@ class Experiment:
                 name for name, changes in settings.studies.items() if changes is None
             }:
                 message = "no GPU in the settings has rows of the workloads of any study"
-                self._fail("studies", message)
-            self._fail("studies", "every study is left out: keep at least one")
-        self._check_gpus()
-        self._check_studies()
-        self._check_sweeps()
-        self._check_splits()
+                self.fail("studies", message)
+            self.fail("studies", "every study is left out: keep at least one")
+        cross_checks.check_gpus(self)
+        cross_checks.check_studies(self)
+        cross_checks.check_sweeps(self)
+        cross_checks.check_splits(self)
 
     # Messages
 
@@ -104,11 +104,12 @@ class Experiment:
         """Error for ``key`` that names the file that holds it."""
         return self.sources.error(key, message, self._beneath(key))
 
-    def _below(self, prefix: str) -> Callable[[str, str], UserError]:
+    def below(self, prefix: str) -> Callable[[str, str], UserError]:
         """:meth:`error` for keys that begin with ``prefix``."""
         return lambda key, message: self.error(f"{prefix}{key}", message)
 
-    def _fail(self, key: str, message: str) -> NoReturn:
+    def fail(self, key: str, message: str) -> NoReturn:
+        """Raise :meth:`error`."""
         raise self.error(key, message)
 
     def _beneath(self, key: str) -> Beneath | None:
@@ -134,7 +135,7 @@ class Experiment:
         whole = self._described_whole()
         for name in self.settings.studies:
             if name not in self.study_folders and name not in whole:
-                self._fail(f"studies.{name}", unknown("study", name, self.study_folders))
+                self.fail(f"studies.{name}", unknown("study", name, self.study_folders))
         found: dict[str, Study] = {}
         for name, folder in self.study_folders.items():
             if name in self.settings.studies and self.settings.studies[name] is None:
@@ -146,7 +147,7 @@ class Experiment:
                 raise self.error(f"studies.{name}.{error.key}", error.message) from error
             workload = folder.parents[1].name
             found[name] = Study(workload=workload, **dict(own))
-            self._load(workload)
+            self.spec_of(workload)
         return found
 
     def _leave_out_unmeasurable(self) -> None:
@@ -156,7 +157,7 @@ class Experiment:
         """
         for name, study in list(self.studies.items()):
             named = name in self.settings.studies or study.gpus is not None
-            if named or self._load(study.workload).has_kernel or self.gpus_of(name):
+            if named or self.spec_of(study.workload).has_kernel or self.gpus_of(name):
                 continue
             if not self.kept_out(name):
                 del self.studies[name]
@@ -164,7 +165,7 @@ class Experiment:
     def _read_sweeps(self) -> dict[str, Sweep]:
         for workload in self.settings.sweeps:
             if workload not in self.folders:
-                self._fail(f"sweeps.{workload}", unknown("workload", workload, self.folders))
+                self.fail(f"sweeps.{workload}", unknown("workload", workload, self.folders))
         found: dict[str, Sweep] = {}
         for workload, folder in self.folders.items():
             path, changes = folder / SWEEP_FILE, self.settings.sweeps.get(workload)
@@ -191,17 +192,15 @@ class Experiment:
         for name, gpu in self.settings.gpus.items():
             for workload in gpu.workloads:
                 if workload not in self.folders:
-                    self._fail(
-                        f"gpus.{name}.workloads", unknown("workload", workload, self.folders)
-                    )
-                self._check_kernel(workload, f"gpus.{name}.workloads")
+                    self.fail(f"gpus.{name}.workloads", unknown("workload", workload, self.folders))
+                cross_checks.check_kernel(self, workload, f"gpus.{name}.workloads")
                 self._derive_sweep(workload)
         for workload in self._described_whole():
             if self.settings.studies.get(workload, "") is None:
                 continue
             if not any(self._may_ask(gpu, workload) for gpu in self.settings.gpus):
                 continue
-            spec = self._load(workload)
+            spec = self.spec_of(workload)
             self._derive_sweep(workload)
             asked = [
                 problem
@@ -229,7 +228,7 @@ class Experiment:
 
     def _derive_sweep(self, workload: str) -> None:
         """Sweep of a workload that its spec describes whole and that has none."""
-        spec = self._load(workload)
+        spec = self.spec_of(workload)
         if workload in self.sweeps or not spec.arguments:
             return
         try:
@@ -237,7 +236,8 @@ class Experiment:
         except ValueError as error:
             raise UserError(self.folders[workload] / SPEC_FILE, "", str(error)) from error
 
-    def _load(self, workload: str) -> Spec:
+    def spec_of(self, workload: str) -> Spec:
+        """Spec of a workload, read when it is first asked for."""
         if workload not in self.specs:
             folder = self.folders[workload]
             spec = self.specs[workload] = load_spec(folder)
@@ -246,111 +246,10 @@ class Experiment:
                 raise UserError(folder / SPEC_FILE, *said)
         return self.specs[workload]
 
-    # Checking
-
-    def _check_gpus(self) -> None:
-        if not any(map(self._is_learnt_from, self.settings.gpus)):
-            message = "all are described or held out; studies need a recorded or live GPU"
-            self._fail("gpus", message)
-        for name, gpu in self.settings.gpus.items():
-            # The list may name studies that are left out.
-            for study in gpu.studies or []:
-                if study not in self.study_folders:
-                    message = unknown("study", study, self.study_folders)
-                    self._fail(f"gpus.{name}.studies", message)
-                if gpu.source == "live" and study in self.studies:
-                    self._check_kernel(self.studies[study].workload, f"gpus.{name}.studies")
-            folder = self.recorded_in(name)
-            if gpu.source == "recorded" and not Path(folder).is_dir():
-                message = f"no folder {folder!r}: record the GPU, name its folder by path or"
-                self._fail(f"gpus.{name}", f"{message} remove the entry")
-
-    def _check_studies(self) -> None:
-        for name, study in self.studies.items():
-            key = f"studies.{name}"
-            self._check_gpus_of(key, name, study)
-            if twice := [each for each in study.models if study.models.count(each) > 1]:
-                self._fail(f"{key}.models", f"{twice[0]!r} is given twice")
-            with checking.raising(self._below(f"{key}.")):
-                checking.check_study(study, self.specs[study.workload])
-
-    def _check_gpus_of(self, key: str, name: str, study: Study) -> None:
-        known = self.settings.gpus
-        if twice := [each for each in study.gpus or [] if (study.gpus or []).count(each) > 1]:
-            self._fail(f"{key}.gpus", f"{twice[0]!r} is given twice")
-        for gpu in study.gpus or []:
-            if gpu not in known:
-                self._fail(f"{key}.gpus", unknown("GPU", gpu, known))
-            if known[gpu].source == "live":
-                self._check_kernel(study.workload, f"{key}.gpus")
-            if doubts := self.kept_out(name).get(gpu):
-                message = f"the rows of {gpu} are flagged: {doubts[0]}"
-                self._fail(f"{key}.gpus", f"{message}; if they are right, set gpus.{gpu}.trusted")
-            if not self._is_learnt_from(gpu):
-                why = "held out" if known[gpu].held_out else "described and has no sweep"
-                message = f"{gpu} is {why}; a study needs rows to learn from"
-                self._fail(f"{key}.gpus", f"{message}: remove it")
-        if not self.gpus_of(name):
-            message = f"no GPU in the settings has rows of its workload {study.workload}"
-            self._fail(key, f"{message}: measure one (source: live), or leave the study out (null)")
-
-    def _check_kernel(self, workload: str, key: str) -> None:
-        if not self._load(workload).has_kernel:
-            message = f"workload {workload} has no kernel: others measured it, nothing can here"
-            self._fail(key, message)
-
-    def _check_sweeps(self) -> None:
-        for workload, sweep in self.sweeps.items():
-            # The spec of a workload without a study is not read, unless settings speak of it.
-            if workload in self.specs or workload in self.settings.sweeps:
-                self._check_kernel(workload, f"sweeps.{workload}")
-                self._check_problems(workload, sweep.problems, f"sweeps.{workload}.problems", True)
-                with checking.raising(self._below(f"sweeps.{workload}.anew")):
-                    checking.check_rows(self._load(workload), sweep.anew)
-        for name, gpu in self.settings.gpus.items():
-            for workload in gpu.problems:
-                key = f"gpus.{name}.problems"
-                if workload not in self.folders:
-                    self._fail(key, unknown("workload", workload, self.folders))
-                self._check_problems(workload, gpu.problems[workload], f"{key}.{workload}", False)
-            if gpu.source == "live":
-                for workload in self.workloads_of(name):
-                    if workload not in self.sweeps:
-                        path = self.folders[workload] / SWEEP_FILE
-                        message = f"is missing, but gpus.{name} measures {workload} live"
-                        raise UserError(path, "", message)
-
-    def _check_problems(
-        self, workload: str, blocks: list[ProblemBlock], key: str, every_variant: bool
-    ) -> None:
-        spec, sweep = self._load(workload), self.sweeps.get(workload)
-        strategy = sweep.strategy.kind if sweep else "exhaustive"
-        with checking.raising(self._below(key)):
-            checking.check_blocks(spec, blocks, strategy)
-        try:
-            checking.check_space(spec, problems(spec, blocks), every_variant)
-        except ValueError as error:
-            where = self.folders[workload] / SPEC_FILE
-            raise UserError(where, "", f"{error} (required by {key})") from error
-
-    def _check_splits(self) -> None:
-        """Check that sweeps of live GPUs hold problems to train on and to test.
-
-        What recorded sweeps hold is known when they are read.
-        """
-        for name, study in self.studies.items():
-            gpus = self.gpus_of(name)
-            if any(self.settings.gpus[gpu].source != "live" for gpu in gpus):
-                continue
-            if any(self.settings.gpus[gpu].extend for gpu in gpus):
-                continue
-            measured = [each for gpu in gpus for each in self.problems_of(gpu, study.workload)]
-            with checking.raising(self._below(f"studies.{name}.")):
-                checking.check_splits(study, measured)
-
     # Asking
 
-    def _is_learnt_from(self, gpu: str) -> bool:
+    def is_learnt_from(self, gpu: str) -> bool:
+        """Whether studies may have rows of a GPU: neither described nor held out."""
         entry = self.settings.gpus[gpu]
         return entry.source != "described" and not entry.held_out
 
@@ -365,7 +264,7 @@ class Experiment:
         source = self.settings.gpus[gpu].source
         if source == "recorded":
             return Path(self.recorded_in(gpu), f"{workload}.parquet").is_file()
-        return source == "live" and self._load(workload).has_kernel
+        return source == "live" and self.spec_of(workload).has_kernel
 
     def kept_out(self, study: str) -> dict[str, list[str]]:
         """GPU to why the import flagged its rows of the study's workload; trusted ones left out.

@@ -1,0 +1,137 @@
+"""Checks GPUs, studies and sweeps of an experiment against each other.
+
+Each check raises a :class:`~launchwise.base.errors.UserError` at the first mistake.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.experiment import checking
+from launchwise.experiment.discovery import SWEEP_FILE
+from launchwise.experiment.method import ProblemBlock
+from launchwise.experiment.study import Study
+from launchwise.workloads.parts import SPEC_FILE
+from launchwise.workloads.space import problems
+
+if TYPE_CHECKING:
+    from launchwise.experiment.experiment import Experiment
+
+
+def check_gpus(experiment: Experiment) -> None:
+    """Check that GPUs name studies that exist, and that recorded ones have their folder."""
+    if not any(map(experiment.is_learnt_from, experiment.settings.gpus)):
+        message = "all are described or held out; studies need a recorded or live GPU"
+        experiment.fail("gpus", message)
+    for name, gpu in experiment.settings.gpus.items():
+        # The list may name studies that are left out.
+        for study in gpu.studies or []:
+            if study not in experiment.study_folders:
+                message = unknown("study", study, experiment.study_folders)
+                experiment.fail(f"gpus.{name}.studies", message)
+            if gpu.source == "live" and study in experiment.studies:
+                check_kernel(experiment, experiment.studies[study].workload, f"gpus.{name}.studies")
+        folder = experiment.recorded_in(name)
+        if gpu.source == "recorded" and not Path(folder).is_dir():
+            message = f"no folder {folder!r}: record the GPU, name its folder by path or"
+            experiment.fail(f"gpus.{name}", f"{message} remove the entry")
+
+
+def check_studies(experiment: Experiment) -> None:
+    """Check each study: its GPUs, its models, what it names of its workload."""
+    for name, study in experiment.studies.items():
+        key = f"studies.{name}"
+        _check_gpus_of(experiment, key, name, study)
+        if twice := [each for each in study.models if study.models.count(each) > 1]:
+            experiment.fail(f"{key}.models", f"{twice[0]!r} is given twice")
+        with checking.raising(experiment.below(f"{key}.")):
+            checking.check_study(study, experiment.specs[study.workload])
+
+
+def _check_gpus_of(experiment: Experiment, key: str, name: str, study: Study) -> None:
+    known = experiment.settings.gpus
+    if twice := [each for each in study.gpus or [] if (study.gpus or []).count(each) > 1]:
+        experiment.fail(f"{key}.gpus", f"{twice[0]!r} is given twice")
+    for gpu in study.gpus or []:
+        if gpu not in known:
+            experiment.fail(f"{key}.gpus", unknown("GPU", gpu, known))
+        if known[gpu].source == "live":
+            check_kernel(experiment, study.workload, f"{key}.gpus")
+        if doubts := experiment.kept_out(name).get(gpu):
+            message = f"the rows of {gpu} are flagged: {doubts[0]}"
+            experiment.fail(f"{key}.gpus", f"{message}; if they are right, set gpus.{gpu}.trusted")
+        if not experiment.is_learnt_from(gpu):
+            why = "held out" if known[gpu].held_out else "described and has no sweep"
+            message = f"{gpu} is {why}; a study needs rows to learn from"
+            experiment.fail(f"{key}.gpus", f"{message}: remove it")
+    if not experiment.gpus_of(name):
+        message = f"no GPU in the settings has rows of its workload {study.workload}"
+        experiment.fail(
+            key, f"{message}: measure one (source: live), or leave the study out (null)"
+        )
+
+
+def check_kernel(experiment: Experiment, workload: str, key: str) -> None:
+    """Check that a workload that ``key`` wants measured has a kernel."""
+    if not experiment.spec_of(workload).has_kernel:
+        message = f"workload {workload} has no kernel: others measured it, nothing can here"
+        experiment.fail(key, message)
+
+
+def check_sweeps(experiment: Experiment) -> None:
+    """Check the problems of sweeps and GPUs, and that live GPUs have a sweep of each workload."""
+    for workload, sweep in experiment.sweeps.items():
+        # The spec of a workload without a study is not read, unless settings speak of it.
+        if workload in experiment.specs or workload in experiment.settings.sweeps:
+            check_kernel(experiment, workload, f"sweeps.{workload}")
+            _check_problems(
+                experiment, workload, sweep.problems, f"sweeps.{workload}.problems", True
+            )
+            with checking.raising(experiment.below(f"sweeps.{workload}.anew")):
+                checking.check_rows(experiment.spec_of(workload), sweep.anew)
+    for name, gpu in experiment.settings.gpus.items():
+        for workload in gpu.problems:
+            key = f"gpus.{name}.problems"
+            if workload not in experiment.folders:
+                experiment.fail(key, unknown("workload", workload, experiment.folders))
+            _check_problems(
+                experiment, workload, gpu.problems[workload], f"{key}.{workload}", False
+            )
+        if gpu.source == "live":
+            for workload in experiment.workloads_of(name):
+                if workload not in experiment.sweeps:
+                    path = experiment.folders[workload] / SWEEP_FILE
+                    message = f"is missing, but gpus.{name} measures {workload} live"
+                    raise UserError(path, "", message)
+
+
+def _check_problems(
+    experiment: Experiment, workload: str, blocks: list[ProblemBlock], key: str, every_variant: bool
+) -> None:
+    spec, sweep = experiment.spec_of(workload), experiment.sweeps.get(workload)
+    strategy = sweep.strategy.kind if sweep else "exhaustive"
+    with checking.raising(experiment.below(key)):
+        checking.check_blocks(spec, blocks, strategy)
+    try:
+        checking.check_space(spec, problems(spec, blocks), every_variant)
+    except ValueError as error:
+        where = experiment.folders[workload] / SPEC_FILE
+        raise UserError(where, "", f"{error} (required by {key})") from error
+
+
+def check_splits(experiment: Experiment) -> None:
+    """Check that sweeps of live GPUs hold problems to train on and to test.
+
+    What recorded sweeps hold is known when they are read.
+    """
+    for name, study in experiment.studies.items():
+        gpus = experiment.gpus_of(name)
+        if any(experiment.settings.gpus[gpu].source != "live" for gpu in gpus):
+            continue
+        if any(experiment.settings.gpus[gpu].extend for gpu in gpus):
+            continue
+        measured = [each for gpu in gpus for each in experiment.problems_of(gpu, study.workload)]
+        with checking.raising(experiment.below(f"studies.{name}.")):
+            checking.check_splits(study, measured)
