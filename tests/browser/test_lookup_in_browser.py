@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exported import CONDITIONS
 from products import Product, product
 
 from launchwise.base.expressions import evaluate
@@ -18,7 +19,6 @@ from launchwise.learning.splits import Case
 from launchwise.report import finder, site
 from launchwise.report.blocks import Page, Section
 from launchwise.workloads.limits import nested
-from tests.exporting.test_exports import CONDITIONS
 from tests.support.browsing import at_desktop, load
 
 pytestmark = pytest.mark.browser

@@ -1,0 +1,156 @@
+"""Answers of a product: from measurements, from its model, and in the lookup of the report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from exported import GPUS, SIZES, UNKNOWN, problem
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.exporting.lookup import NEAR, SUGGESTIONS, lookup_entries
+from launchwise.exporting.table import answer_table, asked_problems
+from launchwise.learning.answering import MEASURED, answers
+from launchwise.learning.features import Domain
+from launchwise.learning.final import FACTS_FILE, Final, read_final
+from launchwise.learning.rechecking import drawn_answers
+from launchwise.learning.splits import Case
+
+# Answers
+
+
+def test_a_measured_problem_is_answered_by_its_fastest_row(final: Final) -> None:
+    found = answers(final, [Case("h200", problem(512))])[0]
+    rows = pd.read_parquet(ROOT / "data/recorded/h200/acoustic.parquet")
+    rows = rows[(rows["n"] == 512) & (rows["dtype"] == "float32") & (rows["order"] == 2)]
+    assert found.basis == MEASURED
+    assert found.suggestions[0].expected_ms == rows["time_ms"].min()
+    assert (found.suggestions[0].gain or 0) > 1.02
+
+
+@pytest.mark.parametrize(
+    ("gpu", "n", "basis"),
+    [("h200", 300, "within"), ("h200", 900, "beyond"), (UNKNOWN, 256, "new_gpu")],
+)
+def test_an_unmeasured_problem_says_what_its_answer_rests_on(
+    final: Final, gpu: str, n: int, basis: str
+) -> None:
+    found = answers(final, [Case(gpu, problem(n))], top=3)[0]
+    assert found.basis == basis
+    assert [each.rank for each in found.suggestions] == [1, 2, 3]
+    assert found.suggestions[0].expected_ms is not None
+    assert found.usual["variant"] == "block3d"
+
+
+def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
+    usual = final.measured["usual_ms"]
+    equal = replace(final, measured=final.measured.assign(time_ms=usual / 1.01))
+    for found in answers(equal, [Case("h200", problem(n)) for n in SIZES]):
+        assert found.suggestions[0].configuration == found.usual
+        assert found.suggestions[0].is_usual
+        assert "usual choice" in found.why
+
+
+@pytest.mark.parametrize("least_gain", [0.95, 1.1])
+def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_gain: float) -> None:
+    sizes = [*SIZES, 222, 300, 450, 900]
+    gpus = ("h200", UNKNOWN)
+    cases = [
+        Case(gpu, problem(n, t)) for gpu in gpus for n in sizes for t in ("float32", "float64")
+    ]
+    kept = 0
+    for plain, careful in zip(
+        answers(final, cases, top=3), answers(final, cases, 3, least_gain), strict=True
+    ):
+        first = plain.suggestions[0]
+        if plain.basis == MEASURED:
+            sure = first.gain
+        else:
+            sure = first.gain_interval and first.gain_interval[0]
+        if first.is_usual or (sure is not None and sure >= least_gain):
+            assert careful == plain
+            continue
+        kept += 1
+        (only,) = careful.suggestions
+        assert only.rank == 1
+        assert only.is_usual
+        assert only.configuration == careful.usual == plain.usual
+        assert only.gain == pytest.approx(1)
+        assert (only.expected_ms or 0) > 0
+        assert f"{least_gain:g}" in careful.why
+    assert 0 < kept < len(cases)
+
+
+def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final: Final) -> None:
+    careful = answer_table(final, "tiles", [UNKNOWN], least_gain=100.0)
+    assert {round(entry.gain or 1, 6) for entry in careful.entries} == {1.0}
+    assert all(each.is_usual for each in lookup_entries(final, [UNKNOWN], least_gain=100.0))
+    assert all(
+        each.suggestions[0].is_usual
+        for each in drawn_answers(final, "h200", 20, "a seed", least_gain=100.0)
+    )
+    assert not drawn_answers(final, "h200", 20, "a seed")[0].suggestions[0].is_usual
+    plain = answer_table(final, "tiles", [UNKNOWN])
+    assert {entry.problem for entry in plain.entries} == {each.problem for each in careful.entries}
+
+
+def test_a_missing_or_damaged_product_is_one_line(
+    folder: Path, domain: Domain, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=r"is missing: make it with snakemake .* final_none"):
+        read_final(tmp_path / "none", domain)
+    copy = tmp_path / "tiles"
+    shutil.copytree(folder, copy)
+    facts = json.loads((copy / FACTS_FILE).read_text())
+    (copy / FACTS_FILE).write_text(json.dumps({**facts, "workload": "granger"}))
+    with pytest.raises(UserError, match="is of granger, not of acoustic"):
+        read_final(copy, domain)
+
+
+# The lookup of the report
+
+
+def test_every_entry_is_the_answer_to_its_problem(final: Final) -> None:
+    entries = lookup_entries(final, [UNKNOWN])
+    asked = asked_problems(final)
+    assert len(entries) == len(asked) * 3
+    assert {entry.gpu for entry in entries} == {*GPUS, UNKNOWN}
+    cases = [Case(entry.gpu, entry.problem) for entry in entries]
+    for entry, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
+        first, *rest = answer.suggestions
+        assert (entry.gpu, entry.problem, entry.basis) == (
+            answer.gpu, answer.problem, answer.basis
+        )  # fmt: skip
+        assert entry.configuration == first.configuration
+        assert (entry.time_ms, entry.gain) == (first.expected_ms, first.gain)
+        assert (entry.time_low_ms, entry.time_high_ms) == (first.interval_ms or (None, None))
+        for one in rest:
+            close = one.gain is not None and first.gain is not None
+            close = close and one.gain * NEAR >= first.gain
+            assert (one.configuration in entry.others) == close
+    assert any(entry.others for entry in entries)
+
+
+def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice(
+    final: Final,
+) -> None:
+    measured = final.measured.set_index(["gpu", "n", "dtype"])
+    for entry in lookup_entries(final):
+        if entry.basis != "measured" or entry.is_usual:
+            continue
+        row = measured.loc[(entry.gpu, entry.problem["n"], entry.problem["dtype"])]
+        assert entry.improvement == row["baseline_ms"] / row["time_ms"]
+        assert entry.gain == row["usual_ms"] / row["time_ms"]
+    # A model's answer that is the baseline gains nothing over it.
+    (asked,) = answers(final, [Case("h200", problem(300))], 400)
+    ratios = {
+        str(one.configuration["variant"]): one.improvement
+        for one in asked.suggestions
+        if one.configuration["variant"] == "linear"
+    }
+    assert ratios == {"linear": 1.0}
