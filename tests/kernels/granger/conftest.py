@@ -1,0 +1,20 @@
+"""The source of Granger's study."""
+
+from __future__ import annotations
+
+import pytest
+from samples import ROOT
+
+from launchwise.report.published import Records, read_published
+
+
+@pytest.fixture
+def in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page reads ``data/cards.csv`` of the project."""
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def published() -> dict[str, Records]:
+    """The source's figures; a test may change them."""
+    return read_published(ROOT / "kernels" / "granger" / "studies" / "granger_time")

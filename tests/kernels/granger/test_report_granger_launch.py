@@ -1,0 +1,179 @@
+"""The published launch on the page: counted again, by type, judged, its counters."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from granger_pages import cells, change, made, row, said, tables
+from samples import ROOT
+
+from kernels.granger.studies.granger_time.counted import counted, read_counted
+from kernels.granger.studies.granger_time.section import sections as own
+from launchwise.base.errors import UserError
+from launchwise.report.blocks import Bullets, Section
+from launchwise.report.published import Records, read_published
+
+pytestmark = pytest.mark.usefixtures("in_the_project")
+
+
+def test_operations_and_bytes_are_counted_again(published: dict[str, Records]) -> None:
+    _, table = tables(own(made(), published)[1])
+    found = cells(table)
+    gap = "\u202f"
+    # 10 columns: 200 FLOP of a product, a root, a division, 100 multiplications.
+    assert found["FLOP: lengths of columns, and scaling by them"] == [
+        *(f"3{gap}100", f"3{gap}020", "2.65")
+    ]
+    # 45 pairs of 400 FLOP more; R takes 100 products of 200 FLOP.
+    assert found["FLOP: Gram-Schmidt with them"][1] == f"21{gap}020"
+    assert found["FLOP: R = Q^T X"] == [f"20{gap}000", f"20{gap}000", "0.00"]
+    # 10 products, 45 multiply-adds, 10 divisions.
+    assert found["FLOP: Q^T y and substitution"] == [f"2{gap}100", f"2{gap}100", "0.00"]
+    assert found["FLOP: all of a thread"] == [f"43{gap}200", f"43{gap}120", "0.19"]
+    assert found["bytes: all of a thread"] == [f"198{gap}400", f"199{gap}240", "-0.42"]
+
+
+def by_type(*more: dict[str, Any], repeats: int = 1) -> Section:
+    """The section of a sweep with the published launch in both types."""
+    rows = [
+        row("published", 0.9, status="unverified", repeats=repeats, relative_error=np.nan),
+        row("published", 0.6, status="unverified", dtype="float64"),
+        row("no_duplicates", 0.3),
+        row("no_duplicates", 0.4, dtype="float64"),
+        *more,
+    ]
+    source = read_published(ROOT / "kernels" / "granger" / "studies" / "granger_time")
+    (section,) = [one for one in own(made(*rows), source) if one.id == "granger_time-launch"]
+    return section
+
+
+def test_the_published_launch_by_type() -> None:
+    section = by_type()
+    (table,) = tables(section)
+    ((problem, *found),) = cells(table).values()
+    assert problem == "–"
+    assert "county=5, countx=5, rows=100, cols=10" in table.caption
+    # Launches, time, error, cost model of each type; the two ratios.
+    assert found[:3] == ["1", "0.900", "–"]
+    assert found[4:7] == ["5", "0.600", "0.2"]
+    assert found[-2:] == ["1.50", "0.75"]
+    text = said(section)
+    assert text["Rows of one launch:"].startswith("1 of 2.")
+    assert "No clock was read." in text["Rows of one launch:"]
+    assert (
+        "float32 is slower in 1 of 1 pair of rows, on 1 of 1 GPU"
+        in (text["float32 against float64:"])
+    )
+    assert text["Build:"].startswith("registers, spill_bytes and occupancy are the same")
+    assert text["Strided access and arithmetic:"].endswith("So it is not the cause.")
+    gap = "\u202f"
+    assert f"30 of 43{gap}120 operations" in text["NaN and denormal numbers:"]
+
+
+def test_repeated_rows_have_errors_and_builds_that_differ_are_named() -> None:
+    slower = row("no_duplicates", 0.5, county=10)
+    pair = row("no_duplicates", 0.2, county=10, dtype="float64")
+    other = row("published", 0.9, status="unverified", county=10, registers=64)
+    section = by_type(
+        slower, pair, other, row("published", 2.0, county=10, dtype="float64"), repeats=5
+    )
+    text = said(section)
+    assert "Rows of one launch:" not in text
+    assert "float32 is slower in 1 of 2 pairs" in text["float32 against float64:"]
+    assert (
+        text["Build:"] == "spill_bytes and occupancy are the same in both types; registers differ."
+    )
+    assert text["Strided access and arithmetic:"].endswith("So it may be a part of the cause.")
+
+
+def test_without_a_second_type_there_is_no_comparison(published: dict[str, Records]) -> None:
+    assert "granger_time-launch" not in [one.id for one in own(made(), published)]
+
+
+def test_claims_are_judged(published: dict[str, Records]) -> None:
+    (table,) = tables(own(made(), published)[-1])
+    found = cells(table)
+    holds = {claim: row[-1] for claim, row in found.items()}
+    assert holds["FLOP of a thread"] == "yes"
+    assert holds["bytes of a thread, its three parts"] == "yes"
+    assert holds["bytes of a thread, as summed"] == "no"
+    assert found["threads that work"] == ["160", "800", "no"]
+    assert holds["bytes from device memory"] == "no"
+    # 2 us of the profile; .9 ms of the sweep, and 36.74 us by the formula.
+    assert found["time of a launch"][:2] == ["5 µs", "2.00 µs on one, launched by the host"]
+    assert holds["time of a launch"] == "no"
+    assert found["a launch is small beside the rest"] == [
+        *("5.0 to 9.3 % of the predicted times", "0.22 % of the measured time on one", "yes")
+    ]
+    assert found["time on one by the formula"] == ["36.7 µs", "900 µs measured (5 launches)", "no"]
+    assert holds["times on the source's GPUs"] == "not by the cost model"
+
+
+def test_a_launch_that_takes_what_is_printed_holds(published: dict[str, Records]) -> None:
+    change(published, "launch_overhead_us", "2")
+    (table,) = tables(own(made(row("published", 0.0335)), published)[-1])
+    found = cells(table)
+    assert found["time of a launch"][-1] == "yes"
+    # 31.74 + 2 us by the formula.
+    assert found["time on one by the formula"][-1] == "yes"
+
+
+# Counters
+
+STUDY = ROOT / "kernels" / "granger" / "studies" / "granger_time"
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A study's folder with the recorded counters, to change."""
+    shutil.copytree(STUDY / "recorded", tmp_path / "recorded")
+    return tmp_path
+
+
+def test_counters_of_the_published_launch(published: dict[str, Records]) -> None:
+    rows = [
+        row("published", 0.9, status="unverified"),
+        row("published", 0.6, status="unverified", dtype="float64"),
+    ]
+    known = dataclasses.replace(made(*rows), folder=STUDY)
+    (section,) = [one for one in own(known, published) if one.id == "granger_time-launch"]
+    rows_shown = [[cell.text for cell in each.cells] for each in tables(section)[-1].rows]
+    found = {tuple(each[:3]): each for each in rows_shown}
+    assert found["5", "published", "float32"][3:5] == ["5.40", "19.5"]
+    assert found["5", "published", "float64"][6:8] == ["1.82", "94.7"]
+    text = said(section)
+    # 2 838 304 of 1 816 167 missed sectors, 5.404 of 3.554 ms.
+    assert text["Misses in L1:"].startswith("1.56 and 1.43 times as many")
+    assert text["Misses in L1:"].endswith("time follows the misses.")
+    assert "99.4 to 99.7 %" in text["Without copies:"]
+
+
+def test_time_that_does_not_follow_the_misses_is_said(recorded: Path) -> None:
+    path = recorded / "recorded" / "counters.csv"
+    # The time of the float64 launch with 320 regressions.
+    path.write_text(path.read_text().replace("41,686,016", "99,000,000"))
+    known = dataclasses.replace(made(), folder=recorded)
+    bullets = counted(known, "published")[1]
+    assert isinstance(bullets, Bullets)
+    assert dict(bullets.items)["Misses in L1:"].endswith("time does not follow them.")
+
+
+def test_counters_that_do_not_fit_their_runs_are_refused(recorded: Path) -> None:
+    path = recorded / "recorded" / "counters.json"
+    job = json.loads(path.read_text())
+    path.write_text(json.dumps({**job, "runs": job["runs"][1:]}))
+    with pytest.raises(UserError, match=r"6 launches, counters\.json lists 5 runs"):
+        read_counted(recorded)
+
+
+def test_a_counter_that_is_missing_is_named(recorded: Path) -> None:
+    path = recorded / "recorded" / "counters.csv"
+    path.write_text(path.read_text().replace("lts__t_sectors.max", "lts__t_sectors.least"))
+    with pytest.raises(UserError, match=r"lacks lts__t_sectors\.max"):
+        read_counted(recorded)

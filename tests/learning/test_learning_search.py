@@ -1,0 +1,195 @@
+"""The search for parameters of models, mostly on recorded times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.learning.features import Domain, regrets
+from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.search import Found, choose, held_out_regret, mend, search, thinned
+from launchwise.learning.splits import case_codes
+
+
+class Favourite(Recommender):
+    """Recommends blocks of one size along x: cheap, deterministic, and counts its fits."""
+
+    defaults: ClassVar[dict[str, Any]] = {"bx": 1024, "shift": 0.0, "seed": 0}
+    fits: ClassVar[list[dict[str, Any]]] = []
+
+    @classmethod
+    def suggest(cls, trial: Any) -> dict[str, Any]:
+        """A size, and something that changes nothing."""
+        return {
+            "bx": trial.suggest_categorical("bx", [8, 32, 128, 1024]),
+            "shift": trial.suggest_float("shift", 0.0, 1.0),
+        }
+
+    def fit(self, measurements: pd.DataFrame) -> Self:
+        """Nothing to learn."""
+        self.fits.append({name: self.parameters[name] for name in ("bx", "shift")})
+        return self
+
+    def judge(self, rows: pd.DataFrame) -> Judgement:
+        """The nearest size first."""
+        return Judgement.without_times(np.abs(np.log2(rows["bx"] / self.parameters["bx"])))
+
+
+def searched(
+    domain: Domain, rows: pd.DataFrame, trials: int, journal: Path | None = None, **options: Any
+) -> tuple[Found, list[dict[str, Any]]]:
+    """Outcome, and the parameters of every fit."""
+    Favourite.fits.clear()
+    usual: dict[str, Any] = {"fixed": {}, "folds": 2, "max_rows": 10000, "seed": 5}
+    found = search(Favourite, domain, rows, trials=trials, journal=journal, **(usual | options))
+    return found, list(Favourite.fits)
+
+
+def test_no_trials_give_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
+    found, fits = searched(domain, rows, 0)
+    assert (found.parameters, found.value, found.trials) == ({}, None, 0)
+    assert fits == []
+
+
+def test_the_first_trial_is_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
+    found, fits = searched(domain, rows, 1)
+    assert found.parameters == {}
+    assert fits == [{"bx": 1024, "shift": 0.0}] * 2
+
+
+def test_the_search_finds_better_than_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
+    first, _ = searched(domain, rows, 1)
+    found, _ = searched(domain, rows, 12)
+    assert first.value is not None
+    assert found.value is not None
+    assert found.value < first.value
+    recommender = Favourite(domain, **found.parameters, seed=5)
+    assert found.value == pytest.approx(held_out_regret(recommender, rows, 2, 5).mean())
+
+
+def test_the_same_seed_gives_the_same_result(domain: Domain, rows: pd.DataFrame) -> None:
+    (one, fits), (other, again) = (searched(domain, rows, 6) for _ in range(2))
+    assert (one.parameters, one.value) == (other.parameters, other.value)
+    assert fits == again
+    assert searched(domain, rows, 6, seed=6)[1] != fits
+
+
+def test_a_resumed_search_goes_on_from_its_trials(
+    domain: Domain, rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    journal = tmp_path / "trials.log"
+    _, first = searched(domain, rows, 3, journal)
+    found, more = searched(domain, rows, 5, journal)
+    assert (len(first), len(more)) == (3 * 2, 2 * 2)
+    assert found.trials == 5
+    assert not [fit for fit in more if fit in first]
+    # Stopping and going on changes nothing: the same trials as in one go.
+    whole, all_fits = searched(domain, rows, 5)
+    assert first + more == all_fits
+    assert (found.parameters, found.value) == (whole.parameters, whole.value)
+    # A shorter search takes the first of those trials, and is what it would have been alone.
+    shorter, none = searched(domain, rows, 3, journal)
+    alone, _ = searched(domain, rows, 3)
+    assert none == []
+    assert (shorter.parameters, shorter.value) == (alone.parameters, alone.value)
+
+
+def test_a_torn_journal_is_mended_and_resumed(
+    domain: Domain, rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    journal = tmp_path / "trials.log"
+    searched(domain, rows, 3, journal)
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b'{"op_code": 4, "worker')
+    _, more = searched(domain, rows, 4, journal)
+    assert len(more) == 2
+    assert journal.read_bytes().startswith(whole)
+    mend(journal)
+    assert journal.read_bytes().endswith(b"\n")
+
+
+def test_a_journal_of_something_else_is_put_aside(
+    domain: Domain, rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    journal = tmp_path / "trials.log"
+    journal.write_bytes(b"nothing of the kind\n")
+    found, fits = searched(domain, rows, 2, journal)
+    assert (found.trials, len(fits)) == (2, 4)
+    assert (tmp_path / "trials.damaged").read_bytes() == b"nothing of the kind\n"
+
+
+@pytest.mark.parametrize("change", ["time", "row", "fixed", "folds", "seed", "name"])
+def test_what_a_trial_depends_on_starts_a_search_anew(
+    domain: Domain, rows: pd.DataFrame, tmp_path: Path, change: str
+) -> None:
+    journal = tmp_path / "trials.log"
+    searched(domain, rows, 2, journal)
+    changed, options = rows.copy(), {}
+    if change == "time":
+        changed.loc[3, "time_ms"] *= 1 + 1e-9
+    elif change == "row":
+        changed = rows.iloc[:-1]
+    else:
+        values = {"fixed": {"shift": 0.5}, "folds": 3, "seed": 6, "name": "other"}
+        options = {change: values[change]}
+    _, fits = searched(domain, changed, 2, journal, **options)
+    assert len(fits) == 2 * (3 if change == "folds" else 2)
+
+
+def test_fixed_parameters_are_held_and_not_reported(domain: Domain, rows: pd.DataFrame) -> None:
+    found, fits = searched(domain, rows, 4, fixed={"shift": 0.5})
+    assert {fit["shift"] for fit in fits} == {0.5}
+    assert set(found.parameters) == {"bx"}
+
+
+def test_what_changes_nothing_leaves_the_defaults(domain: Domain, rows: pd.DataFrame) -> None:
+    found, fits = searched(domain, rows, 4, fixed={"bx": 32})
+    assert len({fit["shift"] for fit in fits}) == 4
+    assert found.parameters == {}
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(2, 12))
+def test_only_a_clear_gain_beats_the_defaults(seed: int, problems: int, trials: int) -> None:
+    random = np.random.default_rng(seed)
+    noise = [random.exponential(0.05, problems) for _ in range(trials)]
+    chosen = choose(noise)
+    gain = noise[0] - noise[chosen]
+    assert chosen == 0 or gain.mean() > gain.std(ddof=1) / np.sqrt(problems)
+    assert chosen in (0, min(range(trials), key=lambda number: noise[number].mean()))
+    # Better by the same on every problem is clear, however little; the first among equals stays.
+    assert choose([noise[0], noise[0] - 1e-3]) == 1
+    assert choose([noise[0], noise[0].copy()]) == 0
+    # Much better on one problem alone is luck.
+    lucky = noise[0].copy()
+    lucky[:2] += [-1.0, 0.1]
+    assert choose([noise[0], lucky]) == 0
+
+
+def test_thinning_takes_whole_cases(domain: Domain, rows: pd.DataFrame) -> None:
+    codes, keys = case_codes(rows, domain.spec)
+    sizes = dict(zip(keys, np.bincount(codes).tolist(), strict=True))
+    for most in (1, 500, len(rows)):
+        few = thinned(rows, domain, most, 3)
+        mine, named = case_codes(few, domain.spec)
+        counted = dict(zip(named, np.bincount(mine).tolist(), strict=True))
+        assert counted.items() <= sizes.items()
+        assert len(few) <= most or len(named) == 2
+    assert len(few) == len(rows)
+
+
+def test_held_out_regret_judges_the_first_recommendations_of_each_case(
+    domain: Domain, rows: pd.DataFrame
+) -> None:
+    recommender = Favourite(domain, bx=64)
+    found = held_out_regret(recommender, rows, 3, 0, judged=2)
+    ranked = recommender.rank(rows.assign(regret=regrets(rows, domain.spec)))
+    first = ranked[ranked["rank"] <= 2]
+    expected = first.groupby(["gpu", "n"])["regret"].mean()
+    assert sorted(found) == pytest.approx(sorted(expected))

@@ -1,0 +1,105 @@
+"""Sweeps of Granger's study with known times, and what its page says of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from samples import ROOT
+
+from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
+from launchwise.learning.analytical import CostModel
+from launchwise.report.blocks import Bullets, Section, Table, Text
+from launchwise.report.published import Records
+from launchwise.report.study import StudyData
+from launchwise.workloads.space import baseline
+from launchwise.workloads.spec import load_spec
+from tests.support.report_study import profile, settings, study
+
+SPEC = load_spec(ROOT / "kernels" / "granger")
+PROBLEM = {"county": 5, "countx": 5, "rows": 100, "cols": 10, "dtype": "float32"}
+CARDS = ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
+
+TITLES = [
+    "The published prediction",
+    "What it got wrong",
+    "The prediction corrected",
+    "Which claims hold",
+]
+
+
+def change(published: dict[str, Records], fact: str, value: str) -> None:
+    """Change one fact."""
+    (row,) = [row for row in published["facts"] if row["fact"] == fact]
+    row["value"] = value
+
+
+def row(variant: str, time_ms: float, **values: Any) -> dict[str, Any]:
+    """A measurement of the published size, but for ``values``."""
+    known = {**PROBLEM, **baseline(SPEC), "variant": variant, "time_ms": time_ms, "status": "ok"}
+    build = {"registers": 56, "spill_bytes": 0, "occupancy": 0.5}
+    known |= {"repeats": 5, "relative_error": 0.002, **build}
+    return {**known, "max_error": 1e-6, "tolerance": 3e-5, "gpu": "one", "reason": "", **values}
+
+
+SWEEP = (
+    row("published", 0.9, status="unverified", max_error=0.25),
+    row("published", 7.0, status="unverified", county=50),
+    row("no_duplicates", 0.3),
+    row("no_duplicates", 0.28, threads=32),
+    row("no_duplicates", 0.1, county=50),
+    row("smem", 0.03, threads=64),
+    row("smem", 0.02, dtype="float64"),
+    row("warp_per_fit", 0.01, status="wrong"),
+    row("warp_per_fit", np.nan, status="failed", threads=32),
+)
+
+
+def made(*rows: dict[str, Any], gpus: tuple[str, ...] = ("one",)) -> StudyData:
+    """The study of these sweeps; GPUs with a dot are slices."""
+    table = pd.DataFrame(list(rows or SWEEP))
+    parts = {"train": {"county": [50]}, "test": {"county": [500]}}
+    split = {"kind": "problems", "title": "x", **parts}
+    return dataclasses.replace(
+        study(),
+        name="granger_time",
+        settings=settings(workload="granger", title="Times", splits={"sizes": split}),
+        spec=SPEC,
+        profiles={gpu: profile(gpu, 4 if "." in gpu else 8) for gpu in gpus},
+        sweeps={gpu: table.assign(gpu=gpu) for gpu in gpus},
+    )
+
+
+def tables(section: Section) -> list[Table]:
+    """Tables of a section."""
+    return [block for block in section.blocks if isinstance(block, Table)]
+
+
+def cells(table: Table) -> dict[str, list[str]]:
+    """First cell of each row to the others."""
+    return {each.cells[0].text: [cell.text for cell in each.cells[1:]] for each in table.rows}
+
+
+def said(section: Section) -> dict[str, str]:
+    """Statements of a section's list, by their beginning."""
+    lists = [block for block in section.blocks if isinstance(block, Bullets)]
+    return {str(begin): str(rest) for each in lists for begin, rest in each.items}
+
+
+def words(section: Section) -> str:
+    """Paragraphs of a section."""
+    return " ".join(block.text for block in section.blocks if isinstance(block, Text))
+
+
+def estimated(variant: str, **tunables: Any) -> dict[str, list[float]]:
+    """The cost model's times (µs), and parts, of a configuration on the cards of the source."""
+    cards = read_cards()
+    efficiency = reference_efficiency(cards)
+    profiles = {gpu: described_profile(gpu, cards, efficiency) for gpu in CARDS}
+    fixed = {**PROBLEM, **baseline(SPEC), "variant": variant, **tunables}
+    rows = pd.DataFrame([{"gpu": gpu, **fixed} for gpu in CARDS])
+    estimate = CostModel(SPEC, profiles).estimate(rows)
+    times = {"time": estimate.time_ms, **estimate.parts}
+    return {name: list(1e3 * values) for name, values in times.items()}
