@@ -1,0 +1,270 @@
+"""Settings of GPUs: what each takes part in, what it measures, what must be there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from overlays import ASKED, BASE, S, experiment, line_of, nested
+from samples import Project
+from snakemake.utils import update_config
+
+from launchwise.workflow import plan as workflow
+
+
+def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home: Path) -> None:
+    config = {**BASE, "gpus": {"h200": {"source": "live"}}}
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    path = home / "kernels" / "acoustic" / "sweep.yaml"
+    path.unlink()
+    assert line_of() == f"{path}: is missing, but gpus.h200 measures acoustic live"
+
+
+def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home: Path) -> None:
+    path = home / "kernels" / "acoustic" / "spec.yaml"
+    path.write_text(f'{path.read_text()}\nconstraints: ["n < 200"]\n')
+    own = {"acoustic": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
+    line = line_of(nested("gpus/h200.sm72/problems", own))
+    assert "no configuration satisfies the constraints for n=256" in line
+    assert line.endswith("(required by gpus.h200.sm72.problems.acoustic)")
+
+
+def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> None:
+    recorded = home / "data" / "recorded"
+    assert experiment().gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
+    (recorded / "h200.sm72" / "acoustic.parquet").unlink()
+    assert experiment().gpus_of("acoustic_tile") == ["h200"]
+    live = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
+    assert experiment(live).gpus_of("acoustic_tile") == ["h200", "mine"]
+    live["gpus"]["mine"]["studies"] = ["acoustic_tile"]
+    assert experiment(live).workloads_of("mine") == ["acoustic"]
+    named = nested(f"{S}/gpus", ["mine"])
+    assert experiment(live, named).gpus_of("acoustic_tile") == ["mine"]
+    (recorded / "h200" / "acoustic.parquet").unlink()
+    path = home / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
+    assert line_of().startswith(f"{path}: no GPU in the settings has rows of its workload acoustic")
+
+
+def test_a_gpu_measures_workloads_beside_those_of_its_studies(home: Path) -> None:
+    mine = {"source": "live", "arch": "sm_90", "workloads": ["acoustic", "granger"]}
+    (home / "kernels" / "granger" / "sweep.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "problems": [
+                    {
+                        **{"county": [5], "countx": [5], "rows": [100], "cols": [10]},
+                        "dtype": ["float32"],
+                    }
+                ]
+            }
+        )
+    )
+    found = experiment({"gpus": {"mine": mine}})
+    assert found.workloads_of("mine") == ["acoustic", "granger"]
+    assert found.alone_on("mine") == ["granger"]
+    assert found.alone_on("h200") == []
+    # Without any study there is something to measure still.
+    alone = experiment({"gpus": {"mine": mine}, "studies": {"acoustic_tile": None}})
+    assert alone.workloads_of("mine") == alone.alone_on("mine") == ["acoustic", "granger"]
+
+
+def test_a_split_of_a_live_sweep_needs_problems_of_it(home: Path) -> None:
+    path = home / "kernels" / "acoustic" / "studies" / "acoustic_tile" / "study.yaml"
+    live = {"gpus": {"mine": {"source": "live", "arch": "sm_90"}}}
+    only = nested(f"{S}/gpus", ["mine"])
+    asked = {**ASKED, "gpus": ["mine"]}
+    asked["splits"] = {
+        "sizes": {"kind": "problems", "title": "x", "train": {"n": [64]}, "test": {"n": [999]}}
+    }
+    path.write_text(yaml.safe_dump(asked))
+    said = line_of(live)
+    assert said.startswith(f"{path}: splits.sizes.test: the sweep measures none of them (n: ")
+    # An overlay that holds the split is to blame, not the file beneath.
+    more = nested(f"{S}/splits/sizes/test", {"n": [998]})
+    assert line_of(live, only, more).startswith(
+        "overlay2.yaml: studies.acoustic_tile.splits.sizes.test: the sweep measures none of them"
+    )
+    # What a recorded sweep holds is known when it is read.
+    found = experiment(nested(f"{S}/gpus", ["h200"]))
+    assert found.holders_of_splits("acoustic_tile") == {"sizes": [str(path), "splits.sizes"]}
+
+
+def test_what_the_studies_want_of_a_gpu_is_in_the_order_of_the_settings(home: Path) -> None:
+    found = experiment(nested(f"{S}/gpus", ["h200.sm72"]))
+    assert found.gpus_of("acoustic_tile") == ["h200.sm72"]
+    assert found.workloads_of("h200.sm72") == ["acoustic"]
+    assert found.workloads_of("h200") == []
+    own = {"acoustic": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
+    found = experiment(nested("gpus/h200.sm72/problems", own))
+    assert [each["n"] for each in found.problems_of("h200.sm72", "acoustic")] == [256]
+    assert [each["n"] for each in found.problems_of("h200", "acoustic")] == [64, 64, 100, 100]
+
+
+def test_recorded_folders_and_files_must_be_there(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(workflow, "ROOT", project.folder)
+    start = workflow.start
+    start(project.config(), "config.yaml", [])
+    sweep = project.folder / "data" / "recorded" / "test" / "acoustic.parquet"
+    sweep.unlink()
+    no_file = "no file 'acoustic.parquet' in 'data/recorded/test'"
+    asked = {"gpus": ["test"]}
+    for overlay, said in [
+        ({}, "kernels/acoustic/studies/acoustic_tile/study.yaml: no GPU in the settings has rows"),
+        ({"studies": {"acoustic_tile": asked}}, f"config.yaml: gpus.test: {no_file}"),
+        ({"gpus": {"test": {"path": "old"}}}, "o.yaml: gpus.test: no folder 'old'"),
+        ({"gpus": {"b.1": {"source": "recorded"}}}, "o.yaml: gpus.b.1: no folder 'data/recorded/b"),
+    ]:
+        config = project.config()
+        update_config(config, overlay)
+        if "b.1" in config["gpus"]:
+            config["gpus"].pop("test")
+        Path("o.yaml").write_text(yaml.safe_dump(overlay))
+        with pytest.raises(SystemExit):
+            start(config, "config.yaml", ["o.yaml"])
+        assert capsys.readouterr().err.startswith(f"launchwise: {said}")
+
+
+def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home: Path) -> None:
+    found = experiment(nested("gpus/a100", {"source": "described"}))
+    assert found.gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.workloads_of("a100") == []
+    assert workflow.architectures(found) == {}
+    config = {**BASE, "gpus": {"a100": {"source": "described"}}}
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    assert line_of() == (
+        "config.yaml: gpus: all are described or held out; studies need a recorded or live GPU"
+    )
+
+
+def test_no_study_learns_from_a_held_out_gpu(home: Path) -> None:
+    found = experiment(nested("gpus/h200.sm72/held_out", True))
+    assert found.gpus_of("acoustic_tile") == ["h200"]
+    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.workloads_of("h200.sm72") == []
+    live = {"source": "live", "arch": "sm_80", "held_out": True}
+    found = experiment(nested("gpus/a100", {**live, "studies": ["acoustic_tile"]}))
+    assert found.gpus_of("acoustic_tile") == ["h200", "h200.sm72"]
+    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72", "a100"]
+    assert found.workloads_of("a100") == []
+    config = {**BASE, "gpus": {"h200": {"source": "recorded", "held_out": True}}}
+    (home / "config.yaml").write_text(yaml.safe_dump(config))
+    assert line_of() == (
+        "config.yaml: gpus: all are described or held out; studies need a recorded or live GPU"
+    )
+
+
+def test_a_recorded_blind_test_stays_where_its_gpu_takes_no_part(home: Path) -> None:
+    folder = home / "data" / "recorded" / "h200.sm72"
+    (folder / "acoustic.parquet").unlink()
+    assert experiment().tested_blindly("acoustic_tile") == ["h200"]
+    (folder / "blind").mkdir()
+    (folder / "blind" / "acoustic_tile.pairs.parquet").touch()
+    found = experiment()
+    assert found.gpus_of("acoustic_tile") == ["h200"]
+    assert found.tested_blindly("acoustic_tile") == ["h200", "h200.sm72"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "rows", "said"),
+    [
+        (
+            {"a10": {"source": "described"}},
+            (),
+            "o.yaml: gpus.a10: unknown card 'a10', did you mean 'a100'? (allowed: a100, ",
+        ),
+        (
+            {"old": {"source": "described", "card": "titan"}},
+            (),
+            "o.yaml: gpus.old: unknown card 'titan', did you mean 'titan_",
+        ),
+        (
+            {"mine": {"source": "described"}},
+            ("mine,sms,8,1,its box",),
+            "o.yaml: gpus.mine: mine in data/cards.csv lacks compute_capability, boost_clock_mhz, ",
+        ),
+        (
+            {"mine": {"source": "described", "card": "a100"}},
+            ("a100,sms,108,1,its box",),
+            "data/cards.csv: a100.sms: is given twice",
+        ),
+    ],
+)
+def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    entries: dict[str, Any],
+    rows: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(workflow, "ROOT", project.folder)
+    table = project.folder / "data" / "cards.csv"
+    # A card that lacks something is well as long as nobody asks for it.
+    table.write_text("\n".join([table.read_text().rstrip(), "rare,sms,8,1,its box", *rows, ""]))
+    config = project.config()
+    update_config(config, {"gpus": {"a100": {"source": "described"}}})
+    if not rows:
+        workflow.start(config, "config.yaml", [])
+    Path("o.yaml").write_text(yaml.safe_dump({"gpus": entries}))
+    update_config(config, {"gpus": entries})
+    with pytest.raises(SystemExit):
+        workflow.start(config, "config.yaml", ["o.yaml"])
+    line = capsys.readouterr().err
+    assert line.startswith(f"launchwise: {said}")
+    assert line.count("\n") == 1
+
+
+def test_a_live_gpu_without_an_architecture_needs_a_card_here(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from launchwise.measuring.cards import Card
+
+    mixed = [Card(0, "GPU-1", "NVIDIA A", "sm_80", "1"), Card(1, "GPU-2", "NVIDIA B", "sm_90", "1")]
+    found = experiment({"gpus": {"local": {"source": "live"}}})
+    monkeypatch.setattr(workflow, "cards", lambda: mixed[1:])
+    assert workflow.architectures(found) == {"local": "sm_90"}
+    for cards, said in [
+        ([], "this machine has no NVIDIA GPU; give its arch"),
+        (mixed, "several kinds of GPU, select one by device: NVIDIA A (sm_80), NVIDIA B (sm_90)"),
+    ]:
+        monkeypatch.setattr(workflow, "cards", lambda cards=cards: cards)
+        with pytest.raises(SystemExit):
+            workflow.architectures(found)
+        line = capsys.readouterr().err
+        assert line.startswith("launchwise: overlay0.yaml: gpus.local: ")
+        assert said in line
+        assert line.count("\n") == 1
+    named = experiment({"gpus": {"local": {"source": "live", "device": "B"}}})
+    assert workflow.architectures(named) == {"local": "sm_90"}
+    given = experiment({"gpus": {"local": {"source": "live", "arch": "sm_75"}}})
+    assert workflow.architectures(given) == {"local": "sm_75"}
+
+
+def test_only_a_live_gpu_is_extended(home: Path) -> None:
+    said = nested("gpus/test", {"source": "recorded", "extend": True})
+    assert "gpus.test: extend: needs source live, not recorded" in line_of(said=said)
+    said = nested("gpus/test", {"source": "live", "path": "data/recorded/test"})
+    assert "gpus.test: path: a live GPU has recorded rows only with extend: true" in line_of(
+        said=said
+    )
+
+
+def test_a_mistake_in_the_prices_stops_the_workflow_before_it_begins(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(workflow, "ROOT", project.folder)
+    path = project.folder / "prices.csv"
+    path.write_text("gpu,euro,euro_per_hour,date,source\ntest,,-3,2026-11-01,a cloud\n")
+    config = {**project.config(), "prices": "prices.csv"}
+    with pytest.raises(SystemExit) as stopped:
+        workflow.start(config, "config.yaml", [])
+    assert stopped.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("prices.csv: line 2: euro_per_hour: must be a positive number (got '-3')")

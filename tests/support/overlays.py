@@ -1,0 +1,75 @@
+"""Settings with one study, overlays on them, and the line that bad ones give."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from snakemake.utils import update_config
+
+from launchwise.base.errors import UserError
+from launchwise.experiment.experiment import Experiment, load_experiment
+
+STUDY = "studies.acoustic_tile"
+
+BASE: dict[str, Any] = {
+    "seed": 1,
+    "workloads": ["kernels"],
+    "gpus": {"h200": {"source": "recorded"}, "h200.sm72": {"source": "recorded"}},
+    "models": {"knn": {"kind": "knn", "title": "kNN"}, "tree": {"kind": "tree", "title": "x"}},
+}
+
+ASKED: dict[str, Any] = {
+    "title": "x",
+    "question": "x?",
+    "models": ["knn"],
+    "splits": {
+        "sizes": {
+            "kind": "problems",
+            "title": "x",
+            "train": {"n": [64]},
+            "test": {"n": [100]},
+        },
+        "transfer": {"kind": "leave_one_gpu_out", "title": "x"},
+    },
+}
+
+SWEPT = {"problems": [{"n": [64, 100], "dtype": ["float32"], "order": [2, 8]}]}
+
+
+def experiment(
+    *overlays: str | dict[str, Any], said: dict[str, Any] | None = None, home: Path | None = None
+) -> Experiment:
+    """Settings as Snakemake merges them from config.yaml, overlays and ``--config``."""
+    files = [Path("config.yaml")]
+    config = copy.deepcopy(yaml.safe_load(files[0].read_text()))
+    for number, overlay in enumerate(overlays):
+        path = Path(f"overlay{number}.yaml")
+        path.write_text(overlay if isinstance(overlay, str) else yaml.safe_dump(overlay))
+        update_config(config, yaml.safe_load(path.read_text()))
+        files.append(path)
+    update_config(config, said or {})
+    return load_experiment(config, files, home or Path.cwd())
+
+
+def line_of(*overlays: str | dict[str, Any], said: dict[str, Any] | None = None) -> str:
+    """The one line that bad settings give."""
+    with pytest.raises(UserError) as caught:
+        experiment(*overlays, said=said)
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+def nested(key: str, value: Any) -> dict[str, Any]:
+    """A mapping that sets one key; ``/`` goes down, so that names may have dots."""
+    for part in reversed(key.split("/")):
+        value = {part: value}
+    return dict(value)
+
+
+BLOCK = {"n": [64], "dtype": ["float32"], "order": [2]}
+S = "studies/acoustic_tile"
