@@ -91,45 +91,8 @@ def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str])
     every = joined[["time_ms", *columns.values()]].to_numpy()
     ends = [float(np.nanmin(every)), float(np.nanmax(every))]
     for model, predicted_ms in columns.items():
-        rows = joined[joined[predicted_ms].notna()]
-        rows = rows.sort_values(["time_ms", predicted_ms, "gpu"], kind="stable")
-        traces = [
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": theme.rounded(ends),
-                "y": theme.rounded(ends),
-                "line": {"color": theme.INK, "width": 1, "dash": "dot"},
-                "hoverinfo": "skip",
-            }
-        ]
-        limit = max(40, 200 // max(1, rows["gpu"].nunique()))
-        for place, gpu in enumerate(study.gpus):
-            own = rows[rows["gpu"] == gpu]
-            if own.empty:
-                continue
-            own = own.iloc[theme.thinned(len(own), limit)]
-            traces.append(
-                theme.dots(
-                    own["time_ms"],
-                    own[predicted_ms],
-                    name=gpu,
-                    colour_=theme.colour(place),
-                    shape=theme.symbol(place),
-                    opacity=0.55,
-                    template="measured %{x:.4~g} ms, predicted %{y:.4~g} ms",
-                )
-            )
-        panels.append(
-            Panel(
-                f"{study.title(model)}: {errors.get(model, '')}",
-                traces,
-                theme.layout(
-                    theme.log_axis("measured time (ms)", ends),
-                    theme.log_axis("predicted time (ms)", ends),
-                ),
-            )
-        )
+        title = f"{study.title(model)}: {errors.get(model, '')}"
+        panels.append(_predicted_panel(title, study.gpus, joined, predicted_ms, ends))
     present = set(joined["gpu"].unique())
     gpus = [gpu for gpu in study.gpus if gpu in present]
     return Figure(
@@ -146,6 +109,49 @@ def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str])
         ],
         height=320,
         limit=760,
+    )
+
+
+def _predicted_panel(
+    title: str, gpus: Sequence[str], joined: pd.DataFrame, predicted_ms: str, ends: list[float]
+) -> Panel:
+    """One model's predicted against measured times; ``ends``: shortest and longest time, ms."""
+    rows = joined[joined[predicted_ms].notna()]
+    rows = rows.sort_values(["time_ms", predicted_ms, "gpu"], kind="stable")
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": theme.rounded(ends),
+            "y": theme.rounded(ends),
+            "line": {"color": theme.INK, "width": 1, "dash": "dot"},
+            "hoverinfo": "skip",
+        }
+    ]
+    limit = max(40, 200 // max(1, rows["gpu"].nunique()))
+    for place, gpu in enumerate(gpus):
+        own = rows[rows["gpu"] == gpu]
+        if own.empty:
+            continue
+        own = own.iloc[theme.thinned(len(own), limit)]
+        traces.append(
+            theme.dots(
+                own["time_ms"],
+                own[predicted_ms],
+                name=gpu,
+                colour_=theme.colour(place),
+                shape=theme.symbol(place),
+                opacity=0.55,
+                template="measured %{x:.4~g} ms, predicted %{y:.4~g} ms",
+            )
+        )
+    return Panel(
+        title,
+        traces,
+        theme.layout(
+            theme.log_axis("measured time (ms)", ends),
+            theme.log_axis("predicted time (ms)", ends),
+        ),
     )
 
 

@@ -164,31 +164,7 @@ def render(
         When two sections have one id: a link would find the first of them only.
     """
     _check_ids(sections)
-    data: dict[str, Any] = {}
-    drawn = False
-    for block in every_block(sections):
-        if isinstance(block, Figure) and figures:
-            drawn = True
-            for place, panel in enumerate(block.panels):
-                data[panel_id(block, place)] = {"data": panel.data, "layout": panel.layout}
-        elif isinstance(block, Finder):
-            data[block.id] = {"first": block.first}
-        elif isinstance(block, Compared):
-            data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
-        elif isinstance(block, Explorer):
-            data[block.id] = {
-                name: getattr(block, name)
-                for name in ("study", "gpu", "problem", "variants", "titles", "lookup", "steps")
-            } | {
-                "plot": f"plot-{block.figure}-0",
-                "most": block.most_points,
-                "root": frame.root if frame else "",
-            }
-        elif isinstance(block, Lookup):
-            data[block.id] = {
-                "answers": block.answers,
-                "numbers": [c.number for c in block.columns],
-            }
+    drawn = figures and any(isinstance(block, Figure) for block in every_block(sections))
     any_finder = any(isinstance(block, Finder) for block in every_block(sections))
     inside = {each.id for each in every_section(sections)}
     href = partial(frame.href, inside=inside) if frame else _same
@@ -218,8 +194,36 @@ def render(
         style_beside=f"{frame.root}{STYLE}" if frame and not any_finder else "",
         script_beside=f"{frame.root}{SCRIPT}" if frame and not any_finder else "",
         plotly=Markup(plotly_script()) if drawn and not frame else "",
-        data=Markup(embedded(data)),
+        data=Markup(embedded(_data(sections, figures, frame))),
     )
+
+
+def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> dict[str, Any]:
+    """What scripts read: id of each panel and of each interactive block to its data."""
+    data: dict[str, Any] = {}
+    for block in every_block(sections):
+        if isinstance(block, Figure) and figures:
+            for place, panel in enumerate(block.panels):
+                data[panel_id(block, place)] = {"data": panel.data, "layout": panel.layout}
+        elif isinstance(block, Finder):
+            data[block.id] = {"first": block.first}
+        elif isinstance(block, Compared):
+            data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
+        elif isinstance(block, Explorer):
+            data[block.id] = {
+                name: getattr(block, name)
+                for name in ("study", "gpu", "problem", "variants", "titles", "lookup", "steps")
+            } | {
+                "plot": f"plot-{block.figure}-0",
+                "most": block.most_points,
+                "root": frame.root if frame else "",
+            }
+        elif isinstance(block, Lookup):
+            data[block.id] = {
+                "answers": block.answers,
+                "numbers": [c.number for c in block.columns],
+            }
+    return data
 
 
 def _same(link: str) -> str:
