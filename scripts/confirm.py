@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +18,9 @@ from launchwise.experiment.confirmation import (
     read_contests,
 )
 from launchwise.experiment.method import Method
-from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile, read_profile
-from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.cards import Card, free_card
-from launchwise.measuring.compile import Compiler
+from launchwise.measuring.job import job_kernels, measuring_process, profiled_card
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.kernel_bundles import Alongside, Beforehand
 from launchwise.measuring.labels import labels_of
 from launchwise.measuring.pairs.confirming import confirm
 from launchwise.measuring.pairs.table import pairs_table, peers_table
@@ -81,20 +76,17 @@ def main(
     spec = load_spec(folder)
     contests = contests_in_order(contests_path, spec, profile.name)
     with contextlib.ExitStack() as stack:
-        parts: Beforehand | Alongside
-        made: Bundle | Compiler
-        if bundle_path is None:
-            builds = builds_of(load_workload(folder, spec), contests)
-            parts = stack.enter_context(Alongside(folder, spec, builds, profile.arch, threads))
-            made = parts.compiler
-        else:
-            parts, made = Beforehand(bundle_path), Bundle(bundle_path)
-
-        def fits(card: Card) -> bool:
-            return (card.device_name, card.arch) == (profile.device_name, profile.arch)
-
-        wanted = f"{profile.device_name} ({profile.arch})"
-        card = stack.enter_context(free_card(profile.name, fits, wanted))
+        kernels = stack.enter_context(
+            job_kernels(
+                bundle_path,
+                folder,
+                spec,
+                lambda: builds_of(load_workload(folder, spec), contests),
+                profile.arch,
+                threads,
+            )
+        )
+        card = stack.enter_context(profiled_card(profile))
         shard = Shard(
             spec=spec,
             folder=folder,
@@ -102,21 +94,15 @@ def main(
             method=method,
             seed=seed,
             gpu_facts=gpu_facts(profile.model_dump()),
-            labels=labels_of(spec, profile, card, made.toolkit),
-            command=[sys.executable, "-m", "launchwise.cuda.child"],
-            environment={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
-            parts=parts,
-            job={
-                "slice_sms": slice_sms,
-                "expected_sms": profile.sms,
-                "fastest": asdict(Fastest.of(profile)),
-            },
+            labels=labels_of(spec, profile, card, kernels.toolkit),
+            parts=kernels.parts,
+            **measuring_process(card, profile, slice_sms),
         )
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         # Which configurations take part is a matter of the contests.
         ways = how.model_dump(include={"precision", "seconds", "clock_tolerance"})
-        machine = [card.driver, made.toolkit, card.mark] if once else []
-        fingerprint = digest([shard.fingerprint(profile, made.fingerprint), ways, *machine])
+        machine = [card.driver, kernels.toolkit, card.mark] if once else []
+        fingerprint = digest([shard.fingerprint(profile, kernels.fingerprint), ways, *machine])
         journal = stack.enter_context(
             Journal(journal_path, fingerprint, spec.key_columns, "SLURM_JOB_ID" in os.environ)
         )

@@ -4,7 +4,7 @@ import contextlib
 import math
 import os
 import sys
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +12,11 @@ from launchwise.base.provenance import versions
 from launchwise.base.scripting import log, running
 from launchwise.base.storage import digest, read_json
 from launchwise.experiment.method import Method
-from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import GpuProfile, read_profile
-from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.cards import Card, free_card
-from launchwise.measuring.compile import Compiler
 from launchwise.measuring.extension import Extension, read_extension
 from launchwise.measuring.guesses import read_guesses
+from launchwise.measuring.job import job_kernels, measuring_process, profiled_card
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.kernel_bundles import Alongside, Beforehand
 from launchwise.measuring.labels import labels_of
 from launchwise.measuring.priors import read_prior
 from launchwise.measuring.problem_locks import Claims
@@ -32,6 +28,7 @@ from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shar
 from launchwise.measuring.telemetry import Telemetry, nvml_source
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads.builds import Build
 from launchwise.workloads.space import (
     Problem,
     ProblemBlock,
@@ -92,24 +89,12 @@ def main(
         write_table(output, rows_to_table([], [], spec), measurement_schema(spec), facts)
         return
     with contextlib.ExitStack() as stack:
-        parts: Beforehand | Alongside
-        made: Bundle | Compiler
-        if bundle_path is None:
-            # What an explorer will propose is not known.
-            exhaustive = method.strategy.kind == "exhaustive"
-            parts_of = narrowings(spec, blocks) if exhaustive else None
-            builds = builds_in_order(load_workload(folder, spec), problems, parts_of)
-            parts = stack.enter_context(Alongside(folder, spec, builds, profile.arch, threads))
-            made = parts.compiler
-        else:
-            parts, made = Beforehand(bundle_path), Bundle(bundle_path)
-
-        def fits(card: Card) -> bool:
-            return (card.device_name, card.arch) == (profile.device_name, profile.arch)
-
-        wanted = f"{profile.device_name} ({profile.arch})"
-        card = stack.enter_context(free_card(profile.name, fits, wanted))
-        labels = labels_of(spec, profile, card, made.toolkit)
+        builds = partial(builds_of, folder, spec, problems, blocks, method)
+        kernels = stack.enter_context(
+            job_kernels(bundle_path, folder, spec, builds, profile.arch, threads)
+        )
+        card = stack.enter_context(profiled_card(profile))
+        labels = labels_of(spec, profile, card, kernels.toolkit)
         if extends and extension:
             extension.check_labels(labels, extends["path"])
         shard = Shard(
@@ -120,27 +105,22 @@ def main(
             seed=seed,
             gpu_facts=gpu_facts(profile.model_dump()),
             labels=labels,
-            command=[sys.executable, "-m", "launchwise.cuda.child"],
-            environment={**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
-            parts=parts,
+            parts=kernels.parts,
             parts_of=narrowings(spec, blocks),
-            job={
-                "slice_sms": slice_sms,
-                "expected_sms": profile.sms,
-                "fastest": asdict(Fastest.of(profile)),
-            },
             guesses=read_guesses(guesses) if guesses else None,
             prior=read_prior(prior, spec) if prior else None,
             extension=extension,
             problem_seconds=problem_seconds(method, len(problems), shards),
+            **measuring_process(card, profile, slice_sms),
         )
         shard = shard.with_something_to_measure()
-        fingerprint = shard.fingerprint(profile, made.fingerprint)
+        fingerprint = shard.fingerprint(profile, kernels.fingerprint)
         telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
         # On a cluster a job may outlive the workflow that made it, and meet its successor.
         patient = "SLURM_JOB_ID" in os.environ
         earlier = [
-            shard.fingerprint(profile, each) for each in earlier_fingerprints(folder, made.toolkit)
+            shard.fingerprint(profile, each)
+            for each in earlier_fingerprints(folder, kernels.toolkit)
         ]
         journal = stack.enter_context(
             Journal(journal_path, fingerprint, spec.key_columns, patient, earlier)
@@ -161,6 +141,16 @@ def main(
         "states": dict.fromkeys(sorted(set(table["commit"])), state),
     }
     write_table(output, table, measurement_schema(spec), facts)
+
+
+def builds_of(
+    folder: Path, spec: Spec, problems: list[Problem], blocks: list[ProblemBlock], method: Method
+) -> list[Build]:
+    """Every build that the sweep needs, in the order of need."""
+    # What an explorer will propose is not known.
+    exhaustive = method.strategy.kind == "exhaustive"
+    parts_of = narrowings(spec, blocks) if exhaustive else None
+    return builds_in_order(load_workload(folder, spec), problems, parts_of)
 
 
 def lacks_anything(
