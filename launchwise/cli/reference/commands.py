@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from typer.main import get_command
 
 from launchwise.cli.app import NAME, app
 from launchwise.cli.reference.markdown import escaped, page_head, table
-
-Table = Callable[[Sequence[str], Iterable[Sequence[str]]], list[str]]
 
 
 def command_page() -> str:
@@ -20,27 +17,19 @@ def command_page() -> str:
         "pipeline is a [target of Snakemake](command_line.md#snakemake) instead. A mistake is one "
         f"line on stderr, `{NAME}: file: key: what`, and exit code 2."
     )
-    return "\n".join([*page_head(NAME, about), *command_sections(table, escaped)])
+    return "\n".join([*page_head(NAME, about), *_command_sections()])
 
 
-def command_sections(table: Table, escaped: Callable[[str], str]) -> list[str]:
-    """Markdown lines: a section per command, in the order of ``launchwise --help``.
-
-    Parameters
-    ----------
-    table
-        Lines of a table from its head and its rows.
-    escaped
-        Text with what Markdown takes for HTML escaped.
-    """
+def _command_sections() -> list[str]:
+    """Markdown lines: a section per command, in the order of ``launchwise --help``."""
     group: Any = get_command(app)
-    lines = ["## Options without a command", "", *_parameters(group, table, escaped)]
+    lines = ["## Options without a command", "", *_parameters(group)]
     for name, command in group.commands.items():
         usage = " ".join([NAME, name, *_usage(command)])
         about = [" ".join(part.split()) for part in str(command.help).split("\n\n")]
         lines += [f"## {NAME} {name}", "", "```text", usage, "```", ""]
         lines += [line for part in about for line in (escaped(part), "")]
-        lines += _parameters(command, table, escaped)
+        lines += _parameters(command)
     return lines
 
 
@@ -61,7 +50,7 @@ def _shown(parameter: Any) -> str:
     return str(parameter.opts[0]) if parameter.is_flag else f"{parameter.opts[0]} {value}"
 
 
-def _parameters(command: Any, table: Table, escaped: Callable[[str], str]) -> list[str]:
+def _parameters(command: Any) -> list[str]:
     rows = [
         (f"`{_shown(one)}`", _default(one), escaped(str(one.help or "")))
         for one in command.params
