@@ -31,7 +31,7 @@ class Ratio:
     pairs
         How many pairs it rests on.
     thrown
-        How many were thrown away: at different clocks, or on a hindered card.
+        How many were discarded: at different clocks, or on a hindered card.
     """
 
     value: float
@@ -72,11 +72,11 @@ def paired_ratio(
     reference_mhz, clocks_mhz
         SM clocks while they ran, MHz, shape (rounds,); :data:`UNKNOWN_CLOCK` where unknown.
     clock_tolerance
-        Relative difference of clocks above which a pair is thrown away; none is where a clock is
+        Relative difference of clocks above which a pair is discarded; none is where a clock is
         unknown.
     hindered
         Rounds, shape (rounds,), in which something from outside held the card back: their pairs
-        are thrown away as well, because a kernel that computes loses more by a low clock than one
+        are discarded as well, because a kernel that computes loses more by a low clock than one
         that waits for memory.
 
     Raises

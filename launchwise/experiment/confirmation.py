@@ -61,7 +61,7 @@ class Confirmation(Strict, title="confirmation"):
         0.01,
         gt=0,
         lt=1,
-        description="relative difference of SM clocks above which a pair is thrown away",
+        description="relative difference of SM clocks above which a pair is discarded",
     )
 
 

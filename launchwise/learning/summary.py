@@ -152,7 +152,7 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
 
 
 def _promises(rows: pd.DataFrame) -> dict[str, Any]:
-    """How expected gains held: ``kept_usual``, ``missed``, ``intervals`` and ``covered``.
+    """How well expected gains held: ``kept_usual``, ``missed``, ``intervals`` and ``covered``.
 
     Problems answered by what is usual; those of them where the best is faster by more than
     :data:`WORTH_PERCENT`, and how many are in all (``worthwhile``); answers with an interval of

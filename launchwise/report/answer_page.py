@@ -16,7 +16,7 @@ from launchwise.tables.rows import is_baseline
 from launchwise.workloads.spec import Spec
 
 MOST_PROBLEMS = 12
-"""Problems that a figure shows; of more, evenly chosen ones."""
+"""Most problems per figure; more are thinned out evenly."""
 
 MOST_POINTS = 2000
 """Configurations that a panel draws; of more, evenly chosen ones from fastest to slowest."""
@@ -35,7 +35,7 @@ def page(spec: Spec, profile: GpuProfile, rows: pd.DataFrame, found: Sequence[An
     sections = [
         Section("answers", "Fastest configurations", [*_answers(spec, profile, found)]),
         Section("all", "Every configuration", [*_every(spec, rows)]),
-        Section("tunables", "What each tunable does", [*_tunables(spec, rows)]),
+        Section("tunables", "Effect of each tunable", [*_tunables(spec, rows)]),
         gpus.section({profile.name: profile}),
     ]
     lead = (
@@ -91,9 +91,9 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
         )
     yield table("Fastest configuration of each problem", columns, rows)
     yield Text(
-        "Times are medians of launches whose results were verified. Configurations are in a tie "
-        "with the fastest when the errors of measurement do not tell them apart. Bandwidth is the "
-        "least traffic of the problem divided by the time; its share is of a plain copy's.",
+        "Times are medians of launches whose results were verified. A configuration ties with the "
+        "fastest if their times differ by less than the measurement error. Bandwidth: minimum "
+        "traffic of the problem divided by the time; its share is relative to a plain copy.",
         "note",
     )
     yield Fold("How to read a configuration", [_key(spec)])
@@ -153,7 +153,7 @@ def _every(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
 
 
 def _tunables(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
-    """Best time for each value of a tunable, over the best of all."""
+    """Best time for each value of a tunable, divided by the overall best time."""
     titles = ["variant", *spec.tunables] if len(spec.variants) > 1 else list(spec.tunables)
     timed = rows[rows["status"] == "ok"]
     if timed.empty:
@@ -185,8 +185,8 @@ def _tunables(spec: Spec, rows: pd.DataFrame) -> Iterator[Block]:
         Column("problems"),
     ]
     yield Text(
-        "Time of the fastest configuration that has this value, over the fastest of all: 1 where "
-        "the value costs nothing when all others are chosen to suit it."
+        "Time of the fastest configuration with this value, divided by the best time. 1 means that "
+        "fixing the value costs nothing if all other tunables are tuned."
     )
     yield table("One value fixed, all others free", columns, cells)
 

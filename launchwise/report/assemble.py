@@ -113,9 +113,9 @@ def front_page(
 
 
 def _whose(studies: Sequence[StudyData]) -> str:
-    """Who measured the GPUs, in a sentence each."""
+    """One sentence per source of the GPUs' rows."""
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
-    # Sweeps that others measured say nothing of the driver.
+    # Imported sweeps do not record the driver.
     own = [gpu for gpu, profile in profiles.items() if profile.driver]
     cards = [gpu for gpu in own if not profiles[gpu].is_slice]
     slices = len(own) - len(cards)
@@ -126,7 +126,7 @@ def _whose(studies: Sequence[StudyData]) -> str:
         of = [wording.plural(slices, "slice")] if slices else []
         said.append(f"Measured here: {named_gpus([*cards, *of])}.")
     if tested := blind.only_tested(studies):
-        said.append(f"In blind tests alone: {named_gpus(tested)}.")
+        said.append(f"Blind tests only: {named_gpus(tested)}.")
     if others:
         said.append(f"Measured by others: {named_gpus(others)}.")
     if described:
@@ -143,13 +143,13 @@ def gpus_page(
     """The page that compares the GPUs."""
     profiles = {gpu: profile for study in studies for gpu, profile in study.profiles.items()}
     described_only = {gpu: one for study in studies for gpu, one in study.described.items()}
-    title = "GPU against GPU"
+    title = "GPU comparison"
     compared = _present(
         made("gpu-against-gpu", title, comparison.section, studies, cards, prices, apart),
         made("gpus", "GPUs", gpus.section, profiles, described_only),
         made("predicted", "Predicted run times", _predicted, studies),
     )
-    lead = "How fast they are beside each other, what they are, and what they reach."
+    lead = "Best times per GPU, GPU attributes and measured ceilings."
     return Page(*GPUS, "GPUs", lead, compared)
 
 
@@ -159,7 +159,7 @@ def health_page(studies: Sequence[StudyData], run: overview.Run) -> Page:
         made("verdicts", "Verdicts", health.section, studies),
         overview.provenance(run, studies),
     )
-    lead = "How far the sweeps can be trusted, and where every number comes from."
+    lead = "Quality of the sweeps, and provenance of every number."
     return Page(*HEALTH, "Health of the measurements", lead, found)
 
 
@@ -187,7 +187,7 @@ def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
     if study is not every:
         text = (
             f"This page shows {MOST_GPUS} of the study's {wording.count(len(every.gpus))} GPUs. "
-            "The lookup of the front page and GPU against GPU have all of them."
+            "The lookup of the front page and the GPU comparison have all of them."
         )
         left_out = Section(f"{study.name}-shown", "GPUs of this page", [Text(text)])
         answer = [answer[0], left_out, *answer[1:]] if answer else [left_out]
@@ -209,7 +209,7 @@ def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
         Page(f"{study.name}/models.html", "Models", f"{title}: models", lead, learnt, study.name),
     ]
     if paper:
-        beside_title = f"{title}: beside the publication"
+        beside_title = f"{title}: comparison with the publication"
         found.append(
             Page(f"{study.name}/paper.html", "Publication", beside_title, lead, paper, study.name)
         )
@@ -219,11 +219,11 @@ def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
 ANSWERS = {
     "answer": ("Answer", overview.answer),
     "landscape": ("All configurations of one problem", sections.landscape),
-    "choices": ("One configuration by kind of problem", overview.choices),
-    "fixed": ("One configuration for every problem", fixed_choice.section),
+    "choices": ("One fixed configuration per kind of problem", overview.choices),
+    "fixed": ("One fixed configuration for all problems", fixed_choice.section),
     "tunables": ("Sensitivity of the tunables", tunables.tunables),
     "pairs": ("Gains in pairs", pairs.section),
-    "peers": ("Beside libraries", peers.section),
+    "peers": ("Comparison with libraries", peers.section),
     "tiles": ("Best configuration against size", sections.tiles),
     "occupancy": ("Occupancy", occupancy.occupancy),
     "gpus": ("The GPUs compared", sections.compared),
@@ -234,10 +234,10 @@ what makes it."""
 LEARNT = {
     "goals": ("Headline figures", goals.goals),
     "models": ("Models and baselines", models.tables_of),
-    "curves": ("How many measurements are enough", curves.learning_curves),
+    "curves": ("Quality against number of measurements", curves.learning_curves),
     "predicted": ("Predicted against measured time", predictions.predictions),
     "outliers": ("Filtered rows", sections.removed),
-    "transfer": ("From one GPU to another", sections.transferred),
+    "transfer": ("Transfer between GPUs", sections.transferred),
 }
 """Sections of the page of models, in the same way."""
 
@@ -270,5 +270,5 @@ def model_summary(study: StudyData) -> pd.DataFrame:
 
 
 def configuration_summary(study: StudyData) -> pd.DataFrame:
-    """The one configuration to use by GPU and kind, for ``<study>.configurations.csv``."""
+    """Best fixed configuration per GPU and kind of problem, for ``<study>.configurations.csv``."""
     return single_best(study, ["gpu", *study.kinds])

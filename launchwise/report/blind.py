@@ -10,16 +10,16 @@ from launchwise.report.study import StudyData
 
 NOTE = (
     "Problems were drawn at random from the ranges of each study, and none of them had been "
-    "measured. The answers were written down with a digest and the commit; then these problems "
-    "were measured in full, and the answers ran beside the usual choice and the fastest in pairs. "
+    "measured. The answers were recorded with a digest and the commit. Then these problems were "
+    "measured in full, and answer, usual choice and fastest configuration were timed in pairs. "
     "Slower: slower than the usual choice by more than 2 %. Kept: the answer was the usual choice; "
-    "missed: of these, problems with more than 5 % to be had. New: when it answered, the study had "
-    "no row of this GPU."
+    "missed: of these, problems whose best configuration is more than 5 % faster. "
+    "New: the study had no row of this GPU when it answered."
 )
 
 
 def section(studies: Sequence[StudyData]) -> Section | None:
-    """Figures of every blind test, a row a study and GPU; None without any."""
+    """Figures of every blind test, one row per study and GPU; None without any."""
     rows: list[list[str | Cell]] = []
     for study in studies:
         for gpu, got in study.blind.items():
@@ -56,12 +56,12 @@ def section(studies: Sequence[StudyData]) -> Section | None:
         Column("mean", "geometric, 95 %", group="fraction of the best"),
         Column("5th percentile", group="fraction of the best"),
         Column("5 measured", "geometric", group="fraction of the best"),
-        Column("speed-up", "× usual", group="beside the usual choice"),
-        Column("slower", "problems", group="beside the usual choice"),
-        Column("kept", "problems", group="beside the usual choice"),
-        Column("missed", "of worthwhile", group="beside the usual choice"),
-        Column("gains held", "%", group="90 % intervals"),
-        Column("times held", "%", group="90 % intervals"),
+        Column("speed-up", "× usual", group="relative to the usual choice"),
+        Column("slower", "problems", group="relative to the usual choice"),
+        Column("kept", "problems", group="relative to the usual choice"),
+        Column("missed", "of improvable", group="relative to the usual choice"),
+        Column("gains covered", "%", group="90 % intervals"),
+        Column("times covered", "%", group="90 % intervals"),
         Column("commit and day", "digest of the answers", number=False),
     ]
     title = "Blind tests: answered first, measured afterwards"
@@ -70,7 +70,7 @@ def section(studies: Sequence[StudyData]) -> Section | None:
 
 
 def sentence(study: StudyData, gpu: str) -> str | None:
-    """What the answers of a blind test reached, as a clause; None without one."""
+    """Result of a blind test as a clause; None without one."""
     got = study.blind.get(gpu)
     if got is None:
         return None

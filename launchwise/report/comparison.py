@@ -1,4 +1,4 @@
-"""GPU against GPU: what the page's script compares, and the same as one table.
+"""GPU comparison: what the page's script compares, and the same as one table.
 
 A measured GPU has the fastest configuration that the study may choose, a datasheet-only GPU what
 the trees predict. The script keeps to problems that all shown GPUs have.
@@ -241,7 +241,7 @@ def section(
     if not prices:
         notes.append("No prices: the settings name no table of them (prices).")
     blocks: list[Block] = [block, *(Text(note, "note") for note in notes)]
-    return Section("gpu-against-gpu", "GPU against GPU", blocks)
+    return Section("gpu-against-gpu", "GPU comparison", blocks)
 
 
 def as_csv(

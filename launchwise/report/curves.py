@@ -34,15 +34,15 @@ def learning_curves(study: StudyData) -> Section | None:
     asked = f"Split “{split}”, {problems}"
     blocks: list[Block] = [
         Text(
-            "Whoever can measure need not trust one answer. The first k recommendations are "
-            "measured and the fastest is kept: the fraction of the best is best time over its "
-            "time (geometric mean over the problems). Random: the mean over all orders."
+            "The first k recommendations are measured and the fastest is kept. Fraction of the "
+            "best: best time divided by its time (geometric mean over the problems). Random: the "
+            "mean over all orders."
         ),
         _figure(study, curves, asked),
-        Fold("Every way to choose", [_table(study, curves, asked)]),
+        Fold("All methods", [_table(study, curves, asked)]),
         *_needles(study, split),
     ]
-    return Section(f"{study.name}-curves", "How many measurements are enough", blocks)
+    return Section(f"{study.name}-curves", "Quality against number of measurements", blocks)
 
 
 def _title(study: StudyData, model: str) -> str:
@@ -79,9 +79,7 @@ def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
             f"{asked}: fraction of the best after 1 to {LONGEST} measurements, of the answering "
             "model, the models that are best at first choice, heuristics and random order."
         ),
-        alt=(
-            "Lines that rise with the number of configurations measured, one for each way to choose"
-        ),
+        alt="Lines: quality against number of configurations measured, one line per method.",
         panels=[Panel("", traces, layout)],
         keys=theme.keys(titles),
         height=320,
@@ -92,7 +90,7 @@ def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
 
 def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
     columns = [
-        Column("way to choose", number=False),
+        Column("method", number=False),
         *(Column(f"{count}", group="configurations measured") for count in SHOWN),
     ]
     rows = [
@@ -103,7 +101,7 @@ def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:
 
 
 def _needles(study: StudyData, split: str) -> list[Block]:
-    """How many configurations are nearly the best, GPU by GPU."""
+    """Needle index per GPU: how many configurations are close to the best."""
     rows = study.evaluation
     rows = rows[(rows["split"] == split) & (rows["model"] == ORACLE)]
     columns = [

@@ -33,7 +33,7 @@ class KindOnGpu:
 
 
 COPIES_MATTER = 0.1
-"""A study of which no run reaches this share of the copy bandwidth is bound by something else."""
+"""Largest copy-bandwidth share below which a study counts as not bound by memory."""
 
 MOST_POINTS = 800
 """Configurations that a landscape draws; of more, evenly chosen ones."""
@@ -104,13 +104,13 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
     return Figure(
         id=f"{study.name}-{name}",
         caption=(
-            "Share of each GPU's own measured copy bandwidth that its best configuration reaches: "
-            "near 100 the memory is the limit, far below it something else is. Kinds of problems "
-            "that reach less than a tenth are left out."
+            "Bandwidth of the best configuration in % of the GPU's measured copy bandwidth. Near "
+            "100 %, memory is the limit; far below, something else. Kinds of problems below 10 % "
+            "are left out."
             if share
             else f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
         ),
-        alt=f"Lines: {what} of the best configuration against {study.size}, one line a GPU.",
+        alt=f"Lines: {what} of the best configuration against {study.size}, one line per GPU.",
         panels=panels,
         keys=theme.keys(study.gpus),
     )
@@ -166,10 +166,10 @@ def _with_unit(study: StudyData, name: str) -> str:
 
 
 THICKEST = 5.0
-"""What the first of many lines is thicker than the last, pixels."""
+"""Extra width of the first of many lines over the last, pixels."""
 
 FEWEST_OF_A_LINE = 3
-"""Fewest points that a line may join: two would draw a trend that nobody saw."""
+"""Fewest points that a line joins: two points show no trend."""
 
 
 def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[dict[str, Any]]:
@@ -216,7 +216,7 @@ def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu:
 def choices_against_size(
     study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
 ) -> Figure:
-    """Speed of several ways to choose, as a share of the best measured speed, against size.
+    """Speed of several methods in % of the best measured speed, against size.
 
     Parameters
     ----------
@@ -250,10 +250,10 @@ def choices_against_size(
     return Figure(
         id=f"{study.name}-choices-{slug(gpu)}",
         caption=(
-            f"{gpu}: speed of each way to choose, 100 is the best configuration measured. "
-            "What is missing to 100 is lost."
+            f"{gpu}: speed of each method in % of the best configuration measured. "
+            "Regret: 100 minus this value."
         ),
-        alt=f"Lines: percent of the best speed against {study.size}, one line a way to choose.",
+        alt=f"Lines: percent of the best speed against {study.size}, one line per method.",
         panels=panels,
         keys=theme.keys(name for name, _ in lines),
     )

@@ -1,4 +1,4 @@
-"""What one fixed configuration costs at every problem: the map of best choices."""
+"""Cost of one fixed configuration at every problem, as a heat map."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def section(study: StudyData) -> Section | None:
         blocks += parts if gpu in study.whole else [Fold(f"{gpu}: cost of one choice", parts)]
     if not blocks:
         return None
-    return Section(f"{study.name}-fixed", "One configuration for every problem", blocks)
+    return Section(f"{study.name}-fixed", "One fixed configuration for all problems", blocks)
 
 
 def _lead(study: StudyData, gpu: str, found: pd.DataFrame) -> str:
@@ -74,7 +74,7 @@ def _lead(study: StudyData, gpu: str, found: pd.DataFrame) -> str:
     )
     if len(known) < len(found):
         text += f"; {wording.plural(len(found) - len(known), 'problem')} cannot run it"
-    return f"{text}. It was picked with all of these problems known."
+    return f"{text}. It was chosen with the times of all these problems known."
 
 
 def _map(study: StudyData, gpu: str, found: pd.DataFrame) -> Figure:
@@ -115,9 +115,9 @@ def _map(study: StudyData, gpu: str, found: pd.DataFrame) -> Figure:
     return Figure(
         id=f"{study.name}-fixed-{slug(gpu)}",
         caption=(
-            f"{gpu}: percent of time that the fixed configuration costs beside the fastest of each "
-            f"problem; {darkest} darkest. Empty: not measured, or it cannot run there. A point "
-            "names the fastest configuration."
+            f"{gpu}: extra time of the fixed configuration over the fastest of each problem, in "
+            f"percent; {darkest} darkest. Empty: not measured, or it cannot run there. Point at a "
+            "cell for the fastest configuration."
         ),
         alt=f"Heat map: cost of one fixed configuration by {study.size} and kind of problem.",
         panels=[Panel("", [trace], theme.layout(x, y))],

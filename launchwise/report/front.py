@@ -31,12 +31,12 @@ def sections(
     unwell = health.notice(health.of_studies(studies))
     if (lookup := finder.block(studies)) is not None:
         lead = Text(
-            "Choose a kernel, a GPU and a problem: any size is answered." + _care(least_gain)
+            "Choose a kernel, a GPU and a problem: the lookup answers any size." + _care(least_gain)
         )
         strip = [*notices, *([] if unwell is None else [unwell])]
         found.append(Section("look-up", "Which configuration?", [*strip, lead, lookup]))
     elif notices:
-        found.append(Section("not-here", "What this report lacks", notices))
+        found.append(Section("not-here", "Missing from this report", notices))
     if (gains := worth.section(studies)) is not None:
         found.append(gains)
     if (tested := blind.section(studies)) is not None:

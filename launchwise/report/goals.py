@@ -15,7 +15,7 @@ from launchwise.report.promises import promises
 from launchwise.report.study import StudyData
 
 WORDS = (
-    ("coefficient", "improvement coefficient", ">", wording.fixed),
+    ("coefficient", "mean speed-up", ">", wording.fixed),
     ("improved", "problems improved (%)", "≥", wording.percent),
     ("fraction", "fraction of the best", "≥", wording.fixed),
 )
@@ -116,12 +116,12 @@ def goals(study: StudyData) -> Section:
 
 
 NOTE = (
-    "Baseline: the untuned kernel that the workload declares. “Best possible” is what the oracle "
-    "reaches, which knows every measured time."
+    "Baseline: the untuned kernel that the workload declares. “Best possible” is the oracle, which "
+    "knows every measured time."
 )
 LEADING = (
     "The model is the one with the highest fraction of the best on this GPU, named after the "
-    "test: its figure flatters."
+    "test: its figure is optimistic."
 )
 CHOSEN = (
     "The model that answers was chosen on training rows alone; the test problems score it once."
@@ -179,7 +179,7 @@ def problems_tested(study: StudyData, split: str, gpu: str, model: str) -> pd.Da
 
 
 def _what_data_allows(study: StudyData, split: str, gpu: str, missed: bool) -> list[Block]:
-    """What the oracle reaches, what the model leaves behind, and where."""
+    """Best possible and achieved speed, and the problems where the model loses most."""
     name = leader(study, split, gpu)
     if name is None:
         return []
@@ -195,15 +195,16 @@ def _what_data_allows(study: StudyData, split: str, gpu: str, missed: bool) -> l
     text += _not_improved(study, own, name) + _beside_rules(study, split, gpu, name)
     kinds = [("all", own), *figures.kinds_of(study, own)]
     sizes = [(f"{study.size}={size}", rows) for size, rows in own.groupby(study.size)]
-    by_kind = _loss_table(study, kinds, f"{gpu}: what the data allows, by kind of problem", name)
-    by_size = _loss_table(study, sizes, f"{gpu}: what the data allows, by size", name)
+    title = f"{gpu}: best possible and achieved"
+    by_kind = _loss_table(study, kinds, f"{title}, by kind of problem", name)
+    by_size = _loss_table(study, sizes, f"{title}, by size", name)
     if missed:
         return [Text(text), by_kind, Fold(by_size.caption, [by_size])]
-    return [Text(text), Fold(f"{gpu}: what the data allows", [by_kind, by_size])]
+    return [Text(text), Fold(title, [by_kind, by_size])]
 
 
 def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
-    """How many problems the model does not improve, and on how many nothing could."""
+    """Problems that the model does not improve, and those that no configuration improves."""
     worse = own[own["improvement"] <= 1]
     if worse.empty:
         return ""
@@ -224,7 +225,7 @@ def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
         return ""
     rule, own = rules.iloc[0], got[got["model"] == name].iloc[0]
     return (
-        f" The best rule without learning, “{study.title(str(rule['model']))}”, reaches "
+        f" The best heuristic, “{study.title(str(rule['model']))}”, reaches "
         f"{wording.fixed(rule['fraction'])} of the best, {study.title(name)} "
         f"{wording.fixed(own['fraction'])}: {_compared(own)}."
     )
@@ -269,7 +270,7 @@ def _loss_table(
         Column("beyond noise", "% of problems", group="best possible"),
         Column("speed", "× baseline", group=title),
         Column("improve", "% of problems", group=title),
-        Column("of optimum", "geometric mean", group=title),
+        Column("of the best", "geometric mean", group=title),
     ]
     cells = [
         [

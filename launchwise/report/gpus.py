@@ -102,7 +102,7 @@ def _datasheets(described: Mapping[str, GpuProfile]) -> Table:
                     ),
                 ]
             )
-    caption = "Datasheet-only GPUs: figures of data/cards.csv, and what they are taken to reach"
+    caption = "Datasheet-only GPUs: figures of data/cards.csv, and estimated ceilings"
     return table(caption, columns, rows)
 
 
@@ -131,6 +131,6 @@ def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
     if len(rows) <= sum(field.is_required() for field in Ceilings.model_fields.values()):
         return []
     columns = [Column("what", number=False), *(Column(name) for name in profiles)]
-    reached = table("What each GPU reaches", columns, rows)
+    reached = table("Measured ceilings per GPU", columns, rows)
     meaning = table("What was measured", [columns[0], Column("of", number=False)], meanings)
     return [Fold("Micro-benchmarks", [turned(reached, "GPU"), meaning])]

@@ -1,4 +1,4 @@
-"""Whether sweeps are sound: a verdict a sweep by stated limits, and what to measure again."""
+"""Health of the sweeps: a verdict per sweep by stated limits, and what to measure again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_HELD_BACK = 0.05
 """Share of timed rows below full clocks (power, heat) above which a sweep is not well."""
 
 MEDIAN_DRIFT, LARGEST_DRIFT = 0.02, 0.10
-"""How far the control may be off its first time: in the median of the rows, and at most."""
+"""Limits of the reference kernel's drift: median over the rows, and largest."""
 
 MOST_HUNG = 0.05
 """Share of rows that hung or ran out of memory. A failed launch is its configuration's fault."""
@@ -43,14 +43,13 @@ MOST_MIXED = 0.05
 """Share of problems whose timed rows come from several cards: their comparison mixes cards."""
 
 LIMITS = (
-    f"A sweep is well if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled "
-    f"by power or heat, the control's time drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
+    f"A sweep is well if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
+    f"power or heat, the reference kernel drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
     f"median and {100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows "
-    "hung or ran out of memory, no result was wrong, at most "
-    f"{100 * MOST_MIXED:g} % of the problems mix rows of several cards, and no other sweep of the "
-    "report has a newer major version of the driver. The control is one configuration that is "
-    "timed again and again between the others. Sweeps that others measured do not tell their "
-    "conditions."
+    f"hung or ran out of memory, no result was wrong, at most {100 * MOST_MIXED:g} % of the "
+    "problems mix rows of several cards, and no other sweep of the report has a newer major "
+    "version of the driver. The reference kernel is one configuration that is timed repeatedly "
+    "between the others. Imported sweeps do not record their conditions."
 )
 
 MOST_POINTS = 200
@@ -65,16 +64,16 @@ NO_TIME = ("failed", "wrong", *HUNG)
 
 @dataclass(frozen=True)
 class Health:
-    """What is known of one sweep.
+    """Size, conditions and failures of one sweep.
 
     Parameters
     ----------
     rows
         How many, with or without a time.
     held_back
-        Share of the timed rows on a throttled card; NaN where nobody asked the card.
+        Share of the timed rows on a throttled card; NaN if throttling was not recorded.
     median_drift, largest_drift
-        Of the control's time, relative to its first; NaN without a control.
+        Of the reference kernel's time, relative to its first time; NaN without a reference kernel.
     slow
         Rows that were stopped early, after one launch.
     no_time, hung, wrong
@@ -116,23 +115,23 @@ class Health:
 
     @property
     def is_known(self) -> bool:
-        """Whether the sweep tells anything about its own conditions."""
+        """Whether the sweep recorded its conditions."""
         return not (np.isnan(self.held_back) and np.isnan(self.median_drift))
 
     @property
     def complaints(self) -> list[str]:
-        """What is not well, in words."""
+        """Limits that the sweep exceeds, in words."""
         found = []
         if self.held_back > MOST_HELD_BACK:
             found.append(f"{wording.percent(self.held_back, 0)} % of the rows throttled")
         if self.median_drift > MEDIAN_DRIFT or self.largest_drift > LARGEST_DRIFT:
             found.append(
-                f"drift of {wording.percent(self.median_drift)} % in the median, "
-                f"{wording.percent(self.largest_drift)} % at most"
+                f"drift of {wording.percent(self.median_drift)} % (median), "
+                f"{wording.percent(self.largest_drift)} % (largest)"
             )
         if self.hung > MOST_HUNG * self.rows:
             share = wording.percent(self.hung / self.rows)
-            found.append(f"{share} % of the rows hung or without memory")
+            found.append(f"{share} % of the rows hung or ran out of memory")
         if self.wrong:
             found.append(f"{wording.plural(self.wrong, 'wrong result')}")
         if self.mixed > MOST_MIXED:
@@ -144,10 +143,10 @@ class Health:
 
     @property
     def verdict(self) -> str:
-        """``well``, ``look``, or ``not told`` where the sweep says nothing of its conditions."""
+        """``well``, ``look``, or ``unknown`` if the sweep did not record its conditions."""
         if self.complaints:
             return "look"
-        return "well" if self.is_known else "not told"
+        return "well" if self.is_known else "unknown"
 
 
 def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
@@ -270,8 +269,8 @@ def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") 
         Column("verdict", number=False),
         Column("rows", "count"),
         Column("throttled", "% of timed"),
-        Column("median", "%", group="drift of the control"),
-        Column("largest", "%", group="drift of the control"),
+        Column("median", "%", group="drift of the reference kernel"),
+        Column("largest", "%", group="drift of the reference kernel"),
         Column("stopped early", "rows"),
         Column("no time", "rows"),
         Column("wrong", "rows"),
@@ -281,7 +280,7 @@ def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") 
         Column("driver", number=False),
         Column("measured", number=False),
     ]
-    roles = {"well": "good", "look": "poor", "not told": ""}
+    roles = {"well": "good", "look": "poor", "unknown": ""}
     rows = [
         Row(
             [
@@ -351,7 +350,7 @@ SERIES = (
     ("sm_clock_mhz", "SM clock (MHz)"),
     ("temperature_c", "temperature (°C)"),
     ("power_w", "power (W)"),
-    ("control_ratio", "control / its first time"),
+    ("control_ratio", "reference time / first reference time"),
 )
 
 

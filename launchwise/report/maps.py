@@ -20,7 +20,7 @@ from launchwise.tables.rows import row_numbers
 def fraction_heat(
     study: StudyData, evaluation: pd.DataFrame, models: Sequence[str], name: str
 ) -> Figure:
-    """Fraction of the best by model and size, one panel a GPU."""
+    """Fraction of the best by model and size, one panel per GPU."""
     means = _mean_fractions(study, evaluation)
     sizes = sorted(evaluation[study.size].unique())
     lowest = min(means.values(), default=0.5)
@@ -50,7 +50,7 @@ def fraction_heat(
             "Fraction of the best (geometric mean over the problems of a size): dark is good, "
             f"1 is the best configuration, {low:.2f} or less is palest. The best row is on top."
         ),
-        alt="Heat maps: fraction of the best by model and size, one map a GPU.",
+        alt="Heat maps: fraction of the best by model and size, one map per GPU.",
         panels=panels,
         height=90 + 19 * len(models),
         width=420,
@@ -75,7 +75,7 @@ def _mean_fractions(
 
 
 def predicted(study: StudyData, joined: pd.DataFrame, errors: Mapping[str, str]) -> Figure:
-    """Predicted against measured time of every candidate, log-log, one panel a model.
+    """Predicted against measured time of every candidate, log-log, one panel per model.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ ALL_GPUS = "all"
 """What the evaluation calls every GPU together."""
 
 OPTIMUM = "fraction of the best"
-USUAL = "beside the usual choice"
+USUAL = "relative to the usual choice"
 SCORES = (
     Score("fraction", Column("mean", "geometric", group=OPTIMUM), wording.fixed),
     Score(
@@ -148,7 +148,7 @@ def is_tied(ratio: tuple[float, float] | None) -> bool:
 
 
 def _usual(study: StudyData) -> str:
-    """Reasons for the usual choices of a study in brackets; what stands for them without any."""
+    """Reasons for the usual choices of a study in brackets; without any, the baseline."""
     rules = study.settings.usual or study.spec.usual
     if not rules:
         return " (here the baseline)"
@@ -162,21 +162,20 @@ NO_TIME = (
 
 
 def tables_of(study: StudyData) -> Section:
-    """One table a split, models among baselines and oracle; GPUs one by one below."""
+    """One table per split, models among baselines and oracle; GPUs one by one below."""
     near = f"{study.settings.near_best_percent:g}"
     found: list[Block] = [
         Text(
             "Fraction of the best: best time over time of the recommendation, 1 is perfect. "
             "Improvement: baseline time over time of the recommendation, above 1 is faster. "
             "Accuracy: the share of recommendations that are the best configuration, or within "
-            f"{near} % of the best time. Usual choice: what a competent person takes without "
+            f"{near} % of the best time. Usual choice: what an experienced engineer takes without "
             f"measuring{_usual(study)}. Slower: recommendations that take longer than it by more "
-            f"than {HARM_PERCENT:g} %, or have no time. The best model of a "
-            "column is bold; of the mean, every model that the test problems do not tell from the "
-            "best (the 95 % interval of the ratio holds 1; bootstrap over problems). Baselines "
-            "(grey) and "
-            "the oracle stand among the models. Training includes the hyper-parameter search; "
-            "choosing is the time to rank the candidates of one problem."
+            f"than {HARM_PERCENT:g} %, or have no time. Bold: the best model of a column; for the "
+            "mean, also every model that does not differ significantly from the best (the 95 % "
+            "interval of the ratio contains 1; bootstrap over problems). Grey: baselines. Training "
+            "includes the hyper-parameter search; choosing is the time to rank the candidates of "
+            "one problem."
         )
     ]
     if study.evaluation["time_ms"].isna().any():
@@ -229,13 +228,13 @@ def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -
                 won = won or is_tied(record["beside_best_model"])
             cells.append(Cell(score.shown(value), best=won))
         rows.append(Row(cells, role=record["role"]))
-    columns = [Column("way to choose", number=False), *(score.column for score in SCORES)]
+    columns = [Column("method", number=False), *(score.column for score in SCORES)]
     if unmeasured:
         columns.insert(1, Column("no time", "count"))
     null = wording.percent(null_accuracy(study, split, part))
     problems = wording.plural(max(record["problems"] for record in found), "problem")
     caption = (
         f"Split “{split}”: {study.split_title(split)}, {_on(gpus)} "
-        f"({problems}; null accuracy {null} %)"
+        f"({problems}; majority-class accuracy {null} %)"
     )
     return Table(caption, columns, rows)

@@ -190,7 +190,7 @@ def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
     -------
     DataFrame
         ``by`` and configuration columns, ``problems``, ``fraction``, ``worst``, ``gain`` (mean of
-        baseline time over its time: its improvement coefficient).
+        baseline time over its time: its mean speed-up).
     """
     spec = study.spec
     rows = fractions(study)

@@ -1,4 +1,4 @@
-"""What the fences removed from the training rows: numbers and the scatter before and after."""
+"""Training rows that the Tukey filter removed: counts, and times before and after."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import row_numbers
 
 SCOPES = {
-    "problem": "one fence a problem, on log time",
-    "global": "one fence over all times (the paper's)",
+    "problem": "one Tukey filter per problem, on log time",
+    "global": "one Tukey filter over all times (the paper's)",
 }
 DRAWN = 500
 """Points of one panel; more than that is a blot and a heavy page."""
@@ -20,7 +20,7 @@ DRAWN = 500
 
 @remembered
 def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
-    """Training rows of a split and fold as they were before any fence."""
+    """Training rows of a split and fold before any filter."""
     scope = study.settings.fences.scope
     key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
     kept = study.training
@@ -31,13 +31,13 @@ def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
 
 @remembered
 def of_scope(study: StudyData, split: str, fold: str, scope: str) -> pd.DataFrame:
-    """Rows that the fences of one scope removed from a split and fold."""
+    """Rows that the filter of one scope removed from a split and fold."""
     table = study.removed
     return table[(table["split"] == split) & (table["fold"] == fold) & (table["scope"] == scope)]
 
 
 def by_size(study: StudyData, split: str, fold: str) -> pd.DataFrame:
-    """Rows before the fences and rows removed of every problem size.
+    """Rows before the filter and rows removed, per problem size.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def by_size(study: StudyData, split: str, fold: str) -> pd.DataFrame:
 def blocks(study: StudyData) -> list[Block]:
     """The part of a study's section about outliers."""
     if study.training.empty:
-        return [Text("There were no training rows, so nothing was removed.")]
+        return [Text("There were no training rows, so the filter removed nothing.")]
     first = study.training.iloc[0]
     split, fold = str(first["split"]), str(first["fold"])
     counts = by_size(study, split, fold)
@@ -62,11 +62,12 @@ def blocks(study: StudyData) -> list[Block]:
     gone = {scope: int(counts[scope].sum()) for scope in SCOPES}
     used = study.settings.fences.scope
     lead = (
-        f"Tukey's fences at {study.settings.fences.factor:g} times the interquartile range look "
-        f"at {wording.count(total)} training rows of the split “{study.split_title(split)}”. "
-        f"With {SCOPES['problem']} they remove {wording.count(gone['problem'])} rows "
-        f"({wording.percent(gone['problem'] / total)} %); with {SCOPES['global']} they would "
-        f"remove {wording.count(gone['global'])} ({wording.percent(gone['global'] / total)} %). "
+        f"The Tukey filter at {study.settings.fences.factor:g} times the interquartile range is "
+        f"applied to {wording.count(total)} training rows of the split "
+        f"“{study.split_title(split)}”. Rows removed by {SCOPES['problem']}: "
+        f"{wording.count(gone['problem'])} ({wording.percent(gone['problem'] / total)} %); "
+        f"by {SCOPES['global']}: "
+        f"{wording.count(gone['global'])} ({wording.percent(gone['global'] / total)} %). "
         f"This run trained with scope “{used}”. Test rows are never filtered."
     )
     found: list[Block] = [Text(lead), _table(study, counts)]
@@ -77,13 +78,13 @@ def blocks(study: StudyData) -> list[Block]:
 
 
 def _remark(study: StudyData, split: str, fold: str, counts: pd.DataFrame) -> str:
-    """What a global fence does to large problems, where the data shows that it does."""
+    """Share of large problems that the filter over all times removes, if above that of small."""
     rates = counts["global"] / counts["rows"]
     small, large = rates.index.min(), rates.index.max()
     if not rates[large] > rates[small]:
         return ""
     text = (
-        "One global fence throws away large problems, not noise: it takes "
+        "One filter over all times removes large problems, not noise: it removes "
         f"{wording.percent(rates[large], 0)} % of the rows at {study.size}={large} and "
         f"{wording.percent(rates[small], 0)} % at {study.size}={small}."
     )
@@ -124,14 +125,14 @@ def _table(study: StudyData, counts: pd.DataFrame) -> Table:
     rows.append(Row(total, role="total"))
     unit = study.spec.problem[study.size].unit
     return Table(
-        "Training rows removed as outliers, by size and by scope of the fence",
+        "Training rows removed as outliers, by size and by scope of the filter",
         [
             Column(study.size, unit),
             Column("before", "rows"),
-            Column("removed", "rows", group="fence a problem"),
-            Column("removed", "% of the size", group="fence a problem"),
-            Column("removed", "rows", group="global fence"),
-            Column("removed", "% of the size", group="global fence"),
+            Column("removed", "rows", group="filter per problem"),
+            Column("removed", "% of the size", group="filter per problem"),
+            Column("removed", "rows", group="filter over all times"),
+            Column("removed", "% of the size", group="filter over all times"),
         ],
         rows,
     )
@@ -180,9 +181,9 @@ def _scatter(study: StudyData, split: str, fold: str) -> Figure:
     return Figure(
         id=f"{study.name}-outliers",
         caption=(
-            "Times before the fences (all points) and after (blue points only). A fence a problem "
-            "cuts the tails of each problem; a global fence cuts everything above one time. "
-            "An even sample is drawn."
+            "Times before the filter (all points) and after (blue points only). A filter per "
+            "problem cuts the tails of each problem; a filter over all times cuts everything above "
+            "one time. An even sample is drawn."
         ),
         alt="Two scatter plots of training times, removed rows marked by crosses.",
         panels=panels,

@@ -98,7 +98,7 @@ def answer(study: StudyData) -> Section:
 
 def choices(study: StudyData) -> Section:
     """The one configuration to use, by kind of problem and GPU, and what its gains rest on."""
-    title = "One configuration by kind of problem"
+    title = "One fixed configuration per kind of problem"
     return Section(f"{study.name}-choices", title, [_short_table(study), *_single_rows(study)])
 
 
@@ -180,7 +180,7 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
 
 
 def _reached(got: Mapping[str, Any]) -> str:
-    """Fraction of the best speed with its interval, and speed beside the usual choice."""
+    """Fraction of the best speed with its interval, and speed relative to the usual choice."""
     limits = got["fraction_interval"]
     between = "" if limits is None else f" ({wording.interval(tuple(limits))})"
     return (
@@ -214,7 +214,7 @@ def _short_table(study: StudyData) -> Table:
         )
         for kind in kinds
     ]
-    caption = f"If you want one configuration for every {study.size}"
+    caption = f"One fixed configuration for every {study.size}"
     return turned(Table(caption, columns, rows_), "GPU")
 
 

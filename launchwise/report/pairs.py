@@ -16,9 +16,9 @@ NARROW = 0.01
 NOTE = (
     "Configurations ran in turn on one card, in random order. A gain is the median over rounds of "
     "the usual choice's time divided by their own; pairs under different SM clocks, or while heat "
-    "or a weak supply of power held the card back, are thrown away. A tie is a gain whose 95 % "
-    "interval holds 1. Sweep over pairs: the gain by two rows of the sweep divided by the gain in "
-    "pairs."
+    "or a weak supply of power held the card back, are discarded. A tie is a gain whose 95 % "
+    "interval contains 1. Sweep gain / paired gain: the gain by two rows of the sweep, divided by "
+    "the gain in pairs."
 )
 
 
@@ -31,11 +31,11 @@ def section(study: StudyData) -> Section | None:
         Column("problems", "compared"),
         Column("fastest", "× usual", group="geometric mean of gains"),
         Column("fastest", "× baseline", group="geometric mean of gains"),
-        Column("ties", "problems", group="beside the usual choice"),
-        Column("known", "% to ±1 %", group="beside the usual choice"),
-        Column("thrown away", "% of pairs"),
-        Column("median", group="sweep over pairs"),
-        Column("largest", group="sweep over pairs"),
+        Column("ties", "problems", group="relative to the usual choice"),
+        Column("known", "% to ±1 %", group="relative to the usual choice"),
+        Column("discarded", "% of pairs"),
+        Column("median", group="sweep gain / paired gain"),
+        Column("largest", group="sweep gain / paired gain"),
     ]
     rows = [_row(study, gpu, pairs) for gpu, pairs in study.pairs.items()]
     found: list[Block] = [Text(NOTE, "note"), table("Gains in pairs", columns, rows)]
@@ -99,7 +99,7 @@ def _every_problem(study: StudyData, gpu: str, pairs: pd.DataFrame) -> Fold:
         Column("95 % interval"),
         Column("verdict", number=False),
         Column("rounds", "kept"),
-        Column("thrown away", "pairs"),
+        Column("discarded", "pairs"),
     ]
     rows = [
         [

@@ -40,9 +40,9 @@ def section(study: StudyData) -> Section | None:
         for gpu, found in compared.items()
         for name, members in found.groupby("peer", sort=False)
     ]
-    found: list[Block] = [Text(NOTE, "note"), table("Beside libraries", columns, rows)]
+    found: list[Block] = [Text(NOTE, "note"), table("Comparison with libraries", columns, rows)]
     found += [_every_problem(study, gpu, rows) for gpu, rows in compared.items()]
-    return Section(f"{study.name}-peers", "Beside libraries", found)
+    return Section(f"{study.name}-peers", "Comparison with libraries", found)
 
 
 def _row(gpu: str, name: object, rows: pd.DataFrame) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the answering model promised for the test problems, and what of it held."""
+"""Predicted and measured gains of the answering model on the test problems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from launchwise.report.study import StudyData
 
 
 def promises(study: StudyData) -> list[Block]:
-    """What the model that answers promised, and what of it held, split by split."""
+    """Predicted and measured gains of the answering model, one row per split."""
     name = answering(study)
     rows = []
     for split in splits_evaluated(study):
@@ -43,19 +43,19 @@ def promises(study: StudyData) -> list[Block]:
         Column("mean", "geometric", group="fraction of the best"),
         Column("mean", "95 % interval", group="fraction of the best"),
         *(Column(f"of {count}", "geometric", group="best measured") for count in SHORT_LISTS),
-        Column("speed-up", "× usual", group="beside the usual choice"),
-        Column("slower", "problems", group="beside the usual choice"),
-        Column("kept", "problems", group="beside the usual choice"),
-        Column("missed", "of worthwhile", group="beside the usual choice"),
+        Column("speed-up", "× usual", group="relative to the usual choice"),
+        Column("slower", "problems", group="relative to the usual choice"),
+        Column("kept", "problems", group="relative to the usual choice"),
+        Column("missed", "of improvable", group="relative to the usual choice"),
         Column("intervals", "count", group="90 % intervals of the gain"),
-        Column("held", "%", group="90 % intervals of the gain"),
+        Column("covered", "%", group="90 % intervals of the gain"),
     ]
     title = study.title(name)
     note = (
-        "Best measured: what the fastest of the first 5 or 20 recommendations reaches, if they "
-        f"are measured. Kept: {title} answers with the usual choice, because it expects no gain "
-        "beyond what its members disagree by. Missed: of these, problems where the best is "
-        f"faster by more than {WORTH_PERCENT:g} %. Held: answers whose measured gain lies in the "
-        "interval that was given with them."
+        "Best measured: the fastest of the first 5 or 20 recommendations, if they are measured. "
+        f"Kept: {title} answers with the usual choice, because the expected gain is smaller than "
+        "the disagreement of its members. Missed: of these, problems where the best is faster by "
+        f"more than {WORTH_PERCENT:g} %. Covered: answers whose measured gain lies in the "
+        "predicted interval."
     )
-    return [table(f"What {title} promised, and what held", columns, rows), Text(note)]
+    return [table(f"Predicted and measured gains of {title}", columns, rows), Text(note)]

@@ -63,14 +63,14 @@ def tiles(study: StudyData) -> Section:
 
 
 def _choices(study: StudyData, gpu: str) -> list[tuple[str, pd.DataFrame]]:
-    """Ways to choose and what each reaches: the baseline, one for all sizes, the best model."""
+    """Methods and their speed: the baseline, one fixed configuration, the best model."""
     own = fractions(study)
     own = own[own["gpu"] == gpu]
     baseline = own[is_baseline(own, study.spec)]
     one = single_best(study, ["gpu", *study.kinds])
     one = one.loc[one["gpu"] == gpu, [*study.kinds, *study.spec.tunable_columns]]
     same = own.merge(one, on=[*study.kinds, *study.spec.tunable_columns])
-    found = [("baseline", baseline), ("one configuration for all sizes", same)]
+    found = [("baseline", baseline), ("one fixed configuration", same)]
     split = models.first_split(study)
     name = models.leader(study, split, gpu)
     if name is not None:
@@ -179,7 +179,7 @@ def landscape(study: StudyData) -> Section:
         f"{title}: {wording.plural(len(rows), 'configuration')} ({wording.listed(counted)}), "
         f"{near} of them within 2 % of the best. The slowest with a time takes "
         f"{wording.number(times.iloc[-1] / times.iloc[0])} times as long as the best. "
-        "A slow configuration was launched once and given up."
+        "A slow configuration was stopped early, after one launch."
     )
     figure = figures.landscape(study, rows, title, float(chosen["baseline_ms"]))
     found: list[Block] = [
@@ -285,7 +285,7 @@ def transferred(study: StudyData) -> Section | None:
             [table("Loss from using one GPU's best configuration on another", columns, rows)],
         )
     )
-    return Section(f"{study.name}-transfer", "From one GPU to another", found)
+    return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
 
 
 def _left_out(study: StudyData) -> list[str]:
@@ -330,5 +330,5 @@ def _transfer_caveats(study: StudyData) -> list[str]:
 
 
 def removed(study: StudyData) -> Section:
-    """What the fences removed."""
+    """Rows that the Tukey filter removed."""
     return Section(f"{study.name}-outliers", "Filtered rows", outliers.blocks(study))

@@ -1,4 +1,4 @@
-"""How far a sweep's times can be trusted, and where the time of measuring them went."""
+"""Quality of a sweep's times, and the measuring time by task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TASKS = {
     "verify": "verifying",
     "warm_up": "warming up",
     "time": "timing",
-    "control": "the control",
+    "control": "reference kernel",
     "rest": "pauses for a throttled card",
     "energy": "energy loops",
     "write": "writing the journal",
@@ -50,11 +50,11 @@ def blocks(
             [words, *(_seconds(one, task) for one in seconds.values())]
             for task, words in TASKS.items()
         ]
-        went = table(f"Where the time of {workload} went, in seconds", names, spent)
+        went = table(f"Measuring time of {workload} by task, in seconds", names, spent)
         found.append(turned(went, "GPU"))
     if rows := [row for gpu in sweeps for row in _joined(gpu, facts.get(gpu, {}))]:
-        found.append(table(f"Rows of {workload} that were joined later", JOINED, rows))
-    return [Fold(f"How far the times of {workload} can be trusted", found)]
+        found.append(table(f"Extensions of the sweep of {workload}", JOINED, rows))
+    return [Fold(f"Quality of the times of {workload}", found)]
 
 
 JOINED = [
@@ -63,7 +63,7 @@ JOINED = [
     Column("measured", number=False),
     Column("rows"),
     Column("measured again"),
-    Column("their time, now / then"),
+    Column("repeated time / original time"),
     Column("lowest"),
     Column("highest"),
 ]
@@ -87,7 +87,7 @@ def _joined(gpu: str, facts: Mapping[str, Any]) -> list[list[str]]:
 
 
 def spent_s(facts: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds by task over the shards of a sweep; empty where it does not tell."""
+    """Seconds per task, summed over the shards of a sweep; empty if not recorded."""
     found: dict[str, float] = {}
     for shard in facts.get("shards", [facts]):
         for task, seconds in shard.get("seconds", {}).items():
@@ -110,7 +110,7 @@ def _quantile(column: str, quantile: float) -> Callable[[pd.DataFrame], str]:
 def _counted(
     chosen: Callable[[pd.DataFrame], pd.Series], known: str
 ) -> Callable[[pd.DataFrame], str]:
-    """How many rows are ``chosen``, where the sweep knew the column ``known`` at all."""
+    """Number of ``chosen`` rows; a dash if the sweep lacks the column ``known``."""
 
     def counted(rows: pd.DataFrame) -> str:
         unknown = rows[known].isna() | (rows[known] == UNKNOWN)
@@ -138,13 +138,13 @@ def _clocks(rows: pd.DataFrame) -> str:
 FIGURES: dict[str, Callable[[pd.DataFrame], str]] = {
     "relative error of the median, median (%)": _quantile("relative_error", 0.5),
     "relative error of the median, 95th percentile (%)": _quantile("relative_error", 0.95),
-    "rows with a repeat outside Tukey's fences": _counted(
+    "rows with a repeat outside the Tukey limits": _counted(
         lambda rows: rows["outlier_repeats"] > 0, "spread_ms"
     ),
     "rows timed as replayed graphs": _counted(lambda rows: rows["timer"] == "graph", "spread_ms"),
     "rows measured twice": _counted(lambda rows: rows["attempt"] > 1, "control_ratio"),
     "rows on a throttled card": _counted(_held_back, "throttle"),
-    "control off its first time by at most (%)": _largest_drift,
+    "largest drift of the reference kernel (%)": _largest_drift,
     "SM clock (MHz)": _clocks,
 }
-"""What is told of the timed rows of a sweep."""
+"""Quality figures of the timed rows of a sweep."""

@@ -1,4 +1,4 @@
-"""Gain from tuning, a row a study: one picture, and the same as a table."""
+"""Gain from tuning, one row per study: a picture, and the same as a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from launchwise.report.study import StudyData
 
 INTERVAL_SEED = 0
 LITTLE = 1.02
-"""A best configuration that is faster than the usual choice by less is not worth looking for."""
+"""Least gain of the best configuration over the usual choice that justifies tuning."""
 
 ORACLE, FIXED, BASELINE = "oracle", "best_on_average", "untuned"
 
@@ -25,7 +25,7 @@ Interval = tuple[float, float] | None
 
 @dataclass(frozen=True)
 class Worth:
-    """Speeds beside the usual choice over the same problems, geometric means.
+    """Speeds relative to the usual choice over the same problems, geometric means.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ def worth(study: StudyData) -> Worth | None:
 
 NOTE = (
     "Test problems of each study's first split, on its first whole card; speeds of a row are of "
-    "the same problems (geometric means). Usual choice: what a competent person takes without "
-    "measuring. In pairs: the fastest configurations, the usual choice and the recommendations "
-    "ran in turn on one card; otherwise single rows of a sweep are compared. Intervals: 95 %, "
+    "the same problems (geometric means). Usual choice: what an experienced engineer takes without "
+    "measuring. In pairs: the fastest configurations, the usual choice and the recommendations ran "
+    "in turn on one card; otherwise single rows of a sweep are compared. Intervals: 95 %, "
     "bootstrap over problems."
 )
 
@@ -128,7 +128,7 @@ def _table(found: Sequence[Worth]) -> Table:
         # A phone shows the first columns alone.
         Column("best", "× usual, 95 %"),
         Column("recommended", "× usual, 95 %"),
-        Column("one for all", "× usual"),
+        Column("one fixed", "× usual"),
         Column("baseline", "× usual"),
         Column("problems", "count"),
         Column("GPU", number=False),
@@ -154,7 +154,7 @@ def _table(found: Sequence[Worth]) -> Table:
         )
         for each in found
     ]
-    return Table("Speed beside the usual choice", columns, rows)
+    return Table("Speed relative to the usual choice", columns, rows)
 
 
 def _interval(limits: Interval) -> str:
@@ -168,7 +168,7 @@ TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def _drawing(found: Sequence[Worth]) -> Drawing:
-    """A bar a study from the usual choice to the best, on one logarithmic axis."""
+    """One bar per study from the usual choice to the best, on one logarithmic axis."""
     speeds = [
         speed
         for each in found
@@ -199,11 +199,11 @@ def _drawing(found: Sequence[Worth]) -> Drawing:
         for each in found
     )
     caption = (
-        "Speed beside the usual choice (1) on a logarithmic axis. Bar: the fastest configuration; "
+        "Speed relative to the usual choice (1), logarithmic axis. Bar: the fastest configuration; "
         "dot: the recommended one; tick: one fixed configuration. Pale: single rows of a "
         "sweep, not pairs."
     )
-    return Drawing("worth", caption, f"Speed beside the usual choice. {said}.", "".join(parts))
+    return Drawing("worth", caption, f"Speed relative to the usual choice. {said}.", "".join(parts))
 
 
 def _row(each: Worth, y: float, x: Callable[[float], float]) -> list[str]:

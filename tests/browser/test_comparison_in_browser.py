@@ -1,4 +1,4 @@
-"""GPU against GPU in Chromium: its figures beside NumPy and SciPy's, links, bad links."""
+"""GPU comparison in Chromium: its figures beside NumPy and SciPy's, links, bad links."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         prices={"big": [None, 3.6, "2026-11-01", "a cloud"]},
         table="data/gpus.csv",
     )
-    text = render("GPUs", "", [Section("gpu-against-gpu", "GPU against GPU", [block])])
+    text = render("GPUs", "", [Section("gpu-against-gpu", "GPU comparison", [block])])
     (folder / "gpus.html").write_text(text, encoding="utf-8")
     (folder / "data").mkdir()
     script = f"(window.launchwiseComparisons ??= {{}})['one'] = {json.dumps(comparison())};"

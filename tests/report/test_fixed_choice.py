@@ -32,8 +32,8 @@ def test_the_map_shows_every_problem_and_names_the_fastest() -> None:
     texts, figure, folds = parts(study())
     assert texts == [
         "big: block3d 32×4×1 row_padding=0 at every problem costs 11.8 % of time in the mean "
-        "(geometric) over 2 problems, 25.0 % at most. It was picked with all of these problems "
-        "known."
+        "(geometric) over 2 problems, 25.0 % at most. It was chosen with the times of all "
+        "these problems known."
     ]
     assert folds == ["big.sm4: cost of one choice"]
     (trace,) = figure.panels[0].data

@@ -94,9 +94,9 @@ def test_a_sound_sweep_is_well() -> None:
     ("change", "complaint"),
     [
         (lambda rows: capped(rows, 6), "6 % of the rows throttled"),
-        (lambda rows: drifting(rows, 51, 0.97), "drift of 3.0 % in the median, 3.0 % at most"),
-        (lambda rows: drifting(rows, 1, 1.11), "drift of 0.0 % in the median, 11.0 % at most"),
-        (lambda rows: ended(rows, "timeout", 6), "6.0 % of the rows hung or without memory"),
+        (lambda rows: drifting(rows, 51, 0.97), "drift of 3.0 % (median), 3.0 % (largest)"),
+        (lambda rows: drifting(rows, 1, 1.11), "drift of 0.0 % (median), 11.0 % (largest)"),
+        (lambda rows: ended(rows, "timeout", 6), "6.0 % of the rows hung or ran out of memory"),
         (lambda rows: ended(rows, "wrong", 1), "1 wrong result"),
         (lambda rows: mixed(rows, 1), "10 % of the problems with rows of several cards"),
     ],
@@ -131,7 +131,7 @@ def test_up_to_its_limits_a_sweep_is_well(
 
 def test_what_a_sweep_does_not_tell_is_no_good_mark() -> None:
     silent = sweep().assign(throttle=UNKNOWN, control_ratio=np.nan)
-    assert of(silent).verdict == "not told"
+    assert of(silent).verdict == "unknown"
     assert of(ended(silent, "wrong", 1)).verdict == "look"
 
 

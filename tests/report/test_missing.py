@@ -54,7 +54,7 @@ def test_a_section_that_fails_says_so_and_the_rest_is_made(
     assert "This section could not be made (KeyError: " in page
     assert lacking in page
     assert title in page
-    assert "From one GPU to another" in page
+    assert "Transfer between GPUs" in page
     front = visible(found["index.html"])
     assert "could not be made:" in front
     assert re.search(r'href="tiny/(index|models)\.html#tiny-[a-z]+">The first of them', front)

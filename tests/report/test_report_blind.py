@@ -63,7 +63,7 @@ def test_a_gpu_that_was_new_may_have_rows_now() -> None:
 
 def test_it_is_named_where_the_gpus_are() -> None:
     assert blind.only_tested([with_tests(), with_tests()]) == ["other"]
-    assert "In blind tests alone: other." in assemble._whose([with_tests()])
+    assert "Blind tests only: other." in assemble._whose([with_tests()])
     assert "blind" not in assemble._whose([study()])
 
 

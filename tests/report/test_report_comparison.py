@@ -1,4 +1,4 @@
-"""GPU against GPU: entries by hand, their table, and the power of cards."""
+"""GPU comparison: entries by hand, their table, and the power of cards."""
 
 from __future__ import annotations
 

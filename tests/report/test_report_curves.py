@@ -1,4 +1,4 @@
-"""How many measurements are enough: the figure, the table and the needle index of a study."""
+"""Quality against number of measurements: the figure, the table and the needle index of a study."""
 
 from __future__ import annotations
 
@@ -81,5 +81,6 @@ def test_without_curves_of_the_first_split_there_is_no_section() -> None:
 
 def test_the_section_stands_on_the_page_of_the_models() -> None:
     page = visible(html_of(replace(study(), curves=curves()))["tiny/models.html"])
-    assert "How many measurements are enough" in page
-    assert "How many measurements are enough" not in visible(html_of(study())["tiny/models.html"])
+    assert "Quality against number of measurements" in page
+    without = visible(html_of(study())["tiny/models.html"])
+    assert "Quality against number of measurements" not in without

@@ -233,7 +233,7 @@ def test_study_without_any_evaluation_or_training_row() -> None:
     bare.evaluation, bare.training = bare.evaluation.iloc[:0], bare.training.iloc[:0]
     bare.removed, bare.predictions = bare.removed.iloc[:0], bare.predictions.iloc[:0]
     bare.facts = {}
-    assert "nothing was removed" in page_of(bare)
+    assert "the filter removed nothing" in page_of(bare)
 
 
 def test_missing_values_are_dashes_not_nan() -> None:
@@ -276,7 +276,7 @@ def test_several_studies_have_pages_of_their_own() -> None:
 def test_acoustic_study_has_the_paper_beside_it() -> None:
     found = page_of(study(name="acoustic_tile", folder=STUDY))
     assert 'id="acoustic_tile-paper"' in found
-    assert "hardly adds up: coefficient 0.78 with 76.9 % improved" in found
+    assert "is inconsistent: coefficient 0.78 with 76.9 % improved" in found
     assert "at least 0.769" in found
     assert "repeats XGBoost" in found
     gap = "\u202f"

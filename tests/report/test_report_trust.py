@@ -38,8 +38,8 @@ def test_doubts_are_counted(acoustic_spec: Spec) -> None:
     found = told(sweep)
     assert found["rows measured twice"] == ["3"]
     assert found["rows on a throttled card"] == ["2"]
-    assert found["rows with a repeat outside Tukey's fences"] == ["5"]
-    assert found["control off its first time by at most (%)"] == ["10.00"]
+    assert found["rows with a repeat outside the Tukey limits"] == ["5"]
+    assert found["largest drift of the reference kernel (%)"] == ["10.00"]
     assert found["SM clock (MHz)"] == ["1500 to 1980"]
 
 

@@ -32,7 +32,7 @@ ORIGIN = ("card", "driver", "commit")
 UNTIMED = {"timer": "", "l2": ""}
 
 MOST_VISITS = 3
-"""A problem is visited again while pairs that were thrown away leave a ratio unknown."""
+"""A problem is visited again while pairs that were discarded leave a ratio unknown."""
 
 
 @dataclass(frozen=True)

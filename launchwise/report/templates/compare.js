@@ -165,7 +165,7 @@
     table.append(head, body);
     const region = element("div", "", "scroll");
     region.setAttribute("role", "region");
-    region.setAttribute("aria-label", "GPU against GPU");
+    region.setAttribute("aria-label", "GPU comparison");
     region.append(table);
     return region;
   };
