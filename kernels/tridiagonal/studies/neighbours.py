@@ -1,4 +1,4 @@
-"""What nearest neighbours make of optima, beside a paper's figures: a table and a figure."""
+"""Nearest-neighbour prediction of optima beside a paper's figures: a table and a figure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TRAINING, HIT, MISSED, REAL = (
 
 @dataclass(frozen=True)
 class Learnt:
-    """Optima to learn from, the measurements that say what a miss costs, the paper's accuracies.
+    """Optima to learn from, the measurements that give the cost of a miss, the paper's accuracies.
 
     ``table`` has a row per size (``size``, ``choice``), ``rows`` the times (ms) of every choice.
     """

@@ -1,4 +1,4 @@
-"""The paper's conclusions, judged by our figures, and what does not add up in it."""
+"""The paper's conclusions, judged by our figures, and its inconsistencies."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .recipe import GLOBAL, ORACLE, PRINTED, Recipe
 
 Statement = tuple[str, str]
 RARELY_PERCENT = 5.0
-"""Share of problems made slower up to which a model hardly ever loses, %."""
+"""Largest share of slowed problems for "hardly ever loses", %."""
 
 LEAST_EXCESS = 0.05
-"""Coefficients this near the share of improved runs hardly add up."""
+"""Coefficients this close to the share of improved runs are inconsistent."""
 
 
 def judged(
     study: StudyData, published: Mapping[str, Records], recipe: Recipe | None
 ) -> list[Statement]:
-    """What section 6 concludes, and whether it holds here."""
+    """Conclusions of the paper's section 6, and whether they hold here."""
     facts = facts_of(published)
     found = []
     if recipe is not None:
@@ -160,7 +160,7 @@ def _few_trials(study: StudyData) -> list[Statement]:
 def contradictions(
     published: Mapping[str, Records], facts: Mapping[str, str], title: Callable[[str], str]
 ) -> list[str]:
-    """What does not add up in the paper, checked against its own figures."""
+    """Inconsistencies in the paper, checked against its own figures."""
     results = published["results"]
     total, gone = int(facts["training_runs"]), int(facts["runs_removed"])
     found = []
@@ -172,9 +172,9 @@ def contradictions(
             rest = (printed - share) / (1 - share)
             found.append(
                 f"The paper's cell of {title(record['model'])} on the {record['title']} "
-                f"hardly adds up: coefficient {printed:.2f} with {100 * share:.1f} % improved. "
+                f"is inconsistent: coefficient {printed:.2f} with {100 * share:.1f} % improved. "
                 f"The improved runs alone give at least {share:.3f}, so the rest would have run at "
-                f"{rest:.2f} times the baseline's speed or less. It is no target."
+                f"{rest:.2f} times the baseline's speed or less. It is not used as a target."
             )
     found.append(
         "The paper's row of LightGBM hyper-parameters repeats XGBoost's numbers under other names "
@@ -235,7 +235,7 @@ def _of_text(results: Records, facts: Mapping[str, str], title: Callable[[str], 
 
 
 def differences(study: StudyData, published: Mapping[str, Records]) -> list[str]:
-    """What ours measures otherwise than the paper."""
+    """Differences between our measurements and the paper's."""
     times = published["best_tiles"]
     slowest = max(times, key=lambda record: float(record["time_s"]))
     return [

@@ -30,7 +30,7 @@ def title_of(published: Mapping[str, Records], gpu: str) -> str:
 
 
 def best_tiles(study: StudyData, published: Mapping[str, Records], gpu: str) -> Table:
-    """Table 1; for the same problems our best tiles on ``gpu``, and what the printed ones reach."""
+    """Table 1; for the same problems our best tiles on ``gpu``, and the printed tiles' speed."""
     rows = []
     measured = study.measured
     measured = measured[measured["gpu"] == gpu]
@@ -101,7 +101,7 @@ def _speed_up(rows: pd.DataFrame, variant: str, names: tuple[str, ...], tile: li
 
 
 def features(study: StudyData, published: Mapping[str, Records]) -> Table:
-    """Table 2: what the paper's models know, what ours call it, and whether it varies here."""
+    """Table 2: the paper's features, our names, and whether they vary here."""
     dropped = set(models.dropped_features(study, models.first_split(study)))
     rows = [
         [
@@ -182,7 +182,7 @@ def recorded_gpu(study: StudyData) -> str:
 
 
 def walked_limit(study: StudyData, split: str, gpu: str) -> dict[str, float]:
-    """What the best walked tile of each test problem reaches, untiled where none is faster.
+    """Speed-up of the best walked tile of each test problem, untiled where none is faster.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the paper's recipe reaches on our sweeps: tables of the recorded runs.
+"""Results of the paper's recipe on our sweeps: tables of the recorded runs.
 
 ``recorded/recipe.json`` is written by ``benchmarks/paper_recipe.py``; nothing here computes anew.
 """
@@ -43,7 +43,7 @@ def figures_of(recipe: Recipe, run: str, gpu: str, model: str) -> Figures:
 
 
 def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[Block]:
-    """The recipe's figures beside the paper's, with its search, and what they stand on."""
+    """The recipe's figures beside the paper's, its hyper-parameter search, and its provenance."""
     runs = recipe["runs"]
     overlay = recipe["overlay"]
     counts = runs[GLOBAL]["training"]
@@ -177,7 +177,7 @@ def _rounded(value: Any) -> str:
 
 
 def classifier(recipe: Recipe | None) -> Mapping[str, Any]:
-    """What training said of J48 with every run as an example and Weka's defaults, if recorded."""
+    """Training record of J48 with every run as an example and Weka's defaults, if recorded."""
     if recipe is None:
         return {}
     found: Mapping[str, Any] = recipe["runs"][GLOBAL]["models"].get(f"c45{PRINTED}", {})

@@ -1,4 +1,4 @@
-"""What only the acoustic study has: the published tables beside ours."""
+"""Sections of the acoustic study: the published tables beside ours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NEEDED = {"results", "facts", "gpus", "best_tiles"}
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
-    """The sections that the study has and others have not: none where a table is missing."""
+    """The study's own sections; none if a table is missing."""
     if not published.keys() >= NEEDED:
         return []
     recorded = recipe.read_recipe(study)
@@ -44,14 +44,14 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
 def paper(
     study: StudyData, published: Mapping[str, Records], recorded: recipe.Recipe | None
 ) -> Section:
-    """The paper's tables beside ours, its conclusions, and what does not add up in it."""
+    """The paper's tables beside ours, its conclusions, and its inconsistencies."""
     results = published["results"]
     facts = facts_of(published)
     gpu = paper_tables.recorded_gpu(study)
     found: list[Block] = [
         Text(
             f"Published: {results[0]['source'].rpartition(', table')[0]}. Their figures are from "
-            "other GPUs, an OpenMP kernel and their own tiles: a yardstick and not a race. Columns "
+            "other GPUs, an OpenMP kernel and their own tiles: compare trends, not times. Columns "
             "marked “paper” are theirs, columns marked “ours” are measured by this pipeline."
         ),
         _beside(study, results, recorded),
@@ -72,17 +72,17 @@ def paper(
             f"{study.settings.near_best_percent:g} % of the best of their problem. The last column "
             "counts as the paper does: every training row is an example, with Weka's defaults and "
             "the paper's tiles alone. Each problem then has nearly one example of every tile, so "
-            "problem and GPU say next to nothing about the class, and pruning leaves what the "
-            "column shows. The paper does not print the tree, its inputs or its accuracy.",
+            "problem and GPU hardly predict the class, and pruning leaves the few leaves of the "
+            "column. The paper does not print the tree, its inputs or its accuracy.",
             "note",
         ),
-        Text("What does not add up in the paper:"),
+        Text("Inconsistencies in the paper:"),
         Bullets(contradictions(published, facts, study.title)),
-        Text("What is measured differently:"),
+        Text("Differences in measurement:"),
         Bullets(differences(study, published)),
         Fold("Best tiles, features, hardware and environment", _tables(study, published, gpu)),
     ]
-    return Section(f"{study.name}-paper", "Beside the paper", found)
+    return Section(f"{study.name}-paper", "Comparison with the paper", found)
 
 
 def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> list[Block]:
@@ -204,7 +204,7 @@ def _leaves(study: StudyData, facts: dict[str, str], recorded: recipe.Recipe | N
         [f"{cross}: very best (%)", "–", *both(wording.percent, score, "accuracy")],
         [near, "–", *both(wording.percent, score, "accuracy_near_best")],
         [f"{cross}: fraction of the best", "–", *both(wording.fixed, score, "fraction")],
-        ["rows that the fences leave", left, *both(wording.count, "rows")],
+        ["rows that pass the Tukey filter", left, *both(wording.count, "rows")],
         ["rows that the tree learns from", left, *both(wording.count, "examples")],
         ["trials of each search", facts["search_trials"], *both(wording.count, "trials")],
     ]

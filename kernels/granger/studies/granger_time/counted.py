@@ -1,4 +1,4 @@
-"""Hardware counters of the published launch: why one type is slower than the other.
+"""Hardware counters of the published launch in float32 and float64.
 
 ``recorded/counters.csv`` is what Nsight Compute wrote for the runs of ``recorded/counters.json``;
 the command stands in ``kernels/granger/README.md``.

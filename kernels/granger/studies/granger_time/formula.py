@@ -16,7 +16,7 @@ WARP = 32
 
 
 def half_unit(text: str) -> float:
-    """Half of the last digit of a printed number without exponent: what rounding may hide."""
+    """Half of the last digit of a printed number without exponent: the rounding error."""
     return 0.5 * 10.0 ** -len(text.partition(".")[2])
 
 
@@ -93,7 +93,7 @@ class Facts:
 
     @property
     def counts(self) -> Counts:
-        """What the formula takes, by the parts as printed."""
+        """Inputs of the formula, from the printed parts."""
         return Counts(self.flop_a_thread * self.threads, sum(self.parts) * self.threads)
 
     @property
@@ -130,7 +130,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Counts:
-    """What the formula takes of a launch: FLOP and bytes."""
+    """Inputs of the formula per launch: FLOP and bytes."""
 
     flop: float
     bytes: float
@@ -138,7 +138,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Times:
-    """What the formula gives, µs."""
+    """Result of the formula, µs."""
 
     compute: float
     memory: float
@@ -147,7 +147,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Rates:
-    """What the formula takes of a GPU: FLOP/s and bytes/s."""
+    """Inputs of the formula per GPU: FLOP/s and bytes/s."""
 
     peak: float
     bandwidth: float
@@ -168,7 +168,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Printed:
-    """A GPU of the source: what it takes of it, and the times that it prints, µs."""
+    """A GPU of the source: its peak and bandwidth there, and the printed times, µs."""
 
     gpu: str
     device: str
@@ -200,7 +200,7 @@ def printed_of(published: Mapping[str, Records]) -> Iterator[Printed]:
 
 @dataclass(frozen=True)
 class Source:
-    """All that the source says."""
+    """The published launch, its counts and its table of predictions."""
 
     facts: Facts
     printed: Sequence[Printed]

@@ -1,4 +1,4 @@
-"""What a published prediction got wrong: each of its counts beside what its launch asks for."""
+"""Errors of a published prediction: its counts beside those of its launch."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EQUAL = 1.0005
 
 COLUMNS = (
     Column("what", number=False),
-    Column("taken or printed"),
-    Column("what follows"),
+    Column("in the source"),
+    Column("by the launch"),
     Column("off by"),
-    Column("as taken", "× printed", group="prediction"),
-    Column("as follows", "× printed", group="prediction"),
+    Column("by its counts", "× printed", group="prediction"),
+    Column("by the launch", "× printed", group="prediction"),
 )
 
 
@@ -41,9 +41,9 @@ def span(values: list[float], places: int = 2) -> str:
 
 
 def errors(source: Source, gpus: Gpus) -> Table:
-    """Each count: as the source takes it, as it follows, and the prediction by each."""
+    """Each count in the source and by its launch, and the prediction by each."""
     rows = [*_bytes(source), *_launch(source, gpus)]
-    return table("What the source counts, and what follows from its launch", COLUMNS, rows)
+    return table("Counts of the source, and counts of its launch", COLUMNS, rows)
 
 
 def _prediction(source: Source, counts: Counts, shares: Mapping[str, float] | None = None) -> str:
@@ -90,7 +90,7 @@ def _bytes(source: Source) -> Iterator[list[str]]:
 
 
 def _launch(source: Source, gpus: Gpus) -> Iterator[list[str]]:
-    """What the launch does to the counts: copies, caches, lanes without work."""
+    """Effect of the launch on the counts: copies, caches, lanes without work."""
     facts, counts = source.facts, source.facts.counts
     copies, once = facts.threads_at_work / facts.threads, facts.arrays * facts.county
     named = [one.gpu for one in source.printed if one.gpu in gpus]

@@ -1,4 +1,4 @@
-"""The published launch by type: rows, and what may make one type slower than the other."""
+"""The published launch in float32 and float64: rows, and possible causes of the difference."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _rows(pairs: Pairs) -> Iterator[tuple[str, str]]:
 def _candidates(
     study: StudyData, facts: Facts, pairs: Pairs, once: Pairs
 ) -> Iterator[tuple[str, str]]:
-    """What may make float32 slower, each held against the rows."""
+    """Possible causes of the slower float32, each tested against the rows."""
     rows = pairs.table
     same = [name for name in BUILD if (rows[f"{name}_float32"] == rows[f"{name}_float64"]).all()]
     other = [name for name in BUILD if name not in same]

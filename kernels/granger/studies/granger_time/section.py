@@ -1,4 +1,4 @@
-"""What only the study of predicted times has: a published prediction, its errors, a better one."""
+"""Sections of the Granger study: a published prediction, its errors, a corrected one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .launches import launches
 from .verdict import verdict
 
 PUBLISHED, ONCE, BEST = "published", "no_duplicates", "best"
-"""What is shown of a GPU: two variants, and the fastest of the verified ones."""
+"""Rows shown per GPU: two variants, and the fastest verified one."""
 
 NOTABLE = 0.01
 """Part by which figures of a card may differ without being shown."""
@@ -218,7 +218,7 @@ def _single(rows: list[Row]) -> str:
 
 
 def _observed(known: Known) -> Iterator[tuple[str, str]]:
-    """How wrong the first launch of the published variant was, at the published size."""
+    """Error of the published variant's first launch, at the published size."""
     for gpu, rows in known.measured.items():
         if PUBLISHED in rows:
             error, allowed = rows[PUBLISHED]["max_error"], rows[PUBLISHED]["tolerance"]
@@ -270,12 +270,12 @@ def _corrected(known: Known) -> Table:
             best = found.get(BEST)
             cells.append("–" if best is None else wording.configuration(best, known.study.spec))
         rows.append(cells)
-    caption = "The published launch, the same without copies, and the best of what is verified"
+    caption = "The published launch, the same without copies, and the fastest verified one"
     return table(caption, columns, rows)
 
 
 def _figures(known: Known) -> Iterator[Block]:
-    """Where the source takes other figures of a card than the table of cards has."""
+    """Figures of a card that differ between the source and the table of cards."""
     rows = []
     for one in known.source.printed:
         card = known.cards.get(one.gpu)
@@ -296,10 +296,10 @@ def _figures(known: Known) -> Iterator[Block]:
     if rows:
         columns = [
             Column("GPU", number=False),
-            Column("the source takes"),
+            Column("in the source"),
             Column("table of cards"),
             Column("differs", "%"),
-            Column("where that stands", number=False),
+            Column("source of the table", number=False),
         ]
         yield table(f"Peaks and bandwidths that differ by more than {limit}", columns, rows)
     elif known.source.printed:
@@ -307,7 +307,7 @@ def _figures(known: Known) -> Iterator[Block]:
 
 
 def _parts(known: Known) -> Iterator[Block]:
-    """What the cost model's estimate of the published launch is made of."""
+    """Parts of the cost model's estimate of the published launch."""
     of = {gpu: rows[PUBLISHED] for gpu, rows in known.estimated.items()}
     shown = [name for name in PARTS if any(row[name] > 0 for row in of.values())]
     columns = [Column("GPU", number=False), Column("in all", "µs")]

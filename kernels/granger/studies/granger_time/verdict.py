@@ -1,4 +1,4 @@
-"""Which claims of the source hold: each beside what follows from its launch or was measured."""
+"""Claims of the source, each beside the count or measurement that tests it."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _times(known: Known) -> Iterator[list[str]]:
 
 
 def _order(known: Known) -> Iterator[list[str]]:
-    """Whether the source's GPUs come in the same order by the cost model."""
+    """Whether the cost model ranks the source's GPUs in the same order."""
     named = [one for one in known.source.printed if one.gpu in known.estimated]
     if len(named) < FEWEST_FOR_ORDER:
         return

@@ -1,4 +1,4 @@
-"""The paper's times beside ours: the experiment as published, and what each step gains."""
+"""The paper's times beside ours: the published experiment, and the gain per step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CPU = "pytorch_cpu"
 
 @dataclass(frozen=True)
 class Ours:
-    """What stands on our side of the table: texts, and the time of all reviews.
+    """Our entries of the table: texts, and the time of all reviews.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def _saved_in(times: Mapping[str, Mapping[str, str]], before: str, after: str, c
 
 @dataclass(frozen=True)
 class Saved:
-    """Share of the time that a step saves, and what is compared."""
+    """Share of the time that a step saves, with the compared configurations."""
 
     share: float
     what: str
@@ -302,7 +302,7 @@ def _saved(before: Row | None, after: Row | None) -> Saved | None:
 
 
 def _conflict(host: Saved | None, device: Saved | None) -> str:
-    """Whether a step that the paper calls a gain costs time here."""
+    """Whether a step that the paper calls a gain is slower here."""
     slower = [
         name
         for name, saved in (("from the host", host), ("on the device", device))

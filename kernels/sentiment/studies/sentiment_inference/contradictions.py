@@ -27,7 +27,7 @@ def contradictions(published: Mapping[str, Records], spec: Spec) -> Iterator[Blo
         Column("there", number=False),
         Column("conflict", number=False),
     ]
-    yield table("What contradicts itself in the paper", columns, [list(row) for row in rows])
+    yield table("Contradictions in the paper", columns, [list(row) for row in rows])
 
 
 def _of_times(times: Records, facts: Mapping[str, str], flop: float) -> Iterator[Line]:

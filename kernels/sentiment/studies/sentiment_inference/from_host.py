@@ -1,4 +1,4 @@
-"""Times of batches in host memory: where they go, and what streams change."""
+"""Times of batches in host memory: phases, and effect of streams."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ TOKENS = 256
 """Tokens of the published reviews."""
 
 GIVEN = {"embeddings": "float32 embeddings", "tokens": "word numbers"}
-"""What comes in, in words."""
+"""Form of the input, in words."""
 
 MEMORY = {"pinned": "page-locked", "pageable": "pageable"}
 """Kinds of host memory, in words."""
@@ -29,7 +29,7 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Measured:
-    """Everything that one GPU's sweep has, of every variant: the study's candidates or not.
+    """Rows of one GPU's sweep, including variants that are not candidates of the study.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def time_of(row: Row) -> float:
 
 
 def repeats_of(row: Row) -> str:
-    """How many repeats a time rests on."""
+    """Number of repeats of a time."""
     if row["status"] == "slow":
         return "1, stopped early"
     return wording.count(row["repeats"])
@@ -101,7 +101,7 @@ def bytes_per_review(row: Row) -> float:
 
 
 def transfer_of(row: Row) -> str:
-    """What is transferred in a run from host memory, and in which pieces."""
+    """Data transferred per run from host memory, and its chunks."""
     if int(str(row["batch"])) == 1:
         how = "one review"
     else:
@@ -119,6 +119,6 @@ def transfer_of(row: Row) -> str:
 
 
 def first_of(found: Iterable[Row | None]) -> Row | None:
-    """The first row there is, rows with repeats before rows that were stopped early."""
+    """The first row; rows with repeats precede rows that were stopped early."""
     rows = [row for row in found if row is not None]
     return next((row for row in rows if row["status"] == "ok"), rows[0] if rows else None)

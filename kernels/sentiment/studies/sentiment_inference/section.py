@@ -1,4 +1,4 @@
-"""What only the study of sentiment inference has: the ladder, the paper's times, accuracy."""
+"""Sections of the sentiment study: speed-up per variant, the paper's times, accuracy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORDS = {
     "tensor_bf16": "one product, two elements a word",
     "tensor_fp16": "the same with more bits behind the point, and a smaller range",
 }
-"""What each variant changed, in the order of the ladder."""
+"""Change of each variant over its predecessor, in order."""
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
@@ -78,7 +78,7 @@ def _ladder(study: StudyData, case: Measured) -> Iterator[Block]:
 
 
 def _steps(case: Measured, fastest: Mapping[str, Row], known: list[str]) -> Block:
-    """What each step of the ladder gained on the one before it."""
+    """Speed-up of each variant over its predecessor."""
     found = []
     before: str | None = None
     for name in known:

@@ -76,7 +76,7 @@ def _of_case(
 
 
 def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
-    """More recursions than ever paid in the paper: fastest beyond error or not."""
+    """Sizes where more recursions than in the paper are fastest, beyond error or tied."""
     limit = int(facts.get("recursions_that_pay_most", 3))
     depths = case.overall.set_index(SIZE)[CHOICE]
     deep = [int(size) for size in depths.index[depths > limit]]
@@ -130,7 +130,7 @@ def _rule(case: RecursionSeries, fixed: int) -> Iterator[Row]:
 
 
 def _stages(case: RecursionSeries) -> Iterator[Row]:
-    """What another recursion saves where systems are large, and what it adds where they are small.
+    """Time that a recursion saves at the largest size, and adds at the smallest.
 
     At the largest size copies and the interface system take most, at the smallest the launches.
     """

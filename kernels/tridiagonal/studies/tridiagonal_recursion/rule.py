@@ -94,7 +94,7 @@ def chosen_levels(
 
 
 def looked_up(case: RecursionSeries, rule: SizeRule, first: int | None = None) -> pd.DataFrame:
-    """What the rule chooses at each size for each number of recursions, and its time.
+    """Choice of the rule at each size for each number of recursions, and its time.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def by_rule(study: StudyData, every: Sequence[RecursionSeries], fixed: int) -> l
 
 
 def _said(case: RecursionSeries, found: pd.DataFrame) -> str:
-    """How many choices were measured; what they lose where the number of recursions is the best."""
+    """Number of measured choices, and their loss at the best number of recursions."""
     timed = found[found["state"] == ""]
     text = f"{len(timed)} of {len(found)} choices have a time"
     for state in (ONE_LAUNCH, IMPOSSIBLE):

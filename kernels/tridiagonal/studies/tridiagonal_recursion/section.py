@@ -1,4 +1,4 @@
-"""What only the study of recursive partition methods has: how deep to go, and by which sizes."""
+"""Sections of the recursion study: best number of recursions per size, and m per level."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .stages import stages
 __all__ = ["cases", "fixed_size_losses", "sections"]
 
 GAIN = 1.01
-"""Speed-up that is worth a recursion, beside exceeding the errors of the times."""
+"""Least speed-up that counts as a gain of recursion, besides exceeding the errors of times."""
 
 FIXED_M = 10
 """m of the first recursion in the paper's rule, where its table does not say."""
@@ -93,7 +93,7 @@ def _lead(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> Bullets
 
 
 def _deepest(case: RecursionSeries, most: int) -> str:
-    """Where more recursions than ever paid in the paper are the fastest, and whether alone."""
+    """Sizes where more recursions than in the paper are fastest, and whether they tie."""
     depths = case.overall.set_index(SIZE)[CHOICE]
     deep = [int(size) for size in depths.index[depths > most]] if most else []
     if not deep:
@@ -267,7 +267,7 @@ def _fixed_sizes(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> 
 
 
 def _fixed_m1(every: Sequence[RecursionSeries], facts: Mapping[str, str]) -> Iterator[Block]:
-    """The paper's remark on a fixed m of the first recursion, and the spread of those it tried."""
+    """The paper's remark on a fixed m of the first recursion, and the spread over its choices."""
     tried = [int(m) for m in facts.get("second_level_m_tried", "").split()]
     items = []
     for case in every:

@@ -20,7 +20,7 @@ from ..host_runs import fastest, host_runs, repeated, ties
 
 SIZE, CHOICE = "n", "depth"
 FEWEST = 4
-"""Sizes below which there is no trend to speak of."""
+"""Least number of sizes for a trend."""
 
 THREADS = 256
 """Threads per block, as in the paper."""
@@ -86,7 +86,7 @@ def cases(study: StudyData) -> list[RecursionSeries]:
 
 
 def fixed_size_losses(case: RecursionSeries, level: str) -> pd.DataFrame:
-    """What one m of a level at every size costs, against the fastest recursive one with that level.
+    """Cost of one m of a level at every size, relative to the fastest choice with that level.
 
     See :func:`launchwise.report.numbers.fixed_losses`: the value is m, problems are sizes. A column
     ``best_at`` counts sizes where that m is the fastest, or ties with the fastest.

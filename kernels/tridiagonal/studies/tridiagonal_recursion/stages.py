@@ -1,4 +1,4 @@
-"""Time of each stage by number of recursions: what another recursion saves, and what it costs."""
+"""Time of each stage by number of recursions."""
 
 from __future__ import annotations
 

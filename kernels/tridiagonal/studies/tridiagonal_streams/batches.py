@@ -1,4 +1,4 @@
-"""What batches gain from streams, and pageable memory beside page-locked memory."""
+"""Speed-up of batches by streams, and pageable beside page-locked memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper concludes, judged on our measurements."""
+"""The paper's conclusions, judged on our measurements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_R2 = {"sum": 0.99, "overhead_small": 0.9, "overhead_big": 0.9}
 
 @dataclass(frozen=True)
 class Finding:
-    """What one series says to a claim, and whether the claim holds there."""
+    """Figure of one series for a claim, and whether the claim holds there."""
 
     text: str
     verdict: str
@@ -136,10 +136,10 @@ def fit_claim(laws: FittedLaws, model: str) -> Finding:
 
 
 Claim = tuple[str, str, list[Finding]]
-"""What is claimed, the paper's figure, and what each series says."""
+"""A claim, the paper's figure, and the figure of each series."""
 
 UNFITTED = Finding("–", UNKNOWN)
-"""Said to a claim about laws where there are too few rows to fit them."""
+"""Verdict on a claim about laws if there are too few rows to fit them."""
 
 FIT_CLAIMS = {
     "sum": "The overlapped time is linear in n",

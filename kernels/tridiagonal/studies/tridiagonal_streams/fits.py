@@ -1,4 +1,4 @@
-"""Laws of the sum and of the overhead: how well they fit, their coefficients, who predicts best."""
+"""Laws of the sum and of the overhead: fit, coefficients, and prediction error."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _form(laws: FittedLaws) -> Law | None:
 
 
 def _scores(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Table:
-    """Every candidate by what it misses on sizes that it was not fitted to."""
+    """Every candidate law by its error on held-out sizes."""
     columns = [
         Column("GPU and problems", number=False),
         Column("law", number=False),
@@ -166,7 +166,7 @@ def _scores(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Table:
 
 
 def _noise(series: StreamSeries) -> str:
-    """What 1 % of a run with one stream is of the sum, at the largest size."""
+    """1 % of a run with one stream in % of the sum, at the largest size."""
     last = series.rows[series.rows[CHOICE] == 1].iloc[-1]
     return f"{wording.number(last['time_ms'] / last['sum_ms'], 2)} % of the sum ({series.title})"
 

@@ -20,7 +20,7 @@ STANDARD_ERRORS = 2.0
 BOUND_DRAWN = 1.5
 """Largest bound that is drawn: at small sizes it lies far above every gain."""
 NOT_WELL = "not measured well enough"
-"""Said of a size whose time with one stream, or whose shortest time, is that of a single launch."""
+"""Words for a size whose time with one stream, or shortest time, is of a single launch."""
 
 
 GAIN_COLUMNS = (
@@ -30,7 +30,7 @@ GAIN_COLUMNS = (
 """Columns of :func:`gain_table` that a system has only if it is measured well enough."""
 
 ABOVE = "above its bound"
-"""Said of a speed-up that overlap cannot explain."""
+"""Words for a speed-up that overlap cannot explain."""
 
 
 def gain_table(runs: pd.DataFrame, by: Sequence[str] = (SIZE,)) -> pd.DataFrame:
@@ -112,7 +112,7 @@ def largest_gain(gains: pd.DataFrame) -> pd.Series | None:
 
 
 def sentence(gains: pd.DataFrame) -> str:
-    """What streams gain, how many sizes and rows say so, and which gains are no overlap."""
+    """Speed-up by streams, its sample size, and gains that overlap cannot explain."""
     well = gains[gains["well_measured"]]
     largest = largest_gain(gains)
     if largest is None:
@@ -212,7 +212,7 @@ def gain_figure(
 
 
 def remark(record: Mapping[str, object]) -> str:
-    """What to know of a row of :func:`gain_table`; empty where nothing is amiss."""
+    """Note on a row of :func:`gain_table`; empty if there is none."""
     if not record["well_measured"]:
         return NOT_WELL
     return ABOVE if record["above_bound"] else ""

@@ -1,4 +1,4 @@
-"""What only the study of CUDA streams has: what overlaps, what it costs, and laws that choose."""
+"""Sections of the streams study: overlap, overhead, and laws that choose the number of streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What streams can overlap: stage times, their sum, and the optimum of the earlier model."""
+"""Stages that streams can overlap: times, sum, and the optimum of the earlier model."""
 
 from __future__ import annotations
 

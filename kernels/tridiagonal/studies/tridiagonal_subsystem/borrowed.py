@@ -1,4 +1,4 @@
-"""What an optimum loses that was found elsewhere: on another GPU, or in another precision."""
+"""Loss of an optimum borrowed from another GPU or another precision."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _detail(source: SubsystemSeries, targets: Sequence[SubsystemSeries], theirs:
 
 
 def _loss_cells(losses: pd.DataFrame, size: int) -> list[Cell]:
-    """Best m of the target and what the borrowed one loses there, or why it has no loss."""
+    """Best m of the target and the loss of the borrowed m, or why it has no loss."""
     if size not in losses.index:
         return [Cell(MISSING)] * 2
     row = losses.loc[size]
@@ -263,7 +263,7 @@ def _their_cells(record: Mapping[str, str]) -> list[Cell]:
 def _precision(
     single: Mapping[str, pd.DataFrame], published: Mapping[str, Records]
 ) -> Iterator[Block]:
-    """What float64's optimum loses in float32, and how often the two agree."""
+    """Loss of float64's optimum in float32, and how often the two agree."""
     columns = [
         Column("used on", number=False),
         Column("same optimum", "sizes"),

@@ -1,7 +1,7 @@
-"""What the first card's rule loses on the other published cards, by prediction, beside table III.
+"""Predicted loss of the first card's rule on the other published cards, beside table III.
 
-Nobody here has these cards. The cost model predicts the times of every printed m from the cards'
-datasheets; stage 2 is the Thomas algorithm, as in the paper. No measured row of theirs is used.
+These cards were not measured here. The cost model predicts the times of every printed m from the
+cards' datasheets; stage 2 is the Thomas algorithm, as in the paper. No measured row is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How full the GPU is at the best m, and what other numbers of threads per block cost."""
+"""Occupancy at the best m, and cost of other numbers of threads per block."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _figure(study: StudyData, found: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def block_losses(study: StudyData) -> dict[str, pd.DataFrame]:
-    """What one number of threads per block at every size costs, by GPU and kind of problem.
+    """Cost of one number of threads per block at every size, by GPU and kind of problem.
 
     Sizes count where one (variant, m) has two numbers of threads or more. Times per size and
     number are the least over those; see :func:`launchwise.report.numbers.fixed_losses`.
@@ -183,7 +183,7 @@ def _block_items(study: StudyData, facts: Mapping[str, str]) -> list[tuple[str, 
 
 
 def _best_blocks(losses: pd.DataFrame) -> str:
-    """The number that loses least in the mean, and what the paper's 256 loses."""
+    """The number with the least mean loss, and the loss of the paper's 256."""
     best = losses.iloc[int(losses["loss_percent"].argmin())]
     text = (
         f"{wording.count(best['value'])} lose least, {wording.fixed(best['loss_percent'], 2)} % in "

@@ -1,4 +1,4 @@
-"""What only the study of the sub-system size has: optima, their trend, and what transfers."""
+"""Sections of the sub-system study: optima, their trend, and transfer to other GPUs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DRAWN = 6
 """Sizes whose times are drawn against m."""
 
 ALIGNED_BYTES = 256
-"""What cudaMalloc aligns to: parts of an array begin there as well if each has a multiple of it."""
+"""Alignment of cudaMalloc, bytes; equal parts of an array keep it if they are multiples of it."""
 
 ITEMSIZE = {"float32": 4, "float64": 8}
 
@@ -80,14 +80,14 @@ def _lead(every: list[SubsystemSeries], facts: Mapping[str, str]) -> Iterator[Bl
 
 
 def _edges(case: SubsystemSeries) -> str:
-    """How many optima lie on the edge of what was measured, and how many are no optimum alone."""
+    """Number of optima on the edge of the measured range, and of optima that tie."""
     smallest, largest = case.edges()
     sizes = len(case.observed)
     tied = sum(len(choices) > 1 for choices in case.ties.values())
     share = (smallest + largest) / sizes
     return (
         f"{smallest + largest} of {sizes} optima ({wording.percent(share, 0)} %, goal: at most "
-        f"{wording.percent(EDGE_GOAL, 0)} %) lie on the edge of what was measured: {smallest} at "
+        f"{wording.percent(EDGE_GOAL, 0)} %) lie on the edge of the measured range: {smallest} at "
         f"the smallest {CHOICE}, {largest} at the largest ({CHOICE} = {LEAST} is no edge: no "
         f"smaller one reduces a system). At {tied} sizes another {CHOICE} is as "
         "fast within the error of the times."

@@ -1,4 +1,4 @@
-"""Times of sub-system sizes on one GPU, their optima, and what is on the edge of what was measured.
+"""Times of sub-system sizes on one GPU, their optima, and those on the edge of the measured range.
 
 Rows are those of the study's candidates. Optima, losses and gains stand on rows with repeats;
 rows of one launch only say that a size was tried.
@@ -20,10 +20,10 @@ from ..host_runs import fastest, one_launch, repeated, ties
 
 SIZE, CHOICE = "n", "m"
 FEWEST = 4
-"""Sizes below which there is no trend to speak of."""
+"""Least number of sizes for a trend."""
 
 EDGE_GOAL = 0.05
-"""Share of optima that may lie on the edge of what was measured."""
+"""Share of optima that may lie on the edge of the measured range."""
 
 LEAST = 3
 """The smallest m of the method: a sub-system leaves two equations."""
@@ -82,7 +82,7 @@ class SubsystemSeries(KindOnGpu):
         return smallest, int((optima == tried.max().reindex(optima.index)).sum())
 
     def losses(self, rule: pd.DataFrame) -> pd.DataFrame:
-        """What another rule's m loses here, at the sizes that both have.
+        """Loss of another rule's m at the sizes that both have.
 
         Parameters
         ----------
