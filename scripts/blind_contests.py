@@ -1,4 +1,4 @@
-"""List which configurations of a blind test are to be compared in pairs."""
+"""List the configurations of a blind test to compare in pairs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

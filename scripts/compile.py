@@ -17,7 +17,7 @@ def main(
 ) -> None:
     """Write the cubin bundle of the workload in ``folder``."""
     spec = load_spec(folder)
-    # A missing compiler is told at once: to list the builds of a large sweep takes many seconds.
+    # Report a missing compiler first: listing the builds of a large sweep takes many seconds.
     nvcc_release()
     builds = builds_in_order(load_workload(folder, spec), problems)
     compile_bundle(folder, spec, builds, arch, output, threads)

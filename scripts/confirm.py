@@ -63,10 +63,10 @@ def main(
     Parameters
     ----------
     bundle_path
-        What the compile stage made; None to compile what the contests need here, on ``threads``
+        Bundle of the compile stage; None to compile what the contests need here, on ``threads``
         cores, while measuring.
     sweep
-        Where the times stand that chose the entrants.
+        The sweep whose times chose the entrants.
     peers_output
         Table of the libraries that took part; none when left out.
     once

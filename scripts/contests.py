@@ -1,4 +1,4 @@
-"""List which configurations of a study are to be compared in pairs on one GPU."""
+"""List the configurations of a study to compare in pairs on one GPU."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -37,7 +37,7 @@ def main(
 ) -> None:
     """Choose the configurations by ``study.counters``, profile them and write the table."""
     spec, asked = load_spec(folder), study.counters
-    assert asked is not None, "the rule is there for studies that ask for counters"
+    assert asked is not None, "the study has no counters section"
     rows = read_table(sweep, measurement_schema(spec))
     domain = Domain(spec, {profile.name: profile}, study.candidates, study.constraints)
     wanted = domain.is_candidate(rows) & asked_about(study, rows) & rows["status"].isin(MEASURED)

@@ -1,4 +1,4 @@
-"""Fit the model that answers users to everything that was measured of a study."""
+"""Fit the answering model to all measured rows of a study."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

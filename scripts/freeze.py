@@ -1,4 +1,4 @@
-"""Draw the problems of a blind test and write down the answers before anything is measured."""
+"""Draw the problems of a blind test and write the answers before they are measured."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Write what other GPUs measured, for a sweep whose strategy starts from it."""
+"""Write rows of other GPUs, for a sweep whose strategy starts from them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

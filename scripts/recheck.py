@@ -1,4 +1,4 @@
-"""Judge answers that were measured again by what was known of them before."""
+"""Compare repeated measurements of answers with the earlier ones."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

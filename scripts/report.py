@@ -44,7 +44,7 @@ def main(
     from launchwise.report.overview import Run
     from launchwise.report.reading import read_studies
 
-    # Looking for cycles among millions of cells takes a tenth of the time and finds next to none.
+    # Garbage collection over millions of cells takes a tenth of the time and frees next to nothing.
     gc.disable()
     studies, missing = read_studies(files, settings, kept_out, processes)
     facts = Run.of(settings)

@@ -1,4 +1,4 @@
-"""Score the answers of a blind test by what was measured afterwards."""
+"""Score the answers of a blind test by the measurements made afterwards."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

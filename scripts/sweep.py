@@ -62,20 +62,20 @@ def main(
 ) -> None:
     """Measure ``problems`` on a free card of the profile's kind and write the shard's table.
 
-    Where there are more ``shards`` than one, this one measures what it finds free of them.
+    With several ``shards``, it measures problems that no other shard has taken.
 
     Parameters
     ----------
     blocks
-        Where the problems stand in the settings: they may narrow what is measured of them.
+        Keys of the problems in the settings, whose entries may narrow the configurations.
     guesses
         File of configurations to measure first, if there is one.
     prior
-        File of what other GPUs measured, if the strategy starts from it.
+        File of rows of other GPUs, if the strategy starts from them.
     extends
         Recorded sweep (``path``) whose rows stay, except some that are measured ``anew``.
     bundle_path
-        What the compile stage made; None to compile here, on ``threads`` cores, while measuring.
+        Bundle of the compile stage; None to compile here, on ``threads`` cores, while measuring.
     """
     spec = load_spec(folder)
     # JSON objects come back sorted by name.
@@ -174,7 +174,7 @@ def lacks_anything(
 
 
 def problem_seconds(method: Method, problems: int, shards: int) -> float | None:
-    """Share of a problem in the time that a strategy allows, s; None where it allows any."""
+    """Time per problem that a strategy allows, s; None without a limit."""
     if method.strategy.minutes is None:
         return None
     return 60 * method.strategy.minutes / math.ceil(problems / shards)

@@ -58,7 +58,7 @@ def _without_command(
 ) -> None:
     """Tune the launch parameters of CUDA kernels.
 
-    Whatever is a file is a target of Snakemake, not a command: sweeps, models, the report.
+    Files are Snakemake targets, not commands: sweeps, models, the report.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

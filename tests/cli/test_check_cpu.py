@@ -117,7 +117,7 @@ def test_a_kernel_that_never_ends_is_ended(
 ) -> None:
     monkeypatch.setattr(small_runs, "SILENCE_S", 8.0)
     said = complaint(folder, capsys, "__syncthreads();", "for (volatile int x = 0; x < 1;);")
-    assert "failed on the CPU: does not end in 8 s (tiled tile=8 at rows=1, cols=1)" in said
+    assert "failed on the CPU: did not finish within 8 s (tiled tile=8 at rows=1, cols=1)" in said
 
 
 def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(

@@ -210,7 +210,7 @@ def test_public_sweeps_are_compared_without_options() -> None:
         ([OLD, OLD, "--gpu", "a=c", "--gpu", "b=c"], "compare: --gpu: 'b=c' names a GPU twice"),
         ([OLD, OLD, "--only", "tridiag"], "compare: --only: unknown workload 'tridiag'"),
         ([OLD, OLD, "--workloads", "nothing"], "compare: --workloads: no folder 'nothing'"),
-        ([OLD, OLD, "--fail-on", "none", "--fail-on", "slower"], "compare: --fail-on: none stands"),
+        ([OLD, OLD, "--fail-on", "none", "--fail-on", "slower"], "compare: --fail-on: none exclu"),
         ([OLD, OLD, "--fail-on", "everything"], "compare: Invalid value for '--fail-on'"),
         ([OLD, OLD, "--confidence", "100"], "compare: Invalid value for '--confidence'"),
         ([OLD, OLD, "--csv", "README.md/rows.csv"], "README.md/rows.csv"),

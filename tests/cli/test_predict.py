@@ -170,7 +170,7 @@ def test_an_unknown_host_link_is_asked_for(
 ) -> None:
     assert main(["predict", *HOST_BOUND]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "no datasheet says how fast: set gpus.a100.host_gbs" in line
+    assert "a rate that no datasheet states: set gpus.a100.host_gbs" in line
     times = []
     for rate in (12, 25):
         overlay = tmp_path / f"{rate}.yaml"

@@ -1,1 +1,1 @@
-"""``launchwise check``: what can be known of a workload before it is measured."""
+"""``launchwise check``: checks of a workload before it is measured."""

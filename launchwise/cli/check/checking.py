@@ -1,4 +1,4 @@
-"""Checks of a workload, from its files to compiled kernels; each says what it has seen."""
+"""Checks of a workload, from its files to compiled kernels; each returns one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_BUILDS = 8
 
 @dataclass(frozen=True)
 class Step:
-    """A check that a workload has passed, or that was left out and why.
+    """A check that a workload passed, or a skipped check with the reason.
 
     Parameters
     ----------

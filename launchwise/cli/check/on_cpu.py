@@ -52,7 +52,7 @@ def outcome(
     configuration: Mapping[str, Any],
     seed: int,
 ) -> dict[str, Any]:
-    """What became of a configuration: ``status`` (ok, wrong, failed or left out), and why.
+    """Outcome of a configuration: ``status`` (ok, wrong, failed or left out), and why.
 
     With the largest error and what is allowed, where its results were checked.
     """

@@ -51,7 +51,7 @@ SEED = 2026
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a configuration.
+    """Outcome of a configuration.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _evenly(listed: list[Configuration]) -> list[Configuration]:
 
 
 def run_on_cpu(folder: Path, spec: Spec) -> Iterator[Run]:
-    """Run small problems, and tell what became of each configuration.
+    """Run small problems and yield the outcome of each configuration.
 
     Raises
     ------
@@ -134,10 +134,10 @@ def run_on_cpu(folder: Path, spec: Spec) -> Iterator[Run]:
         where = ", ".join(f"{name}={value}" for name, value in problem.items())
         needed = float(spec.value(spec.work.footprint_bytes, problem))
         if needed > MEMORY_BYTES:
-            yield Run(where, False, f"needs {needed / 1e6:.0f} MB, more than the CPU device takes")
+            yield Run(where, False, f"needs {needed / 1e6:.0f} MB, more than the CPU device allows")
             continue
         if time.monotonic() - began > TOTAL_S:
-            yield Run(where, False, f"the time is over ({TOTAL_S:g} s)")
+            yield Run(where, False, f"time limit reached ({TOTAL_S:g} s)")
             continue
         for configuration, event in _events(folder, spec, problem):
             name = f"{label(configuration, spec)} at {where}"
@@ -153,7 +153,7 @@ def run_on_cpu(folder: Path, spec: Spec) -> Iterator[Run]:
                 limit = f"{event['tolerance']:.3g}"
                 yield Run(name, True, f"largest error {event['max_error']:.3g}, allowed {limit}")
             if time.monotonic() - began > TOTAL_S:
-                yield Run(where, False, f"the time is over ({TOTAL_S:g} s): others were not tried")
+                yield Run(where, False, f"time limit ({TOTAL_S:g} s): others were not tried")
                 break
 
 
@@ -220,13 +220,13 @@ def _death(
     where = ", ".join(f"{name}={value}" for name, value in problem.items())
     name = f"{label(configuration, spec)} at {where}"
     last = said.strip().splitlines()[-1] if said.strip() else f"ended with code {code}"
-    what = f"does not end in {SILENCE_S:g} s" if hung else last
+    what = f"did not finish within {SILENCE_S:g} s" if hung else last
     key = f"variants.{configuration['variant']}"
     return UserError(folder / SPEC_FILE, key, f"failed on the CPU: {what} ({name})")
 
 
 class _Watch:
-    """Kills a process that is silent for too long."""
+    """Kills a process that prints nothing for too long."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

@@ -10,7 +10,7 @@ import typer
 
 
 class FailOn(StrEnum):
-    """What makes the exit code 1: complaints of :mod:`launchwise.comparing.complaints`."""
+    """Outcomes that set exit code 1: complaints of :mod:`launchwise.comparing.complaints`."""
 
     slower = "slower"
     stopped = "stopped"
@@ -40,11 +40,13 @@ def compare(
     ] = 2,
     confidence: Annotated[
         float,
-        typer.Option(metavar="PERCENT", min=50, max=99.9999, help="Of the intervals of ratios."),
+        typer.Option(
+            metavar="PERCENT", min=50, max=99.9999, help="Level of the intervals of ratios."
+        ),
     ] = 99,
     gpu: Annotated[
         list[str] | None,
-        typer.Option(metavar="OLD=NEW", help="GPUs that are compared though named differently."),
+        typer.Option(metavar="OLD=NEW", help="GPUs to compare under different names."),
     ] = None,
     only: Annotated[
         list[str] | None,

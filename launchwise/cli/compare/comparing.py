@@ -30,7 +30,7 @@ PRINTED = "-"
 
 @dataclass(frozen=True)
 class Question:
-    """What the command line asks; see :func:`launchwise.cli.compare.command.compare`.
+    """Arguments of the command; see :func:`launchwise.cli.compare.command.compare`.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _wanted(words: Sequence[str] | None) -> list[Complaint]:
     if words is None:
         return list(DEFAULT)
     if NOTHING in words and len(words) > 1:
-        raise UserError(COMMAND, "--fail-on", f"{NOTHING} stands alone")
+        raise UserError(COMMAND, "--fail-on", f"{NOTHING} excludes all others")
     return [Complaint(word) for word in words if word != NOTHING]
 
 

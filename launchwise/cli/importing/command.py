@@ -10,7 +10,7 @@ import typer
 
 
 class Format(StrEnum):
-    """What a sweep is exported as."""
+    """Format of an exported sweep."""
 
     kernel_tuner = "kernel-tuner"
     t4 = "t4"
@@ -65,10 +65,10 @@ def import_(
     licence: Annotated[str, typer.Option(help="Licence of the files.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
 ) -> None:
-    """Make a workload without a kernel of sweeps that others measured.
+    """Import sweeps measured elsewhere as a workload without a kernel.
 
-    It is learnt from, compared and recommended like any other, and cannot be measured. What files
-    do not state is asked for or stays empty. Options with NAME=VALUE may be given several times.
+    launchwise learns from it and recommends for it like for any other workload, but cannot measure
+    it. Facts that the files lack must be given or stay empty. Repeat NAME=VALUE options as needed.
     """
     from launchwise.importing.command import as_facts, import_sweeps, told
 
@@ -108,7 +108,7 @@ def export_sweep(
     ] = Format.kernel_tuner,
     problem: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Which problem, where the sweep has several."),
+        typer.Option(metavar="NAME=VALUE", help="Problem to export, if the sweep has several."),
     ] = None,
 ) -> None:
     """Write the rows of a sweep in the format of another tuner, with every digit of its times."""

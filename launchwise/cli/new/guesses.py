@@ -1,4 +1,4 @@
-"""What a kernel's names say: problem parameters, arguments, reference.
+"""Guesses from a kernel's names: problem parameters, arguments, reference.
 
 Every guess is a value that a spec may hold. Where a person must decide, it carries a question.
 """

@@ -1,7 +1,7 @@
 """Kernels of a CUDA file: names, parameters, bodies, and arrays in constant memory.
 
-A small parser for what kernels' declarations look like. It does not understand C++: what it cannot
-read is told in words.
+A small parser for what kernels' declarations look like. It does not understand C++; it
+reports what it cannot read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.cli.new.tokens import Code, at_commas, closing, is_name, split
 
 _STRUCTURE = "struct"
-"""What the name of a structure stands for."""
+"""Type that stands for a structure."""
 
 
 def words(*lines: str) -> frozenset[str]:
@@ -112,7 +112,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Source:
-    """What ``launchwise new`` knows of a CUDA file.
+    """A CUDA file as ``launchwise new`` reads it.
 
     Parameters
     ----------

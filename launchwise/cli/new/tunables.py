@@ -1,4 +1,4 @@
-"""What the names of macros say: tunables with values, block and grid."""
+"""Guesses from the names of macros: tunables with values, block and grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicts run times of a problem on any GPU: what ``launchwise predict`` computes and prints.
+"""Predicted run times of a problem on any GPU, for ``launchwise predict``.
 
 Asks the cost model, and with ``--learnt`` the trees that correct it as well, for the fastest
 configurations of one problem on any GPU of the settings or of ``data/cards.csv``.
@@ -47,7 +47,7 @@ larger (``docs/how-to/predict_times.md``)."""
 
 @dataclass(frozen=True)
 class Question:
-    """What the command line asks.
+    """Arguments of the command.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def answer(asked: Question, root: Path) -> Answer:
     table = predict_times(domain, [asked.gpu], [problem], predictors, top=spec.size + 1)
     if table.empty:
         message = (
-            "its runs copy between host and GPU, and no datasheet says how fast: set "
+            "its runs copy between host and GPU at a rate that no datasheet states: set "
             f"gpus.{asked.gpu}.host_gbs in the settings (1e9 B/s)"
         )
         raise UserError(COMMAND, asked.gpu, message)
@@ -245,7 +245,7 @@ def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> Pred
     if tied > 1 and (bytes_only or tied == len(rows)):
         reason = f"it predicts the same time for {tied} of {len(rows)} configurations"
         if bytes_only:
-            reason += f"; say in {COST_FILE} what each variant asks of the GPU"
+            reason += f"; describe the work of each variant in {COST_FILE}"
         return Prediction(predictor, [], tied, len(rows), reason)
     choices = [
         Choice(
@@ -327,8 +327,8 @@ def as_text(found: Answer) -> str:
     limits = {name: wording.number(time) for name, time in found.limits_ms.items()}
     lines = [
         f"{wording.problem(found.problem, found.problem)} on {found.gpu}: "
-        f"least bytes as fast as a copy {limits['bytes']} ms, FLOP {limits['flop']} ms; "
-        f"no run takes less than {limits['roofline']} ms",
+        f"least bytes at copy bandwidth {limits['bytes']} ms, FLOP {limits['flop']} ms; "
+        f"roofline {limits['roofline']} ms",
     ]
     for one in found.predictions:
         lines += ["", TITLES.get(one.predictor, one.predictor)]

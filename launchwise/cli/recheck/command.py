@@ -40,11 +40,10 @@ def recheck(
     configfile: ConfigFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
 ) -> None:
-    """Measure the default against the recommendation again, in pairs, on this machine's GPU.
+    """Compare default and recommendation again, in pairs, on this machine's GPU.
 
-    Says per problem whether the answer holds, is better, is stale or stays unknown. Ends with 1 if
-    an answer is stale, with 2 if there are no verdicts. Measures anew each time; sweeps, pairs and
-    models stay as they are.
+    Prints a verdict per problem: holds, better, stale or unknown. Exit code: 1 if an answer is
+    stale, 2 without verdicts. Every call measures again; sweeps, pairs and models stay unchanged.
     """
     import os
 

@@ -1,4 +1,4 @@
-"""Measures answers again through Snakemake and reads the verdicts."""
+"""Measure answers again through Snakemake and read the verdicts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULES = ("recheck_contests", "recheck_pairs", "recheck")
 
 @dataclass(frozen=True)
 class Question:
-    """What the command line asks; see :func:`launchwise.cli.recheck.command.recheck`."""
+    """Arguments of the command; see :func:`launchwise.cli.recheck.command.recheck`."""
 
     studies: Sequence[str]
     gpu: str | None
@@ -93,7 +93,7 @@ def rechecked(asked: Question, root: Path) -> list[Rechecked]:
 
 
 def _studies(asked: Sequence[str], experiment: Experiment) -> list[str]:
-    """Studies that are asked for, or all that have a product."""
+    """The requested studies, or all that have a product."""
     for study in asked:
         known_gpus(study, experiment)
     made = [
@@ -138,7 +138,7 @@ def _gpu(study: str, named: str | None, experiment: Experiment) -> str:
         raise UserError(COMMAND, "", message)
     chosen = whole or fitting
     if len(chosen) > 1:
-        raise UserError(COMMAND, "--gpu", f"which one? Of this machine are {', '.join(chosen)}")
+        raise UserError(COMMAND, "--gpu", f"choose one; this machine has {', '.join(chosen)}")
     return chosen[0]
 
 
@@ -217,7 +217,7 @@ def _ratio(row: pd.Series, name: str) -> str:
 
 
 def _changes(table: pd.DataFrame) -> list[str]:
-    """What is another one than in the earlier rows."""
+    """Conditions that differ from those of the earlier rows."""
     lines = []
     for name in ORIGIN:
         pairs: dict[tuple[Any, Any], None] = dict.fromkeys(
@@ -226,4 +226,4 @@ def _changes(table: pd.DataFrame) -> list[str]:
         lines += [
             f"  {name}: {old} before, {new} now" for old, new in pairs if old not in ("", new)
         ]
-    return lines or ["  card, driver and toolkit are those of before"]
+    return lines or ["  card, driver and toolkit are unchanged"]

@@ -39,10 +39,10 @@ def recommend(
         bool, typer.Option("--macros", help="Print a C header with a macro per tunable.")
     ] = False,
 ) -> None:
-    """Say what to launch for a problem on a GPU, how much it gains and what that rests on.
+    """Print the configuration to launch for a problem on a GPU, its expected gain and its basis.
 
-    Reads results/final/STUDY. Where nothing is expected to beat the usual choice, that is the
-    answer.
+    Reads results/final/STUDY. If no configuration is expected to beat the usual choice, the usual
+    choice is the answer.
     """
     from launchwise.cli.recommend.recommending import Question, answered, as_json_text, as_text
     from launchwise.exporting.macros import macros_text

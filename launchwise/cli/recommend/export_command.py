@@ -12,7 +12,7 @@ from launchwise.cli.settings import ConfigFiles
 
 
 class Format(StrEnum):
-    """What answers are exported as."""
+    """Format of exported answers."""
 
     hpp = "hpp"
     json = "json"
@@ -38,10 +38,10 @@ def export(
     cores: Annotated[int | None, typer.Option(min=1, show_default="all")] = None,
     configfile: ConfigFiles = None,
 ) -> None:
-    """Write a study's answers as a file that needs nothing of this project.
+    """Write a study's answers as a file that does not depend on this project.
 
-    Runs the target export_STUDY; the line is printed. The file answers measured sizes and sizes
-    between, any other by the nearest size, and an unknown device by the default.
+    Prints and runs the target export_STUDY. The file answers measured sizes and sizes between
+    them; other sizes get the answer of the nearest size, unknown devices the default.
     """
     import os
 

@@ -1,4 +1,4 @@
-"""What ``launchwise export`` runs and copies."""
+"""Work of ``launchwise export``: run Snakemake, copy the export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a study's product: what ``launchwise recommend`` computes and prints."""
+"""Recommendations of a study's product, for ``launchwise recommend``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FINAL = Path("results", "final")
 
 @dataclass(frozen=True)
 class Question:
-    """What the command line asks.
+    """Arguments of the command.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def answered(asked: Question, root: Path) -> Answer:
     gpus = known_gpus(asked.study, experiment)
     gpu = asked.gpu or (gpus[0] if len(gpus) == 1 else None)
     if gpu is None:
-        raise UserError(COMMAND, "--gpu", f"which one? {asked.study} measured {', '.join(gpus)}")
+        raise UserError(COMMAND, "--gpu", f"choose one: {asked.study} measured {', '.join(gpus)}")
     final = load_final(asked.study, experiment, [gpu])
     problem = read_problem(asked.problem, final.spec, COMMAND)
     case = Case(gpu, problem)
@@ -88,7 +88,7 @@ def known_gpus(study: str, experiment: Experiment) -> list[str]:
 
 
 def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final:
-    """A study's product that can be asked about ``gpus``, beside those that it learnt from.
+    """A study's product that answers for ``gpus`` besides those of its training rows.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def as_json_text(found: Answer) -> str:
 
 
 def as_text(found: Answer) -> str:
-    """Lines for a terminal: what to launch, what it gains, what that rests on."""
+    """Lines for a terminal: configurations, gains and basis."""
     problem = ", ".join(f"{name}={value}" for name, value in found.problem.items())
     lines = [f"{problem} on {found.gpu}: {BASES[found.basis]}"]
     for each in found.suggestions:

@@ -30,12 +30,12 @@ def tune(
         float | None,
         typer.Option(
             min=0.01,
-            help="Time to measure: TPE proposes what is tried. Left out: every configuration is.",
+            help="Time to measure; TPE proposes configurations. Left out: all are measured.",
         ),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option(help="Where settings and results lie.", show_default="tuned/WORKLOAD"),
+        typer.Option(help="Folder of settings and results.", show_default="tuned/WORKLOAD"),
     ] = None,
     cores: Annotated[
         int | None, typer.Option(min=1, help="Cores for compilation.", show_default="all")
@@ -47,8 +47,8 @@ def tune(
 ) -> None:
     """Measure a workload on this machine's GPU and print the fastest configurations.
 
-    Writes a settings file and runs Snakemake on it; the line is printed, and running it again
-    resumes it or repeats missing stages. With three sizes or more a study is added, and its report.
+    Writes a settings file, prints the Snakemake command and runs it. Running that command again
+    resumes it or repeats missing stages. Three sizes or more add a study and its report.
     """
     import os
 

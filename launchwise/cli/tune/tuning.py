@@ -31,7 +31,7 @@ SNAKEFILE = ROOT / "Snakefile"
 
 @dataclass(frozen=True)
 class Question:
-    """What the command line asks; see :func:`launchwise.cli.tune.command.tune`."""
+    """Arguments of the command; see :func:`launchwise.cli.tune.command.tune`."""
 
     workload: str
     problem: Sequence[str]
@@ -235,7 +235,7 @@ def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
         if macros := _macros(answer["configuration"], spec):
             lines.append(f"  macros   {macros}")
         if answer["tied"]:
-            lines.append(f"  tied     {answer['tied']} others, within the error of measurement")
+            lines.append(f"  tied     {answer['tied']} others, within the measurement error")
     lines.append("  rows     " + ", ".join(f"{count} {status}" for status, count in counts.items()))
     return lines
 

@@ -50,7 +50,8 @@ class CommitteeRecommender(Recommender):
     For each situation (see :mod:`launchwise.learning.choosing.situations`) training cases are held
     out as it would have them, every member is fitted to the rest, and a plan is chosen (see
     :mod:`launchwise.learning.choosing.plans`). Then the members are fitted to all rows. Nothing but
-    training rows decides. Where nothing is expected to beat the usual choice, that is the answer.
+    training rows decides. If no configuration is expected to beat the usual choice, the usual
+    choice is the answer.
 
     ``members`` names kinds of recommenders and heuristics, with commas between them; ``folds`` is
     the number of folds of problems, ``most_rows`` how many rows members are validated on.
