@@ -1,4 +1,4 @@
-"""What the Tukey filter, the GPU's features and the number of measurements do to recommendations.
+"""Effect of the Tukey filter, GPU features and number of measurements on recommendations.
 
     python benchmarks/ablations.py benchmarks/results/ablations.json
 

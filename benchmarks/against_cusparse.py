@@ -128,7 +128,7 @@ def ours(
 
 
 def choices(n: int, tried: Tried) -> Iterator[Choice]:
-    """What is tried for a size; layout, m and threads say nothing where one block solves it."""
+    """Combinations tried for a size; layout, m and threads are moot where one block solves it."""
     if n <= ALONE:
         yield from (Choice(sizes=(), last_m=last_m) for last_m in tried.last_m)
     found = set()

@@ -87,7 +87,7 @@ Side = dict[str, Any]
 
 @dataclass(frozen=True)
 class Space:
-    """What is tuned: the block sizes that are macros, the problems, the sizes on offer.
+    """The tuned space: block sizes that are macros, problems, values of the sizes.
 
     ``sizes`` left empty are those of the workload's own spec.
     """

@@ -70,7 +70,7 @@ HOST_VARIANTS = ("fused_case", "tensor_3xtf32", "tensor_3xfp16", "tensor_bf16")
 
 @dataclass(frozen=True)
 class Size:
-    """How much is tried.
+    """Amount of work.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ context.push()
 print(1e3 * (time.perf_counter() - begin))
 context.pop()
 """
-"""What a program does before it can do anything."""
+"""Start-up of a program."""
 
 
 class Peer(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""What the answering model gives for every test problem of every study, beside fair heuristics.
+"""Answers of the answering model to every test problem of every study, beside heuristics.
 
     python benchmarks/answers.py benchmarks/results/answers.json
 
@@ -105,7 +105,7 @@ def answers_of(evaluation: Path, study: str, spec: Spec) -> list[dict[str, Any]]
 
 
 def where_it_is_lost(rows: pd.DataFrame) -> dict[str, Any]:
-    """How often an answer has the best's variant, and its mean fraction of the best then.
+    """Share of answers with the best's variant, and their mean fraction of the best.
 
     Also the median fraction, and the share of the loss (1 - fraction, summed) that the worst tenth
     of the problems has.
@@ -123,7 +123,7 @@ def where_it_is_lost(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def slower(speeds: pd.Series[float], percent: float) -> int:
-    """How many speeds relative to something are below it by more than ``percent``.
+    """Number of relative speeds below 1 by more than ``percent``.
 
     ``speeds`` holds time of the other divided by time of the answer; NaN counts as slower.
     """
@@ -131,7 +131,7 @@ def slower(speeds: pd.Series[float], percent: float) -> int:
 
 
 def careful(rows: pd.DataFrame, least_gain: float) -> dict[str, Any]:
-    """What becomes of answers whose gain is not sure to reach ``least_gain``: the usual choice."""
+    """Figures if answers without a sure gain of ``least_gain`` become the usual choice."""
     kept = rows["is_usual"] | ~(rows["least_gain"] >= least_gain)
     possible = rows["usual_ms"] / rows["best_ms"]
     return {

@@ -1,4 +1,4 @@
-"""What fair heuristics and single models would have answered in the recorded blind tests.
+"""Answers of heuristics and single models in the recorded blind tests.
 
     python benchmarks/blind_rivals.py benchmarks/results/blind_rivals.json
 
@@ -6,7 +6,7 @@ Every method learns from today's rows of the GPUs that the answers were learnt f
 for the problems of each blind test. So is today's product, which is no blind test any more.
 All answers, those that were written down included, are judged by the test's sweep: the fastest of
 its candidates over the answer. Methods are compared on the same resampled problems; the best of
-them is named afterwards, which flatters it.
+them is named afterwards, so its figure is optimistic.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def read_test(gpu: str, study: str, material: Material) -> Test:
 
 
 def asked_configurations(test: Test, material: Material, models: tuple[str, ...]) -> pd.DataFrame:
-    """What every method answers: ``model``, GPU, problem and tunables, a row per problem."""
+    """Answers of every method: ``model``, GPU, problem and tunables, one row per problem."""
     spec = material.spec
     known = test.frozen.product["gpus"]
     sweeps = {gpu: rows for gpu, rows in material.sweeps.items() if gpu in known}

@@ -60,7 +60,7 @@ def project(folder: Path, gpus: int, studies: list[str]) -> None:
 
 
 def planned(folder: Path, *options: str) -> tuple[str, dict[str, float]]:
-    """What a call of Snakemake prints; its seconds and its largest memory, MB."""
+    """Output of a call of Snakemake, its seconds and its largest memory, MB."""
     command, environment = snakemake(folder, "--cores", "1", *options)
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:

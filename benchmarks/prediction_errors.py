@@ -1,4 +1,4 @@
-"""How far predicted run times are off, by predictor, on the test problems of every study.
+"""Errors of predicted run times, by predictor, on the test problems of every study.
 
     python benchmarks/prediction_errors.py benchmarks/results/prediction_errors.json
 

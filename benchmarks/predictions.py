@@ -1,4 +1,4 @@
-"""How long the predictors take for 1 000 configurations of each workload's recorded sweep.
+"""Time of the predictors for 1 000 configurations of each workload's recorded sweep.
 
 Configurations and problems are drawn at random from what was measured, all variants mixed; the
 trees are fitted to as many others. Median of several calls in one process, on one core.

@@ -63,7 +63,7 @@ SCHEMES = ("light", "dark")
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 WAIT_S = 30.0
 AXE_S = 600.0
-"""How long axe-core may look at one page: it visits every cell of large tables."""
+"""Time limit of axe-core per page: it visits every cell of large tables."""
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def printed_pages(driver: Any) -> int:
 
 
 def violated(driver: Any, page: Path, scheme: str) -> list[str]:
-    """What axe-core finds on a page with all its figures drawn."""
+    """Violations found by axe-core on a page with all its figures drawn."""
     with in_scheme(driver, scheme):
         opened(driver, page)
         driver.execute_script("return window.launchwiseDrawAll()")

@@ -64,7 +64,7 @@ def run_workflow(folder: Path, count: int, *targets: str) -> float:
 
 
 def measured(project: Path, count: int, wall_s: float) -> dict[str, Any]:
-    """What the shards' tables say of a run."""
+    """Figures of a run from the shards' tables."""
     busy: dict[str, float] = defaultdict(float)
     spent: dict[str, float] = defaultdict(float)
     rows, keys = 0, set()

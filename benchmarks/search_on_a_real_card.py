@@ -68,7 +68,7 @@ def proposed(explorer: RandomDraws, times: pd.Series, until_ms: float = 0.0) -> 
 
 
 def priors(spec: Spec, problems: list[Problem]) -> Callable[[Problem], Prior]:
-    """What the search on the H100 started from: the rows of the H200 and of its slices."""
+    """Prior of the search on the H100: the rows of the H200 and of its slices."""
     recorded = {
         path.parent.name: _ladder(path)
         for path in sorted(WHOLE.parents[1].glob(f"h200*/{WORKLOAD}.parquet"))

@@ -70,7 +70,7 @@ OF_THEIRS = 1000
 """Configurations that Kernel Tuner measures."""
 
 ROUNDS = 5
-"""How often the two best configurations are timed against each other."""
+"""Number of pairs in which the two best configurations are timed."""
 
 REPEATS = 50
 """Launches of each in a round."""

@@ -1,1 +1,1 @@
-"""What benchmarks share: command line, copies of the project, samples of processes."""
+"""Shared by all benchmarks: command line, copies of the project, samples of processes."""

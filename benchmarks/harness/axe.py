@@ -20,7 +20,7 @@ def in_scheme(driver: Any, scheme: str) -> Iterator[None]:
 
 
 def violations(driver: Any) -> list[tuple[str, str]]:
-    """What axe-core finds on the page that is open: rule and first place of each."""
+    """Violations found by axe-core on the open page: rule and first place of each."""
     axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     driver.execute_script(axe)
     run = "axe.run().then((found) => arguments[arguments.length - 1](found.violations))"

@@ -1,4 +1,4 @@
-"""What every benchmark's command line and result have in common."""
+"""Command line and result format of every benchmark."""
 
 from __future__ import annotations
 

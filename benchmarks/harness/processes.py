@@ -58,7 +58,7 @@ class Process:
 
 @dataclass
 class Usage:
-    """What a command took.
+    """Time and memory of a command.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class _Tree:
 
 @dataclass(frozen=True)
 class _Stat:
-    """What ``/proc/PID/stat`` says."""
+    """Fields of ``/proc/PID/stat``."""
 
     name: str
     state: str

@@ -46,7 +46,7 @@ def resolved(commit: str) -> str:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What git prints."""
+    """Output of git."""
     command = ["git", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -64,7 +64,7 @@ def snakemake(folder: Path, *arguments: str) -> tuple[list[str], dict[str, str]]
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """What ``config.yaml`` of a copy holds."""
+    """Content of a copy's ``config.yaml``."""
     settings: dict[str, Any] = yaml.safe_load((folder / "config.yaml").read_text())
     return settings
 

@@ -1,4 +1,4 @@
-"""How many evaluations a search took."""
+"""Evaluations of a search until it is near the best."""
 
 from __future__ import annotations
 

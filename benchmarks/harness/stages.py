@@ -22,7 +22,7 @@ SERVER = "launchwise.base.forking"
 NAME_LENGTH = 15
 """Characters that Linux keeps of a process's name."""
 SNAKEMAKE, LOADING = "(snakemake)", "(server)"
-"""What is no stage: planning and starting jobs; loading libraries for all jobs."""
+"""Processes outside the stages: planning and starting jobs; loading libraries for all jobs."""
 
 
 def script_names(project: Path) -> list[str]:

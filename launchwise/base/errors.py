@@ -27,7 +27,7 @@ class UserError(Exception):
         super().__init__(": ".join(part for part in (self.where, key, self.message) if part))
 
     def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str]]:
-        """How it travels from one process to another."""
+        """Pickle form, for transfer between processes."""
         return type(self), (self.where, self.key, self.message)
 
 

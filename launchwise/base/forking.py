@@ -39,7 +39,7 @@ VARIABLE = "LAUNCHWISE_SERVER"
 MESSAGE_LIMIT = 1 << 24
 WAITING_FORKS = 512
 SENDING_S = 10.0
-"""How long a script may take to send its arguments."""
+"""Time limit for a script to send its arguments."""
 
 
 def run(main: Callable[..., None], snakemake: Any, group: str, **arguments: Any) -> None:

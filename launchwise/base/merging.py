@@ -7,7 +7,7 @@ from typing import Any
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """``below`` with ``above`` laid over it; neither is changed.
+    """``below`` overridden by ``above``; neither is changed.
 
     Mappings are merged key by key, ``None`` takes a key away, and everything else, lists too, is
     replaced (JSON Merge Patch, RFC 7386).

@@ -29,7 +29,7 @@ class Ratio:
     low, high
         Limits of its 95 % interval; NaN for less than :data:`LEAST_ROUNDS` pairs.
     pairs
-        How many pairs it rests on.
+        Number of pairs.
     thrown
         How many were discarded: at different clocks, or on a hindered card.
     """

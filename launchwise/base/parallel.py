@@ -25,7 +25,7 @@ def in_parallel(
         May use anything of this process; what it changes there is lost. What it returns and raises
         travels back.
     processes
-        At most so many at once; with 1 the calls are made in this process.
+        Largest number of processes; with 1 the calls are made in this process.
     """
     global _shared
     processes = min(processes, len(items))

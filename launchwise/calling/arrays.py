@@ -23,7 +23,7 @@ LEGACY_STREAM, SAME_LEGACY_STREAM = 0, 1
 
 
 class Library(Protocol):
-    """How arrays of one library are read."""
+    """Reader of the arrays of one library."""
 
     def stream(self, array: Any) -> int:
         """Handle of the stream on which the library's work with ``array`` runs now."""

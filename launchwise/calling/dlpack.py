@@ -1,4 +1,4 @@
-"""Reads what an array says of itself by DLPack: address, shape, type and place of its memory."""
+"""Read DLPack descriptions of arrays: address, shape, type and device."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Tensor(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a capsule says: strides in elements, None for those of a contiguous array."""
+    """Content of a capsule: strides in elements, None for a contiguous array."""
 
     pointer: int
     device_kind: int

@@ -13,7 +13,7 @@ ConfigFiles = Annotated[
     typer.Option(
         metavar="FILE",
         show_default="config.yaml",
-        help="Settings; given again, each is laid over those before.",
+        help="Settings file; repeated, each overrides those before it.",
     ),
 ]
 """Option ``--configfile``."""

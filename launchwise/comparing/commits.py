@@ -12,7 +12,7 @@ PREFIX = "git:"
 RECORDED = "data/recorded"
 """Folder that is read where none is named."""
 _FILE = "100"
-"""How git's mode of a file begins: not that of a link or of another repository."""
+"""Start of git's mode of a plain file, neither link nor submodule."""
 
 
 def write_sweeps(named: str, repository: Path, folder: Path) -> None:
@@ -56,7 +56,7 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
 
 
 def _git(repository: Path, *arguments: str) -> bytes | None:
-    """What git prints; None where it fails.
+    """Output of git; None where it fails.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from launchwise.comparing.comparison import Comparison, SweepComparison
 
 
 class Complaint(StrEnum):
-    """What a comparison may be rejected for: outcomes of rows, and ``stale`` answers."""
+    """Complaints that may reject a comparison: outcomes of rows, and ``stale`` answers."""
 
     slower = "slower"
     stopped = "stopped"

@@ -19,7 +19,7 @@ CLOCK_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Difference:
-    """How rows of both sides were measured differently.
+    """A measuring condition that differs between the sides.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Difference:
 
 
 def differences(rows: pd.DataFrame) -> list[Difference]:
-    """How the rows that both sides have were measured differently; nothing where they were not.
+    """Measuring conditions of the common rows that differ between the sides.
 
     Parameters
     ----------

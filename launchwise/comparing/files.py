@@ -131,7 +131,7 @@ def _dicts(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _facts(rows: pd.DataFrame) -> pd.DataFrame:
-    """What is known of each row beside its key: repeats by their number."""
+    """Values of each row besides its key: repeats by their number."""
     found = {"outcome": rows["outcome"]}
     for name in ("status", "time_ms"):
         found |= {f"{side}_{name}": rows[f"{side}_{name}"] for side in ("old", "new")}

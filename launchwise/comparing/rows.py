@@ -41,7 +41,7 @@ OK = "ok"
 
 
 class Outcome(StrEnum):
-    """What happened to a row; see :data:`MEANINGS`."""
+    """Outcome of a row; see :data:`MEANINGS`."""
 
     same = "same"
     slower = "slower"

@@ -51,7 +51,7 @@ class CannotCompile(LaunchFailed):
 
 
 def private_folder(name: str) -> Path:
-    """A folder for kept files in the system's temporary folder, which nobody else can write to."""
+    """A private folder for kept files in the system's temporary folder."""
     folder = Path(tempfile.gettempdir(), f"launchwise-cpu-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022:

@@ -52,7 +52,7 @@ class Sources:
         key
             Dotted key of the settings.
         beneath
-            The file that the settings of this key are laid over; its own keys are shorter.
+            The file that the settings of this key override; its own keys are shorter.
         """
         where, depth = self._holder(key)
         if beneath is None or depth > len(beneath.key.split(".")):
@@ -79,7 +79,7 @@ class Sources:
 
 
 def _follow(node: Any, parts: list[str]) -> tuple[int, Any]:
-    """How many ``parts`` of a dotted key lead into ``node``, and what is there.
+    """Number of leading ``parts`` of a dotted key that exist in ``node``, and the value there.
 
     Names may have dots themselves (``h200.sm72``): the longest name that fits is taken.
     """

@@ -28,7 +28,7 @@ def peer_of(configuration: Mapping[str, object]) -> str | None:
 
 
 class Confirmation(Strict, title="confirmation"):
-    """How the fastest configurations of a sweep are compared in pairs."""
+    """Paired comparison of the fastest configurations of a sweep."""
 
     precision: float = Field(
         0.01,
@@ -66,7 +66,7 @@ class Confirmation(Strict, title="confirmation"):
 
 
 class Recheck(Strict, title="recheck"):
-    """How much of a study's answers is measured again."""
+    """Number and duration of the answers that are measured again."""
 
     problems: int = Field(8, ge=1, description="most problems per study, drawn with `seed`")
     seconds: float = Field(

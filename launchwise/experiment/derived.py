@@ -16,7 +16,7 @@ SIZES = 5
 """Sizes per integer parameter, evenly spread on a log scale."""
 
 MOST_CROSSED = 2
-"""Integer parameters whose sizes are crossed; of more, all grow together."""
+"""Most integer parameters whose sizes are crossed; more than that grow together."""
 
 HELD_OUT_EVERY = 3
 """One of so many sizes is tested and not trained on."""

@@ -106,7 +106,7 @@ def check_places(study: Path) -> None:
 
 
 def _complaint(place: str, study: Path) -> str:
-    """What is wrong with a place that is a file; empty if nothing is."""
+    """Complaint about a place that is a file; empty if it is right."""
     name, _, text = place.partition("#")
     files = [folder / name for folder in (ROOT, study.parents[1]) if (folder / name).is_file()]
     if not files:

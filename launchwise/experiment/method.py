@@ -1,4 +1,4 @@
-"""How a sweep measures, and what: ``kernels/<workload>/sweep.yaml`` as typed data."""
+"""Problems and method of a sweep: ``kernels/<workload>/sweep.yaml`` as typed data."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ class _Reader:
         return None if value in allowed else unknown(name, value, allowed)
 
     def _selection(self, number: int, values: Mapping[str, Value]) -> dict[str, list[Value]]:
-        """What the configuration may be (:class:`RunTime`)."""
+        """Allowed configuration values (:class:`RunTime`)."""
         spec = self._spec
         selection = {name: [value] for name, value in values.items()}
         if "variant" not in values:

@@ -29,8 +29,8 @@ class Fences(Strict, title="Tukey filter"):
     sides: Literal["upper", "both"] = Field(
         "upper",
         description=(
-            "fences that filter. upper: nothing makes a kernel faster by chance, and the fastest "
-            "rows are what is looked for; both: as published"
+            "limits that filter. upper: nothing makes a kernel faster by chance, and the fastest "
+            "rows are the goal; both: as published"
         ),
     )
 

@@ -19,7 +19,7 @@ SUGGESTIONS = 4
 """Suggestions that are looked at: the answer, and what may come close."""
 
 NEAR = 1.02
-"""Another configuration comes close that is expected to take at most so many times as long."""
+"""Largest expected time ratio to the answer at which another configuration comes close."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 
 @dataclass(frozen=True)
 class Price:
-    """What a GPU costs.
+    """Prices of a GPU.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Price:
     date
         Day of the price, ISO.
     source
-        Who says so.
+        Source of the price.
     """
 
     euro: float | None

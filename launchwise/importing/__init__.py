@@ -1,1 +1,1 @@
-"""Sweeps that others measured: readers and writers of their formats, and workloads made of them."""
+"""Imported sweeps: readers and writers of other tuners' formats, and workloads made of them."""

@@ -44,7 +44,7 @@ def import_sweeps(
     source: str = "",
     licence: str = "",
 ) -> Imported:
-    """Make a workload without a kernel of sweeps that others measured.
+    """Import sweeps measured elsewhere as a workload without a kernel.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def line_to_run(settings: Path) -> str:
 
 
 def as_facts(found: Imported) -> dict[str, Any]:
-    """What an import did, for JSON."""
+    """Summary of an import, for JSON."""
     return {
         "workload": str(found.folder),
         "rows": found.rows,

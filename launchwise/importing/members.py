@@ -20,7 +20,7 @@ from launchwise.workloads.parts import Value
 
 @dataclass(frozen=True)
 class Options:
-    """What the files do not say, or say wrongly.
+    """Facts that the files lack or state wrongly.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def _faster_than_memory(sweep: Timed) -> str:
 
 
 def unexplained(one: Timed, other: Timed) -> float:
-    """How many times the times of two cards differ beyond what the cards explain; 1 is nothing.
+    """Ratio of the times of two cards beyond the range that the cards explain; 1 if within.
 
     The ratio is the median over common configurations (of all, where there are none). The cards
     explain any ratio between that of their bandwidths and that of their peaks.

@@ -26,7 +26,7 @@ from launchwise.workloads.spec import Spec
 FEASIBLE_FILE = "feasible.parquet"
 
 UNKNOWN_BYTES = "1"
-"""Least bytes of a problem that nobody knows: one byte holds for every problem."""
+"""Least bytes of a problem if unknown: one byte holds for every problem."""
 
 UNKNOWN_FLOP = "0"
 

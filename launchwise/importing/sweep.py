@@ -64,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ForeignSweep:
-    """What one file says: a device, a kernel, a problem, and rows.
+    """Content of one file: a device, a kernel, a problem, and rows.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def is_t1(content: object) -> bool:
 
 
 class Space:
-    """What a T1 file says of a space.
+    """Space of a T1 file.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Makes a workload without a kernel of sweeps that others measured."""
+"""Write imported sweeps as a workload without a kernel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MODELS = ["knn", "tree", "forest", "lightgbm"]
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has written.
+    """Result of an import.
 
     Parameters
     ----------

@@ -159,7 +159,7 @@ class CostModel:
     def shape(self, variant: str, which: str) -> str:
         """Expression for the product of a variant's ``grid`` or ``block``.
 
-        What others measured has neither: it counts as a full block on every SM.
+        Imported sweeps have neither: they count as a full block on every SM.
         """
         texts = getattr(self._spec.variants[variant], which) or (FULL[which],)
         return " * ".join(f"({text})" for text in texts)

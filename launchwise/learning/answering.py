@@ -26,14 +26,14 @@ BASES = {
     "beyond": "beyond the measured sizes",
     "new_gpu": "no measurement on this GPU",
 }
-"""What an answer rests on, and its words."""
+"""Basis of an answer, and its words."""
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What to launch.
+    """A suggested configuration.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Answer:
     suggestions
         From the one to take.
     usual
-        Configuration that a competent person takes without measuring.
+        Configuration that an experienced engineer takes without measuring.
     why
         One sentence.
     """

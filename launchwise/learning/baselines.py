@@ -34,7 +34,7 @@ class Untuned(Recommender):
 
 
 class UsualChoice(Recommender):
-    """What a competent person takes without measuring; the baseline where nothing else is said."""
+    """Choice of an experienced engineer without measuring; the baseline without ``usual.yaml``."""
 
     title = "usual choice"
 

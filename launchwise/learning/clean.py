@@ -4,16 +4,17 @@ Tukey (Exploratory Data Analysis, 1977): a value outside ``[q1 - f IQR, q3 + f I
 with f = 1.5. Two scopes:
 
 ``problem``
-    Fences on log time within each (GPU, problem), so that a row is compared with other
+    Limits on log time within each (GPU, problem), so that a row is compared with other
     configurations of the same problem. Scaling all times of a problem changes nothing.
 ``global``
-    Fences on raw time over all training rows, as the published study did. Times of large problems
+    Limits on raw time over all training rows, as the published study did. Times of large problems
     are large, so this throws away problems, not noise; it is here to be compared.
 
-The upper fence filters; the lower one as well where a study says so, as published. A hiccup makes a
-row slower, never faster, and a few configurations far below all others are what tuning is for.
+The upper limit filters; the lower one as well where a study says so, as published. A disturbance
+makes a row slower, never faster, and a few configurations far below all others are the goal of
+tuning.
 
-Fences are computed from training rows and applied to training rows: a test row has no part in it.
+Limits are computed from training rows and applied to training rows: a test row has no part in it.
 """
 
 from __future__ import annotations

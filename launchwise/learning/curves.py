@@ -21,7 +21,7 @@ RANDOM = "random"
 """Model of a curve that measures in random order: an expectation."""
 
 ALL_GPUS = "all"
-"""What the evaluation calls every GPU together."""
+"""Name of all GPUs together in the evaluation."""
 
 KEYS = ["model", "split", "fold", "gpu", "case"]
 
@@ -51,7 +51,7 @@ def reached(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
 def learning_curves(
     recommendations: pd.DataFrame, folds: Sequence[Fold], truth: Truth
 ) -> pd.DataFrame:
-    """What each way to choose reaches with the number of measurements.
+    """Quality of each method against the number of measurements.
 
     Returns
     -------

@@ -66,7 +66,7 @@ class Truth:
         best = fastest_rows(measured, ["case"], domain.spec).set_index("case")
         self._best = best.reindex(range(len(keys)))
         self._baseline = baseline.reindex(range(len(keys)))
-        # Where what is usual failed or was not measured, a competent person falls back as well.
+        # If the usual choice failed or was not measured, the baseline stands in for it.
         usual_ms = usual["time_ms"].reindex(range(len(keys)))
         self._usual_ms = usual_ms.fillna(self._baseline["time_ms"]).to_numpy(dtype=float)
         self._times = {
@@ -201,7 +201,7 @@ def evaluate(
 
 
 def _short_lists(recommendations: pd.DataFrame, truth: Truth) -> pd.DataFrame:
-    """What measuring the first few recommendations reaches: best time over the best of them.
+    """Quality after measuring the first few recommendations: best time over the best of them.
 
     One row per (model, split, fold, case), a column per length of :data:`SHORT_LISTS`.
     """

@@ -38,7 +38,7 @@ MODEL_FOLDER = "recommender"
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a study's product learns from.
+    """Training data of a study's product.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How sure a mean over test problems is: bootstrap intervals, and intervals of ratios.
+"""Bootstrap intervals of means over test problems, and of their ratios.
 
 Problems are drawn with replacement (Efron, 1979), and each is drawn with all its GPUs: the same
 problem on two GPUs is no second problem. Methods are compared on the same draws, problem by
@@ -20,7 +20,7 @@ FEWEST = 5
 """Fewest problems of an interval: of fewer, the resampled means say nothing."""
 
 LEAST_FRACTION = 1e-6
-"""What a recommendation without a time counts as, in logarithms."""
+"""Logarithm of the speed of a recommendation without a time."""
 
 
 @dataclass(frozen=True)

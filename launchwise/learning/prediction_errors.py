@@ -61,7 +61,7 @@ def prediction_errors(
 
 
 def _bounds(rows: pd.DataFrame, domain: Domain) -> np.ndarray:
-    """What limits each row in the cost model: objects, shape (rows,)."""
+    """Limit of each row in the cost model: objects, shape (rows,)."""
     keys = row_numbers(rows, domain.spec.key_columns)
     distinct = rows[domain.spec.key_columns].iloc[np.unique(keys, return_index=True)[1]]
     estimate = CostModel(domain.spec, domain.profiles).estimate(distinct.reset_index(drop=True))

@@ -77,7 +77,7 @@ def contests_of_answers(found: Sequence[Answer], spec: Spec) -> list[Contest]:
 
 
 def expectation(answer: Answer, spec: Spec) -> dict[str, Any]:
-    """What an answer expects, as JSON holds it; see :func:`verdicts`."""
+    """Expectation of an answer, as JSON holds it; see :func:`verdicts`."""
     first = answer.suggestions[0]
     gain, interval = (
         (first.improvement, None) if first.is_usual else (first.gain, first.gain_interval)

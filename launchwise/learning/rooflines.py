@@ -15,7 +15,7 @@ from launchwise.workloads.cost import KernelCost
 from launchwise.workloads.spec import Spec
 
 FLOP_USE = "_flop"
-"""How the name of an arithmetic demand of ``cost.yaml`` ends, after its type."""
+"""Suffix of an arithmetic demand of ``cost.yaml``, after its type."""
 
 
 def limits_ms(

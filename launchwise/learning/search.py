@@ -36,7 +36,7 @@ REGRETS = "regrets"
 """Trial attribute with the objective of each held-out problem."""
 
 Objective = Literal["regret", "time_error"]
-"""What a search minimises."""
+"""Objectives of a search."""
 
 JUDGED_RECOMMENDATIONS = 3
 """Recommendations judged per problem: the first alone makes a noisy objective."""

@@ -103,7 +103,7 @@ def size_parameter(spec: Spec, name: str | None) -> str:
 def integer_choice(spec: Spec, name: str | None) -> str:
     """``name``, or the first tunable whose values are integers where there is none.
 
-    A derived name that stands on tunables alone, such as a number of levels, is a choice as well:
+    A derived name that depends on tunables alone, such as a number of levels, is a choice as well:
     it sorts configurations into kinds.
 
     Raises
@@ -123,7 +123,7 @@ def integer_choice(spec: Spec, name: str | None) -> str:
 
 
 def choices_in(rows: pd.DataFrame, name: str, spec: Spec) -> np.ndarray:
-    """What each row chose of an :func:`integer_choice`: int64, shape (rows,)."""
+    """Value of an :func:`integer_choice` in each row: int64, shape (rows,)."""
     if name in rows:
         return rows[name].to_numpy(dtype="int64")
     raw = list(spec.formulas.raw_names(name))

@@ -17,7 +17,7 @@ from launchwise.workloads.spec import Spec
 
 ALL_GPUS = "all"
 WORTH_PERCENT = 5.0
-"""A best configuration that is faster than what is usual by more than this is worth finding, %."""
+"""A gain of the best configuration over the usual choice above this counts as missed, %."""
 
 INTERVAL_SEED = 0
 HEURISTICS = frozenset(BASELINES)
@@ -152,7 +152,7 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
 
 
 def _promises(rows: pd.DataFrame) -> dict[str, Any]:
-    """How well expected gains held: ``kept_usual``, ``missed``, ``intervals`` and ``covered``.
+    """Coverage of expected gains: ``kept_usual``, ``missed``, ``intervals`` and ``covered``.
 
     Problems answered by what is usual; those of them where the best is faster by more than
     :data:`WORTH_PERCENT`, and how many are in all (``worthwhile``); answers with an interval of

@@ -166,7 +166,7 @@ class Columns:
         return np.broadcast_to(found, (self._rows,))
 
     def _value(self, text: str) -> Any:
-        # What a derived name stands on is derived first; each of them once.
+        # Dependencies of a derived name are derived first, each once.
         for name in names_in(text):
             if name not in self._known:
                 if name not in self._derived:
@@ -187,7 +187,7 @@ def raw_names(derived: Mapping[str, str], text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def standing_on(derived: tuple[tuple[str, str], ...], name: str) -> frozenset[str]:
-    """Derived names, given with their expressions in order, that stand on ``name`` in the end."""
+    """Derived names, given with their expressions in order, that depend on ``name``."""
     found = {name}
     for each, text in derived:
         if names_in(text) & found:

@@ -75,7 +75,7 @@ def _text(value: str | bytes) -> str:
 
 
 def visible(found: list[Card], variable: str | None) -> list[Card]:
-    """Those of ``found`` that CUDA_VISIBLE_DEVICES names, by index or by the start of the UUID."""
+    """Cards of ``found`` that CUDA_VISIBLE_DEVICES names, by index or by the start of the UUID."""
     if variable is None:
         return found
     chosen = []

@@ -60,7 +60,7 @@ def compile_bundle(
 
 @dataclass(frozen=True)
 class Compiled:
-    """What became of a group of builds.
+    """Outcome of compiling a group of builds.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class RandomDraws:
     seed
         The same seed and the same outcomes give the same proposals.
     guesses
-        Configurations worth a measurement, best first. Those that the spec does not have or that
+        Configurations to measure, best first. Those that the spec does not have or that
         the constraints refuse are left out.
     known
         What was told before: the rows of a journal, in order. Those of variants that are not
@@ -102,7 +102,7 @@ class RandomDraws:
         """Called once, before the first :meth:`tell`; random draws need no preparation."""
 
     def propose(self) -> Configuration | None:
-        """What to measure next; None when the budget is spent or nothing is left."""
+        """Next configuration to measure; None when the budget is spent or nothing is left."""
         if len(self._told) >= self._budget:
             return None
         if self._pending is None:

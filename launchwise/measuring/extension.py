@@ -45,7 +45,7 @@ class Extension:
     recorded
         All rows, as :func:`launchwise.tables.measurements.measurement_schema` declares them.
     facts
-        What the recorded table says of itself.
+        Metadata of the recorded table.
     anew
         Rows that are measured again (see :func:`read_extension`).
     unfit
@@ -78,7 +78,7 @@ class Extension:
         return found
 
     def missing(self, problem: Problem, listed: Iterable[Configuration]) -> list[Configuration]:
-        """What is measured of ``listed``, anchors first; nothing where every row is there."""
+        """Configurations of ``listed`` to measure, anchors first; empty if every row exists."""
         known = self._times.get(tuple(problem.values()), {})
         new = [each for each in listed if tuple(each.values()) not in known]
         return [*self.anchors(problem), *new] if new else []
@@ -242,7 +242,7 @@ def _is_recorded(extension: Extension, new: pd.DataFrame) -> bool:
 
 
 def anchor_facts(extension: Extension, new: pd.DataFrame, drift: float) -> dict[str, Any]:
-    """What the anchors tell of the cards that measured the new rows.
+    """Ratios of the anchors per card that measured the new rows.
 
     Parameters
     ----------

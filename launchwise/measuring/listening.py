@@ -38,7 +38,7 @@ class Interrupted(Exception):
 
 
 def explored(shard: Shard) -> dict[str, Any]:
-    """How far an explorer goes, for the journal: a later visit may allow more."""
+    """Budget of an explorer, for the journal: a later visit may allow more."""
     strategy = shard.method.strategy
     return {
         "budget": shard.budget,

@@ -113,7 +113,7 @@ def _empty(schema: pa.DataFrameSchema) -> pd.DataFrame:
 
 
 def read_prior(path: Path, spec: Spec) -> Callable[[Problem], Prior]:
-    """What other GPUs measured, by problem.
+    """Rows of other GPUs, by problem.
 
     The function that is returned raises UserError for a problem that the file was not written for.
 

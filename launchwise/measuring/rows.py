@@ -95,7 +95,7 @@ def rows_to_table(
     columns = list(declared)
     table = pd.DataFrame(rows, columns=columns)
     if table.empty:
-        # Nobody's values say what they are: a shard may come when the others have done everything.
+        # An empty table has no values to infer types from: other shards may have done everything.
         return table.astype({name: str(each.dtype) for name, each in declared.items()})
     real = [name for name in columns if name in NEUTRAL and NEUTRAL[name] is None]
     real += [*spec.stage_columns, *spec.findings]

@@ -1,6 +1,6 @@
 """Serving the tasks of a measuring process.
 
-It says what it does in JSON lines: ``problem`` when one is taken in hand, ``start`` before a
+It reports in JSON lines: ``problem`` when one is begun, ``start`` before a
 configuration is touched, ``row`` when it is done, ``control`` and ``energy`` when those were
 measured, ``done`` with the seconds that a problem took. Whoever reads them
 (:mod:`launchwise.measuring.listening`) knows after a crash which configuration was to blame.

@@ -135,7 +135,7 @@ def claim_control(shard: Shard) -> None:
 
 
 def control_of(shard: Shard, journal: Journal) -> dict[str, Any] | None:
-    """What :class:`Watched` needs: the baseline of one problem.
+    """Input of :class:`Watched`: the baseline of one problem.
 
     None where none is wanted, or where it was measured and is not right. The first time that this
     card took for it is the reference, also in a later visit; another card of the same model has a

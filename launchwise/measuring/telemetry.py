@@ -49,7 +49,7 @@ THROTTLED = frozenset({"sw_power_cap", "hw_slowdown", "sw_thermal", "hw_thermal"
 """Reasons that make a row doubtful, because the card ran below its full clocks."""
 
 HINDERED = THROTTLED - {"sw_power_cap"}
-"""Those of them that are no limit of the card's own: heat, or too weak a supply of power."""
+"""Reasons that are not the card's own limit: heat, or too weak a supply of power."""
 
 
 def reasons_in(throttle: str) -> set[str]:

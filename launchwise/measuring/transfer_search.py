@@ -1,7 +1,7 @@
 """Search of a space on a GPU that is new, guided by what other GPUs measured.
 
 A Gaussian process over the candidates of one problem. Its mean is the mean loss (log time / best)
-on the other GPUs. Its covariance has three parts: a constant, since nobody knows how fast the new
+on the other GPUs. Its covariance has three parts: a constant, since it is unknown how fast the new
 GPU is; the losses on each other GPU, less their mean, since the new one resembles some more than
 others; and a Matern kernel over the tunables, for what no other GPU has shown. After each
 measurement the candidate of the largest expected improvement is next. Without other GPUs it is a
@@ -21,7 +21,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import ndtr
 
 LARGEST_LOSS = float(np.log(2.0))
-"""Losses above this are equally hopeless: twice the best time."""
+"""Losses above this count the same: twice the best time."""
 
 LEVEL = 1.0
 """Deviation of the log time that the best of a new GPU is expected to be off."""
@@ -195,7 +195,7 @@ class TransferSearch:
         return float(np.min(self._logs))
 
     def _targets(self) -> np.ndarray:
-        """Log times relative to the origin, hopeless ones and failures bounded: (learnt,)."""
+        """Log times relative to the origin, large losses and failures bounded: (learnt,)."""
         logs = np.minimum(np.array(self._logs), self._best() + LARGEST_LOSS)
         return logs - self._origin
 

@@ -19,7 +19,7 @@ MOST_PROBLEMS = 12
 """Most problems per figure; more are thinned out evenly."""
 
 MOST_POINTS = 2000
-"""Configurations that a panel draws; of more, evenly chosen ones from fastest to slowest."""
+"""Most configurations per panel; more are thinned out evenly from fastest to slowest."""
 
 
 def page(spec: Spec, profile: GpuProfile, rows: pd.DataFrame, found: Sequence[Answer]) -> str:

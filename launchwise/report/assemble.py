@@ -154,7 +154,7 @@ def gpus_page(
 
 
 def health_page(studies: Sequence[StudyData], run: overview.Run) -> Page:
-    """The page that says how sound the sweeps are."""
+    """The page on the quality of the sweeps."""
     found = _present(
         made("verdicts", "Verdicts", health.section, studies),
         overview.provenance(run, studies),
@@ -174,7 +174,7 @@ def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:
 
 
 MOST_GPUS = 24
-"""GPUs that a study's pages show; of more, whole cards first. The lookup and gpus.html have all."""
+"""Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all."""
 
 
 def of_study(every: StudyData, apart: Spread | None) -> list[Page]:

@@ -1,4 +1,4 @@
-"""What a page is made of: sections that hold text, tables, figures and folds."""
+"""Blocks of a page: sections that hold text, tables, figures and folds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the reader must know first, and where more of it stands."""
+    """A notice at the top of a page, with a link."""
 
     text: str
     link: str
@@ -170,7 +170,7 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Finder:
-    """A lookup over all studies; each study's answers lie in a file beside the page.
+    """A lookup over all studies; each study's answers are in a file beside the page.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What bounds each kernel: its throughputs by the card's peaks, where counters were read."""
+"""Bound of each kernel: throughputs in % of the card's peaks, from hardware counters."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ Z95 = 1.96
 """Half a 95 % interval of a mean in standard errors."""
 
 TABLE = "data/gpus.csv"
-"""Where every row lies as CSV, below the report's folder."""
+"""Path of every row as CSV, below the report's folder."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _known(value: Any) -> float | None:
 
 
 def data(study: StudyData, apart: Spread | None) -> dict[str, Any]:
-    """What the script reads of a study, as JSON values.
+    """Data of a study for the script, as JSON values.
 
     ``entries`` hold the place of the GPU, that of the problem, and :data:`NUMBERS`.
     """

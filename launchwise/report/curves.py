@@ -1,4 +1,4 @@
-"""What measuring a few recommendations reaches, and how rare good configurations are."""
+"""Quality after measuring a few recommendations, and how rare good configurations are."""
 
 from __future__ import annotations
 

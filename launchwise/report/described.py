@@ -21,7 +21,7 @@ DIGITS = 2
 """Digits of a predicted time: its error leaves no more."""
 
 PREDICTED = "predicted"
-"""Role of a row that nobody measured: it is drawn hatched."""
+"""Role of a predicted row: it is drawn hatched."""
 
 LEARNT, COST_MODEL = "learnt", "analytical"
 """Predictors of the table of predictions: the trees, and the cost model that they correct."""

@@ -1,4 +1,4 @@
-"""What the paper of a study describes, element by element, and where it is here."""
+"""Elements of a study's paper, and their place in the project."""
 
 from __future__ import annotations
 

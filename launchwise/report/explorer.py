@@ -21,7 +21,7 @@ from launchwise.tables.rows import is_baseline, row_numbers
 from launchwise.workloads.statuses import MEASURED
 
 FILE = "data/rows/{study}/{gpu}.js"
-"""Where the rows of a study on a GPU lie, below the report's folder."""
+"""Path of the rows of a study on a GPU, below the report's folder."""
 
 STEPS = 2000
 """Steps of a time per factor of e above the fastest of its problem: .025 % off at most."""

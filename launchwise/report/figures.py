@@ -21,7 +21,7 @@ MAX_KINDS = 12
 
 @dataclass(frozen=True)
 class KindOnGpu:
-    """What a case of a study's own sections is about: one GPU and one kind of problem."""
+    """A case of a study's own sections: one GPU and one kind of problem."""
 
     gpu: str
     kind: str
@@ -36,7 +36,7 @@ COPIES_MATTER = 0.1
 """Largest copy-bandwidth share below which a study counts as not bound by memory."""
 
 MOST_POINTS = 800
-"""Configurations that a landscape draws; of more, evenly chosen ones."""
+"""Most configurations per landscape; more are thinned out evenly."""
 
 
 def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -197,7 +197,7 @@ def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[d
 
 
 def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu: str) -> str:
-    """Which tunables are fastest at the last value that was measured."""
+    """Tunables whose largest measured value is the fastest."""
     measured = study.measured[study.measured["gpu"] == gpu]
     said = []
     for name in drawn:

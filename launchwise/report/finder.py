@@ -1,4 +1,4 @@
-"""The lookup of the front page: an answer for any size on any GPU, and what it rests on.
+"""The lookup of the front page: an answer for any size on any GPU, with its basis.
 
 Answers come from the study's product (``results/lookup/``). Where configurations were compared in
 pairs, their gains and intervals replace those of the sweep's rows; datasheet-only GPUs have what
@@ -29,7 +29,7 @@ Z95 = 1.96
 """Half a 95 % interval of a mean in standard errors."""
 
 NEAR = 1.02
-"""Another configuration comes close that takes at most so many times as long."""
+"""Largest time ratio to the answer at which another configuration comes close."""
 
 WORDS = {
     "measured": "measured on this GPU",
@@ -233,7 +233,7 @@ def _limits(row: Mapping[str, Any], name: str) -> Limits:
 
 
 def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
-    """What the page's script looks up, as JSON values.
+    """Data of the lookup for the page's script, as JSON values.
 
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
     configuration, whether it is the usual choice, time (ms) and its limits, gain and its limits,

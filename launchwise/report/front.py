@@ -1,4 +1,4 @@
-"""The front page: what to use, what it gains, and where more of it stands."""
+"""The front page: lookup, gains, and links to the studies."""
 
 from __future__ import annotations
 

@@ -208,17 +208,17 @@ def _not_improved(study: StudyData, own: pd.DataFrame, name: str) -> str:
     worse = own[own["improvement"] <= 1]
     if worse.empty:
         return ""
-    hopeless = int((~worse["sure"]).sum())
+    not_improvable = int((~worse["sure"]).sum())
     why = (
-        f"on {hopeless} of them nothing beats the baseline by more than the noise."
-        if hopeless
-        else "on each of them a faster configuration was measured, so the model errs."
+        f"on {not_improvable} of them no configuration beats the baseline by more than the noise."
+        if not_improvable
+        else "on each of them a faster configuration was measured, so the model is wrong."
     )
     return f" {study.title(name)} does not improve {wording.plural(len(worse), 'problem')}; {why}"
 
 
 def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
-    """How the model stands beside the best rule that needs no learning and no measurement."""
+    """Comparison of the model with the best heuristic."""
     got = scores_on(study, split, gpu)
     rules = got[(got["role"] == "baseline") & ~got["model"].str.startswith("random_")]
     if rules.empty:
@@ -232,7 +232,7 @@ def _beside_rules(study: StudyData, split: str, gpu: str, name: str) -> str:
 
 
 def _compared(own: pd.Series) -> str:
-    """What the ratio of a model to the best rule without learning says, with its interval."""
+    """Ratio of a model to the best heuristic in words, with its interval."""
     problems = wording.plural(int(own["problems"]), "problem")
     ratio = own["beside_best_heuristic"]
     if ratio is None:
@@ -248,7 +248,7 @@ def _compared(own: pd.Series) -> str:
 
 
 def _where_lost(study: StudyData, own: pd.DataFrame, name: str) -> str:
-    """One sentence: which kinds of problem and which sizes cost the model most."""
+    """One sentence: the kinds of problem and sizes where the model loses most."""
     known = own[own["fraction"].notna()]
     parts = []
     for column in (study.size, *study.kinds):

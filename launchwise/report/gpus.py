@@ -1,4 +1,4 @@
-"""The GPUs of a report: what they are, and what they were measured to reach."""
+"""The GPUs of a report: attributes and measured ceilings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Table, Text, table, turned
 
 UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "ns": ("ns", 1.0)}
-"""How the name of a ceiling ends -> unit in which it is shown, and how many of its own that is."""
+"""Suffix of a ceiling's name -> unit in which it is shown, and factor to that unit."""
 
 ATTRIBUTES = (
     ("device", "", lambda p: p.device_name),
@@ -116,7 +116,7 @@ def by_generation(profiles: Mapping[str, GpuProfile], gpus: Iterable[str]) -> di
 
 
 def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
-    """All that cost models stand on; nothing where no GPU was measured for more than the first."""
+    """Ceilings that cost models use; none if no GPU has more than the basic ones."""
     rows, meanings = [], []
     for name, field in Ceilings.model_fields.items():
         values = [getattr(profile.ceilings, name) for profile in profiles.values()]

@@ -53,7 +53,7 @@ LIMITS = (
 )
 
 MOST_POINTS = 200
-"""Rows of a sweep that a figure draws; of more, evenly chosen ones."""
+"""Most rows of a sweep per figure; more are thinned out evenly."""
 
 MOST_FIGURES = 40
 """Sweeps whose conditions are drawn, those to look at first."""
@@ -318,7 +318,7 @@ def _clocks(limits: tuple[float, float] | None) -> str:
 
 
 def _again(found: Sequence[Health]) -> Table:
-    """What to measure again: the problems that suffered most, and the command."""
+    """Problems to measure again, the most affected first, and the command."""
     rows = []
     for each in found:
         worst = list(each.worst_problems)

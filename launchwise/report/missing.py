@@ -1,4 +1,4 @@
-"""What a report lacks, said in its place: studies that cannot be read, sections that fail."""
+"""Substitutes for missing parts: studies that cannot be read, sections that fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MissingStudy:
 
     @property
     def section(self) -> Section:
-        """What stands in place of the study's answer."""
+        """Substitute for the study's answer."""
         text = (
             f"This study is not in the report: {self.reason}. Run the workflow for it "
             f"(snakemake -c2 evaluate_{self.name}); its logs in results/logs say what failed."
@@ -58,7 +58,7 @@ class MissingStudy:
 def made(
     name: str, title: str, make: Callable[..., Section | None], *args: object
 ) -> Section | None:
-    """``make(*args)``; where that fails, a section of this id that says so.
+    """``make(*args)``; if that fails, a section of this id with the error.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def failed(pages: Sequence[Page]) -> Iterator[Section]:
 
 
 def notices(missing: Sequence[MissingStudy], broken: Sequence[Section]) -> list[Notice]:
-    """What the front page says first."""
+    """Notices at the top of the front page."""
     found = []
     if missing:
         text = f"{wording.plural(len(missing), 'study', 'studies')} not in this report:"

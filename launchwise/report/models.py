@@ -1,4 +1,4 @@
-"""How well the models recommend, beside baselines and oracle."""
+"""Quality of the models, beside baselines and oracle."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Score:
 
 
 ALL_GPUS = "all"
-"""What the evaluation calls every GPU together."""
+"""Name of all GPUs together in the evaluation."""
 
 OPTIMUM = "fraction of the best"
 USUAL = "relative to the usual choice"
@@ -99,7 +99,7 @@ def score_of(study: StudyData, split: str, gpu: str, model: str) -> dict[str, An
 
 
 def folds_of(study: StudyData, model: str, split: str) -> list[Mapping[str, Any]]:
-    """What training wrote down of a model's fits for a split, one a fold."""
+    """Training records of a model's fits for a split, one per fold."""
     folds = study.models.get(model, {}).get("folds", [])
     return [fold for fold in folds if fold["split"] == split]
 
@@ -127,7 +127,7 @@ def _rows_of_models(study: StudyData) -> dict[str, int]:
 
 
 def ms_to_choose(study: StudyData, model: str) -> float:
-    """Milliseconds to rank the candidates of one test problem; NaN where nobody took the time."""
+    """Milliseconds to rank the candidates of one test problem; NaN if it was not measured."""
     seconds = study.facts.get("models", {}).get(model, {}).get("seconds_to_recommend")
     problems = _rows_of_models(study).get(model, 0)
     return float("nan") if seconds is None or not problems else 1000 * float(seconds) / problems

@@ -61,7 +61,7 @@ FIXED_LOSSES = ("value", "problems", "loss_percent", "worst_loss_percent")
 
 
 def fixed_losses(fractions: pd.Series) -> pd.DataFrame:
-    """What it costs to keep to one value where another may be better.
+    """Cost of one fixed value where another may be better.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def fractions(study: StudyData) -> pd.DataFrame:
 
 @remembered
 def single_best(study: StudyData, by: Sequence[str]) -> pd.DataFrame:
-    """The one configuration to use for every problem of a group.
+    """Best fixed configuration for all problems of a group.
 
     It has the highest geometric mean fraction of the best among the configurations that were
     measured on the most problems of the group (not every one is possible on every problem).

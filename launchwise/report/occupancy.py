@@ -1,4 +1,4 @@
-"""How full the GPU was: hardware counters of the fastest configurations, where they were read."""
+"""Occupancy: hardware counters of the fastest configurations, if recorded."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from launchwise.workloads.statuses import STATUSES
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of the run that wrote the report.
+    """Facts of the run that wrote the report.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def citation(self) -> str:
-        """How to cite what this run reports."""
+        """Citation of this run's report."""
         return (
             "launchwise authors: launchwise, launch parameters of CUDA kernels, measured, learnt "
             f"and recommended. Commit {wording.short(self.commit)}, report of "
@@ -80,7 +80,7 @@ INTERVAL_SEED = 0
 
 
 def answer(study: StudyData) -> Section:
-    """The question of a study, the answer in one sentence a GPU, and a place to look values up."""
+    """The question of a study, one sentence per GPU as the answer, and the lookup."""
     best = winners(study)
     items = [
         _fastest(study, best),
@@ -97,7 +97,7 @@ def answer(study: StudyData) -> Section:
 
 
 def choices(study: StudyData) -> Section:
-    """The one configuration to use, by kind of problem and GPU, and what its gains rest on."""
+    """Best fixed configuration per kind of problem and GPU, and the basis of its gains."""
     title = "One fixed configuration per kind of problem"
     return Section(f"{study.name}-choices", title, [_short_table(study), *_single_rows(study)])
 
@@ -143,13 +143,13 @@ def _ratio_interval(
 
 
 def _asked(study: StudyData) -> str:
-    """What a model of the first split is asked that its training did not hold."""
+    """Test condition of the first split in words: held-out sizes or GPU."""
     transfer = models.first_split_is_transfer(study)
     return "trained without this GPU" if transfer else "on held-out sizes"
 
 
 def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]:
-    """What answers reach on a GPU; all of one sentence is of the same problems."""
+    """Quality of the answers on a GPU; all figures of a sentence are of the same problems."""
     split = models.first_split(study)
     name = models.leader(study, split, gpu)
     if name is not None:
@@ -190,7 +190,7 @@ def _reached(got: Mapping[str, Any]) -> str:
 
 
 def _short_table(study: StudyData) -> Table:
-    """The one configuration to use, by kind of problem and GPU."""
+    """Best fixed configuration per kind of problem and GPU."""
     cells: dict[tuple[str, str], Cell] = {}
     kinds: list[str] = []
     for kind, rows in figures.kinds_of(study, single_best(study, ["gpu", *study.kinds])):
@@ -227,7 +227,7 @@ CLOCKS_APART = 0.02
 
 
 def _single_rows(study: StudyData) -> list[Block]:
-    """Whose gains rest on single rows, and how often their clocks differ."""
+    """GPUs whose gains rest on single rows, and how often the clocks differ."""
     said = []
     for gpu in study.gpus:
         if gpu in study.pairs:
@@ -302,7 +302,7 @@ def _lookup(study: StudyData, best: pd.DataFrame) -> Lookup:
 
 
 def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
-    """Where every number comes from."""
+    """Provenance of every number."""
     facts = [
         ["report written", wording.moment(run.written_at)],
         ["report's code, commit", wording.short(run.commit)],
@@ -345,7 +345,7 @@ def provenance(run: Run, studies: Sequence[StudyData]) -> Section:
 
 
 def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
-    """Where the rows of a workload come from, one column a GPU."""
+    """Provenance of the rows of a workload, one column per GPU."""
 
     def distinct(column: str, digits: int = 40) -> list[Cell]:
         return [
@@ -383,7 +383,7 @@ def _sweeps_table(workload: str, sweeps: Mapping[str, pd.DataFrame]) -> Table:
 
 
 def _model_facts(study: StudyData) -> list[Block]:
-    """What training wrote down of every model for the first split."""
+    """Training records of every model for the first split."""
     split = models.first_split(study)
     rows = []
     for model in study.settings.models:

@@ -23,7 +23,7 @@ SECTION_FILE = "section.py"
 
 
 def own_sections(study: StudyData, others: Sequence[Section] = ()) -> list[Section]:
-    """What the study's ``section.py`` makes; where it fails, a section that says why.
+    """Sections of the study's ``section.py``; if it fails, a section with the reason.
 
     Parameters
     ----------

@@ -30,10 +30,10 @@ from launchwise.report.theme import INK
 from launchwise.report.wording import count
 
 PLOTLY = "assets/plotly.js"
-"""Where plotly.js lies, compressed, in a folder of pages."""
+"""Path of the compressed plotly.js in a folder of pages."""
 
 STYLE, SCRIPT = "assets/style.css", "assets/page.js"
-"""What the pages of a folder share beside it. A page with a lookup is complete without them."""
+"""Other files that the pages of a folder share. A page with a lookup works without them."""
 
 BLOCK_SCRIPTS = {Finder: "finder.js", Compared: "compare.js", Explorer: "explore.js"}
 """Kind of block to the script of its own that a page with such a block holds."""
@@ -78,7 +78,7 @@ class Downloads:
 
 @dataclass(frozen=True)
 class Frame:
-    """What surrounds a page in a folder of pages.
+    """Frame of a page in a folder of pages.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def packed(text: str, level: int = 9) -> str:
 
 
 def assets() -> dict[str, str]:
-    """What the pages of a folder share: path below it to text."""
+    """Files that the pages of a folder share: path below it to text."""
     return {STYLE: _asset("style.css"), SCRIPT: _asset("page.js"), PLOTLY: plotly_script()}
 
 

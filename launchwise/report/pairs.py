@@ -1,4 +1,4 @@
-"""What the fastest configurations reach in pairs, and what single rows of a sweep had said."""
+"""Gains of the fastest configurations in pairs, beside gains of single rows of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well times are predicted: by study, and all studies side by side."""
+"""Errors of predicted times: per study, and all studies side by side."""
 
 from __future__ import annotations
 

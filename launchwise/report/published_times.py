@@ -154,7 +154,7 @@ def judged(rows: pd.DataFrame) -> Iterator[Judged]:
 
 @remembered
 def parts(study: StudyData) -> dict[str, pd.DataFrame]:
-    """What published times cover (:data:`WHOLE`, :data:`PHASES`) to their rows."""
+    """Scope of published times (:data:`WHOLE`, :data:`PHASES`) to their rows."""
     every = study.published_times
     if every is None or every.empty:
         return {}
@@ -258,7 +258,7 @@ def published_times(study: StudyData) -> Section | None:
 
 
 def _notes(series: Sequence[Series]) -> Iterator[tuple[str, str]]:
-    """What each series means and assumes."""
+    """Meaning and assumptions of each series."""
     for title, note in dict.fromkeys((one.title, one.note) for one in series if one.note):
         yield f"{title}:", note
 

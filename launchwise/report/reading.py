@@ -32,7 +32,7 @@ def read_studies(
     kept_out
         Study to GPU to why its rows are not among the study's.
     processes
-        At most so many studies at once.
+        Largest number of studies at once.
     """
 
     def read(name: str) -> StudyData | MissingStudy:

@@ -20,12 +20,12 @@ NEAR = 0.1
 """A study of which no problem reaches this share of a ceiling is bound by something else."""
 
 MOST_PANELS = 8
-"""GPUs that the figure shows; of more, the first ones."""
+"""Most GPUs in the figure; the first ones are shown."""
 
 
 @remembered
 def points(study: StudyData) -> pd.DataFrame:
-    """Where the fastest configuration of each problem lies.
+    """Position of each problem's fastest configuration in the roofline.
 
     Returns
     -------

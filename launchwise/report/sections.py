@@ -44,7 +44,7 @@ STATUS_WORDS = {
 
 
 def tiles(study: StudyData) -> Section:
-    """Which configuration wins at which size, and what simpler choices lose."""
+    """Fastest configuration against size, and the loss of simpler choices."""
     best = winners(study)
     found: list[Block] = []
     for gpu in study.gpus:
@@ -198,7 +198,7 @@ def landscape(study: StudyData) -> Section:
 
 
 def _beside(study: StudyData, gpu: str, chosen: dict[str, Any]) -> list[Block]:
-    """What variants that are not verified took for a problem (as ``winners`` has it), and erred."""
+    """Times and errors of unverified variants for a problem (a row of ``winners``)."""
     rows = study.unverified
     rows = rows[(rows["gpu"] == gpu) & rows["time_ms"].notna()]
     for name in study.problem_columns:
@@ -238,7 +238,7 @@ def _status_table(study: StudyData) -> Table:
 
 
 def transferred(study: StudyData) -> Section | None:
-    """What it costs to use one GPU's best elsewhere; nothing to say with a single GPU."""
+    """Loss of one GPU's best configurations on other GPUs; None with a single GPU."""
     if len(study.gpus) < 2:
         return None
     pairs = transfer(study)
@@ -289,7 +289,7 @@ def transferred(study: StudyData) -> Section | None:
 
 
 def _left_out(study: StudyData) -> list[str]:
-    """What the models reach on GPUs that were left out of their training."""
+    """Quality of the models on held-out GPUs."""
     found = []
     for split, asked in study.settings.splits.items():
         name = models.leader(study, split, models.ALL_GPUS)

@@ -24,7 +24,7 @@ LEAST_END = 1.05
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What it costs to give one tunable its best single value at every problem.
+    """Cost of one tunable's best single value at every problem.
 
     Parameters
     ----------

@@ -24,13 +24,13 @@ from launchwise.report.page import (
 )
 
 DATA = "data/{study}.js"
-"""What the lookup reads of a study: a script, since pages opened from files may fetch nothing."""
+"""Lookup data of a study: a script, since pages opened from files may fetch nothing."""
 
 ENTRIES = "data/answers/{study}/{gpu}.js"
 """Answers of one GPU, which the lookup reads when they are asked for."""
 
 COMPARISON = "data/{study}.gpus.js"
-"""What the comparison of GPUs reads of a study."""
+"""Data of a study for the GPU comparison."""
 
 FAST = 6
 """Level of deflating rows: 9 takes three times as long for 1 % less."""
@@ -98,7 +98,7 @@ def html(page: Page, pages: Sequence[Page], places: Mapping[str, str] | None, ci
 def scripts(
     answers: Mapping[str, Any], comparisons: Mapping[str, Any], rows: Mapping[tuple[str, str], Any]
 ) -> dict[str, str]:
-    """What the pages' scripts read (see :func:`files`): path below the folder to text."""
+    """Data files of the pages' scripts (see :func:`files`): path below the folder to text."""
     found: dict[str, str] = {}
     for study, value in answers.items():
         head = {name: part for name, part in value.items() if name != "entries"}

@@ -1,4 +1,4 @@
-"""How far predicted times of GPUs that nobody measured may be off: their intervals."""
+"""Intervals of predicted times of datasheet-only GPUs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Spread:
 
     @property
     def words(self) -> str:
-        """What an interval rests on."""
+        """Basis of an interval."""
         return (
             f"Intervals: {wording.percent(SHARE, 0)} % of {self.times} published run times on "
             f"{wording.listed(self.gpus)}, which no sweep measured, lie within a factor "

@@ -60,9 +60,9 @@ class StudyData:
         Predicted times of every candidate in the first split
         (:func:`launchwise.tables.learning.predicted_times_schema`).
     models
-        Model -> what its training said of itself.
+        Model -> its training record.
     sweep_facts
-        GPU -> what its sweep says of itself.
+        GPU -> metadata of its sweep.
     facts
         The evaluation's summary: models and figures by split and GPU.
     counters
@@ -72,7 +72,7 @@ class StudyData:
     unmeasured
         Predictions for datasheet-only GPUs, if the settings have any.
     unmeasured_facts
-        What that table says of itself: ``left_out``, problems without a prediction by GPU.
+        Metadata of that table: ``left_out``, problems without a prediction by GPU.
     published_times
         Predictions of published run times, for datasheet-only GPUs
         (:func:`launchwise.tables.predictions.published_times_schema`).
@@ -230,7 +230,7 @@ class StudyData:
         return str(said).removesuffix(" measurements, expected")
 
     def split_title(self, split: str) -> str:
-        """What a split asks, from the settings."""
+        """Title of a split, from the settings."""
         found = self.settings.splits.get(split)
         return found.title if found else split
 
@@ -238,7 +238,7 @@ class StudyData:
 def remembered(
     compute: Callable[Concatenate[StudyData, P], R],
 ) -> Callable[Concatenate[StudyData, P], R]:
-    """Compute a table of a study once; several parts of the page stand on the same ones.
+    """Compute a table of a study once; several parts of the page share it.
 
     Callers must not change what they are given.
     """
@@ -256,7 +256,7 @@ def remembered(
 
 @dataclass(frozen=True)
 class StudyFiles:
-    """Where the tables of one study are.
+    """Paths of the tables of one study.
 
     Mappings go from GPU to path, and from model to path; a model's path is its folder.
     """

@@ -36,7 +36,7 @@ def blocks(
     sweeps
         GPU to its measurements.
     facts
-        GPU to what its table says of itself (see :func:`launchwise.tables.files.read_facts`).
+        GPU to the metadata of its table (see :func:`launchwise.tables.files.read_facts`).
     """
     columns = [Column("", number=False), *(Column(gpu) for gpu in sweeps)]
     timed = [sweep[sweep["status"] == "ok"] for sweep in sweeps.values()]

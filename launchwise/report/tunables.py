@@ -1,4 +1,4 @@
-"""Sensitivity of the tunables: the time lost where it has one value and all others are free."""
+"""Sensitivity of the tunables: loss with one fixed value and all others free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from launchwise.tables.rows import row_numbers
 
 @remembered
 def fixed_values(study: StudyData) -> pd.DataFrame:
-    """What it costs to give one tunable the same value at every problem.
+    """Cost of one tunable value at every problem.
 
     Of a variant's own tunables only that variant's rows count, but the loss is against the best of
     all.

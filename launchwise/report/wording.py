@@ -1,4 +1,4 @@
-"""How the report names things and rounds numbers: the same way everywhere."""
+"""Names and number formats of the report, the same everywhere."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 NEVER_CHOSEN = "not verified: timed, never recommended"
-"""What is said of a variant of which no right answer can be demanded."""
+"""Words for a variant whose results cannot be verified."""
 
 MOST_IN_A_SHAPE = 3
 """Most launch tunables shown as a shape without names, such as the sides of a block."""

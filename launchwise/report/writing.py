@@ -31,7 +31,7 @@ CONFIGURATIONS = "{study}.configurations.csv"
 
 @dataclass
 class Part:
-    """What one process makes.
+    """Output of one process.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def folder(
     Parameters
     ----------
     processes
-        At most so many studies at once.
+        Largest number of studies at once.
     cards, prices, missing
         See :func:`launchwise.report.assemble.pages`.
 

@@ -1,4 +1,4 @@
-"""What a sweep says of each of its problems: the fastest configuration, beside the default."""
+"""Answers of a sweep: the fastest configuration of each problem, beside the default."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _tied(timed: pd.DataFrame, best: pd.Series) -> int:
 def _launched(
     spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]:
-    """Block and grid; None where the host drives the work or others measured it."""
+    """Block and grid; None if the host drives the work or the sweep is imported."""
     variant = spec.variants[str(configuration["variant"])]
     if not spec.arguments or variant.block is None or variant.kernels:
         return None, None

@@ -171,7 +171,7 @@ def _read_if_fitting(
     columns: Collection[str] | None,
     only: Mapping[str, str],
 ) -> pd.DataFrame | None:
-    """What :func:`read_table` returns; None where the file may not fit ``schema``."""
+    """Result of :func:`read_table`; None where the file may not fit ``schema``."""
     if version < 2:
         return None
     old = UNTIL_2 if version < 3 and schema.name == "measurements" else ()

@@ -8,7 +8,7 @@ from launchwise.tables.columns import configuration_schema, problem_schema
 from launchwise.workloads.spec import Spec
 
 VERDICTS = ("stale", "unknown", "holds", "better")
-"""From the one to look at first."""
+"""Order of verdicts, the most urgent first."""
 
 ORIGIN = ("card", "driver", "toolkit")
 

@@ -215,7 +215,7 @@ def host_links(settings: Settings) -> dict[str, float | None]:
 
 
 def recorded_folders(experiment: Experiment) -> dict[str, str]:
-    """Where the sweeps of every recorded GPU lie."""
+    """Paths of the sweeps of every recorded GPU."""
     return {
         name: experiment.recorded_in(name)
         for name, gpu in experiment.settings.gpus.items()
@@ -224,7 +224,7 @@ def recorded_folders(experiment: Experiment) -> dict[str, str]:
 
 
 def extended_folders(experiment: Experiment) -> dict[str, str]:
-    """Where the recorded sweeps lie that live GPUs extend."""
+    """Paths of the recorded sweeps that live GPUs extend."""
     return {
         name: experiment.recorded_in(name)
         for name, gpu in experiment.settings.gpus.items()

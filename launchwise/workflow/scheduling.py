@@ -1,4 +1,4 @@
-"""What Snakemake's scheduler does between jobs."""
+"""Work of Snakemake's scheduler between jobs."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class Step(Strict, title="launch"):
 
 
 class Reference(Strict, title="reference"):
-    """What the outputs must be; one of ``call``, ``file`` and ``variant``."""
+    """Reference of the outputs; one of ``call``, ``file`` and ``variant``."""
 
     call: str | None = Field(None, description="a function of NumPy or SciPy, by its full name")
     given: list[Formula] | None = Field(

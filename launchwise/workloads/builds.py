@@ -47,7 +47,7 @@ class Build:
         Raises
         ------
         ValueError
-            Without a source: what others measured has no kernel.
+            Without a source: an imported workload has no kernel.
         """
         if source is None:
             raise ValueError("the variant has no kernel")

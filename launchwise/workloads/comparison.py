@@ -20,7 +20,7 @@ SPAN = 1 << 16
 """Elements compared at a time: their differences stay in a core's cache."""
 
 SERIAL = 4 * SPAN
-"""Most elements that are not worth another thread."""
+"""Largest number of elements that one thread handles."""
 
 MOST_THREADS = 16
 """More do not help: memory is busy then."""
@@ -50,7 +50,7 @@ NO_DIFFERENCE = Difference(0.0)
 
 
 class Expected:
-    """What an output must hold.
+    """Expected content of an output.
 
     Parameters
     ----------

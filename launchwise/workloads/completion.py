@@ -1,4 +1,4 @@
-"""What a spec with ``arguments`` leaves out: work, limits of the GPU and features, derived.
+"""Derived parts of a spec with ``arguments``: work, limits of the GPU and features.
 
 Everything here is an expression text that a spec could have had itself; what a spec does have is
 never changed.

@@ -12,7 +12,7 @@ from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, base
 from launchwise.workloads.spec import Spec
 
 MOST_CORNERS = 64
-"""Problems, and configurations of a variant, that are tried; of more, evenly chosen ones."""
+"""Most problems, and configurations of a variant, that are tried; chosen evenly."""
 
 UNBOUNDED = 1 << 20
 """Size in place of a maximum that a spec does not give."""
@@ -132,7 +132,7 @@ def _others(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str, st
 
 
 def _failure(spec: Spec, text: str, names: Mapping[str, Any]) -> str:
-    """What is wrong with the value of an expression; '' when nothing is."""
+    """Complaint about the value of an expression; '' if it is right."""
     try:
         spec.value(text, names)
     except ValueError as error:

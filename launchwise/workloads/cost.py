@@ -45,7 +45,7 @@ Use = Literal[
     "float16_flop",
     "bfloat16_flop",
 ]
-"""What all blocks of a launch use together."""
+"""Resources used by all blocks of a launch together."""
 
 USES: Mapping[Use, str] = {
     "dram_bytes": "traffic between L2 and device memory, bytes",
@@ -71,7 +71,7 @@ Wait = Literal[
     "float64_division",
     "barrier",
 ]
-"""What one thread waits for."""
+"""Waits of one thread."""
 
 WAITS: Mapping[Wait, str] = {
     "dram": "dependent loads that device memory answers",

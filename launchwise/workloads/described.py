@@ -44,7 +44,7 @@ class DescribedWorkload(Workload):
         return Build.of(variant.source, macros, kernels_of(variant))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """Those that compare large outputs."""
+        """Builds that compare large outputs."""
         written = (each for each in self.spec.arguments.values() if each.is_written)
         builds = (
             compare_build(each.dtype(problem), nbytes_of(self.spec, each, problem))
@@ -310,7 +310,7 @@ def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[
 
 
 def _said(name: str, output: OutputCheck, index: int, error: float, limit: float) -> str:
-    """What is wrong with an output, and where it is worst."""
+    """Complaint about an output, with its worst element."""
     place = ", ".join(map(str, np.unravel_index(index, output.expected.shape)))
     return (
         f"{name}[{place}] is {output.read(index, 1)[0]:.6g}, expected "

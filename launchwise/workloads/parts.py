@@ -72,7 +72,7 @@ class ProblemParameter(Strict, title="problem parameter"):
         return self
 
     def check(self, value: Any) -> str | None:
-        """What is wrong with ``value``, or None."""
+        """Complaint about ``value``, or None."""
         expected = int if self.type == "integer" else str
         if not isinstance(value, expected) or isinstance(value, bool):
             return f"must be of type {self.type}, not {value!r}"
@@ -116,7 +116,7 @@ class Variant(Strict, title="variant"):
 
     source: str | None = Field(
         None,
-        description="CUDA source file in the workload's folder; none where others measured",
+        description="CUDA source file in the workload's folder; none if imported",
     )
     title: str = Field("", description="name of the variant in the report")
     kernel: str | None = Field(
@@ -159,7 +159,7 @@ class Variant(Strict, title="variant"):
 
 
 class Work(Strict, title="work"):
-    """What a problem costs by its definition, independent of any variant."""
+    """Least work of a problem by its definition, independent of any variant."""
 
     items: Expression = Field(description="work items of the problem")
     item: str = Field(description="name of the work items, in plural, such as points")

@@ -71,7 +71,7 @@ def function(name: str) -> Callable[..., Any]:
 def called(
     spec: Spec, problem: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
 ) -> list[np.ndarray]:
-    """What the ``call`` of a spec gives; floating-point inputs are float64 there.
+    """Result of a spec's ``call``; floating-point inputs are float64 there.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def called(
 def from_file(
     folder: Path, named: str, problem: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
 ) -> list[np.ndarray]:
-    """What a user's function gives for the problem's parameters and the inputs, by name.
+    """Result of a user's function of the problem's parameters and the inputs, by name.
 
     Parameters
     ----------

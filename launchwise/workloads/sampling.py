@@ -189,7 +189,7 @@ class Draws:
         return None
 
     def _numbers(self, variant: str | None) -> tuple[int, int]:
-        """Where the numbers of a variant's configurations (None: of all) begin, how many."""
+        """First number and count of a variant's configurations (None: of all)."""
         if variant is None:
             return 0, self.size
         before = itertools.takewhile(lambda name: name != variant, self._sizes)

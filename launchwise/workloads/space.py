@@ -317,7 +317,7 @@ def label(configuration: Mapping[str, Any], spec: Spec) -> str:
 
 
 def used(configuration: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
-    """What of a configuration counts: the variant and the tunables that it has."""
+    """Relevant part of a configuration: the variant and the tunables that it has."""
     variant = str(configuration["variant"])
     tunables = [name for name in spec.tunables if name in spec.variants[variant].tunables]
     return {"variant": variant, **{name: configuration[name] for name in tunables}}

@@ -157,7 +157,7 @@ class Spec(Strict, title="spec.yaml"):
         return [f"{name}_ms" for name in self.stages]
 
     def build_choice(self, configuration: Mapping[str, Any]) -> tuple[Value, ...]:
-        """What of a configuration its build may depend on: the variant and its build tunables.
+        """Part of a configuration that its build may depend on: the variant and its build tunables.
 
         Configurations that differ in launch tunables alone share a build: those cost no
         compilation.
@@ -266,7 +266,7 @@ class Spec(Strict, title="spec.yaml"):
         return self.formulas.value(text, {**problem, **(configuration or {}), **(gpu or {})})
 
     def check_problem(self, problem: Mapping[str, Any]) -> str | None:
-        """What is wrong with ``problem`` (missing, unknown or illegal values), or None."""
+        """Complaint about ``problem`` (missing, unknown or illegal values), or None."""
         for name in problem:
             if name not in self.problem:
                 return unknown("problem parameter", name, self.problem)

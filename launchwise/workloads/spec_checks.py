@@ -159,7 +159,7 @@ def _check_own_names(spec: Spec) -> None:
 def _check_expressions(spec: Spec) -> None:
     known = set(spec.problem)
     for name, text in spec.derived.items():
-        # A derived name may stand on tunables (a pitch on the padding), so they count too.
+        # A derived name may depend on tunables (a pitch on the padding), so they count too.
         check_names(f"derived.{name}", text, known | set(spec.tunable_columns))
         known.add(name)
     for key in Work.model_fields:

@@ -1,4 +1,4 @@
-"""``usual.yaml``: what a competent person takes for a problem without measuring.
+"""``usual.yaml``: the choice of an experienced engineer for a problem without measuring.
 
 The usual configuration is what a recommendation has to beat: a common block, a library's rule, a
 published choice. The baseline of ``spec.yaml`` is where the history starts; beating it is easy.
@@ -26,7 +26,7 @@ class Usual(Strict, title="usual configuration"):
     """A usual configuration and the problems that it is for."""
 
     when: Expression = Field("1 == 1", description="condition on the problem; always when left out")
-    reason: str = Field(description="why a competent person takes it")
+    reason: str = Field(description="why an experienced engineer takes it")
     configuration: dict[str, Value] = Field(
         description=(
             "variant and tunables; a text for a number is an expression over problem, derived "
@@ -74,7 +74,7 @@ def check_usual(rules: Sequence[Usual], spec: Spec) -> None:
 def usual_configuration(
     rules: Sequence[Usual], problem: Mapping[str, Any], spec: Spec
 ) -> dict[str, Value] | None:
-    """What is usual for a problem, by the first rule whose condition holds; None without one.
+    """Usual choice for a problem, by the first rule whose condition holds; None without one.
 
     Raises
     ------

@@ -140,9 +140,9 @@ def sound(browser: Any) -> None:
 ANSWERS: dict[str, Callable[[Any], None]] = {
     "Which configuration for a size on a GPU?": answered_for_a_size,
     "How sure is it, and what comes close?": sure,
-    "What is gained over the baseline?": gained,
+    "What is the speed-up over the baseline?": gained,
     "How does it get into the code?": taken,
-    "Which kernel is worth tuning?": worth,
+    "Which kernel gains most from tuning?": worth,
     "Which GPU is faster for a kernel, and by how much?": faster,
     "Which GPU needs the least energy per run?": least_energy,
     "How far do answers for unmeasured sizes fall short of the best?": short_of_the_best,

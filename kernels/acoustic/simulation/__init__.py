@@ -88,7 +88,7 @@ def propagate(
     ------
     ValueError
         For anything above that is not so, before anything is allocated; a time step that is not
-        stable is told its limit.
+        stable raises an error with the limit.
     TooLittleMemory
         With what is needed and what is free.
     UserError

@@ -41,7 +41,7 @@ def wait_for(number: int, stream: int) -> None:
 
 
 def facts(number: int) -> dict[str, Any]:
-    """What constraints read of a device."""
+    """Attributes of a device that constraints read."""
     card = plain_card(number)
     return {
         "gpu_memory_bytes": card.free_memory(),

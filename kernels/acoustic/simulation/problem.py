@@ -1,4 +1,4 @@
-"""What a simulation is asked for, checked before anything is allocated."""
+"""Parameters of a simulation, checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Grid:
         return time_step
 
     def damping(self, width: int, time_step: float, fastest: float) -> np.ndarray:
-        """What an absorbing layer leaves of u per step, for each x, then y, then z: ``dtype``, 1-D.
+        """Factor of u per step in the absorbing layer, for each x, then y, then z: ``dtype``, 1-D.
 
         A factor is 1 / (1 + dt sigma / 2). sigma grows with the square of the depth in the layer,
         so that what comes back from the boundary has the amplitude :data:`REFLECTION` (as of a
@@ -173,7 +173,7 @@ class Grid:
 def wavelets_of(
     given: Any, sources: int, steps: int, velocities: Sequence[float], grid: Grid, time_step: float
 ) -> np.ndarray:
-    """What each source adds to u at each step: ``dtype``, shape (sources, steps).
+    """Amount that each source adds to u per step: ``dtype``, shape (sources, steps).
 
     dt^2 v^2 f(t) / h^3: the source term of a point in the discrete equation, so that far away in a
     homogeneous medium u is f(t - r / v) / (4 pi r).

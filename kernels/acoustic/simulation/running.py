@@ -20,7 +20,7 @@ Told = Callable[[int], None]
 """Called with the number of steps that are done."""
 
 CHUNK = 50
-"""Steps that are queued before progress is told."""
+"""Steps that are queued before progress is reported."""
 
 
 class TooLittleMemory(MemoryError):
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Shot:
-    """What a simulation gives.
+    """Result of a simulation.
 
     Parameters
     ----------

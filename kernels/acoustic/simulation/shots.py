@@ -128,7 +128,7 @@ def _asked(
 
 @contextmanager
 def _told(progress: bool, steps: int) -> Iterator[Told | None]:
-    """What is called with the steps that are done: a bar, or nothing."""
+    """Callback for the number of finished steps: a progress bar, or None."""
     if not progress:
         yield None
         return

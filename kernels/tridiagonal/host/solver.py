@@ -224,7 +224,7 @@ class Solver:
         return found
 
     def solution(self, problem: Problem, choice: Choice) -> DeviceSolution:
-        """What solves such problems so: the kept one where it is the same, else a new one.
+        """Solver for such problems and choices: the kept one if it fits, else a new one.
 
         Raises
         ------

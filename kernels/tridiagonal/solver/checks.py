@@ -1,4 +1,4 @@
-"""What a caller may ask of a system and of its solution, computed on the device."""
+"""Optional checks of a system and of its solution, computed on the device."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def neighbours_table(caption: str, entries: Iterable[Learnt]) -> Table:
 
 
 def _cells(classes: Classification) -> list[Cell]:
-    """Accuracies with the numbers of sizes that they rest on."""
+    """Accuracies with their numbers of sizes."""
     tested = len(classes.predictions)
     hits, usual = (
         f"{round(share * tested)} of {wording.plural(tested, 'size')}"

@@ -65,7 +65,7 @@ def _launched(folder: Path, spec: Spec) -> Iterator[tuple[str, str, Kernel, list
 
 
 def _difference(spec: Spec, argument: Argument, parameter: Parameter, read_only: bool) -> str:
-    """What is wrong with an argument; '' when nothing is."""
+    """Complaint about an argument; '' if it fits."""
     if argument.is_array != parameter.pointer:
         kinds = ("an array", "a number")
         own, other = kinds if argument.is_array else kinds[::-1]

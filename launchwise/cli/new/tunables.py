@@ -89,7 +89,7 @@ def axis_of(name: str) -> str:
 
 
 def role_of(name: str) -> str:
-    """What a tunable of this name does: block, grid, tile, unroll, flag, size or other."""
+    """Role of a tunable of this name: block, grid, tile, unroll, flag, size or other."""
     lower = name.lower()
     if _FLAG.search(lower):
         return "flag"

@@ -62,7 +62,7 @@ class Question:
     learnt
         Whether trees that are fitted to the study's sweeps predict as well.
     files
-        Settings, each laid over those before.
+        Settings; each file overrides those before it.
     """
 
     study: str
@@ -219,7 +219,7 @@ def answer(asked: Question, root: Path) -> Answer:
 
 
 def read_experiment(files: Sequence[Path], root: Path) -> Experiment:
-    """The settings of the project in ``root``: ``files``, each laid over those before."""
+    """The settings of the project in ``root``: ``files``, each overriding those before it."""
     config: dict[str, Any] = {}
     for path in files:
         config = laid_over(config, read_yaml(path))

@@ -35,7 +35,7 @@ class Question:
     top
         Number of configurations.
     files
-        Settings, each laid over those before.
+        Settings; each file overrides those before it.
     least_gain
         Gain that must be sure (``least_gain`` of the settings, unless it is given here).
     """

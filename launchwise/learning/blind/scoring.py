@@ -1,4 +1,4 @@
-"""What is compared in a blind test, and what became of its answers."""
+"""Contests of a blind test, and the score of its answers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _as(role: Role, rows: pd.DataFrame, domain: Domain) -> list[tuple[Role, dict
 
 
 def score(frozen: Frozen, domain: Domain, sweep: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """What became of the answers: one row per problem.
+    """Score of the answers: one row per problem.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def _interval(frozen: Frozen, rows: pd.DataFrame) -> list[float] | None:
 def _held(
     rows: pd.DataFrame, measured: str, expected: str, names: tuple[str, str], asked: np.ndarray
 ) -> dict[str, Any]:
-    """How many expectations had an interval, and the share of them that held."""
+    """Number of expectations with an interval, and the share of covered ones."""
     low, high = rows[f"{expected}_low"], rows[f"{expected}_high"]
     known = (low.notna() & rows[measured].notna() & asked).to_numpy()
     inside = ((rows[measured] >= low) & (rows[measured] <= high)).to_numpy()

@@ -1,1 +1,1 @@
-"""How the answering model is chosen from training rows alone, and when the usual choice stays."""
+"""Choice of the answering model from training rows alone, and rule for the usual choice."""

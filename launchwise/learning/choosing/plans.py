@@ -48,7 +48,7 @@ BEST_OF = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """How a situation is answered.
+    """Plan for answering in a situation.
 
     Parameters
     ----------

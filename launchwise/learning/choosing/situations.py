@@ -1,4 +1,4 @@
-"""What is asked, seen from the training rows: a known GPU or a new one, a size inside or beyond.
+"""Situation of a problem relative to the training rows: known or new GPU, size inside or beyond.
 
 A model that interpolates well may extrapolate badly. So what answers a question is chosen, and its
 errors are measured, on held-out training cases that lie to the rest as the question lies to all.
@@ -41,7 +41,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class Known:
-    """What training rows are of.
+    """GPUs and problems of the training rows.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def validation_folds(
         are left out one by one (``new_gpu``), the largest problems all at once (``beyond``).
     new
         Problem parameters of which values will be asked that no training problem has; the integer
-        with the most values where nobody said.
+        with the most values if none is given.
     """
     if situation == "beyond":
         held = _largest(rows, spec)

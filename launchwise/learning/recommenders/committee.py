@@ -121,7 +121,7 @@ class CommitteeRecommender(Recommender):
         return self
 
     def _wanted(self) -> set[str]:
-        """Situations that will be asked; all of them where nobody said."""
+        """Situations to choose plans for; all of them if none are given."""
         if not self._expected:
             return set(SITUATIONS)
         cases = [{"gpu": case.gpu, **case.problem} for case in self._expected]
@@ -182,7 +182,7 @@ class CommitteeRecommender(Recommender):
     def _losses(
         self, members: Mapping[str, Recommender], rows: pd.DataFrame, usual: np.ndarray
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """What members say of rows.
+        """Predictions of the members for rows.
 
         Returns
         -------

@@ -160,7 +160,7 @@ def _spoilt(
 
 
 def rounds_of(contest: Contest, notes: Iterable[dict[str, Any]]) -> Rounds:
-    """What the notes of a journal say of a contest.
+    """Rounds and verifications of a contest, from the notes of a journal.
 
     Visits with other configurations do not count, nor do those on other cards than the last one's:
     configurations are compared within one round only, on one card.

@@ -39,7 +39,7 @@ PATIENCE = 3
 """Longest time of a problem over the allowed one, where six rounds take that long."""
 
 UNSEEN_MS = 1.0
-"""What a library may take beyond the events around it, ms: the host's part, and waiting for it."""
+"""Longest time of a library outside its events, ms: host work and waiting."""
 
 LOOK_EVERY = 4
 """Rounds between two looks at the intervals."""
@@ -47,7 +47,7 @@ LOOK_EVERY = 4
 
 @dataclass(frozen=True)
 class Way:
-    """How all configurations of a problem are timed.
+    """Timing method of all configurations of a problem.
 
     Parameters
     ----------

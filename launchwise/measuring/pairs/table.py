@@ -75,7 +75,7 @@ def _table(
 ) -> pd.DataFrame:
     table = pd.DataFrame([{**shard.labels, **row} for row in rows], columns=list(columns))
     if table.empty:
-        # Nobody's values say what they are.
+        # An empty table has no values to infer types from.
         return table.astype({name: str(column.dtype) for name, column in columns.items()})
     real = [name for name, column in columns.items() if str(column.dtype) == "float64"]
     table[real] = table[real].astype(float)
@@ -87,7 +87,7 @@ def _table(
 def _rows_of(contest: Contest, rounds: Rounds, how: Confirmation) -> Iterable[dict[str, Any]]:
     baseline = _place(contest, rounds, "baseline")
     usual = _place(contest, rounds, "usual")
-    # Where what is usual is not there or fails, a competent person falls back as well.
+    # If the usual choice is missing or fails, the baseline stands in for it.
     places = {"gain": baseline if usual is None else usual, "improvement": baseline}
     for place, entrant in enumerate(contest.entrants):
         if peer_of(entrant.configuration) is not None:
@@ -123,7 +123,7 @@ def _rows_of_peers(contest: Contest, rounds: Rounds, how: Confirmation) -> Itera
 
 
 def _measured(rounds: Rounds, place: int) -> dict[str, Any]:
-    """What became of an entrant, and its rounds."""
+    """Outcome of an entrant, and its rounds."""
     ran = _ran(rounds, place)
     found = rounds.found[place]
     times_ms = rounds.times_ms[place]

@@ -26,7 +26,7 @@ from . import paper_tables, recipe
 from .claims import contradictions, differences, judged
 
 NEEDED = {"results", "facts", "gpus", "best_tiles"}
-"""Published tables that the section stands on."""
+"""Published tables that the section needs."""
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:

@@ -22,7 +22,7 @@ def half_unit(text: str) -> float:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the source prints of its launch, and counts; fields as ``facts.csv``.
+    """The published launch and its counts; fields as ``facts.csv``.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ def _notes(known: Known) -> Iterator[Text]:
 
 
 def _single(rows: list[Row]) -> str:
-    """Which of the shown rows rest on one launch."""
+    """Shown rows of a single launch, in words."""
     named = dict.fromkeys(row["variant"] for row in rows if row.get("repeats") == 1)
     return f" Times of {wording.listed(named)} are those of one launch." if named else ""
 

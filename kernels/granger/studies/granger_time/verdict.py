@@ -94,7 +94,7 @@ def _launch(known: Known) -> Iterator[list[str]]:
 
 
 def _bound(known: Known) -> Iterator[list[str]]:
-    """What limits the published launch by the cost model."""
+    """Limit of the published launch by the cost model."""
     bounds = [str(rows[PUBLISHED]["bound_by"]) for rows in known.estimated.values()]
     by_memory = bounds.count(MEMORY)
     others = wording.listed(dict.fromkeys(bound for bound in bounds if bound != MEMORY))

@@ -220,7 +220,7 @@ class StreamLawRecommender(Recommender):
         return found
 
     def summary(self) -> dict[str, Any]:
-        """What it goes by, the laws of each series, and why some have none of their own."""
+        """Basis of the model: the laws of each series, and why some series have none."""
         return {
             "features": ["gpu", *self.domain.spec.problem_columns],
             "features_dropped": [],

@@ -141,7 +141,7 @@ def _dealt(names: np.ndarray, groups: int, seed: int) -> np.ndarray:
 
 
 def goodness_of_fit(law: Law, rows: pd.DataFrame) -> dict[str, float]:
-    """How well a law predicts rows.
+    """Errors of a law on rows.
 
     Returns
     -------
@@ -291,7 +291,7 @@ def compare_optima(
 
 
 def _cost(who: str, streams: int, times: pd.Series) -> dict[str, float]:
-    """What ``streams`` take, and lose against the best of ``times`` (ms, by streams)."""
+    """Time of ``streams``, and loss against the best of ``times`` (ms, by streams)."""
     time, best = float(times.get(streams, float("nan"))), float(times.min())
     return {
         f"{who}_streams": streams,

@@ -1,4 +1,4 @@
-"""How many CUDA streams suit a solver whose stages can overlap, from laws fitted to times.
+"""Number of CUDA streams for a solver whose stages can overlap, from laws fitted to times.
 
 Source of method and published coefficients: M. Veneva, T. Imamura, "ML-Based Optimum Number of CUDA
 Streams for the GPU Implementation of the Tridiagonal Partition Method" (2024). Stages 1 and 3 of
@@ -38,7 +38,7 @@ class Law(ABC):
     target: ClassVar[str]
     """The column that it predicts."""
     start: ClassVar[tuple[float, ...]]
-    """Where fits of the coefficients begin: their usual orders of magnitude."""
+    """Initial values of the fitted coefficients: their usual orders of magnitude."""
     relative: ClassVar[bool] = False
     """Whether errors are weighed by 1 / sum, so that small systems count as much as large ones."""
 

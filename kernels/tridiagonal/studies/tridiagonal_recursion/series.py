@@ -1,6 +1,6 @@
 """Times of recursive partition methods on one GPU, by number of recursions.
 
-Times, speed-ups and losses stand on rows with repeats; a row of one launch is none of them.
+Times, speed-ups and losses use rows with repeats; a row of one launch gives none of them.
 """
 
 from __future__ import annotations

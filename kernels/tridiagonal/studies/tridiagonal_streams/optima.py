@@ -90,7 +90,7 @@ def judged(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentence(table: pd.DataFrame) -> str:
-    """How the chosen laws do on held-out sizes."""
+    """Result of the chosen laws on held-out sizes."""
     used = judged(table)
     if used.empty:
         return "no held-out size is measured well enough"

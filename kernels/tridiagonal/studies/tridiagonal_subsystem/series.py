@@ -1,6 +1,6 @@
 """Times of sub-system sizes on one GPU, their optima, and those on the edge of the measured range.
 
-Rows are those of the study's candidates. Optima, losses and gains stand on rows with repeats;
+Rows are those of the study's candidates. Optima, losses and gains use rows with repeats;
 rows of one launch only say that a size was tried.
 """
 
