@@ -203,7 +203,7 @@ def _wait_for_forks() -> None:
 
 def _serve_group(listener: socket.socket, modules: Sequence[str]) -> None:
     for name in modules:
-        # What cannot be loaded is told by the script that needs it.
+        # The script that needs a library reports that it cannot be loaded.
         with contextlib.suppress(Exception):
             importlib.import_module(name)
     ended, child_ended = socket.socketpair()

@@ -1,7 +1,7 @@
 """Ratios of two times that were measured in pairs.
 
 What changes slowly (temperature, clocks, another user) changes both times of a pair, so their ratio
-says more than two rows of a sweep do.
+is more reliable than that of two rows of a sweep.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Compares two sets of sweeps row by row: what a new driver, toolkit, kernel or card changed."""
+"""Compare two sets of sweeps row by row, after a change of driver, toolkit, kernel or card."""

@@ -1,4 +1,4 @@
-"""Says what else differs between two sweeps: cards, versions, clocks."""
+"""Other differences between two sweeps: cards, versions, clocks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def remeasured(rows: pd.DataFrame) -> np.ndarray:
 
 def _label(both: pd.DataFrame, name: str) -> Difference:
     old, new = both[f"old_{name}"], both[f"new_{name}"]
-    # What an imported sweep does not state is empty.
+    # Facts that an imported sweep lacks are empty.
     known = ((old != "") & (new != "")).to_numpy(bool)
     old, new = old[known], new[known]
     return Difference(name, _named(old), _named(new), int((old != new).sum()), len(old))

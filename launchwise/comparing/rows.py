@@ -1,4 +1,4 @@
-"""Matches the rows of two sweeps by key and says of each what happened to it."""
+"""Match the rows of two sweeps by key, with the outcome of each row."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _run_one(
     once = _once(device, work)
     once()
     finding = session.check()
-    # Of a variant that is not verified nothing right is demanded.
+    # A variant that is not verified need not be right.
     variant = session.workload.spec.variants[str(configuration["variant"])]
     if finding.wrong and variant.verified:
         raise UserError("counters", "", f"{dict(configuration)}: {finding.wrong}")

@@ -1,4 +1,4 @@
-"""Elements of a study's paper: what it describes, and where that is in the project."""
+"""Elements of a study's paper, and their place in the project."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def read_elements(study: Path) -> list[Element]:
 
 
 def check_places(study: Path) -> None:
-    """Check that files hold what the elements of a study's paper say of them.
+    """Check the places of the elements of a study's paper.
 
     Raises
     ------

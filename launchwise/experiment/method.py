@@ -110,7 +110,7 @@ class Strategy(Strict, title="strategy"):
         "exhaustive",
         description=(
             "all configurations, random ones, those proposed by TPE (Optuna), or those proposed by "
-            "a Gaussian process that starts from what other GPUs measured (transfer)"
+            "a Gaussian process that starts from rows of other GPUs (transfer)"
         ),
     )
     budget: int | None = Field(

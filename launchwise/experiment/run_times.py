@@ -1,4 +1,4 @@
-"""Published run times: what they mean, so that predictions can be held against them.
+"""Published run times and their meaning, for comparison with predictions.
 
 ``published/run_times.yaml`` of a study says which columns of its published tables hold run times,
 in which unit, of which problem and configuration on which card, and how many runs each covers.

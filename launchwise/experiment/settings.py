@@ -97,8 +97,8 @@ class Gpu(Strict, title="GPU"):
     extend: bool = Field(
         False,
         description=(
-            "live GPU: its recorded rows and profile stay; what the sweeps ask for beyond them is "
-            "measured and joined"
+            "live GPU: its recorded rows and profile stay; missing rows of the sweeps are measured "
+            "and joined"
         ),
     )
     arch: str | None = Field(
@@ -199,8 +199,8 @@ class Settings(Strict, title="config.yaml"):
     incomplete_report: bool = Field(
         False,
         description=(
-            "whether the report is written from the tables that are there; studies that lack one "
-            "are named in their place, and nothing else runs"
+            "whether the report is written from the existing tables; it names the studies that "
+            "lack one, and nothing else runs"
         ),
     )
     least_gain: float | None = Field(
@@ -208,8 +208,8 @@ class Settings(Strict, title="config.yaml"):
         gt=0,
         description=(
             "gain over the usual choice that must be sure: the measured one, or the lower end of "
-            "the 90 % interval; what does not reach it, or has no interval, is answered by the "
-            "usual choice in `recommend`, `recheck`, `export` and the report's lookup"
+            "the 90 % interval; an answer below it, or without an interval, becomes the usual "
+            "choice in `recommend`, `recheck`, `export` and the report's lookup"
         ),
     )
     prices: str | None = Field(

@@ -39,7 +39,7 @@ class ProblemSplit(Strict, title="split by problems"):
     """Training and test problems, by values of problem parameters."""
 
     kind: Literal["problems"] = Field(description="held-out problems")
-    title: str = Field(description="what the split asks, for the report")
+    title: str = Field(description="question of the split, for the report")
     train: Selection = Field(
         min_length=1, description="problem parameters to the values of training problems"
     )
@@ -52,7 +52,7 @@ class TransferSplit(Strict, title="split by GPUs"):
     """One fold per GPU: it is left out of training and tested."""
 
     kind: Literal["leave_one_gpu_out"] = Field(description="held-out GPUs")
-    title: str = Field(description="what the split asks, for the report")
+    title: str = Field(description="question of the split, for the report")
     among: Selection = Field(
         {},
         description="problem parameters to the values of training and test problems; default: all",
@@ -173,7 +173,7 @@ class StudyFile(Strict, title="study.yaml"):
         description="excess over the best time up to which a configuration counts as best, %",
     )
     counters: Counters | None = Field(
-        None, description="what runs once under Nsight Compute; nothing when left out"
+        None, description="configurations that run once under Nsight Compute; none when left out"
     )
     random_draws: list[int] = Field([1, 5, 20], description="numbers of draws, one baseline each")
     splits: dict[StudyName, Split] = Field(

@@ -1,4 +1,4 @@
-"""Answers for the lookup of the report: what to use, how sure, and what comes close.
+"""Answers for the lookup of the report: configuration, interval, and close alternatives.
 
 The problems are those of :func:`launchwise.exporting.table.asked_problems`. What lies between two
 of them is answered by the nearest, as in :mod:`launchwise.exporting.table`.

@@ -1,4 +1,4 @@
-"""Flags times that cannot be what a file says they are.
+"""Flags impossible times of imported files.
 
 Two tests, and neither corrects anything. Times may be shorter than the least bytes of the problem
 take at the card's bandwidth. Or times may differ from those of other cards for the same problem by
@@ -64,7 +64,7 @@ class Timed:
 
 
 def doubts(sweeps: Sequence[Timed]) -> dict[int, list[str]]:
-    """Position of each flagged sweep to why its times cannot be what they are said to be."""
+    """Position of each flagged sweep to the reason."""
     found: dict[int, list[str]] = {}
     for place, sweep in enumerate(sweeps):
         if sweep.least_bytes is not None and (words := _faster_than_memory(sweep)):

@@ -1,4 +1,4 @@
-"""The spec of a workload without a kernel: what files, T1 and the user say of its space."""
+"""The spec of a workload without a kernel: its space from files, T1 and the user."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def spec_content(
     chosen = next(iter(variant.values()))
     content: dict[str, Any] = {
         "workload": name,
-        "title": asked.title or f"{told} (measured by others)",
+        "title": asked.title or f"{told} (imported)",
         "description": (
-            f"Sweeps of the kernel {told} that others measured, imported from {formats}. "
-            f"{asked.source + '. ' if asked.source else ''}The kernel itself is not here: its "
-            "sweeps can be learnt from, and nothing of it can be measured."
+            f"Sweeps of the kernel {told}, imported from {formats}. "
+            f"{asked.source + '. ' if asked.source else ''}The kernel itself is not included: "
+            "studies learn from its sweeps, but it cannot be measured."
         ),
         "problem": {key: _problem_entry(key, members) for key in members[0].problem},
         "tunables": {
@@ -228,7 +228,7 @@ def write_spec(
     asked: Options,
     notes: list[str],
 ) -> None:
-    """Write ``spec.yaml``; beside it the feasible configurations where conditions do not tell."""
+    """Write ``spec.yaml``; beside it the feasible configurations if no conditions define them."""
     columns = list(content["tunables"])
     listed = dict.fromkeys(
         tuple(row.configuration[name] for name in columns)
@@ -252,7 +252,7 @@ def write_spec(
             pyarrow.parquet.write_table(arrow, scratch, compression="zstd")
         notes.append(
             f"space: the {len(listed)} configurations that the files list, in {FEASIBLE_FILE}; "
-            "nothing says which others are feasible"
+            "the files do not state which others are feasible"
         )
     else:
         notes.append(f"space: {told}; the files list {len(listed)} configurations")
@@ -272,7 +272,7 @@ def _told_by_conditions(
     columns: list[str],
     listed: Mapping[tuple[Value, ...], None],
 ) -> str | None:
-    """Words for the space if conditions, or the product of the values, tell it; else None."""
+    """Words for the space if conditions, or the product of the values, define it; else None."""
     variant = next(iter(spec.variants))
     spanned = math.prod(len(entry.values) for entry in spec.tunables.values())
     if not spec.constraints:

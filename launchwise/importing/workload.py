@@ -104,7 +104,7 @@ def write_workload(
 
 
 def _doubts(members: list[Member], spec: Spec, asked: Options) -> dict[str, list[str]]:
-    """GPU to why its times cannot be what they are said to be."""
+    """GPU to the reason why its times are flagged."""
     columns = list(spec.tunables)
     timed = []
     for member in members:

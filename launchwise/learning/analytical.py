@@ -1,13 +1,14 @@
 """Predicts run times with a cost model, without measurements of the kernel.
 
-A run is a row of phases. A kernel takes what its slowest resource takes, and somewhat more where
+A run is a row of phases. A kernel takes as long as its slowest resource, and somewhat longer if
 several are nearly as slow: with t_r the time of each resource alone, the p-norm of all t_r, p =
 :data:`SHARPNESS`. Resources of an SM (L1, shared memory, instructions, arithmetic) are as slow as
 the SM with most blocks; waiting is as long as the chain of one thread for every round of resident
-blocks (Little's law, Volkov 2016). Transfers take their bytes by the bus and a constant for each
-call. Phases add, but those that streams run side by side hide behind the longest of them.
+blocks (Little's law, Volkov 2016). Transfers take their bytes divided by the bus rate, plus a
+constant per call. Phases add, but those that streams run side by side hide behind the longest of
+them.
 
-Source of the manner: the roofline of Williams, Waterman, Patterson (2009) with one roof a level of
+Sources: the roofline of Williams, Waterman, Patterson (2009) with one roof per level of
 memory (Ilic et al. 2014), and occupancy and waves as in Hong, Kim (2009).
 """
 

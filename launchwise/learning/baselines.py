@@ -39,11 +39,11 @@ class UsualChoice(Recommender):
     title = "usual choice"
 
     def fit(self, measurements: pd.DataFrame) -> Self:
-        """Do nothing: what is usual needs no training rows."""
+        """Do nothing: the usual choice needs no training rows."""
         return self
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score 0 for what is usual, then the baseline, then every other row."""
+        """Score 0 for the usual choice, then the baseline, then every other row."""
         return Judgement.without_times(~self.domain.is_usual(rows), ~self.domain.is_baseline(rows))
 
 

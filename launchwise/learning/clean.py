@@ -8,7 +8,7 @@ with f = 1.5. Two scopes:
     configurations of the same problem. Scaling all times of a problem changes nothing.
 ``global``
     Limits on raw time over all training rows, as the published study did. Times of large problems
-    are large, so this throws away problems, not noise; it is here to be compared.
+    are large, so this removes problems, not noise; it serves as a comparison.
 
 The upper limit filters; the lower one as well where a study says so, as published. A disturbance
 makes a row slower, never faster, and a few configurations far below all others are the goal of

@@ -1,4 +1,4 @@
-"""Contests of a study: which configurations of its problems are to be compared in pairs."""
+"""Contests of a study: configurations of its problems to compare in pairs."""
 
 from __future__ import annotations
 

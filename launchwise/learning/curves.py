@@ -1,4 +1,4 @@
-"""Learning curves: what measuring the first k recommendations reaches, and random order."""
+"""Learning curves: quality after measuring the first k recommendations, and random order."""
 
 from __future__ import annotations
 

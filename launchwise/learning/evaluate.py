@@ -26,11 +26,11 @@ from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
 SHORT_LISTS = {5: "best_of_5", 20: "best_of_20"}
-"""Numbers of recommendations that are measured, and the column of what that reaches."""
+"""Numbers of measured recommendations, and the column of the resulting quality."""
 
 NEEDLE_PERCENT = 5.0
-"""Configurations within so much of the best time are as good as it: the fewer there are, the harder
-it is to find one, %."""
+"""The needle index counts configurations within this of the best time, %: the fewer there are, the
+harder it is to find one."""
 
 NOT_MEASURED = "not measured"
 EXPECTED = "expected"
@@ -192,7 +192,7 @@ def evaluate(
     for name in SHORT_LISTS.values():
         table[name] = table[name].where(~oracle, 1.0)
     for name in GAINS:
-        # What only looks up, or only draws, expects no gain.
+        # Lookups and random draws expect no gain.
         table[name] = table[name].astype(float) if name in table else np.nan
     table["is_usual"] = domain.is_usual(table)
     table["gain"] = np.nan_to_num(table["usual_ms"].to_numpy(dtype=float) / ratio)

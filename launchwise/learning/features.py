@@ -45,8 +45,8 @@ class Domain:
     only_features
         Names of the features that models use; all when None.
     usual
-        What is usual for a problem (see :class:`launchwise.workloads.usual.Usual`), instead of what
-        the workload's ``usual.yaml`` says.
+        Usual choices (see :class:`launchwise.workloads.usual.Usual`), in place of the workload's
+        ``usual.yaml``.
     """
 
     spec: Spec
@@ -288,14 +288,14 @@ class Domain:
         return own
 
     def is_usual(self, rows: pd.DataFrame) -> np.ndarray:
-        """Which rows hold what is usual for their problem: booleans, shape (rows,).
+        """Rows with the usual choice of their problem: booleans, shape (rows,).
 
         The baseline where nothing else is said.
 
         Raises
         ------
         ValueError
-            When what is usual cannot be evaluated for a problem.
+            When the usual choice cannot be evaluated for a problem.
         """
         if not self._usual or rows.empty:
             return self.is_baseline(rows)

@@ -1,7 +1,8 @@
-"""The product of a study: its answering model, fitted to everything that was measured.
+"""The product of a study: its answering model, fitted to all measured rows.
 
-A folder with the fitted model (``recommender/``), what is fastest of each measured problem
-(``measured.parquet``) and facts (``final.json``). It answers users; no test problem scores it.
+A folder with the fitted model (``recommender/``), the fastest configuration of each measured
+problem (``measured.parquet``) and facts (``final.json``). It answers users; no test problem scores
+it.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Learnt:
 
 
 def learnt_from(study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame]) -> Learnt:
-    """Everything that was measured of a study.
+    """All measured rows of a study.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def fit_final(
     seed: int,
     folder: Path,
 ) -> dict[str, Any]:
-    """Fit a study's answering model to all that was measured of it, and write the folder.
+    """Fit a study's answering model to all its measured rows, and write the folder.
 
     Parameters
     ----------

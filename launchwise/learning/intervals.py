@@ -1,7 +1,7 @@
 """Bootstrap intervals of means over test problems, and of their ratios.
 
 Problems are drawn with replacement (Efron, 1979), and each is drawn with all its GPUs: the same
-problem on two GPUs is no second problem. Methods are compared on the same draws, problem by
+problem on two GPUs is not a second problem. Methods are compared on the same draws, problem by
 problem, so that what makes a problem hard for all does not widen the interval of their ratio.
 """
 

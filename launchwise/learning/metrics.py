@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 HARM_PERCENT = 2.0
-"""A recommendation that takes longer than what is usual by more than this does harm, %."""
+"""A recommendation that takes longer than the usual choice by more than this does harm, %."""
 
 
 def geometric_mean(values: Sequence[float] | np.ndarray) -> float:

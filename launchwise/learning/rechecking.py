@@ -1,4 +1,4 @@
-"""Answers measured again: which problems, and what became of each answer."""
+"""Answers measured again: choice of the problems, and verdict on each answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 
 WIDEST = 0.1
-"""Half the width of an interval, relative to its gain, above which it says nothing."""
+"""Half the width of an interval, relative to its gain, above which it is inconclusive."""
 
 
 def drawn_answers(
@@ -106,7 +106,7 @@ class Gain:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the interval says something."""
+        """Whether the interval is narrow enough for a verdict."""
         return (self.high - self.low) / 2 <= WIDEST * self.value
 
 

@@ -120,7 +120,7 @@ def figures(rows: pd.DataFrame, near_best_percent: float) -> dict[str, Any]:
         ``best_of_5`` and ``best_of_20`` (geometric means of what measuring so many recommendations
         reaches; NaN for random draws), ``fraction_geometric_mean``, ``fraction_p5``,
         ``fraction_worst``, ``accuracy`` (the very best), ``accuracy_near_best``, ``harmed``
-        (problems whose recommendation is slower than what is usual by more than
+        (problems whose recommendation is slower than the usual choice by more than
         :data:`launchwise.learning.metrics.HARM_PERCENT`, or has no time), what :func:`_promises`
         gives, ``mape_percent`` and ``spearman`` (means over problems).
     """

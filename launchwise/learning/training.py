@@ -83,8 +83,8 @@ def train_model(
     Returns
     -------
     dict
-        The summary: hyper-parameters, objective, seconds, features dropped, and what the model
-        itself has to say, fold by fold.
+        The summary: hyper-parameters, objective, seconds, features dropped, and the model's own
+        record, fold by fold.
 
     Raises
     ------

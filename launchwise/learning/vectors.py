@@ -133,7 +133,7 @@ class Columns:
     Parameters
     ----------
     derived
-        Name to expression, each standing on columns and on derived names before it.
+        Name to expression, each reading columns and earlier derived names.
     columns
         Column to its values: int64 or float64, or text as an object array, each of shape (rows,).
         A plain number holds for every row.

@@ -1,9 +1,8 @@
 """Explorers: choose the next configuration in a space too large to measure all of it.
 
-An explorer proposes one configuration at a time and is told how it went. The space is never listed
-(see :mod:`sampling`). What is proposed depends on the seed and on what was told before, in
-order, and on nothing else: a sweep that was killed and is told its journal goes on as if nothing
-had happened.
+An explorer proposes one configuration at a time and receives its outcome. The space is never listed
+(see :mod:`sampling`). Proposals depend only on the seed and on the earlier outcomes, in order: a
+killed sweep that replays its journal continues as if it had not stopped.
 
 This runs in the measuring process, hence the late import of Optuna.
 """
@@ -71,7 +70,7 @@ class RandomDraws:
         Configurations to measure, best first. Those that the spec does not have or that
         the constraints refuse are left out.
     known
-        What was told before: the rows of a journal, in order. Those of variants that are not
+        Earlier outcomes: the rows of a journal, in order. Those of variants that are not
         verified come from a sweep of everything and do not count.
     """
 
@@ -195,7 +194,7 @@ class TreeParzen(RandomDraws):
         said: Configuration = {}
         for _ in range(MAX_PROPOSALS):
             trial = model.ask({name: self._distribution(name) for name in used})
-            # A question is no trial: what is known comes from tell alone, now or out of a journal.
+            # A proposal is not a trial: outcomes come from tell alone, now or from a journal.
             model.tell(trial, state=self._optuna.trial.TrialState.FAIL)
             values = {name: self._axes[name].value(trial.params[name]) for name in used}
             said = self._draws.whole({"variant": variant, **values})
@@ -205,7 +204,8 @@ class TreeParzen(RandomDraws):
         yield from ({**said, name: value} for name, value in steps)
 
     def _sampler(self) -> Any:
-        """A sampler for one proposal: its chance depends on how much was told, not on its past."""
+        """A sampler for one proposal: its random state depends on the number of outcomes, not on
+        its past."""
         with warnings.catch_warnings():
             # Before version 5 Optuna calls joint densities an experiment.
             warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)

@@ -1,6 +1,6 @@
-"""The explorer that starts from what other GPUs measured of the same workload.
+"""Explorer that starts from other GPUs' rows of the same workload.
 
-:mod:`launchwise.measuring.transfer_search` says what is next; here is what it chooses among.
+:mod:`launchwise.measuring.transfer_search` chooses among the candidates of this module.
 
 This runs in the measuring process, hence the late import of NumPy and SciPy.
 """
@@ -27,18 +27,18 @@ CANDIDATES_FROM_ELSEWHERE = 10_000
 """Most candidates taken from other GPUs: those that were fastest there."""
 
 SETTLED_AFTER = 10
-"""Rows in succession before which little was to be gained, until the search ends.
+"""Consecutive rows with little expected gain that end the search.
 
-Of one alone the process is too sure: where its guess was wrong, what refutes it comes next.
+One row is not enough: after a wrong prediction, the next row corrects the process.
 """
 
 CENTRES = 5
 NEIGHBOURS_EVERY = 10
-"""Every so many rows, the neighbours of so many of the fastest become candidates of a sample."""
+"""Interval in rows, and number of fastest rows whose neighbours then join a sample."""
 
 
 class TransferExplorer(RandomDraws):
-    """Gaussian process over candidates whose prior is what other GPUs measured.
+    """Gaussian process over candidates whose prior is other GPUs' rows.
 
     The candidates are the feasible configurations of the problem. Where there are more than
     :data:`SAMPLED_CANDIDATES`, they are a random sample, what other GPUs measured and is feasible
@@ -92,7 +92,7 @@ class TransferExplorer(RandomDraws):
         self._search = TransferSearch(*self._described(candidates)) if candidates else None
 
     def _losses_of(self, measured: Iterable[Told]) -> dict[Key, float]:
-        """log(time / best time) of what one other GPU measured and is feasible here.
+        """log(time / best time) of one other GPU's configurations that are feasible here.
 
         inf for what failed. Empty where nothing has a time.
         """

@@ -1,6 +1,6 @@
 """Extensions: a recorded sweep whose rows stay, while what it lacks is measured and joined.
 
-Rows stay that mean today what they meant when they were measured (see
+A row stays if its meaning has not changed since it was measured (see
 :mod:`launchwise.measuring.source_states`), except those that shall be measured anew. Every problem
 with something to measure has its baseline and its best row measured again, as anchors. Their rows
 stay as well, so that rows of one visit remain comparable; how the anchors' times compare with
@@ -49,7 +49,7 @@ class Extension:
     anew
         Rows that are measured again (see :func:`read_extension`).
     unfit
-        Commits and variants of rows that no longer mean what they meant.
+        Commits and variants of rows that are no longer valid.
     """
 
     spec: Spec

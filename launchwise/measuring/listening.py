@@ -124,8 +124,8 @@ class Listener:
     Parameters
     ----------
     afterwards
-        What else is to be measured, asked whenever the process has done all it was given; its
-        start takes a second or more, so the same one goes on.
+        Further tasks, requested whenever the process has finished its own; a start takes a second
+        or more, so the same process continues.
     """
 
     def __init__(

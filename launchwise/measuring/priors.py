@@ -1,4 +1,4 @@
-"""Priors of a sweep: what other GPUs measured, for the explorer that starts from it.
+"""Priors of a sweep: rows of other GPUs, for the explorer that starts from them.
 
 Of a problem that other GPUs measured, the prior is their rows of it. Of another problem it is their
 rows of the nearest problem that any of them measured: the one that differs in the fewest texts,
@@ -33,7 +33,7 @@ their times in ms; None for those that failed. As JSON holds it."""
 def write_prior(
     path: str | Path, spec: Spec, sweeps: Mapping[str, pd.DataFrame], problems: Iterable[Problem]
 ) -> int:
-    """Write what other GPUs measured of each problem, or of the nearest one.
+    """Write other GPUs' rows of each problem, or of the nearest one.
 
     Parameters
     ----------

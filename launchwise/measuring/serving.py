@@ -89,10 +89,10 @@ def serve(
     Parameters
     ----------
     watched
-        What is measured again every so often; nothing when left out.
+        The reference kernel, measured at intervals; none when left out.
     fastest
-        What the device cannot exceed: says which problems have short kernels; any may when left
-        out.
+        Peak rates of the device, which bound the run times of kernels; without them any
+        problem may have short kernels.
 
     Raises
     ------

@@ -31,9 +31,9 @@ class Shard:
     Parameters
     ----------
     problems
-        What it measures, as far as it is known: with ``claims`` they become more.
+        Its known problems; ``claims`` add more.
     claims
-        Where it takes further problems from; nowhere when left out.
+        Source of further problems; none when left out.
     gpu_facts
         Names for constraints (see :data:`launchwise.workloads.spec.GPU_NAMES`).
     labels
@@ -42,14 +42,14 @@ class Shard:
     command, environment, job
         How to start the measuring process and what else it must know.
     parts
-        Where its kernels come from.
+        Source of its kernels.
     parts_of
         What is measured of problems by their values (see :func:`narrowings`);
         everything of those that it does not name.
     guesses
-        What an explorer shall try first for a problem, best first; nothing when left out.
+        Configurations that an explorer tries first for a problem, best first; none when left out.
     prior
-        What other GPUs measured, for an explorer that starts from it; nothing when left out.
+        Rows of other GPUs, for an explorer that starts from them; none when left out.
     extension
         Rows of an earlier sweep that stay: only what they lack is measured.
     problem_seconds

@@ -1,4 +1,4 @@
-"""States of a workload's folder: which files decide what its rows mean, and which states agree."""
+"""States of a workload's folder: files that decide what its rows mean, and equivalent states."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def strangers(
     now: SourceState,
     earlier: Collection[Predecessor],
 ) -> list[tuple[str, str]]:
-    """Which rows of an earlier sweep do not mean what they would mean today.
+    """Rows of an earlier sweep that would mean something else today.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Search of a space on a GPU that is new, guided by what other GPUs measured.
+"""Search of a space on a new GPU, guided by rows of other GPUs.
 
 A Gaussian process over the candidates of one problem. Its mean is the mean loss (log time / best)
 on the other GPUs. Its covariance has three parts: a constant, since it is unknown how fast the new
@@ -32,8 +32,8 @@ NOISE = 0.05
 SHARED = (0.3, 1.0)
 OWN = (0.1, 0.3, 0.6)
 SCALES = (1.0, 2.0, 4.0)
-"""Deviations of what other GPUs share and of what is the new one's own, and length scales of that
-(in deviations of a tunable), that are compared by their likelihood."""
+"""Deviations of the part shared with other GPUs and of the new GPU's own part, and length scales of
+that (in deviations of a tunable), that are compared by their likelihood."""
 
 CHOSEN_AT = (5, 10, 20)
 CHOSEN_EVERY = 25
@@ -94,7 +94,7 @@ class TransferSearch:
 
     @property
     def tried(self) -> list[int]:
-        """Candidates in the order in which they were told."""
+        """Candidates in the order of their outcomes."""
         return list(self._tried)
 
     def extend(self, points: np.ndarray, losses: np.ndarray) -> None:

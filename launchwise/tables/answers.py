@@ -109,7 +109,7 @@ def _answer(problem: Mapping[str, Any], rows: pd.DataFrame, spec: Spec) -> Answe
 
 
 def _tied(timed: pd.DataFrame, best: pd.Series) -> int:
-    """Rows beside the best that its error of measurement and theirs do not tell from it."""
+    """Rows that tie with the best within the measurement errors."""
     errors = (timed["time_ms"] * timed["relative_error"].fillna(0)).to_numpy(dtype=float)
     own = float(best["time_ms"]) * (_number(best["relative_error"]) or 0.0)
     excess = timed["time_ms"].to_numpy(dtype=float) - float(best["time_ms"])

@@ -62,7 +62,7 @@ class Cluster:
         """
         bandwidth = nominal_bandwidth_gbs(self._archs[gpu])
         if Path(profile).is_file():
-            # What is wrong with a damaged one, the job that reads it says better.
+            # The job that reads a damaged one reports the error better.
             with contextlib.suppress(UserError):
                 bandwidth = read_profile(profile, gpu).ceilings.copy_bandwidth_gbs
         seconds = self._seconds(gpu, workload, bandwidth)

@@ -1,4 +1,4 @@
-"""Which other GPUs give a sweep its prior.
+"""Other GPUs whose rows are a sweep's prior.
 
 No live GPU waits for another one: then two that are added together could wait for each other. So a
 live GPU gives a prior once its sweep is recorded, and one that is extended gives what is recorded.

@@ -1,4 +1,4 @@
-"""The server of the workflow's scripts: what it loads, when it starts and ends.
+"""The server of the workflow's scripts: its libraries, its start and its end.
 
 See :mod:`launchwise.base.forking`.
 """

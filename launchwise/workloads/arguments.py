@@ -1,4 +1,4 @@
-"""Arguments and references of ``spec.yaml``: how a kernel is called and what is right, as data.
+"""Arguments and references of ``spec.yaml``: call of a kernel and expected outputs, as data.
 
 A workload whose spec has ``arguments`` needs no Python: buffers, inputs, launches and the check
 follow from them (:mod:`launchwise.workloads.described`).
@@ -103,7 +103,7 @@ class Argument(Strict, title="argument"):
         ),
     )
     value: Formula | None = Field(None, description="value of a number")
-    description: str = Field("", description="what the argument is, for the report")
+    description: str = Field("", description="meaning of the argument, for the report")
 
     @model_validator(mode="after")
     def _kind(self) -> Argument:
@@ -150,7 +150,8 @@ class Step(Strict, title="launch"):
         None, description="arguments in the order of the kernel's parameters; all when left out"
     )
     main: bool = Field(
-        False, description="whether its resources stand for the run; the first when none is marked"
+        False,
+        description="whether its resources are recorded for the run; the first when none is marked",
     )
 
 
@@ -161,7 +162,7 @@ class Reference(Strict, title="reference"):
     given: list[Formula] | None = Field(
         None,
         description=(
-            "what `call` gets, in its order: names of arguments, or expressions over the problem "
+            "arguments of `call`, in order: names of arguments, or expressions over the problem "
             "(a text in quotes)"
         ),
     )

@@ -1,4 +1,4 @@
-"""Compares what a kernel wrote with what it should have written, element by element.
+"""Compare a kernel's output with the expected one, element by element.
 
 A sweep compares the outputs of every configuration, so this runs on several cores, and piece by
 piece: no second copy of a large output is made on the host.

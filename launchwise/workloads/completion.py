@@ -26,7 +26,7 @@ RESIDENT_THREADS = 2048
 _NO_NAME = re.compile(r"\W")
 
 NOTHING = {"items": "1", "item": "runs", "bytes": "0", "flop": "0", "footprint_bytes": "0"}
-"""Work where arguments cannot be read: their own mistake is told instead."""
+"""Work if arguments cannot be read: the error in the arguments is reported instead."""
 
 
 def completed(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``kernels/<workload>/cost.yaml``: what a run of each variant asks of the hardware, as typed data.
+"""``kernels/<workload>/cost.yaml``: hardware demands of each variant's run, as typed data.
 
 The numbers are read off the sources, never fitted to a sweep: bytes that pass each level of the
 memory, instructions, and what a thread waits for one after the other. Expressions may read the
@@ -105,7 +105,7 @@ Uses = Annotated[
     dict[Use, Expression],
     Field(
         title="uses",
-        description="what all blocks of one launch use together; 0 for keys left out",
+        description="resources that all blocks of one launch use together; 0 for keys left out",
         json_schema_extra=_one_key_each(USES),
     ),
 ]
@@ -114,7 +114,7 @@ Waits = Annotated[
     dict[Wait, Expression],
     Field(
         title="waits",
-        description="what the longest waiting thread waits for in sequence; 0 for keys left out",
+        description="waits of the longest waiting thread, in sequence; 0 for keys left out",
         json_schema_extra=_one_key_each(WAITS),
     ),
 ]
@@ -136,8 +136,8 @@ class KernelCost(Strict, title="kernel"):
     )
     registers: Expression = Field("32", description="registers per thread")
     shared_bytes: Expression = Field("0", description="shared memory per block, bytes")
-    uses: Uses = Field(description="what all blocks of the launch use together")
-    waits: Waits = Field({}, description="what the longest waiting thread waits for")
+    uses: Uses = Field(description="resources that all blocks of the launch use together")
+    waits: Waits = Field({}, description="waits of the longest waiting thread")
 
 
 class Transfer(Strict, title="transfer"):

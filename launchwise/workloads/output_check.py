@@ -1,4 +1,4 @@
-"""Compares an output on a device with what it should hold.
+"""Compare an output on a device with the expected one.
 
 The device does it where the output is large: then a copy to the host would take longer than most
 kernels. The host repeats the first comparison, and every one that finds a mistake.
@@ -46,7 +46,7 @@ def compare_build(dtype: np.dtype, nbytes: int) -> Build | None:
 
 
 class OutputCheck:
-    """One output of a session and what it should hold.
+    """One output of a session and its expected values.
 
     Parameters
     ----------

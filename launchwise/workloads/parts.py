@@ -58,7 +58,7 @@ class ProblemParameter(Strict, title="problem parameter"):
     minimum: int | None = Field(None, description="smallest allowed integer; none when left out")
     maximum: int | None = Field(None, description="largest allowed integer; none when left out")
     unit: str = Field("", description="unit, for the report")
-    description: str = Field("", description="what the parameter is, for the report")
+    description: str = Field("", description="meaning of the parameter, for the report")
 
     @model_validator(mode="after")
     def _bounds(self) -> ProblemParameter:
@@ -99,7 +99,7 @@ class Tunable(Strict, title="tunable"):
         ),
     )
     unit: str = Field("", description="unit, for the report")
-    description: str = Field("", description="what the tunable is, for the report")
+    description: str = Field("", description="meaning of the tunable, for the report")
 
     @model_validator(mode="before")
     @classmethod

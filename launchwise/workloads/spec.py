@@ -1,4 +1,4 @@
-"""``kernels/<workload>/spec.yaml``: what a workload is, as typed data.
+"""``kernels/<workload>/spec.yaml``: a workload as typed data.
 
 A workload's problems, tunables, variants, constraints, baseline, bytes and FLOP are data; every
 expression in them is read by :mod:`launchwise.base.expressions`.
@@ -71,7 +71,7 @@ class Spec(Strict, title="spec.yaml"):
         ),
     )
     reference: Reference | None = Field(
-        None, description="what the outputs must be, for a spec with `arguments`"
+        None, description="reference of the outputs, for a spec with `arguments`"
     )
     variants: dict[str, Variant] = Field(min_length=1, description="CUDA implementations by name")
     constraints: list[Expression] = Field(

@@ -1,4 +1,4 @@
-"""Problems of a blind test, and the answers that are written down before they are measured."""
+"""Problems of a blind test, and their answers, recorded before the problems are measured."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from launchwise.workloads.space import Problem, gpu_facts
 from launchwise.workloads.spec import Spec
 
 LISTED = 20
-"""Configurations that are written down per problem, best first."""
+"""Recorded configurations per problem, best first."""
 
 MOST_DRAWS = 1000
 """Draws per problem before the range counts as used up."""

@@ -1,9 +1,9 @@
-"""Plans: whose predictions answer, how cautiously, and how far the expected gain may be off.
+"""Plans: members that answer, their caution, and the interval of the expected gain.
 
 Every member predicts the log time of a candidate relative to the usual choice. A plan takes the
 mean over some members, adds :attr:`Plan.caution` times the spread over all members, and recommends
-the candidate with the lowest sum. The usual choice has 0, so it is recommended where nothing is
-expected to beat it by more than members disagree.
+the candidate with the lowest sum. The usual choice has 0, so it is recommended if no expected
+gain exceeds the disagreement of the members.
 
 Sources: the one-standard-error rule of Breiman et al. (1984) on paired differences chooses plans;
 conformal prediction (Vovk et al., 2005; Lei et al., 2018, locally weighted) gives intervals.
@@ -22,16 +22,16 @@ from launchwise.learning.metrics import HARM_PERCENT
 from launchwise.learning.search import choose
 
 HARM_WEIGHT = 3.0
-"""A loss against the usual choice counts so many times more than a missed gain."""
+"""Weight of a loss against the usual choice, relative to a missed gain."""
 
 TOLERATED_LOSS = math.log(1 + HARM_PERCENT / 100)
-"""Log ratio to the usual choice up to which nothing is lost: what sweeps cannot tell."""
+"""Log ratio to the usual choice up to which there is no loss: the resolution of sweeps."""
 
 CAUTIONS = (0.5, 0.0, 1.0)
 """Cautions that are tried; the first is taken unless another is clearly better."""
 
 SHARE = 0.9
-"""Share of the gains that an interval is meant to hold."""
+"""Nominal coverage of an interval."""
 
 SPREAD_FLOOR = 0.01
 """Spread of members that agree exactly: their common error is no smaller."""
@@ -61,7 +61,7 @@ class Plan:
     loss
         Mean log(time / best) of these; NaN without.
     harmed, abstained
-        Of them, those slower than what is usual by more than 2 %, and those answered by it.
+        Of them, those slower than the usual choice by more than 2 %, and those answered by it.
     offsets
         Lower and upper quantile of (gain - expected gain) / spread; None where there are too few
         cases to tell.

@@ -1,7 +1,8 @@
 """Situation of a problem relative to the training rows: known or new GPU, size inside or beyond.
 
-A model that interpolates well may extrapolate badly. So what answers a question is chosen, and its
-errors are measured, on held-out training cases that lie to the rest as the question lies to all.
+A model that interpolates well may extrapolate badly. Therefore the answering plan is chosen, and
+its errors are measured, on held-out training cases that relate to the rest as the problem relates
+to all training cases.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ row is of that GPU."""
 
 SITUATIONS: tuple[Situation, ...] = get_args(Situation)
 BEYOND_SHARE = 1 / 3
-"""Share of the training problems, the largest, that is held out to see how models extrapolate."""
+"""Share of the training problems, the largest, that is held out to measure extrapolation."""
 
 FEWEST_BEYOND = 6
 """Fewest training problems of which some are held out so."""
@@ -130,7 +131,7 @@ def validation_folds(
 def held_together(
     rows: pd.DataFrame, spec: Spec, situation: Situation, new: Sequence[str] = ()
 ) -> np.ndarray:
-    """Number of what each row is held out with, from 0: its GPU, or its size on all GPUs.
+    """Number of each row's held-out unit, from 0: its GPU, or its size on all GPUs.
 
     int64, shape (rows,). Parameters are those of :func:`validation_folds`.
     """

@@ -45,7 +45,7 @@ FALLBACK = "best_on_average"
 
 
 class CommitteeRecommender(Recommender):
-    """Answers as the best of its members, or their mean, did on held-out training cases.
+    """Answers by the mean of its members, or of the best, chosen on held-out training cases.
 
     For each situation (see :mod:`launchwise.learning.choosing.situations`) training cases are held
     out as it would have them, every member is fitted to the rest, and a plan is chosen (see
@@ -223,7 +223,7 @@ class CommitteeRecommender(Recommender):
             if timer in log_times:
                 times[mine] = np.exp(log_times[timer][mine])
             if situation == "beyond":
-                # How far beyond is asked is not how far beyond was held out.
+                # Held-out cases do not measure the error at another distance.
                 gains[mine, 1:] = np.nan
         gains[self._unlike_all(rows), 1:] = np.nan
         criteria = np.column_stack([scores, ~usual, ~self.domain.is_baseline(rows)])
@@ -255,7 +255,7 @@ class CommitteeRecommender(Recommender):
     def _unlike_all(self, rows: pd.DataFrame) -> np.ndarray:
         """Rows of another card than the one that all training rows are of: booleans, (rows,).
 
-        Leaving out slices of a card tells how far off one is on a slice, not on another card.
+        Leaving out slices of a card measures the error on a slice, not on another card.
         """
         profiles = self.domain.profiles
         cards = {self._cards[gpu] for gpu in self._known.gpus}
@@ -274,7 +274,7 @@ class CommitteeRecommender(Recommender):
         return {"features": [], "features_dropped": [], "plans": plans}
 
     def state(self) -> dict[str, Any]:
-        """Plans and what was known, as JSON values."""
+        """Plans and the training rows' domain, as JSON values."""
         plans = {name: plan.plain() for name, plan in self._plans.items()}
         return {"plans": plans, "known": self._known.plain(), "cards": self._cards}
 

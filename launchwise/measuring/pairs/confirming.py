@@ -147,7 +147,7 @@ def _task(contest: Contest, rounds: Rounds, how: Confirmation, card: str) -> dic
 def _spoilt(
     rounds: Rounds, references: list[int], taking_part: list[int], how: Confirmation
 ) -> bool:
-    """Whether thrown pairs are why a ratio is not known."""
+    """Whether a ratio is unknown because of discarded pairs."""
     for number in references:
         reference = taking_part[number]
         for place in taking_part:

@@ -1,7 +1,7 @@
 """The measuring process's part: rounds in which each configuration runs once, in random order.
 
-It says ``entered`` with what became of each configuration's verification, then ``round`` with the
-times of all of them and when each was taken; ``start`` before a configuration is touched.
+It reports ``entered`` with the outcome of each configuration's verification, then ``round`` with
+the times of all of them and when each was taken; ``start`` before a configuration is touched.
 """
 
 from __future__ import annotations
