@@ -33,10 +33,10 @@ NEAR = 1.02
 
 WORDS = {
     "measured": "measured on this GPU",
-    "within": "between measured sizes, by the model that answers",
-    "beyond": "beyond the measured sizes, by the model that answers",
-    "new_gpu": "nothing was measured on this GPU: by the model that answers",
-    "datasheet": "nothing was measured on this GPU: predicted from its datasheet",
+    "within": "between measured sizes, by the answering model",
+    "beyond": "beyond the measured sizes, by the answering model",
+    "new_gpu": "no measurement on this GPU: by the answering model",
+    "datasheet": "no measurement on this GPU: predicted from its datasheet",
 }
 """Basis of an answer to words."""
 

@@ -123,9 +123,7 @@ LEADING = (
     "The model is the one with the highest fraction of the best on this GPU, named after the "
     "test: its figure is optimistic."
 )
-CHOSEN = (
-    "The model that answers was chosen on training rows alone; the test problems score it once."
-)
+CHOSEN = "The answering model was chosen on training rows alone; the test problems score it once."
 
 
 def _table(study: StudyData, split: str, judged: list[Verdict]) -> Table:

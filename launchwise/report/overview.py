@@ -154,7 +154,7 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
     name = models.leader(study, split, gpu)
     if name is not None:
         got = {row["model"]: row for row in records(scores_on(study, split, gpu))}
-        who = "the model that answers" if name == models.answering(study) else study.title(name)
+        who = "the answering model" if name == models.answering(study) else study.title(name)
         text = (
             f"{who}, {_asked(study)}, reaches {_reached(got[name])} over "
             f"{wording.plural(got[name]['problems'], 'problem')}"

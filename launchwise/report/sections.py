@@ -297,7 +297,7 @@ def _left_out(study: StudyData) -> list[str]:
             continue
         got = models.score_of(study, split, models.ALL_GPUS, name)
         found.append(
-            f"Split “{split}” leaves each GPU out of training in turn: the model that answers, "
+            f"Split “{split}” leaves each GPU out of training in turn: the answering model, "
             f"{study.title(name)}, then reaches {wording.fixed(got['fraction'])} of the best "
             f"and improves {wording.percent(got['improved'])} % of the problems."
         )

@@ -125,7 +125,7 @@ def test_all_gpus_keep_to_the_same_problems(opened: Any) -> None:
     # 1 % of the other's own interval comes on top.
     assert sheet["limits"] == pytest.approx([0.125 * 0.99, 0.5 * 1.01])
     shown = opened.find_element("css selector", ".compared").text
-    assert "The same 5 problems on every GPU; speed beside big" in shown
+    assert "The same 5 problems on every GPU; speed relative to big" in shown
     assert "Without any of these problems: none." in shown
 
 
@@ -165,7 +165,7 @@ def test_rows_say_basis_and_ties_and_are_sorted(opened: Any) -> None:
 def test_a_link_opens_the_same_and_an_old_one_says_so(browser: Any, page: Path) -> None:
     state = "#compare?study=one&gpus=measured&beside=small&sort=name&n=101"
     text = at(browser, page, state).find_element("css selector", ".compared").text
-    assert "One problem on every GPU; speed beside small" in text
+    assert "One problem on every GPU; speed relative to small" in text
     for strange, words in {
         "study=gone": "holds no study “gone”; the link is older",
         "study=one&beside=gone": "holds no GPU “gone” for this study",
@@ -175,7 +175,7 @@ def test_a_link_opens_the_same_and_an_old_one_says_so(browser: Any, page: Path) 
             at(browser, page, f"#compare?{strange}").find_element("css selector", ".compared").text
         )
         assert words in text
-        assert "speed beside big" in text
+        assert "speed relative to big" in text
 
 
 def test_a_study_without_its_file_says_so(browser: Any, page: Path, tmp_path: Path) -> None:

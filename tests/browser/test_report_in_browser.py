@@ -272,7 +272,7 @@ def test_the_lookup_says_what_an_answer_rests_on(front: Any) -> None:
     differing = choose(front, "p-n", "190")
     assert "The answers for the sizes around it differ" in differing
     assert "launchwise recommend acoustic_tile --gpu big n=190 dtype=float32 order=2" in differing
-    assert "the nearest that was asked" in choose(front, "p-n", "2000")
+    assert "the nearest problem with an answer" in choose(front, "p-n", "2000")
     assert "n <= 2048 does not hold" in choose(front, "p-n", "5000")
     assert "must be 1 or more" in choose(front, "p-n", "0")
     choose(front, "p-n", "102")

@@ -110,7 +110,7 @@ def worth(browser: Any) -> None:
 
 
 def faster(browser: Any) -> None:
-    assert "The same 2 problems on every GPU; speed beside big" in seen(browser, "caption, p")
+    assert "The same 2 problems on every GPU; speed relative to big" in seen(browser, "caption, p")
     assert re.search(r"^big\.sm4 ?measured.*0\.5", seen(browser, ".compared tbody tr"), re.M)
 
 

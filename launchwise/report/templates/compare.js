@@ -133,7 +133,7 @@
     const table = element("table");
     const count = found.problems === 1 ? "One problem" : `The same ${found.problems} problems`;
     const caption = element("caption");
-    caption.append(element("span", `${count} on every GPU; speed beside ${found.beside}`));
+    caption.append(element("span", `${count} on every GPU; speed relative to ${found.beside}`));
     table.append(caption);
     const head = element("thead");
     const line = element("tr");
@@ -177,7 +177,7 @@
       .filter((one) => one.value).map((one) => [one.name.slice(2), one.value])),
   });
   const notice = (text) => element("p", text, "notice");
-  // Of a thousand GPUs the first are enough to begin with.
+  // Of a thousand GPUs, show the first ones.
   const paging = (count, most) => {
     if (count <= most) return [];
     const line = element("p", `The first ${most} of ${count} GPUs. `, "note");
@@ -196,7 +196,7 @@
     if (found.rows.length) made.push(draw(found, question.sort, most), ...paging(found.rows.length, most));
     else made.push(notice("No problem was measured or predicted on all these GPUs. Show fewer GPUs or other problems."));
     if (found.rows.length && found.beside !== question.beside) {
-      made.unshift(notice(`${question.beside} has none of these problems: speeds are beside ${found.beside}.`));
+      made.unshift(notice(`${question.beside} has none of these problems: speeds are relative to ${found.beside}.`));
     }
     if (found.without.length) made.push(element("p", `Without any of these problems: ${found.without.join(", ")}.`, "note"));
     box.replaceChildren(...made);

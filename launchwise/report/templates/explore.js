@@ -9,7 +9,7 @@
   const caption = node.closest("figure").querySelector("figcaption");
   const field = (name) => form.elements[name];
 
-  // A GPU's rows come when they are asked for: a script works where pages are plain files.
+  // Rows of a GPU are loaded on demand, by a script: pages may be plain files.
   const loaded = {};
   const load = (gpu) => loaded[gpu] ??= new Promise((done, failed) => {
     const path = `data/rows/${encodeURIComponent(first.study)}/${encodeURIComponent(gpu)}.js`;

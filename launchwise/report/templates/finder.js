@@ -7,7 +7,7 @@
   const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, , , GAIN, , , BASELINE] = [...Array(12).keys()];
   const [PERCENT, OTHERS, PAIRED] = [14, 15, 16];
 
-  // A study's answers come when they are asked for: a script works where pages are plain files.
+  // Answers of a study are loaded on demand, by a script: pages may be plain files.
   const loaded = {};
   const read = (path, found) => loaded[path] ??= new Promise((done, failed) => {
     const script = document.createElement("script");
@@ -22,7 +22,7 @@
     : read(`data/answers/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`, () => window.launchwiseEntries[`${study}/${gpu}`])
       .then((entries) => ({ ...data, entries })));
 
-  // Every row that was measured on a GPU, for whoever names a configuration of their own.
+  // Every measured row of a GPU, for gains over a configuration of the reader's.
   const unpacked = {};
   const loadRows = (study, gpu) => unpacked[`${study}/${gpu}`] ??= read(
     `data/rows/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`,
@@ -162,10 +162,10 @@
   };
 
   const beside = { usual: [GAIN, "the usual choice"], baseline: [BASELINE, "the baseline"] };
-  // Beside a configuration that the reader names: rows of the sweep at the nearest measured problem.
+  // Gain over a configuration of the reader's: rows of the sweep at the nearest measured problem.
   const ownSpeed = (data, entry, asked) => {
     const { rows } = data;
-    if (!rows) return "Nothing was measured on this GPU, so nothing is known of your configuration.";
+    if (!rows) return "This GPU has no measurements, so the gain over your configuration is unknown.";
     const mine = form.elements.own?.value;
     const known = rows.problems.map((texts) => texts.map((text, k) => (
       typeof data.parameters[k].values[0] === "number" ? Number(text) : text)));
@@ -185,7 +185,7 @@
         : `${number(ratio)} times the speed of ${mine}`;
     return words === mine ? said : `${said} at ${where} (single rows of the sweep, not pairs).`;
   };
-  // The list of what was measured stands there only while it is asked for.
+  // The list of measured configurations is shown only for this choice.
   const listOwn = (data, wanted) => {
     const place = form.querySelector(".mine");
     if (form.elements.beside.value !== "own" || !data.rows) { place.replaceChildren(); return; }
@@ -250,7 +250,7 @@
       }
     } else {
       made.push(heading);
-      made.push(element("p", `This is the answer for ${name(entry[PROBLEM])}, the nearest that was asked: ${time(entry)} ${speed(entry, data, asked)}`));
+      made.push(element("p", `This is the answer for ${name(entry[PROBLEM])}, the nearest problem with an answer: ${time(entry)} ${speed(entry, data, asked)}`));
       made.push(element("p", "To ask the model for this problem:"), element("pre", command));
     }
     if (entry[OTHERS].length) {
@@ -304,7 +304,7 @@
     const found = limit ? null : look(data, form.elements.gpu.value, problem);
     box.replaceChildren(...(found ? card(data, found, problem)
       : [element("p", limit ? `No configuration may run this problem: ${limit[0]} does not hold.`
-        : "Nothing of this kind was measured on this GPU.", "notice")]));
+        : "This GPU has no measurements of this kind.", "notice")]));
     if (!remember) return;
     const state = new URLSearchParams({ study: form.elements.study.value, gpu: form.elements.gpu.value });
     data.parameters.forEach((one, k) => state.set(one.name, problem[k]));

@@ -78,10 +78,10 @@
   dark.addEventListener("change", () => plots.forEach((node) => {
     if (drawings.delete(node)) draw(node);
   }));
-  // Printing waits for nothing: without this it could come before the first figure was near.
+  // Printing does not wait: draw all figures first.
   if (plots.length) window.addEventListener("load", () => setTimeout(() => ready().catch(() => {}), 500));
 
-  // Only what really scrolls needs a stop of the keyboard.
+  // Only elements that scroll need a tab stop.
   const stops = () => document.querySelectorAll(".scroll").forEach((region) => {
     const wide = region.scrollWidth > region.clientWidth;
     region.classList.toggle("wide", wide);
@@ -98,7 +98,7 @@
     document.querySelectorAll("details:not(.downloads)").forEach((fold) => { fold.open = true; });
     return Promise.all(plots.map(draw)).then(() => plots.length);
   };
-  // Paper shows what is open; folds stay closed, or nobody could carry it.
+  // Print shows open folds only: a page with all of them would be too long.
   window.addEventListener("beforeprint", () => plots.filter((node) => node.offsetParent).forEach(draw));
 
   // A link into a closed fold would lead nowhere.
@@ -184,7 +184,7 @@
   const contents = document.getElementById("contents");
   if (contents && window.matchMedia("(max-width: 900px)").matches) contents.open = false;
 
-  // Files beside the report are listed when they are asked for: they may not have been made.
+  // Files beside the report are listed on demand: they may not exist.
   const downloads = document.querySelector(".downloads");
   const list = ({ page: path, name, folder }) => {
     const box = downloads.querySelector(".files");
