@@ -114,20 +114,8 @@ def _ticks(low: float, high: float, fewest: int = 4) -> list[float]:
 
 
 def layout(x: dict[str, Any], y: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """Layout of one panel."""
-    return {
-        "xaxis": x,
-        "yaxis": y,
-        "margin": {"l": 46, "r": 10, "t": 6, "b": 38},
-        "font": {"family": "system-ui, sans-serif", "size": 11, "color": INK},
-        "paper_bgcolor": "#ffffff",
-        "plot_bgcolor": "#ffffff",
-        "showlegend": False,
-        "hovermode": "closest",
-        "dragmode": False,
-        "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": GREY, "font": {"size": 12}},
-        **options,
-    }
+    """Layout of one panel; ``templates/page.js`` holds what all panels share."""
+    return {"xaxis": x, "yaxis": y, **options}
 
 
 def rounded(values: Iterable[Any], digits: int = 4) -> list[float | None]:

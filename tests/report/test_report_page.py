@@ -12,6 +12,7 @@ import zlib
 from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.report import assemble, site, wording
 from launchwise.report.blocks import Column, Page, Section, Table
-from launchwise.report.page import embedded, render
+from launchwise.report.page import embedded, render, with_shared_texts
 from launchwise.report.published import read_published
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
@@ -185,6 +186,21 @@ def test_every_panel_is_valid_plotly_and_has_its_element(files: dict[str, str]) 
             assert f'id="{name}"' in text
         drawn += len(panels)
     assert drawn > 8
+
+
+def test_texts_of_points_are_held_once() -> None:
+    traces: list[dict[str, Any]] = [
+        {"name": "a", "text": ["32x2", "64x1", "32x2"]},
+        {"name": "b", "text": ["64x1"]},
+        {"name": "heat map", "text": [["1", "2"]]},
+        {"name": "none"},
+    ]
+    held = with_shared_texts(traces)
+    assert held["texts"] == ["32x2", "64x1"]
+    assert held["data"] == [
+        {"name": "a", "text": [0, 1, 0]}, {"name": "b", "text": [1]}, *traces[2:]
+    ]  # fmt: skip
+    assert with_shared_texts(traces[2:]) == {"data": traces[2:]}
 
 
 def test_numbers_reach_the_page(page: str) -> None:

@@ -117,9 +117,9 @@ def sizes() -> dict[str, int]:
     return {path: len(text.encode()) for path, text in files_of(*studies).items()}
 
 
-def test_the_folder_is_below_12_mb() -> None:
+def test_the_folder_is_below_13_mb() -> None:
     # The real one has some 4 MB more: pages of models and publications, predictions, other answers.
-    assert sum(sizes().values()) < 8e6
+    assert sum(sizes().values()) < 8.5e6
 
 
 def test_the_front_page_is_below_300_kb() -> None:

@@ -2,7 +2,27 @@
   "use strict";
   const held = document.getElementById("page-data");
   const page = JSON.parse(held.textContent);
+  // The texts of a plot's points are held once.
+  for (const { data, texts } of Object.values(page)) {
+    if (texts) {
+      for (const trace of data) {
+        if (Array.isArray(trace.text)) trace.text = trace.text.map((text) => texts[text] ?? text);
+      }
+    }
+  }
   const options = { responsive: true, displayModeBar: false, displaylogo: false };
+
+  // What the layouts of all figures share.
+  const shared = {
+    margin: { l: 46, r: 10, t: 6, b: 38 },
+    font: { family: "system-ui, sans-serif", size: 11, color: "#1d2733" },
+    paper_bgcolor: "#ffffff",
+    plot_bgcolor: "#ffffff",
+    showlegend: false,
+    hovermode: "closest",
+    dragmode: false,
+    hoverlabel: { bgcolor: "#ffffff", bordercolor: "#8a8f98", font: { size: 12 } },
+  };
 
   // Figures are made for light pages; on dark ones ink, lines and paper take the page's colours.
   const dark = window.matchMedia("screen and (prefers-color-scheme: dark)");
@@ -52,7 +72,8 @@
         : "This figure cannot be drawn: the browser is too old.";
       return;
     }
-    const figure = coloured(page[node.id]);
+    const { data, layout } = page[node.id];
+    const figure = coloured({ data, layout: { ...shared, ...layout } });
     await Plotly.react(node, figure.data, figure.layout, options);
   };
   const draw = (node) => {
