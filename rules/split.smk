@@ -19,5 +19,6 @@ rule split:
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         blamed=lambda wildcards: experiment.holders_of_splits(wildcards.study),
+        leave_out=lambda wildcards: STUDIES[wildcards.study]["leave_out"],
     script:
         "../scripts/split.py"

@@ -16,6 +16,7 @@ def main(
     sweeps: dict[str, str],
     profiles: dict[str, str],
     blamed: dict[str, list[str]],
+    leave_out: dict[str, Any],
     output: str,
 ) -> None:
     """Write every split and fold of a study.
@@ -26,6 +27,8 @@ def main(
         GPU to its file.
     blamed
         Split to the file that holds it and its key there.
+    leave_out
+        GPU to problems that take no part on it.
     """
     from pydantic import TypeAdapter
 
@@ -42,7 +45,7 @@ def main(
     tables = {gpu: read_table(path, schema) for gpu, path in sweeps.items()}
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     asked = TypeAdapter(dict[str, Split]).validate_python(splits)
-    write_json(output, make_splits(name, asked, spec, tables, described, blamed))
+    write_json(output, make_splits(name, asked, spec, tables, described, blamed, leave_out))
 
 
 if __name__ == "__main__":
@@ -57,5 +60,6 @@ if __name__ == "__main__":
         sweeps=dict(zip(gpus, snakemake.input.sweeps, strict=True)),
         profiles=dict(zip(gpus, snakemake.input.profiles, strict=True)),
         blamed=snakemake.params.blamed,
+        leave_out=snakemake.params.leave_out,
         output=snakemake.output[0],
     )

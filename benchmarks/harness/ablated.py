@@ -125,7 +125,8 @@ def material_of(name: str) -> Material:
     profiles = {gpu: read_profile(home / "profile.json", gpu) for gpu, home in homes.items()}
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "splits.json"
-        write_json(path, make_splits(name, study.splits, spec, sweeps, profiles))
+        made = make_splits(name, study.splits, spec, sweeps, profiles, leave_out=study.leave_out)
+        write_json(path, made)
         folds = {split: read_folds(path, split) for split in study.splits}
     return Material(study, spec, profiles, sweeps, folds)
 

@@ -73,6 +73,8 @@ def check_study(study: Study, spec: Spec) -> None:
             if name not in spec.tunable_columns:
                 raise Misfit("counters.by", unknown("tunable", name, spec.tunable_columns))
         _check_selection(spec, study.counters.among, "counters.among")
+    for gpu, left_out in study.leave_out.items():
+        _check_selection(spec, left_out, f"leave_out.{gpu}")
     for name, split in study.splits.items():
         parts = ("among",) if isinstance(split, TransferSplit) else ("train", "test")
         for part in parts:

@@ -158,6 +158,13 @@ class StudyFile(Strict, title="study.yaml"):
             "these are no candidates"
         ),
     )
+    leave_out: dict[GpuName, Selection] = Field(
+        {},
+        description=(
+            "GPU to problems that take no part on it, such as those of which its sweep measured "
+            "a few candidates for another study"
+        ),
+    )
     features: list[str] | None = Field(
         None,
         min_length=1,

@@ -60,7 +60,7 @@ class Fold:
 
 
 def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
-    """Which rows are of problems that a split of a study trains or tests on.
+    """Which rows are of problems that a split of a study trains or tests on, on their GPU.
 
     Returns
     -------
@@ -78,6 +78,14 @@ def asked_about(study: Study, rows: pd.DataFrame) -> np.ndarray:
     found = np.zeros(len(rows), dtype=bool)
     for selection in selections:
         found |= selected(rows, selection)
+    return found & ~_left_out(rows, study.leave_out)
+
+
+def _left_out(rows: pd.DataFrame, leave_out: Mapping[str, Selection]) -> np.ndarray:
+    """Which rows are of problems that a study leaves out on their GPU: booleans, shape (rows,)."""
+    found = np.zeros(len(rows), dtype=bool)
+    for gpu, problems in leave_out.items():
+        found |= selected(rows, {"gpu": [gpu], **problems})
     return found
 
 
@@ -144,6 +152,7 @@ def make_splits(
     sweeps: Mapping[str, pd.DataFrame],
     profiles: Mapping[str, GpuProfile],
     blamed: Mapping[str, Sequence[str]] | None = None,
+    leave_out: Mapping[str, Selection] | None = None,
 ) -> dict[str, Any]:
     """Every split and fold of a study, as ``results/splits/<study>.json`` holds them.
 
@@ -155,6 +164,8 @@ def make_splits(
         GPU to its measurements (see :func:`launchwise.tables.measurements.measurement_schema`).
     blamed
         Split to the file that holds it and its key there, for messages.
+    leave_out
+        GPU to problems that take no part on it.
 
     Returns
     -------
@@ -170,7 +181,10 @@ def make_splits(
     UserError
         When a split overlaps itself, has nothing to learn from or nothing to be tested on.
     """
-    measured = {gpu: _measured_cases(sweep, spec) for gpu, sweep in sweeps.items()}
+    measured = {
+        gpu: _measured_cases(sweep[~_left_out(sweep, leave_out or {})], spec)
+        for gpu, sweep in sweeps.items()
+    }
     cards: dict[str, list[str]] = {}
     for gpu in sweeps:
         cards.setdefault(profiles[gpu].card_model, []).append(gpu)

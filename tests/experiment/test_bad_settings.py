@@ -280,6 +280,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.counters.among.n: 4096 is above the maximum 2048",
         "",
     ),
+    "a problem outside its range that is left out": (
+        nested(f"{S}/leave_out", {"h200": {"n": [4096]}}),
+        f"{STUDY}.leave_out.h200.n: 4096 is above the maximum 2048",
+        "",
+    ),
     "unknown variant": (
         nested(f"{S}/candidates", {"variant": ["blok3d"]}),
         f"{STUDY}.candidates.variant: unknown value 'blok3d', did you mean 'block3d'?",

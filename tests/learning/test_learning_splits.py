@@ -144,9 +144,26 @@ def test_a_transfer_may_be_about_some_problems_only(acoustic_spec: Spec) -> None
     assert set(rows[asked_about(asked, rows)]["n"]) == {100, 300}
     every = asked.model_copy(update={"splits": {"it": TRANSFER}})
     assert asked_about(every, rows).all()
+    left = every.model_copy(update={"leave_out": {"a": {"n": [100]}, "c": {"n": [200]}}})
+    kept = rows[asked_about(left, rows)]
+    assert set(kept.loc[kept["gpu"] == "a", "n"]) == {200, 300}
+    assert set(kept.loc[kept["gpu"] == "b", "n"]) == {100, 200, 300}
     nothing = TransferSplit(kind="leave_one_gpu_out", title="x", among={"n": [7]})
     with pytest.raises(UserError, match=r"studies\.s\.splits\.it"):
         made(acoustic_spec, study, nothing)
+
+
+def test_problems_left_out_of_a_gpu_take_no_part_on_it_alone(acoustic_spec: Spec) -> None:
+    measured = {(n, "float32", 2): True for n in (100, 200, 300)}
+    sweeps = {gpu: sweep(acoustic_spec, gpu, measured) for gpu in ("a", "b")}
+    profiles = {gpu: profile(gpu, device_name=gpu) for gpu in sweeps}
+    splits = {"sizes": by_sizes({100}, {200, 300}), "transfer": TRANSFER}
+    content = make_splits("s", splits, acoustic_spec, sweeps, profiles, None, {"b": {"n": [200]}})
+    ((sizes,), transfer) = (content["splits"][name]["folds"].values() for name in splits)
+    assert {(gpu, n) for gpu, n, *_ in keys(sizes["test"])} == {("a", 200), ("a", 300), ("b", 300)}
+    for fold in transfer:
+        for part in ("train", "test"):
+            assert ("b", 200) not in {(gpu, n) for gpu, n, *_ in keys(fold[part])}
 
 
 def test_a_problem_on_both_sides_is_an_error_of_one_line(acoustic_spec: Spec) -> None:
