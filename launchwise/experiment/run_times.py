@@ -80,7 +80,7 @@ class Series(Strict, title="series"):
 
 
 class RunTimes(Strict, title="run_times.yaml"):
-    """Published run times that predictions are held against."""
+    """Published run times that predictions are compared with."""
 
     series: list[Series] = Field(min_length=1, description="in the order of the report")
 

@@ -182,7 +182,10 @@ class StudyFile(Strict, title="study.yaml"):
     counters: Counters | None = Field(
         None, description="configurations that run once under Nsight Compute; none when left out"
     )
-    random_draws: list[int] = Field([1, 5, 20], description="numbers of draws, one baseline each")
+    random_draws: list[int] = Field(
+        [1, 5, 20],
+        description="numbers of random draws; each number is one heuristic of the evaluation",
+    )
     splits: dict[StudyName, Split] = Field(
         min_length=1, description="splits into training and test by name"
     )

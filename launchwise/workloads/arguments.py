@@ -57,7 +57,7 @@ class Fill(Strict, title="fill"):
     """Content of an input, with the numbers that it takes; one of the keys."""
 
     uniform: tuple[float, float] | None = Field(
-        None, description="evenly distributed from the first number up to the second"
+        None, description="uniformly distributed from the first number up to the second"
     )
     normal: tuple[float, float] | None = Field(
         None, description="normally distributed: mean and standard deviation"

@@ -142,8 +142,8 @@ class Variant(Strict, title="variant"):
     verified: bool = Field(
         True,
         description=(
-            "false for published code with a known race: it is timed, its results are not "
-            "checked, and it is never recommended"
+            "false for published code with a known race: it is timed although its "
+            "results may be wrong, and it is never recommended"
         ),
     )
 

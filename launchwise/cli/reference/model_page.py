@@ -104,7 +104,7 @@ class PageWriter:
         plural = "s" if many else ""
         title = schema.get("title", "")
         if title in self._links:
-            return self._link(title, plural)
+            return self._link(title, "es" if many and title.endswith("ch") else plural)
         members = schema.get("anyOf", schema.get("oneOf"))
         if members is not None:
             kinds = [
