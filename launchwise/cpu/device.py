@@ -10,6 +10,7 @@ import ctypes
 import math
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -86,6 +87,7 @@ class CpuDevice:
         self._compiler = Compiler(folder, headers, cache or private_folder("kernels"))
         self._libraries: dict[str, Library] = {}
         self._launches: dict[str, int] = {}
+        self._buffers: weakref.WeakSet[CpuBuffer] = weakref.WeakSet()
         self.launched: set[str] = set()
         """Keys of the builds that kernels were taken from."""
 
@@ -94,7 +96,9 @@ class CpuDevice:
         if nbytes > self.free_bytes:
             raise OutOfMemory(f"{nbytes} B asked, {self.free_bytes} B free")
         self.free_bytes -= nbytes
-        return CpuBuffer(nbytes)
+        buffer = CpuBuffer(nbytes)
+        self._buffers.add(buffer)
+        return buffer
 
     def release(self, buffer: Buffer) -> None:
         """Give memory back."""
@@ -149,7 +153,8 @@ class CpuDevice:
         ------
         LaunchFailed
             For a build that does not compile, arguments that do not fit the kernel's parameters, a
-            barrier in divergent code, or an access to memory that does not exist.
+            barrier in divergent code, an access to memory that does not exist, or a write to the
+            guard zone of a buffer.
         """
         self.launched.add(launch.build.key)
         kernel = self._library(launch.build).kernel(launch)
@@ -171,8 +176,10 @@ class CpuDevice:
         )
         with _one_launch:
             failed = kernel.run(pointers, ctypes.byref(request))
-        if failed:
-            said = self._compiler.as_user_knows(launch.build, reason.value.decode(errors="replace"))
+        overruns = [said for buffer in list(self._buffers) if (said := buffer.overrun())]
+        if failed or overruns:
+            told = reason.value.decode(errors="replace") if failed else overruns[0]
+            said = self._compiler.as_user_knows(launch.build, told)
             raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
 
     def constant(self, build: Build, name: str) -> Buffer:

@@ -98,13 +98,26 @@ def test_a_right_kernel_passes_at_odd_sizes(
     ("old", "new", "said"),
     [
         ("__syncthreads();", "", "wrong on the CPU: output"),
-        ("col < cols)\n        output", "true)\n        output", "on the CPU: "),
+        (
+            "col < cols)\n        output",
+            "true)\n        output",
+            "failed on the CPU: turn: writes byte 4, beyond the end of a buffer of 4 B",
+        ),
+        (
+            "output[col * rows + row] =",
+            "output[col * rows + row - 1] =",
+            "failed on the CPU: turn: writes byte -1, beyond the start of a buffer of 4 B",
+        ),
+        ("= input[row * cols + col]", "= input[row * cols + col + 1]", "wrong on the CPU: output"),
         ("output[col * rows + row] =", "output[col * rows + row] = 1 +", "wrong on the CPU: "),
         ("output[col * rows + row]", "output[row * cols + col]", "at rows=14, cols=27"),
         ("output[col", "output[(1 << 28) + col", "failed on the CPU: turn: accesses memory"),
         ("__syncthreads();", "__trap();", "failed on the CPU: "),
     ],
-    ids=["no barrier", "out of bounds", "wrong value", "not turned", "far away", "trap"],
+    ids=[
+        *("no barrier", "no guard", "before it", "reads beyond it", "wrong value", "not turned"),
+        *("far away", "trap"),
+    ],
 )
 def test_a_mistake_is_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
