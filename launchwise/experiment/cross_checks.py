@@ -86,9 +86,10 @@ def check_sweeps(experiment: Experiment) -> None:
         # The spec of a workload without a study is not read, unless settings speak of it.
         if workload in experiment.specs or workload in experiment.settings.sweeps:
             check_kernel(experiment, workload, f"sweeps.{workload}")
-            _check_problems(
-                experiment, workload, sweep.problems, f"sweeps.{workload}.problems", True
-            )
+            # A workload's own problems reach every variant; those that a user chooses need not.
+            chosen = "problems" in (experiment.settings.sweeps.get(workload) or {})
+            key = f"sweeps.{workload}.problems"
+            _check_problems(experiment, workload, sweep.problems, key, not chosen)
             with checking.raising(experiment.below(f"sweeps.{workload}.anew")):
                 checking.check_rows(experiment.spec_of(workload), sweep.anew)
     for name, gpu in experiment.settings.gpus.items():

@@ -113,6 +113,16 @@ def test_a_constraint_that_leaves_nothing_is_found_when_the_experiment_is_loaded
     assert line.endswith("(required by sweeps.acoustic.problems)")
 
 
+def test_problems_that_a_user_chooses_need_not_reach_every_variant(home: Path) -> None:
+    path = home / "kernels" / "acoustic" / "spec.yaml"
+    constraint = "variant != 'block3d' or order == 2"
+    path.write_text(f'{path.read_text()}\nconstraints: ["{constraint}"]\n')
+    few = [{"n": [64], "dtype": ["float32"], "order": [8]}]
+    assert experiment(nested("sweeps/acoustic/problems", few)).sweeps["acoustic"].problems
+    (home / "kernels" / "acoustic" / "sweep.yaml").write_text(yaml.safe_dump({"problems": few}))
+    assert "variants.block3d.constraints: no configuration of any problem" in line_of()
+
+
 def test_the_file_that_holds_most_of_a_key_is_blamed(tmp_path: Path) -> None:
     files = []
     for number, content in enumerate(
