@@ -183,7 +183,7 @@ def test_what_was_chosen_on_training_rows_stands_in_the_evaluation(
     assert chosen["expected_gain"].notna().all()
     assert (chosen.loc[chosen["is_usual"], "expected_gain"] == 1).all()
     page = (study.folder / MODELS_PAGE).read_text(encoding="utf-8")
-    assert "What chosen promised, and what held" in page
+    assert "Predicted and measured gains of chosen" in page
 
 
 def test_the_study_answers_on_the_command_line(study: Project) -> None:
@@ -210,7 +210,7 @@ def acoustic_variants(study: Project) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("acoustic_tile", "n=400"), "recommend: --gpu: which one? acoustic_tile measured h200, "),
+        (("acoustic_tile", "n=400"), "recommend: --gpu: choose one: acoustic_tile measured h200, "),
         (("acoustic_tile", "--gpu", "h2000", "n=400"), "recommend: gpu: unknown GPU or card"),
         (("acoustic_tile", "--gpu", "h200", "n=400"), "recommend: problem: dtype is missing"),
         (("acoustic", "n=400"), "recommend: unknown study 'acoustic'"),
