@@ -117,8 +117,8 @@ def sizes() -> dict[str, int]:
     return {path: len(text.encode()) for path, text in files_of(*studies).items()}
 
 
-def test_the_folder_is_below_13_mb() -> None:
-    # The real one has some 4 MB more: pages of models and publications, predictions, other answers.
+def test_the_folder_is_below_14_mb() -> None:
+    # The real one has some 5 MB more: pages of models and publications, predictions, other answers.
     assert sum(sizes().values()) < 8.5e6
 
 
