@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from launchwise.report import wording
+from launchwise.report import against_usual, wording
 from launchwise.report.blocks import Block, Cell, Column, Section, Text, table
 from launchwise.report.study import StudyData
 
@@ -35,12 +35,9 @@ def section(studies: Sequence[StudyData]) -> Section | None:
                     ),
                     wording.fixed(got["fraction_p5"]),
                     wording.fixed(got["best_of_5"]),
-                    wording.fixed(got["gain_geometric_mean"], 2),
-                    wording.count(got["harmed"]),
-                    wording.count(got["kept_usual"]),
-                    f"{got['missed']} of {got['worthwhile']}",
-                    _share(got["covered"]),
-                    _share(got["times_covered"]),
+                    *against_usual.cells(got),
+                    against_usual.covered(got["covered"]),
+                    against_usual.covered(got["times_covered"]),
                     Cell(
                         f"{wording.short(got['commit'])}, {got['frozen_at'][:10]}",
                         detail=got["digest"],
@@ -56,10 +53,7 @@ def section(studies: Sequence[StudyData]) -> Section | None:
         Column("mean", "geometric, 95 %", group="fraction of the best"),
         Column("5th percentile", group="fraction of the best"),
         Column("5 measured", "geometric", group="fraction of the best"),
-        Column("speed-up", "× usual", group="relative to the usual choice"),
-        Column("slower", "problems", group="relative to the usual choice"),
-        Column("kept", "problems", group="relative to the usual choice"),
-        Column("missed", "of improvable", group="relative to the usual choice"),
+        *against_usual.COLUMNS,
         Column("gains covered", "%", group="90 % intervals"),
         Column("times covered", "%", group="90 % intervals"),
         Column("commit and day", "digest of the answers", number=False),
@@ -88,7 +82,3 @@ def only_tested(studies: Sequence[StudyData]) -> list[str]:
     swept = {gpu for study in studies for gpu in study.gpus}
     tested = dict.fromkeys(gpu for study in studies for gpu in study.blind)
     return [gpu for gpu in tested if gpu not in swept]
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else wording.percent(value, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from launchwise.learning.evaluate import SHORT_LISTS
 from launchwise.learning.summary import WORTH_PERCENT
-from launchwise.report import wording
+from launchwise.report import against_usual, wording
 from launchwise.report.blocks import Block, Column, Text, table
 from launchwise.report.models import answering, splits_evaluated
 from launchwise.report.study import StudyData
@@ -27,12 +27,9 @@ def promises(study: StudyData) -> list[Block]:
                 wording.fixed(got["fraction_geometric_mean"]),
                 wording.interval((low, high)) if got["fraction_interval"] else "–",
                 *(wording.fixed(got[name]) for name in SHORT_LISTS.values()),
-                wording.fixed(got["gain_geometric_mean"], 2),
-                wording.count(got["harmed"]),
-                wording.count(got["kept_usual"]),
-                f"{got['missed']} of {got['worthwhile']}",
+                *against_usual.cells(got),
                 wording.count(got["intervals"]),
-                "–" if got["covered"] is None else wording.percent(got["covered"], 0),
+                against_usual.covered(got["covered"]),
             ]
         )
     if not rows or name is None:
@@ -43,10 +40,7 @@ def promises(study: StudyData) -> list[Block]:
         Column("mean", "geometric", group="fraction of the best"),
         Column("mean", "95 % interval", group="fraction of the best"),
         *(Column(f"of {count}", "geometric", group="best measured") for count in SHORT_LISTS),
-        Column("speed-up", "× usual", group="relative to the usual choice"),
-        Column("slower", "problems", group="relative to the usual choice"),
-        Column("kept", "problems", group="relative to the usual choice"),
-        Column("missed", "of improvable", group="relative to the usual choice"),
+        *against_usual.COLUMNS,
         Column("intervals", "count", group="90 % intervals of the gain"),
         Column("covered", "%", group="90 % intervals of the gain"),
     ]
