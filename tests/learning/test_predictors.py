@@ -7,37 +7,25 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from acoustic_cases import GPUS, cases
 
 from launchwise.base.errors import UserError
-from launchwise.gpus.profile import read_profile
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import BOUND, prediction_errors
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.rooflines import limits_ms
-from launchwise.learning.splits import Case, among
+from launchwise.learning.splits import among
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.predicted import predicted_times
 from tests.support.report_study import sweep
-from tests.support.samples import LADDER, profile
+from tests.support.samples import profile
 
-GPUS = ("h200.sm16", "h200.sm72")
 TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
-
-
-def cases(sizes: tuple[int, ...]) -> list[Case]:
-    return [Case(gpu, {"n": n, "dtype": "float32", "order": 8}) for gpu in GPUS for n in sizes]
-
-
-@pytest.fixture(scope="module")
-def domain(acoustic_spec: Spec, root: Path) -> Domain:
-    folder = root / "data" / "recorded"
-    profiles = {gpu: read_profile(folder / gpu / "profile.json") for gpu in GPUS}
-    return Domain(acoustic_spec, profiles, LADDER)
 
 
 @pytest.fixture(scope="module")
