@@ -1,27 +1,10 @@
-// The largest difference of an output and what it should hold, as
-// launchwise/workloads/comparison.py computes it on the host.
+// The largest difference of an output and what it should hold (see difference.cuh).
 //   FOUND     type of the output
 //   EXPECTED  double for floating-point outputs, else FOUND
-#include "common/largest.cuh"
+#include "common/difference.cuh"
 
-// Raises the double at `largest`, which begins as 0. NaN, where it stands against anything else than
-// NaN, is larger than every number.
 extern "C" __global__ void KERNEL(largest_difference)(const FOUND *found, const EXPECTED *expected,
                                                       long long count,
                                                       unsigned long long *largest) {
-    const bool whole = (FOUND)0.5 == (FOUND)0;
-    const long long step = gridDim.x * (long long)blockDim.x;
-    long long worst = 0;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < count; i += step) {
-        const FOUND one = found[i];
-        const EXPECTED other = expected[i];
-        if (one == other || (one != one && other != other)) continue;
-        double away = fabs((double)one - (double)other);
-        // double does not tell large integers apart.
-        if (whole && away < 1) away = 1;
-        // Bits of non-negative doubles have the order of the numbers, and those of NaN are larger.
-        const long long bits = __double_as_longlong(away);
-        worst = bits > worst ? bits : worst;
-    }
-    common::raise_to_largest(__longlong_as_double(worst), largest);
+    common::difference<(FOUND)0.5 == (FOUND)0, FOUND>(found, expected, count, largest);
 }

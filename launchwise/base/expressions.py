@@ -122,6 +122,25 @@ def check_names(key: str, text: str, known: Collection[str]) -> None:
         raise ValueError(f"{key}: {unknown('name', strange[0], known)} in {text!r}")
 
 
+def substituted(text: str, values: Mapping[str, str]) -> str:
+    """The expression with names replaced by other expressions.
+
+    Raises
+    ------
+    ValueError
+        When one of them is not an expression.
+    """
+    if not names_in(text) & set(values):
+        return text
+    parsed = {name: ast.parse(value.strip(), mode="eval").body for name, value in values.items()}
+
+    class Replace(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return parsed.get(node.id, node)
+
+    return ast.unparse(Replace().visit(ast.parse(text.strip(), mode="eval")))
+
+
 def _is_allowed(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and not node.keywords

@@ -73,6 +73,7 @@ class CpuDevice:
     """
 
     sms = 2
+    guards_buffers = True
 
     def __init__(
         self,
@@ -145,6 +146,10 @@ class CpuDevice:
     def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
         """Fill an array from the start of the buffer."""
         array.reshape(-1).view(np.uint8)[:] = memory_of(buffer, array.nbytes)
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy one buffer to another."""
+        memory_of(target, target.nbytes)[:] = memory_of(source, target.nbytes)
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """Run every thread of the launch, one at a time.

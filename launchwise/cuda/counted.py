@@ -98,6 +98,8 @@ def _run_one(
     variant = session.workload.spec.variants[str(configuration["variant"])]
     if finding.wrong and variant.verified:
         raise UserError("counters", "", f"{dict(configuration)}: {finding.wrong}")
+    # What the first run changed is put back.
+    session.poison()
     device.noted = []
     with profiling():
         once()

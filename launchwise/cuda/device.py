@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,14 @@ import pycuda.driver as cuda
 from launchwise.base.errors import UserError
 from launchwise.calling.tensor_maps import TensorMapRefused, encode_tensor_map
 from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
-from launchwise.cuda.slices import STATIC_LIMIT, enter_slice, resident_blocks
+from launchwise.cuda.parameters import (
+    ParameterMismatch,
+    check_sizes,
+    natural_places,
+    packed,
+    parameter_places,
+)
+from launchwise.cuda.slices import STATIC_LIMIT, bound_function, enter_slice, resident_blocks
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice, OutOfMemory
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
@@ -57,6 +65,14 @@ class CudaBuffer:
         self.nbytes = nbytes
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """A function of PyCUDA, and offset and size of each of its parameters."""
+
+    function: Any
+    places: list[tuple[int, int]]
+
+
 class CudaDevice:
     """The first visible CUDA device, or about ``slice_sms`` of its SMs.
 
@@ -68,6 +84,8 @@ class CudaDevice:
     UserError
         When there is no device, or it cannot be sliced.
     """
+
+    guards_buffers = False
 
     def __init__(self, slice_sms: int | None = None) -> None:
         try:
@@ -90,7 +108,7 @@ class CudaDevice:
         self.threads_per_sm = int(attributes[attribute])
         self._bundles: list[Bundle] = []
         self._modules: dict[tuple[Path, str], Any] = {}
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[str, _Prepared] = {}
         self._occupancy: dict[tuple[str, int, int], float | None] = {}
         self._permitted: dict[str, int] = {}
         self._events: list[Any] = []
@@ -134,7 +152,7 @@ class CudaDevice:
     def fill_bytes(self, buffer: Buffer, value: int) -> None:
         """See :class:`launchwise.workloads.device.Device`."""
         pointer = buffer.allocation  # type: ignore[attr-defined]
-        if buffer.nbytes % 4 == 0:
+        if buffer.nbytes % 4 == 0 and int(pointer) % 4 == 0:
             cuda.memset_d32_async(pointer, value * 0x01010101, buffer.nbytes // 4)
         else:
             cuda.memset_d8_async(pointer, value, buffer.nbytes)
@@ -171,6 +189,11 @@ class CudaDevice:
                 cuda.memcpy_dtoh_async(array, source, stream)
         except cuda.Error as error:
             raise self._failed(error) from error
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """See :class:`launchwise.workloads.device.Device`."""
+        to, source_of = target.allocation, source.allocation  # type: ignore[attr-defined]
+        cuda.memcpy_dtod_async(to, source_of, target.nbytes)
 
     def page_locked(self, nbytes: int) -> np.ndarray:
         """See :class:`launchwise.workloads.device.Device`."""
@@ -221,17 +244,24 @@ class CudaDevice:
                 raise self._failed(error) from error
         return self._modules[place]
 
-    def _function(self, launch: Launch) -> Any:
+    def _function(self, launch: Launch) -> _Prepared:
         symbol = launch.build.symbol(launch.kernel)
         if symbol not in self._functions:
             bundle, kernel = self._kernel(launch)
             function = self._module(bundle, kernel.cubin).get_function(kernel.symbol)
-            kinds = [
-                "P" if hasattr(argument, "allocation") else np.dtype(type(argument)).char
-                for argument in launch.arguments
-            ]
-            function.prepare("".join(kinds))
-            self._functions[symbol] = function
+            place = bundle.path, kernel.cubin
+            known = bound_function(bundle.cubin(kernel.cubin), place, kernel.symbol)
+            places = None if known is None else parameter_places(known)
+            if places is None:
+                places = natural_places(launch.arguments)
+            try:
+                check_sizes(launch.arguments, places)
+            except ParameterMismatch as error:
+                raise LaunchFailed(f"{launch.kernel}: {error}", fatal=False) from error
+            total = max((offset + size for offset, size in places), default=0)
+            # PyCUDA's own packing knows neither half precision nor structs.
+            function.prepare(f"{total}s" if total else "")
+            self._functions[symbol] = _Prepared(function, places)
         return self._functions[symbol]
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
@@ -244,9 +274,10 @@ class CudaDevice:
             return work.queue
         calls = []
         for launch in work.launches:
-            function = self._function(launch)
-            self._permit(launch, function)
-            calls.append((function, launch, _plain(launch.arguments)))
+            prepared = self._function(launch)
+            self._permit(launch, prepared.function)
+            given = packed(launch.arguments, prepared.places)
+            calls.append((prepared.function, launch, (given,) if given else ()))
 
         def queue(stream: Any) -> None:
             try:
@@ -282,7 +313,10 @@ class CudaDevice:
         for number in range(repeats):
             if isinstance(work, LibraryRun):
                 work.restore()
-            if flush:
+            for each in work.restores:
+                self.copy(each.kept, each.array)
+            # Copies leave their content in L2: every configuration finds the same there.
+            if flush or work.restores:
                 self._empty_l2()
             self._events[2 * number].record()
             queue(None)
@@ -387,7 +421,3 @@ class CudaDevice:
         except cuda.Error:
             return LaunchFailed(reason, fatal=True)
         return LaunchFailed(reason, fatal=False)
-
-
-def _plain(arguments: tuple[Any, ...]) -> list[Any]:
-    return [getattr(argument, "allocation", argument) for argument in arguments]

@@ -61,6 +61,27 @@ def resident_blocks(
     shared_bytes
         Dynamic shared memory of a block.
     """
+    function = bound_function(cubin, place, symbol)
+    if function is None:
+        return None
+    from cuda.bindings import driver
+
+    if shared_bytes > STATIC_LIMIT:
+        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        driver.cuFuncSetAttribute(function, attribute, shared_bytes)
+    ask = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
+    status, blocks = ask(function, threads, shared_bytes)
+    return int(blocks) if int(status) == 0 else None
+
+
+def bound_function(cubin: bytes, place: tuple[Path, str], symbol: str) -> Any:
+    """A kernel as cuda-bindings know it; None where they are missing or the driver refuses.
+
+    Parameters
+    ----------
+    place
+        Names the cubin, which is loaded once.
+    """
     try:
         from cuda.bindings import driver
     except ImportError:
@@ -71,11 +92,4 @@ def resident_blocks(
     if _modules[place] is None:
         return None
     status, function = driver.cuModuleGetFunction(_modules[place], symbol.encode())
-    if int(status) != 0:
-        return None
-    if shared_bytes > STATIC_LIMIT:
-        attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        driver.cuFuncSetAttribute(function, attribute, shared_bytes)
-    ask = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
-    status, blocks = ask(function, threads, shared_bytes)
-    return int(blocks) if int(status) == 0 else None
+    return function if int(status) == 0 else None

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.check_results import checked_columns, complaint, timed_row, unverified
-from launchwise.measuring.timing import Repeated, repeat
+from launchwise.measuring.timing import RESTORED, Repeated, repeat
 from launchwise.workloads.device import Device, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import HostRun, Launch, LaunchSequence, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration, Problem, baseline
@@ -44,7 +44,10 @@ class TimingDevice(Device, Protocol):
     l2_bytes: int
 
     def timed(self, work: OnDevice, repeats: int, flush: bool) -> list[float]:
-        """Launch ``repeats`` times; milliseconds of each, L2 emptied before each if ``flush``."""
+        """Launch ``repeats`` times; milliseconds of each, L2 emptied before each if ``flush``.
+
+        What launches change is put back before each, untimed; L2 is then emptied in any case.
+        """
 
     def replayed(self, work: OnDevice, repeats: int, launches: int) -> Repeated:
         """Replay a graph of ``launches`` launches ``repeats`` times; ms per launch, L2 warm."""
@@ -184,12 +187,16 @@ class ProblemContext:
 
         A kernel as short as the events' own cost is timed as a replayed graph, whose launches
         follow each other at once: L2 cannot be emptied between them. So it is emptied for no
-        configuration of a problem that may have such a kernel.
+        configuration of a problem that may have such a kernel. What is put back before each launch
+        cannot be replayed either; its L2 is emptied, so that every configuration finds the same.
         """
         device, repeats = self.device, self.method.repeats
         if isinstance(work, HostRun):
             times = repeat(lambda count: times_ms(device, work, count), repeats, first_ms, best_ms)
             return Repeated(times, "host", 1), "warm"
+        if work.restores:
+            times = repeat(lambda count: times_ms(device, work, count), repeats, first_ms, best_ms)
+            return Repeated(times, RESTORED, 1), "cold"
         flush = self.empties_l2 and session.working_set_bytes <= device.l2_bytes
         begun: list[float] = []
         # The host needs some microseconds for each launch, too.
@@ -341,6 +348,9 @@ def measure_energy(context: ProblemContext, session: Session, configuration: Con
         return
     with unless_fatal():
         work = session.launch(configuration)
+        if work.restores:
+            # Between launches the copies would be counted, and without them data would be wrong.
+            return
         once = statistics.median(times_ms(context.device, work, 3))
         launches = max(1, math.ceil(context.method.energy_ms / max(once * work.solves, 1e-3)))
         began = time.monotonic()

@@ -54,6 +54,10 @@ def outlier_repeats(times_ms: list[float]) -> int:
     return sum(not low <= time <= high for time in times_ms)
 
 
+RESTORED = "restored"
+"""Timer of launches before which arrays that they change are put back; L2 is empty then."""
+
+
 @dataclass(frozen=True)
 class Repeated:
     """Times of the repeats of one configuration.
@@ -65,7 +69,8 @@ class Repeated:
     timer
         ``events``: a pair of CUDA events around every launch; ``graph``: around a replayed graph
         of several launches, for kernels so short that the events would be a part of them;
-        ``host``: the host's clock around a run that the host drives.
+        ``restored``: events around every launch, arrays put back before it; ``host``: the host's
+        clock around a run that the host drives.
     launches
         Launches (runs of a sequence) in one repeat.
     """

@@ -65,9 +65,10 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
 
     Time: ``time_ms`` is the median of ``times_ms`` (the first launch is never in it, except in a
     ``slow`` row, which has only that one), one per repeat of ``launches_per_repeat`` launches timed
-    by ``timer`` (``host``: the host's clock, for what it drives); ``spread_ms`` is their robust
-    spread, ``relative_error`` the relative standard error of the median, ``outlier_repeats`` how
-    many lie outside the Tukey filter (none is removed); the workload's stages have columns too.
+    by ``timer`` (``host``: the host's clock, for what it drives; ``restored``: arrays that launches
+    change are put back before each); ``spread_ms`` is their robust spread, ``relative_error`` the
+    relative standard error of the median, ``outlier_repeats`` how many lie outside the Tukey filter
+    (none is removed); the workload's stages have columns too.
 
     Trust: ``max_error`` is the largest deviation from the float64 reference, ``tolerance`` what is
     allowed (only an ``unverified`` row may have a time and a larger one), and the workload's
@@ -132,12 +133,12 @@ def _time_columns() -> dict[str, pa.Column]:
         "spread_ms": real_column(pa.Check.ge(0), nullable=True),
         "relative_error": real_column(pa.Check.ge(0), nullable=True),
         "outlier_repeats": whole_column(),
-        "timer": text_column(checks=pa.Check.isin(["", "events", "graph", "host"])),
+        "timer": text_column(checks=pa.Check.isin(["", "events", "graph", "restored", "host"])),
         "launches_per_repeat": whole_column(),
         "first_ms": real_column(POSITIVE, nullable=True),
         "l2": text_column(checks=pa.Check.isin(["", "cold", "warm"])),
         "max_error": real_column(pa.Check.ge(0), nullable=True),
-        "tolerance": real_column(POSITIVE, nullable=True),
+        "tolerance": real_column(pa.Check.ge(0), nullable=True),
     }
 
 

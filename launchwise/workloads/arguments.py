@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
+from launchwise.workloads.element_types import TYPES, element_type, struct_type
 
-TYPES = (
-    *("float16", "float32", "float64", "int8", "uint8", "int16", "uint16"),
-    *("int32", "uint32", "int64", "uint64"),
-)
-"""Types of arguments, by NumPy's names."""
+GIVEN = "data"
+"""In place of a shape or a value: the function ``inputs`` of the spec decides it."""
+
+FUNCTION = r"^[\w./-]+\.py:[A-Za-z_]\w*$"
+"""A function of a Python file in the workload's folder, such as ``reference.py:expected``."""
 
 
 def _as_text(value: Any) -> Any:
@@ -42,6 +43,8 @@ def _sizes_schema(schema: dict[str, Any]) -> None:
     schema |= {"type": "array", "items": items, "minItems": 1, "maxItems": 3}
 
 
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+
 Formula = Annotated[Expression, BeforeValidator(_as_text)]
 """An expression that a YAML file may give as a bare number."""
 
@@ -56,37 +59,58 @@ Sizes = Annotated[
 class Fill(Strict, title="fill"):
     """Content of an input, with the numbers that it takes; one of the keys."""
 
-    uniform: tuple[float, float] | None = Field(
-        None, description="uniformly distributed from the first number up to the second"
+    uniform: tuple[Formula, Formula] | None = Field(
+        None,
+        description="uniformly distributed from the first number up to the second; expressions "
+        "over the problem, so `[0, n]` draws integers below n",
     )
-    normal: tuple[float, float] | None = Field(
+    normal: tuple[Formula, Formula] | None = Field(
         None, description="normally distributed: mean and standard deviation"
     )
-    value: float | None = Field(None, description="the same number everywhere")
+    value: Formula | None = Field(None, description="the same number everywhere")
     file: str | None = Field(
-        None, description="a `.npy` file in the workload's folder; repeated or cut to the shape"
+        None,
+        description="a `.npy` file in the workload's folder, of the type and length of the array",
     )
 
     @model_validator(mode="after")
     def _one(self) -> Fill:
         if len(self.model_fields_set) != 1:
             raise ValueError("needs exactly one of uniform, normal, value and file")
-        if self.uniform is not None and self.uniform[0] >= self.uniform[1]:
-            raise ValueError(f"uniform: {self.uniform[0]:g} is not below {self.uniform[1]:g}")
         return self
+
+    @property
+    def formulas(self) -> tuple[str, ...]:
+        """Expressions of the numbers."""
+        single = () if self.value is None else (self.value,)
+        return self.uniform or self.normal or single
+
+
+Role = Literal["input", "output", "inout", "scratch"]
 
 
 class Argument(Strict, title="argument"):
     """One parameter of the kernel: an array (``shape``) or a number (``value``)."""
 
-    type: str = Field(
-        description=f"{', '.join(TYPES)}, or a problem parameter whose values are such types"
+    type: str | dict[Name, str] = Field(
+        description=(
+            f"{', '.join(TYPES)}; or a problem parameter or build tunable whose values are such "
+            "types; or a struct: its fields to their types, in their order"
+        )
     )
-    shape: list[Formula] | None = Field(
-        None, min_length=1, description="elements per dimension, the slowest first; of an array"
+    shape: list[Formula] | Literal["data"] | None = Field(
+        None,
+        description=(
+            "elements per dimension, the slowest first; of an array. Expressions over the problem, "
+            "tunables, and numbers that `inputs` gives; `data`: as long as `inputs` makes it"
+        ),
     )
-    role: Literal["input", "output", "inout"] = Field(
-        "input", description="whether the kernel reads the array, writes it, or both"
+    role: Role = Field(
+        "input",
+        description=(
+            "whether the kernel reads the array, writes it, or both; `scratch` is memory of the "
+            "kernel's own: filled anew before a verification, never compared"
+        ),
     )
     fill: Literal["uniform", "normal", "zeros", "iota"] | Fill | None = Field(
         None,
@@ -102,22 +126,73 @@ class Argument(Strict, title="argument"):
             "kernel"
         ),
     )
-    value: Formula | None = Field(None, description="value of a number")
+    restore: bool = Field(
+        True,
+        description=(
+            "whether an array that launches change is put back before each timed launch, outside "
+            "the timed region; false where its content changes neither time nor safety"
+        ),
+    )
+    length: Literal["shape", "data"] = Field(
+        "shape",
+        description=(
+            "`data`: the data decide how many elements of an output count; the reference may give "
+            "fewer than the shape, and only these are compared"
+        ),
+    )
+    value: Formula | dict[Name, Formula] | None = Field(
+        None,
+        description=(
+            "value of a number; of a struct, one expression per field; `data`: as `inputs` gives it"
+        ),
+    )
     description: str = Field("", description="meaning of the argument, for the report")
 
     @model_validator(mode="after")
     def _kind(self) -> Argument:
         if (self.shape is None) == (self.value is None):
             raise ValueError("needs either shape (an array) or value (a number)")
+        if self.shape is not None and not self.shape:
+            raise ValueError("shape: needs at least one dimension")
         if self.value is not None:
-            for key in ("role", "fill", "constant"):
+            for key in ("role", "fill", "constant", "restore", "length"):
                 if key in self.model_fields_set:
                     raise ValueError(f"{key} belongs to arrays, and this is a number")
         if self.constant is not None and self.role != "input":
             raise ValueError("a kernel cannot write to constant memory: role must be input")
         if self.fill is not None and self.role == "output":
-            raise ValueError("fill: an output has no content before the kernel runs")
+            raise ValueError(
+                "fill: an output has no content before the kernel runs; say role: inout where the "
+                "kernel adds to it"
+            )
+        if "restore" in self.model_fields_set and self.role not in ("inout", "scratch"):
+            raise ValueError(
+                f"restore belongs to arrays that are inout or scratch, not {self.role}"
+            )
+        if self.length == "data" and self.role not in ("output", "inout"):
+            raise ValueError("length: data belongs to outputs")
+        if self.is_data and self.role in ("output", "scratch"):
+            raise ValueError(f"shape: inputs makes no array for the role {self.role}")
+        self._check_struct()
         return self
+
+    def _check_struct(self) -> None:
+        fields = self.type if isinstance(self.type, dict) else None
+        if fields is not None:
+            for name, kind in fields.items():
+                if kind not in TYPES:
+                    raise ValueError(f"type.{name}: {kind!r} is no type ({', '.join(TYPES)})")
+            if not fields:
+                raise ValueError("type: a struct needs a field")
+            if self.fill is not None and self.fill != "zeros":
+                raise ValueError("fill: a struct's content is zeros, or made by inputs")
+        if isinstance(self.value, dict):
+            if fields is None:
+                raise ValueError("value: one per field belongs to a struct (type: its fields)")
+            if set(self.value) != set(fields):
+                raise ValueError(f"value: needs one value per field ({', '.join(fields)})")
+        elif fields is not None and self.value not in (None, GIVEN):
+            raise ValueError(f"value: a struct needs one per field ({', '.join(fields)})")
 
     @property
     def is_array(self) -> bool:
@@ -125,24 +200,77 @@ class Argument(Strict, title="argument"):
         return self.shape is not None
 
     @property
+    def is_data(self) -> bool:
+        """Whether the function ``inputs`` decides its length or value."""
+        return GIVEN in (self.shape, self.value)
+
+    @property
     def is_read(self) -> bool:
-        """Whether it is an array with content."""
-        return self.is_array and self.role != "output"
+        """Whether it is an array whose content the kernel reads."""
+        return self.is_array and (
+            self.role in ("input", "inout") or (self.role == "scratch" and self.fill is not None)
+        )
 
     @property
     def is_written(self) -> bool:
-        """Whether it is an array that the kernel writes."""
-        return self.is_array and self.role != "input"
+        """Whether it is an array with a result: an output, or in-out."""
+        return self.is_array and self.role in ("output", "inout")
 
-    def dtype(self, problem: Mapping[str, Any]) -> np.dtype[Any]:
-        """Type of the elements for a problem."""
-        return np.dtype(str(problem.get(self.type, self.type)))
+    @property
+    def is_restored(self) -> bool:
+        """Whether it is put back before each timed launch."""
+        return self.is_read and self.role != "input" and self.restore
+
+    @property
+    def sizes(self) -> list[str]:
+        """Expressions of its shape; none where it has no shape, or data decide it."""
+        return [] if self.shape is None or isinstance(self.shape, str) else self.shape
+
+    @property
+    def values(self) -> dict[str, str]:
+        """Expressions of its value, by field; of a plain number, by ''."""
+        if self.value is None or self.value == GIVEN:
+            return {}
+        return dict(self.value) if isinstance(self.value, dict) else {"": self.value}
+
+    def dtype(self, names: Mapping[str, Any]) -> np.dtype[Any]:
+        """Type of the elements for a problem, and a configuration where its type is a tunable."""
+        if isinstance(self.type, dict):
+            return struct_type(self.type)
+        return element_type(str(names.get(self.type, self.type)))
 
 
-class Step(Strict, title="launch"):
+class Repeated(Strict):
+    """What may run several times in a row."""
+
+    repeat: dict[Name, Formula] = Field(
+        {},
+        description=(
+            "counters, nested, each to the number of its steps: it counts from 0. Later ones and "
+            "the values of numbers may read the earlier ones"
+        ),
+    )
+    swap: tuple[str, str] | None = Field(
+        None,
+        description=(
+            "two arrays that change places between repetitions; after the last one their names "
+            "mean what the last one was given"
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _repeated(self) -> Repeated:
+        if self.swap is not None and not self.repeat:
+            raise ValueError("swap: goes with repeat")
+        return self
+
+
+class Step(Repeated, title="launch"):
     """One of several kernels that run one after the other."""
 
-    kernel: str = Field(description="name of the `__global__` function")
+    kernel: str = Field(
+        description="name of the `__global__` function; of a template with its arguments"
+    )
     block: Sizes = Field(description="threads per block in x, y, z")
     grid: Sizes = Field(description="blocks per grid in x, y, z")
     shared_bytes: Formula = Field("0", description="dynamic shared memory per block, bytes")
@@ -156,7 +284,7 @@ class Step(Strict, title="launch"):
 
 
 class Reference(Strict, title="reference"):
-    """Reference of the outputs; one of ``call``, ``file`` and ``variant``."""
+    """Reference of the outputs: one of ``call``, ``file`` and ``variant``."""
 
     call: str | None = Field(None, description="a function of NumPy or SciPy, by its full name")
     given: list[Formula] | None = Field(
@@ -168,10 +296,12 @@ class Reference(Strict, title="reference"):
     )
     file: str | None = Field(
         None,
-        pattern=r"^[\w./-]+\.py:[A-Za-z_]\w*$",
+        pattern=FUNCTION,
         description=(
-            "a function of your own, `reference.py:expected`: it gets the problem's parameters and "
-            "the inputs by name and returns the outputs"
+            "a function of your own, `reference.py:expected`. It gets what its signature names: "
+            "problem parameters, derived names, inputs, numbers, tunables. It returns the outputs: "
+            "one array, a dict by name, or a tuple or list in their order. None in place of an "
+            "output, and masked elements of a masked array, are not compared"
         ),
     )
     variant: str | None = Field(
@@ -184,11 +314,23 @@ class Reference(Strict, title="reference"):
             "or one per type"
         ),
     )
+    compare: str | None = Field(
+        None,
+        pattern=FUNCTION,
+        description=(
+            "a comparison of your own instead of the tolerance, `reference.py:same`. It gets "
+            "`found` and `expected`, outputs by name, and what else its signature names; it "
+            "returns whether the result is right. With it, a reference may be left out"
+        ),
+    )
+    allow_nan: bool = Field(
+        False, description="whether NaN among the expected values is meant; else it is an error"
+    )
 
     @model_validator(mode="after")
     def _one(self) -> Reference:
         named = [name for name in ("call", "file", "variant") if getattr(self, name) is not None]
-        if len(named) != 1:
+        if len(named) > 1 or (not named and self.compare is None):
             raise ValueError("needs exactly one of call, file and variant")
         if (self.given is None) == (self.call is not None):
             raise ValueError("given: what call gets; it goes with call alone")
@@ -209,31 +351,38 @@ class Reference(Strict, title="reference"):
         return TOLERANCES.get(dtype.name, 0.0)
 
 
-TOLERANCES = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-12}
-"""Relative tolerances where a spec gives none; integers must be equal."""
+TOLERANCES = {
+    **{"float16": 1e-2, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-12},
+    **{"complex64": 1e-5, "complex128": 1e-12},
+}
+"""Relative tolerances where a spec gives none; integers and truth values must be equal."""
 
 
-def types_of(argument: Argument, problem: Mapping[str, Any]) -> list[str]:
-    """Types that an argument may have.
+def types_of(
+    argument: Argument, problem: Mapping[str, Any], tunables: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Types that an argument may have; none for a struct.
 
     Parameters
     ----------
-    problem
-        Problem parameters by name.
+    problem, tunables
+        Problem parameters and tunables by name.
 
     Raises
     ------
     ValueError
-        If its type is neither a type nor a parameter whose values are types.
+        If its type is neither a type nor a parameter or tunable whose values are types.
     """
+    if isinstance(argument.type, dict):
+        return []
     if argument.type in TYPES:
         return [argument.type]
-    parameter = problem.get(argument.type)
-    values = list(parameter.values or []) if parameter is not None else []
+    named = problem.get(argument.type) or (tunables or {}).get(argument.type)
+    values = list(named.values or []) if named is not None else []
     if not values or not set(values) <= set(TYPES):
         raise ValueError(
             f"type: {argument.type!r} is neither a type ({', '.join(TYPES)}) nor a problem "
-            "parameter whose values are types"
+            "parameter or build tunable whose values are types"
         )
     return list(map(str, values))
 

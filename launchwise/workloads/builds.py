@@ -21,6 +21,12 @@ CHECK_SOURCE = "check.cu"
 COMPARE_SOURCE = "common/compare.cu"
 """Kernel of the project that compares outputs of workloads without a ``check.cu``."""
 
+COMPARE_HALF_SOURCE = "common/compare_half.cu"
+"""The same for outputs of 16-bit floating-point numbers."""
+
+DIGEST_SOURCE = "common/digest.cu"
+"""Kernel of the project that tells whether a launch left memory as it was."""
+
 REALS = {"float32": "float", "float64": "double"}
 
 

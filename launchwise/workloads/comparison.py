@@ -10,11 +10,14 @@ import math
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+
+from launchwise.workloads.element_types import real_numbers
 
 SPAN = 1 << 16
 """Elements compared at a time: their differences stay in a core's cache."""
@@ -55,16 +58,52 @@ class Expected:
     Parameters
     ----------
     values
-        Array of any shape, converted to float64 where it is floating point.
+        Array of any shape, in the widest type of its kind. Masked elements of a masked array do not
+        matter.
     """
 
     def __init__(self, values: np.ndarray) -> None:
-        if values.dtype.kind == "f":
-            values = values.astype(np.float64, copy=False)
-        self.shape = values.shape
-        self.flat = np.ascontiguousarray(values).reshape(-1)
-        self.scale = largest_magnitude(self.flat)
+        mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+        plain = np.asarray(np.ma.getdata(values))
+        self.shape = plain.shape
+        self.parts = 2 if plain.dtype.kind == "c" else 1
+        """Numbers per element: a complex one has two."""
+        self.flat = real_numbers(plain)
+        """The numbers, flat: float64, or integers."""
+        if self.flat.dtype.kind == "f":
+            self.flat = self.flat.astype(np.float64, copy=False)
+        self.kept: np.ndarray | None = None
+        """Places of the numbers that matter; None where all do."""
+        if mask is not None and mask.any():
+            self.kept = np.flatnonzero(~np.repeat(mask.reshape(-1), self.parts))
+        self.scale = largest_magnitude(self.flat if self.kept is None else self.flat[self.kept])
         """The largest finite magnitude."""
+
+    def difference(self, begin: int, found: np.ndarray) -> Difference:
+        """Largest difference of ``found`` from the expected numbers that begin at ``begin``.
+
+        Parameters
+        ----------
+        found
+            Elements of the output's type, flat.
+
+        Returns
+        -------
+        Difference whose index counts numbers from the start of the output.
+        """
+        numbers = real_numbers(found)
+        end = begin + numbers.size
+        if self.kept is None:
+            part = largest_difference(numbers, self.flat[begin:end])
+            return replace(part, index=begin + part.index)
+        places = self.kept[np.searchsorted(self.kept, begin) : np.searchsorted(self.kept, end)]
+        part = largest_difference(numbers[places - begin], self.flat[places])
+        return replace(part, index=int(places[part.index]) if places.size else begin)
+
+    def element(self, index: int) -> Any:
+        """The expected value of an element."""
+        numbers = self.flat[index * self.parts : (index + 1) * self.parts]
+        return complex(*numbers) if self.parts == 2 else numbers[0]
 
     def relative(self, difference: Difference) -> float:
         """A difference divided by :attr:`scale`, unless that is 0."""

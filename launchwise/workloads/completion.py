@@ -6,14 +6,16 @@ never changed.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pydantic import ValidationError
 
-from launchwise.workloads.arguments import TYPES, Argument
+from launchwise.base.expressions import names_in, substituted
+from launchwise.workloads.arguments import Argument
+from launchwise.workloads.element_types import TYPES, element_type, struct_type
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
@@ -22,6 +24,9 @@ THREADS_LIMIT = "gpu_max_threads_per_block"
 SHARED_LIMIT = "gpu_shared_per_block_bytes"
 RESIDENT_THREADS = 2048
 """Threads that an SM holds at once, for the number of rounds of a grid."""
+
+MOST_ENDS = 16
+"""Most combinations of extreme values of tunables that a size of an array is taken at."""
 
 _NO_NAME = re.compile(r"\W")
 
@@ -48,52 +53,118 @@ def completed(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _work(raw: Mapping[str, Any]) -> dict[str, str]:
-    """Least traffic (inputs once, outputs once), footprint and items of a problem."""
+    """Least traffic (inputs once, outputs once), footprint and items of a problem.
+
+    What tunables decide counts least in the traffic and most in the footprint; what a function of
+    the user's own decides counts as nothing.
+    """
     try:
-        arguments = {name: Argument.model_validate(each) for name, each in raw["arguments"].items()}
-        problem = dict(raw.get("problem") or {})
-        bytes_of = {
-            name: f"{_itemsize(each, problem)} * {_elements(each)}"
-            for name, each in arguments.items()
-            if each.is_array
-        }
-    except (ValidationError, KeyError, AttributeError, TypeError):
+        sizing = _Sizing(raw)
+        arguments = sizing.arguments
+        least = {name: sizing.bytes(name, min) for name in sizing.arrays}
+        most = {name: sizing.bytes(name, max) for name in sizing.arrays}
+    except (ValidationError, KeyError, AttributeError, TypeError, ValueError):
         return NOTHING
-    read = [text for name, text in bytes_of.items() if arguments[name].is_read]
-    written = [text for name, text in bytes_of.items() if arguments[name].is_written]
-    outputs = [each for each in arguments.values() if each.is_written]
-    floats = [each.type for each in outputs if _is_float(each, problem)]
+    own = [name for name in sizing.arrays if arguments[name].role != "scratch"]
+    read = [least[name] for name in own if arguments[name].is_read]
+    written = [least[name] for name in own if arguments[name].is_written]
+    # What is put back before a launch is kept twice.
+    kept = [most[name] for name in sizing.arrays if arguments[name].is_restored]
+    outputs = [name for name in own if arguments[name].is_written and not arguments[name].is_data]
+    floats = [arguments[name].type for name in outputs if sizing.is_float(name)]
     return {
-        "items": _elements(outputs[0]) if outputs else "1",
+        "items": sizing.elements(outputs[0], min) if outputs else "1",
         "item": "elements",
         "bytes": " + ".join([*read, *written]) or "0",
         "flop": "0",
-        "footprint_bytes": " + ".join(bytes_of.values()) or "0",
-        "precision": _precision(floats[0]) if floats else "'float32'",
+        "footprint_bytes": " + ".join([*most.values(), *kept]) or "0",
+        "precision": _precision(str(floats[0])) if floats else "'float32'",
     }
 
 
-def _elements(argument: Argument) -> str:
-    return " * ".join(f"({size})" for size in argument.shape or [])
+class _Sizing:
+    """Sizes of arrays as expressions over the problem alone.
+
+    A name that is none of the problem's is replaced by the smallest or largest value that it may
+    have: a tunable's first and last, and 0 or 1 for what ``inputs`` gives.
+    """
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.arguments = {
+            name: Argument.model_validate(each) for name, each in raw["arguments"].items()
+        }
+        self.arrays = [name for name, each in self.arguments.items() if each.is_array]
+        self._problem = dict(raw.get("problem") or {})
+        self._derived = dict(raw.get("derived") or {})
+        self._tunables = dict(raw.get("tunables") or {})
+
+    def bytes(self, name: str, choose: Callable[[Iterable[int]], int]) -> str:
+        """Bytes of an array; ``choose`` takes the least or the most of what tunables decide."""
+        return f"{self._itemsize(self.arguments[name], choose)} * {self.elements(name, choose)}"
+
+    def elements(self, name: str, choose: Callable[[Iterable[int]], int]) -> str:
+        """Elements of an array."""
+        argument = self.arguments[name]
+        if argument.is_data:
+            return "(0)"
+        plain = " * ".join(f"({size})" for size in argument.sizes)
+        read = [name for name in self._raw_names(plain) if name not in self._problem]
+        if not read:
+            return plain
+        ends = [self._ends(each) for each in read]
+        texts = [
+            substituted(self._without_derived(plain), dict(zip(read, values, strict=True)))
+            for values in itertools.islice(itertools.product(*ends), MOST_ENDS)
+        ]
+        bare = list(dict.fromkeys(texts))
+        return f"{choose.__name__}({', '.join(bare)})" if len(bare) > 1 else f"({bare[0]})"
+
+    def is_float(self, name: str) -> bool:
+        """Whether an array holds numbers that a roofline knows: float32 or float64."""
+        kind = self.arguments[name].type
+        return (
+            isinstance(kind, str)
+            and kind not in self._tunables
+            and (set(self._types(kind)) <= {"float32", "float64"})
+        )
+
+    def _ends(self, name: str) -> list[str]:
+        """The extreme values of a name that is none of the problem's."""
+        if name in self._tunables:
+            values = self._tunables[name]["values"]
+            ends = [min(values), max(values)] if _is_numbers(values) else [values[0]]
+            return list(dict.fromkeys(map(repr, ends)))
+        return ["0"]
+
+    def _without_derived(self, text: str) -> str:
+        for name in reversed(self._derived):
+            text = substituted(text, {name: f"({self._derived[name]})"})
+        return text
+
+    def _raw_names(self, text: str) -> list[str]:
+        return sorted(names_in(self._without_derived(text)))
+
+    def _types(self, kind: str) -> list[str]:
+        if kind in TYPES:
+            return [kind]
+        named = self._problem.get(kind) or self._tunables[kind]
+        return [str(each) for each in named["values"] if each in TYPES] or ["float32"]
+
+    def _itemsize(self, argument: Argument, choose: Callable[[Iterable[int]], int]) -> str:
+        """Bytes of an element, as an expression over the problem."""
+        if isinstance(argument.type, dict):
+            return str(struct_type(argument.type).itemsize)
+        sizes = {each: element_type(each).itemsize for each in self._types(argument.type)}
+        if argument.type in self._tunables:
+            return str(choose(sizes.values()))
+        *others, (_, text) = [(name, str(size)) for name, size in sizes.items()]
+        for name, size in reversed(others):
+            text = f"{size} if {argument.type} == '{name}' else {text}"
+        return f"({text})" if others else text
 
 
-def _itemsize(argument: Argument, problem: Mapping[str, Any]) -> str:
-    """Bytes of an element, as an expression over the problem."""
-    sizes = {each: np.dtype(each).itemsize for each in _types(argument, problem)}
-    *others, (_, text) = [(name, str(size)) for name, size in sizes.items()]
-    for name, size in reversed(others):
-        text = f"{size} if {argument.type} == '{name}' else {text}"
-    return f"({text})" if others else text
-
-
-def _types(argument: Argument, problem: Mapping[str, Any]) -> list[str]:
-    if argument.type in TYPES:
-        return [argument.type]
-    return [str(each) for each in problem[argument.type]["values"] if each in TYPES] or ["float32"]
-
-
-def _is_float(argument: Argument, problem: Mapping[str, Any]) -> bool:
-    return set(_types(argument, problem)) <= {"float32", "float64"}
+def _is_numbers(values: list[Any]) -> bool:
+    return all(isinstance(each, int) for each in values)
 
 
 def _precision(named: str) -> str:
@@ -114,8 +185,14 @@ def _variant(raw: Any) -> Any:
     else:
         steps = [raw]
     limits: list[str] = []
+    counters = _counters([raw, *steps])
+    for key in ("block", "grid"):
+        if isinstance(found.get(key), list) and counters:
+            found[key] = [_at_start(size, counters) for size in found[key]]
     for step in steps:
         block = step.get("block")
+        if isinstance(block, list):
+            block = [_at_start(size, counters) for size in block]
         if isinstance(block, list) and block:
             limits.append(f"{' * '.join(f'({size})' for size in block)} <= {THREADS_LIMIT}")
         if "shared_bytes" in step:
@@ -123,6 +200,20 @@ def _variant(raw: Any) -> Any:
     given = list(raw.get("constraints") or [])
     found["constraints"] = [*given, *(each for each in dict.fromkeys(limits) if each not in given)]
     return found
+
+
+def _counters(parts: Iterable[Any]) -> dict[str, str]:
+    """Counters of repetitions, at their first value."""
+    repeats = [part.get("repeat") for part in parts if isinstance(part, Mapping)]
+    return {str(name): "0" for each in repeats if isinstance(each, Mapping) for name in each}
+
+
+def _at_start(size: Any, counters: Mapping[str, str]) -> Any:
+    """A size of a block or a grid at the first launch."""
+    try:
+        return substituted(str(size), counters) if counters else size
+    except ValueError:
+        return size  # The expression is at fault, and is reported as such.
 
 
 def derived_features(spec: Spec) -> dict[str, str]:

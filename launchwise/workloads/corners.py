@@ -98,8 +98,15 @@ def complaint(spec: Spec) -> tuple[str, str] | None:
 def _of_work(spec: Spec) -> Iterator[tuple[str, str]]:
     for key in ("items", "bytes", "flop", "footprint_bytes", "host_bytes", "precision"):
         yield f"work.{key}", getattr(spec.work, key)
+    for key, text in _of_arrays(spec):
+        if set(spec.formulas.raw_names(text)) <= set(spec.problem):
+            yield key, text
+
+
+def _of_arrays(spec: Spec) -> Iterator[tuple[str, str]]:
+    """Shapes, contents, and what a reference is given."""
     for name, argument in spec.arguments.items():
-        for text in argument.shape or []:
+        for text in argument.sizes:
             yield f"arguments.{name}.shape", text
     if spec.reference is not None:
         for text in spec.reference.given or []:
@@ -122,9 +129,12 @@ def _others(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str, st
     for number, step in enumerate(variant.kernels):
         for text in (*step.block, *step.grid, step.shared_bytes):
             yield f"{prefix}.kernels.{number}", text
+    for key, text in _of_arrays(spec):
+        if not set(spec.formulas.raw_names(text)) <= set(spec.problem):
+            yield key, text
     for name, argument in spec.arguments.items():
-        if argument.value is not None:
-            yield f"arguments.{name}.value", argument.value
+        for text in argument.values.values():
+            yield f"arguments.{name}.value", text
     for name, text in spec.macros.items():
         yield f"macros.{name}", text
     for name, text in spec.features.items():
@@ -132,7 +142,12 @@ def _others(spec: Spec, prefix: str, variant: Variant) -> Iterator[tuple[str, st
 
 
 def _failure(spec: Spec, text: str, names: Mapping[str, Any]) -> str:
-    """Complaint about the value of an expression; '' if it is right."""
+    """Complaint about the value of an expression; '' if it is right.
+
+    What reads counters, or numbers that ``inputs`` gives, has its value only when it runs.
+    """
+    if not set(spec.formulas.raw_names(text)) <= set(names):
+        return ""
     try:
         spec.value(text, names)
     except ValueError as error:

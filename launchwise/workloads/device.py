@@ -49,6 +49,9 @@ class Device(Protocol):
 
     sms: int
 
+    guards_buffers: bool
+    """Whether it finds by itself what a launch writes beyond a buffer."""
+
     def allocate(self, nbytes: int) -> Buffer:
         """Device memory of ``nbytes``, given back with :meth:`release`."""
 
@@ -66,6 +69,9 @@ class Device(Protocol):
 
     def download(self, buffer: Buffer, array: np.ndarray, stream: Any = None) -> None:
         """Fill a contiguous ``array`` from ``buffer``, after everything that is queued before."""
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Queue a copy of the whole ``target`` from the start of ``source``."""
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """Queue a kernel."""

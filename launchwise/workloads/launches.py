@@ -10,12 +10,21 @@ from launchwise.workloads.builds import Build
 
 
 @dataclass(frozen=True)
+class Restore:
+    """An array that a launch changes, and the copy that it is put back from before a launch."""
+
+    kept: Any
+    array: Any
+
+
+@dataclass(frozen=True)
 class Launch:
     """A kernel with everything that it is launched with.
 
     ``arguments`` are NumPy scalars and :class:`Buffer` objects, in the order of the kernel's
     parameters; ``shared_bytes`` is dynamic shared memory. ``solves`` says how often one launch
-    solves the problem, such as twice for two time steps: its time counts for each.
+    solves the problem, such as twice for two time steps: its time counts for each. ``restores``
+    are put back before each timed launch, outside of the timed region.
     """
 
     build: Build
@@ -25,6 +34,7 @@ class Launch:
     arguments: tuple[Any, ...]
     shared_bytes: int = 0
     solves: int = 1
+    restores: tuple[Restore, ...] = ()
     main: ClassVar[int] = 0
 
     @property
@@ -35,10 +45,14 @@ class Launch:
 
 @dataclass(frozen=True)
 class LaunchSequence:
-    """Launches that run one after the other, timed together; ``main`` is the main one's index."""
+    """Launches that run one after the other, timed together.
+
+    ``main`` is the index of the main one; ``restores`` as those of a :class:`Launch`, for all.
+    """
 
     launches: tuple[Launch, ...]
     main: int = 0
+    restores: tuple[Restore, ...] = ()
     solves: ClassVar[int] = 1
 
 
@@ -55,6 +69,7 @@ class HostRun(ABC):
     """The main kernel: its resources stand for the run."""
 
     solves: ClassVar[int] = 1
+    restores: ClassVar[tuple[Restore, ...]] = ()
 
     @abstractmethod
     def run(self) -> None:
@@ -74,6 +89,7 @@ class LibraryRun(ABC):
     """None of the workload's own kernels."""
 
     solves: ClassVar[int] = 1
+    restores: ClassVar[tuple[Restore, ...]] = ()
 
     def restore(self) -> None:
         """Queue what makes good again what a run overwrites; not timed."""

@@ -7,13 +7,13 @@ kernels. The host repeats the first comparison, and every one that finds a mista
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
-from launchwise.workloads.builds import COMPARE_SOURCE, Build
-from launchwise.workloads.comparison import Difference, Expected, largest, largest_difference
+from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, Build
+from launchwise.workloads.comparison import Difference, Expected, largest
 from launchwise.workloads.device import Allocations, Buffer, Device, LaunchFailed, OutOfMemory
+from launchwise.workloads.element_types import is_inexact
 from launchwise.workloads.launches import Launch
 
 KERNEL = "largest_difference"
@@ -28,25 +28,36 @@ THREADS = 256
 BLOCKS_PER_SM = 8
 
 _TYPES = {
-    **{"float32": "float", "float64": "double"},
+    **{"float32": "float", "float64": "double", "bool": "unsigned char"},
     **{f"int{bits}": name for bits, name in ((8, "signed char"), (16, "short"), (32, "int"))},
     **{f"uint{bits}": f"unsigned {name}" for bits, name in ((8, "char"), (16, "short"))},
     **{"uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long"},
+    # Complex numbers are compared as their two parts.
+    **{"complex64": "float", "complex128": "double"},
 }
-"""NumPy types that the device compares to their C++ types."""
+"""NumPy types that the device compares to the C++ types of their numbers."""
+
+_HALF_TYPES = {"float16": "__half", "bfloat16": "__nv_bfloat16"}
 
 
 def compare_build(dtype: np.dtype, nbytes: int) -> Build | None:
     """Build that compares outputs of so many bytes; None where the host does it."""
-    found = _TYPES.get(dtype.name)
-    if nbytes <= HOST_BYTES or found is None:
+    if nbytes <= HOST_BYTES:
         return None
-    expected = "double" if dtype.kind == "f" else found
-    return Build.of(COMPARE_SOURCE, {"FOUND": found, "EXPECTED": expected})
+    if half := _HALF_TYPES.get(dtype.name):
+        return Build.of(COMPARE_HALF_SOURCE, {"FOUND": half})
+    found = _TYPES.get(dtype.name)
+    if found is None:
+        return None
+    return Build.of(COMPARE_SOURCE, {"FOUND": found, "EXPECTED": _expected_type(found)})
+
+
+def _expected_type(found: str) -> str:
+    return "double" if found in ("float", "double") else found
 
 
 class OutputCheck:
-    """One output of a session and its expected values.
+    """One output of a session, or one field of an output of structs, and its expected values.
 
     Parameters
     ----------
@@ -57,7 +68,9 @@ class OutputCheck:
     dtype
         Type of its elements.
     values
-        What they should be.
+        What they should be, from its first element on; masked ones do not matter.
+    field
+        Name of the field that is compared, of an output of structs.
     """
 
     def __init__(
@@ -67,26 +80,37 @@ class OutputCheck:
         buffer: Buffer,
         dtype: np.dtype,
         values: np.ndarray,
+        field: str | None = None,
     ) -> None:
         self.expected = Expected(values)
         self._device = device
         self._buffer = buffer
         self._dtype = dtype
+        self.field = field
         self._staging = np.empty(0, np.uint8)
         self._twice = True
-        self._build = compare_build(dtype, self.expected.flat.size * dtype.itemsize)
+        count = self.expected.flat.size // self.expected.parts
+        self._build = compare_build(dtype, count * dtype.itemsize)
         self._wanted = self.expected.flat
-        if dtype.kind != "f":
+        number = dtype if field is None else dtype[field]
+        if not is_inexact(number):
             with np.errstate(invalid="ignore"):
-                self._wanted = self.expected.flat.astype(dtype)
+                self._wanted = self.expected.flat.astype(np.uint8 if number.kind == "b" else number)
             if not np.array_equal(self._wanted, self.expected.flat):
                 self._build = None
+        if field is not None or self.expected.kept is not None:
+            self._build = None
         if self._build is not None:
             try:
                 self._answer = memory.take(8)
                 self._there = memory.upload(self._wanted)
             except OutOfMemory:
                 self._build = None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of what is compared."""
+        return self._dtype if self.field is None else self._dtype[self.field]
 
     def difference(self, limit: float) -> Difference:
         """The largest difference; the index is exact where it exceeds ``limit``, a relative error.
@@ -125,7 +149,7 @@ class OutputCheck:
         return into
 
     def _on_device(self, build: Build) -> float:
-        count = self.expected.flat.size
+        count = self.expected.flat.size  # numbers, two per complex element
         blocks = min(BLOCKS_PER_SM * self._device.sms, math.ceil(count / THREADS))
         given = self._buffer, self._there, np.int64(count), self._answer
         self._device.fill_bytes(self._answer, 0)
@@ -135,12 +159,14 @@ class OutputCheck:
         return float(size[0])
 
     def _on_host(self) -> Difference:
-        piece = PIECE_BYTES // self._dtype.itemsize
         parts = []
-        for begin in range(0, self.expected.flat.size, piece):
-            wanted = self.expected.flat[begin : begin + piece]
-            part = largest_difference(self.read(begin, wanted.size), wanted)
-            parts.append(replace(part, index=begin + part.index))
+        count = self.expected.flat.size // self.expected.parts
+        piece = max(1, PIECE_BYTES // self._dtype.itemsize)
+        for begin in range(0, count, piece):
+            found = self.read(begin, min(piece, count - begin))
+            if self.field is not None:
+                found = found[self.field]
+            parts.append(self.expected.difference(begin * self.expected.parts, found))
         return largest(parts)
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
-from launchwise.workloads.arguments import Formula, Sizes, Step
+from launchwise.workloads.arguments import Formula, Repeated, Sizes, Step
 
 SPEC_FILE = "spec.yaml"
 
 Value = int | str
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 GPU_NAMES = (
     *("gpu_memory_bytes", "gpu_max_threads_per_block", "gpu_shared_per_block_bytes"),
     "gpu_compute_capability",
@@ -111,7 +110,7 @@ class Tunable(Strict, title="tunable"):
         return raw
 
 
-class Variant(Strict, title="variant"):
+class Variant(Repeated, title="variant"):
     """One CUDA implementation: source file, tunables, launch."""
 
     source: str | None = Field(
@@ -122,8 +121,9 @@ class Variant(Strict, title="variant"):
     kernel: str | None = Field(
         None,
         description=(
-            "name of its `__global__` function, for a spec with `arguments`; the file then needs "
-            'neither `KERNEL` nor `extern "C"`'
+            "name of its `__global__` function, for a spec with `arguments`; of a template with "
+            "its arguments, `gemm<BM, BN, dtype>`: build tunables, listed problem values, types. "
+            'The file then needs neither `KERNEL` nor `extern "C"`'
         ),
     )
     kernels: list[Step] = Field(

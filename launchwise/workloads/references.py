@@ -1,4 +1,4 @@
-"""References of ``spec.yaml``: listed functions of NumPy and SciPy, and a user's own functions."""
+"""References of ``spec.yaml``: listed functions of NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.workloads.packages import import_from, own_error
+from launchwise.workloads.element_types import widened
+from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.spec import Spec
 
 CALLS: Mapping[str, tuple[str, ...]] = {
@@ -68,10 +69,13 @@ def function(name: str) -> Callable[..., Any]:
     return found
 
 
-def called(
-    spec: Spec, problem: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
-) -> list[np.ndarray]:
+def called(spec: Spec, names: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> Any:
     """Result of a spec's ``call``; floating-point inputs are float64 there.
+
+    Parameters
+    ----------
+    names
+        The problem, and numbers among the arguments.
 
     Raises
     ------
@@ -81,57 +85,18 @@ def called(
     reference = spec.reference
     assert reference is not None
     assert reference.call is not None
-    given = [
-        _widened(inputs[text]) if text in inputs else spec.value(text, problem)
-        for text in reference.given or []
-    ]
+    given = [_given(spec, text, names, inputs) for text in reference.given or []]
     try:
-        return _arrays(function(reference.call)(*given))
+        return function(reference.call)(*given)
     except (ValueError, TypeError, IndexError, ArithmeticError, np.linalg.LinAlgError) as error:
-        where = (spec.folder or Path()) / "spec.yaml"
+        where = (spec.folder or Path()) / SPEC_FILE
         raise UserError(where, "reference.call", f"{reference.call} fails: {error}") from error
 
 
-def from_file(
-    folder: Path, named: str, problem: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
-) -> list[np.ndarray]:
-    """Result of a user's function of the problem's parameters and the inputs, by name.
-
-    Parameters
-    ----------
-    named
-        File and function, such as ``reference.py:expected``.
-
-    Raises
-    ------
-    UserError
-        When file or function is missing, or the function fails; with the line.
-    """
-    file, _, name = named.partition(":")
-    path = folder / file
-    if not path.is_file():
-        raise UserError(folder / "spec.yaml", "reference.file", f"no file {file!r}")
-    module = import_from(folder, ".".join(Path(file).with_suffix("").parts))
-    found = getattr(module, name, None)
-    if not callable(found):
-        raise UserError(path, name, "is no function of this file")
-    # An array of the user's may be changed by his function; the next check needs it as it was.
-    given = {**problem, **{each: _widened(array) for each, array in inputs.items()}}
-    try:
-        return _arrays(found(**given))
-    except Exception as error:
-        raise own_error(folder, error) from error
-
-
-def _widened(array: np.ndarray) -> np.ndarray:
-    """A copy, in float64 where it is floating point."""
-    return array.astype(np.float64) if array.dtype.kind == "f" else array.copy()
-
-
-def _arrays(found: Any) -> list[np.ndarray]:
-    """One array per output."""
-    if isinstance(found, Mapping):
-        return [np.asarray(each) for each in found.values()]
-    if isinstance(found, tuple):
-        return [np.asarray(each) for each in found]
-    return [np.asarray(found)]
+def _given(
+    spec: Spec, text: str, names: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
+) -> Any:
+    """An input, a number among the arguments, or the value of an expression."""
+    if text in inputs:
+        return widened(inputs[text])
+    return names[text] if text in spec.arguments else spec.value(text, names)

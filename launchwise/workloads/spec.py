@@ -19,15 +19,11 @@ from pydantic import Field, PrivateAttr, model_validator
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, Formulas
 from launchwise.base.typed import Strict, read_yaml, validated
-from launchwise.workloads.arguments import (
-    Argument,
-    Reference,
-)
+from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
 from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE, Cost
 from launchwise.workloads.parts import (
     SPEC_FILE,
-    Name,
     ProblemParameter,
     Tunable,
     Value,
@@ -68,6 +64,16 @@ class Spec(Strict, title="spec.yaml"):
         description=(
             "macros of every build beside its build tunables, for a spec with `arguments`: "
             "expressions over build tunables and listed problem values"
+        ),
+    )
+    inputs: str | None = Field(
+        None,
+        pattern=FUNCTION,
+        description=(
+            "a function of your own that makes inputs which depend on each other, "
+            "`inputs.py:make`, for a spec with `arguments`. It gets what its signature names: "
+            "`generator` (of NumPy, seeded), problem parameters, derived names, `problem` (all "
+            "parameters). It returns arrays, and numbers, by the names of arguments"
         ),
     )
     reference: Reference | None = Field(

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import FUNCTIONS, check_names
 from launchwise.gpus.profile import GPU_FEATURES
-from launchwise.workloads.arguments import Argument, parameters_of, types_of
+from launchwise.workloads.arguments import (
+    GIVEN,
+    Argument,
+    Fill,
+    Repeated,
+    parameters_of,
+    types_of,
+)
 from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
@@ -74,18 +81,14 @@ def _check_verified(spec: Spec) -> None:
 def _check_arguments(spec: Spec) -> None:
     """Check what :class:`Argument`, :class:`Reference` and kernels name."""
     if not spec.arguments:
-        for key in ("macros", "reference"):
+        for key in ("macros", "reference", "inputs"):
             if getattr(spec, key):
                 raise ValueError(f"{key}: belongs to a spec with arguments")
         return
     known = {*spec.problem, *spec.derived}
+    given = [name for name, each in spec.arguments.items() if each.value == GIVEN]
     for name, argument in spec.arguments.items():
-        types_of_argument(f"arguments.{name}", argument, spec.problem)
-        for text in argument.shape or []:
-            _check_of_problem(spec, f"arguments.{name}.shape", text, known)
-        if argument.value is not None:
-            everything = known | {*spec.tunable_columns}
-            check_names(f"arguments.{name}.value", argument.value, everything)
+        _check_argument(spec, name, argument, {*known, *spec.tunable_columns, *given})
     if not any(argument.is_written for argument in spec.arguments.values()):
         raise ValueError("arguments: none has the role output or inout")
     chosen = {"variant", *(n for n, one in spec.tunables.items() if one.kind == "build")}
@@ -96,6 +99,38 @@ def _check_arguments(spec: Spec) -> None:
     for name, variant in spec.variants.items():
         _check_kernels(spec, f"variants.{name}", variant)
     _check_reference(spec, known)
+
+
+def _check_argument(spec: Spec, name: str, argument: Argument, known: set[str]) -> None:
+    """Check type, shape, content and value of an argument.
+
+    Parameters
+    ----------
+    known
+        Names of the problem, tunables, and numbers that ``inputs`` gives.
+    """
+    where = f"arguments.{name}"
+    types_of_argument(where, argument, spec.problem, spec.tunables)
+    tunable = spec.tunables.get(argument.type) if isinstance(argument.type, str) else None
+    if tunable is not None and tunable.kind != "build":
+        raise ValueError(f"{where}.type: {argument.type} is a launch tunable: say build")
+    if argument.is_data and spec.inputs is None:
+        key = "value" if argument.shape is None else "shape"
+        raise ValueError(f"{where}.{key}: data is made by a function: inputs is missing")
+    for text in argument.sizes:
+        check_names(f"{where}.shape", text, known)
+    if isinstance(argument.fill, Fill):
+        for text in argument.fill.formulas:
+            check_names(f"{where}.fill", text, {*spec.problem, *spec.derived})
+    counters = {each for one in spec.variants.values() for each in _counters(one)}
+    for field, text in argument.values.items():
+        key = f"{where}.value.{field}" if field else f"{where}.value"
+        check_names(key, text, known | counters)
+
+
+def _counters(variant: Variant) -> list[str]:
+    """Counters of a variant's repetitions."""
+    return [name for part in (variant, *variant.kernels) for name in part.repeat]
 
 
 def _check_kernels(spec: Spec, where: str, variant: Variant) -> None:
@@ -109,10 +144,33 @@ def _check_kernels(spec: Spec, where: str, variant: Variant) -> None:
             if spec.arguments[name].constant is not None:
                 raise ValueError(f"{where}.arguments: {name} lies in constant memory")
     known = {*spec.problem, *spec.derived, *spec.tunable_columns, *GPU_NAMES}
-    for step in variant.kernels:
+    outer = _check_repeat(spec, where, variant, known)
+    for number, step in enumerate(variant.kernels):
+        inner = _check_repeat(spec, f"{where}.kernels.{number}", step, known | outer)
         for text in (*step.block, *step.grid, step.shared_bytes):
-            check_names(f"{where}.kernels", text, known)
+            check_names(f"{where}.kernels", text, known | outer | inner)
     check_names(f"{where}.shared_bytes", variant.shared_bytes, known)
+
+
+def _check_repeat(spec: Spec, where: str, part: Repeated, known: set[str]) -> set[str]:
+    """Check counters and swapped arrays of what is repeated; returns the counters."""
+    counters: set[str] = set()
+    for name, text in part.repeat.items():
+        check_names(f"{where}.repeat.{name}", text, known | counters)
+        if name in known:
+            raise ValueError(f"{where}.repeat.{name}: is already a name of the spec")
+        counters.add(name)
+    for name in part.swap or ():
+        if name not in spec.arguments:
+            raise ValueError(f"{where}.swap: {unknown('argument', name, spec.arguments)}")
+        if not spec.arguments[name].is_array or spec.arguments[name].constant is not None:
+            raise ValueError(f"{where}.swap: {name} is no array of device memory")
+    if part.swap is not None:
+        one, other = (spec.arguments[name] for name in part.swap)
+        if (one.type, one.shape) != (other.type, other.shape):
+            message = f"{' and '.join(part.swap)} differ in type or shape"
+            raise ValueError(f"{where}.swap: {message}")
+    return counters
 
 
 def _check_reference(spec: Spec, known: set[str]) -> None:
@@ -120,20 +178,12 @@ def _check_reference(spec: Spec, known: set[str]) -> None:
         raise ValueError("reference is missing: what must the outputs be?")
     for text in spec.reference.given or []:
         if text not in spec.arguments:
-            check_names("reference.given", text, known)
-        elif not spec.arguments[text].is_read:
+            check_names("reference.given", text, known | set(spec.tunables))
+        elif spec.arguments[text].is_array and not spec.arguments[text].is_read:
             raise ValueError(f"reference.given: {text} is an output")
     if spec.reference.variant is not None and spec.reference.variant not in spec.variants:
         message = unknown("variant", spec.reference.variant, spec.variants)
         raise ValueError(f"reference.variant: {message}")
-
-
-def _check_of_problem(spec: Spec, where: str, text: str, known: set[str]) -> None:
-    check_names(where, text, known)
-    raw = spec.formulas.raw_names(text)
-    if strange := [each for each in raw if each not in spec.problem]:
-        message = f"{text!r} reads {strange[0]}; it may read problem parameters only"
-        raise ValueError(f"{where}: {message}")
 
 
 def _check_own_names(spec: Spec) -> None:
@@ -204,11 +254,25 @@ def check_described(folder: Path, spec: Spec) -> None:
             if spec.tunables[tunable].kind == "launch" and _is_macro(tunable, text):
                 message = f"is launch, but {variant.source} reads {tunable} as a macro: say build"
                 raise UserError(path, f"tunables.{tunable}.kind", message)
+    for named, key in _own_functions(spec):
+        if not (folder / named.partition(":")[0]).is_file():
+            raise UserError(path, key, f"no file {named.partition(':')[0]!r}")
     if spec.reference is not None and spec.reference.call is not None:
         try:
             check_listed(spec.reference.call)
         except ValueError as error:
             raise UserError(path, "reference.call", str(error)) from None
+
+
+def _own_functions(spec: Spec) -> Iterator[tuple[str, str]]:
+    """Functions of the user's own that a spec names, with their keys."""
+    reference = spec.reference
+    if spec.inputs is not None:
+        yield spec.inputs, "inputs"
+    if reference is not None and reference.file is not None:
+        yield reference.file, "reference.file"
+    if reference is not None and reference.compare is not None:
+        yield reference.compare, "reference.compare"
 
 
 def _is_macro(name: str, text: str) -> bool:
@@ -222,9 +286,11 @@ def _without_comments(text: str) -> str:
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
 
 
-def types_of_argument(where: str, argument: Argument, problem: Mapping[str, Any]) -> list[str]:
+def types_of_argument(
+    where: str, argument: Argument, problem: Mapping[str, Any], tunables: Mapping[str, Any]
+) -> list[str]:
     """:func:`launchwise.workloads.arguments.types_of`, with the key in its message."""
     try:
-        return types_of(argument, problem)
+        return types_of(argument, problem, tunables)
     except ValueError as error:
         raise ValueError(f"{where}.{error}") from None

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import launchwise
 
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
-from launchwise.workloads.described import drawn, shape_of
+from launchwise.workloads.content import Source, shape_of
 from launchwise.workloads.references import called
 from launchwise.workloads.spec import load_spec
 
@@ -73,7 +74,8 @@ def test_at_most_ten_lines_of_a_new_spec_need_edits(tmp_path: Path, name: str, l
     check(tmp_path / name)
     spec = load_spec(tmp_path / name)
     problem = dict(zip(spec.problem, (40, 24), strict=True))
-    (expected,) = called(spec, problem, drawn(tmp_path / name, spec, problem, 7))
+    inputs = Source(tmp_path / name, spec).content(problem, problem, 7).arrays
+    expected = np.asarray(called(spec, problem, inputs))
     (output,) = (each for each in spec.arguments.values() if each.is_written)
     assert expected.shape == shape_of(spec, output, problem)
     # The kernel is taken as it is.

@@ -142,5 +142,5 @@ def written(name: str, place: Path) -> Path:
     for file, text in WORKLOADS[name].items():
         (folder / file).write_text(text)
     if name == "constant":
-        np.save(folder / "weights.npy", np.array([0.25, 0.5, 0.25]))
+        np.save(folder / "weights.npy", np.array([0.25, 0.5, 0.25], np.float32))
     return folder

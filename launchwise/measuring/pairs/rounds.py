@@ -26,6 +26,7 @@ from launchwise.measuring.measure import (
     times_ms,
 )
 from launchwise.measuring.open_layouts import OpenLayouts
+from launchwise.measuring.timing import RESTORED
 from launchwise.workloads.launches import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
 
@@ -52,7 +53,7 @@ class Way:
     Parameters
     ----------
     timer
-        ``events``, ``graph`` or ``host``.
+        ``events``, ``graph``, ``restored`` or ``host``.
     l2
         Whether L2 is ``cold`` or ``warm`` before each launch.
     """
@@ -80,6 +81,8 @@ class Entered:
         Whether what it reads and writes fits L2.
     version
         Of a library.
+    restored
+        Whether what it changes is put back before each launch.
     """
 
     configuration: Configuration
@@ -88,6 +91,7 @@ class Entered:
     by_host: bool
     fits_l2: bool
     version: str = ""
+    restored: bool = False
 
 
 def measure_pairs(
@@ -217,7 +221,8 @@ def _enter(
     by_host = isinstance(work, HostRun)
     fits_l2 = run.session.working_set_bytes <= device.l2_bytes
     version = work.version if isinstance(work, LibraryRun) else ""
-    return Entered(configuration, shortest, len(work.launches), by_host, fits_l2, version)
+    restored = bool(work.restores)
+    return Entered(configuration, shortest, len(work.launches), by_host, fits_l2, version, restored)
 
 
 def _way(context: ProblemContext, entered: list[Entered]) -> Way:
@@ -227,6 +232,8 @@ def _way(context: ProblemContext, entered: list[Entered]) -> Way:
     alone = [each for each in entered if not each.by_host]
     if not alone:
         return HOST
+    if any(each.restored for each in alone):
+        return Way(RESTORED, "cold")
     if context.empties_l2 and any(each.fits_l2 for each in alone):
         return Way("events", "cold")
     limit_ms = context.method.graph_below_us / 1e3

@@ -1,0 +1,108 @@
+"""Functions of a user's own that a spec names, such as ``reference.py:expected``.
+
+A function gets what its signature names, and nothing else.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.workloads.packages import import_from, own_error
+from launchwise.workloads.parts import SPEC_FILE
+
+
+@dataclass(frozen=True)
+class OwnFunction:
+    """A function of a Python file in a workload's folder.
+
+    Parameters
+    ----------
+    named
+        File and function, as the spec names them.
+    wanted
+        Parameters that it must be given.
+    optional
+        Parameters with a default; they are given too where they are known.
+    takes_all
+        Whether it takes ``**anything``.
+    """
+
+    folder: Path
+    named: str
+    call: Callable[..., Any]
+    wanted: tuple[str, ...]
+    optional: tuple[str, ...]
+    takes_all: bool
+
+    @property
+    def file(self) -> Path:
+        """The Python file."""
+        return self.folder / self.named.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return self.named.partition(":")[2]
+
+    def names(self) -> tuple[str, ...]:
+        """Every parameter that its signature names."""
+        return (*self.wanted, *self.optional)
+
+    def __call__(self, available: Mapping[str, Any]) -> Any:
+        """Result for those of the ``available`` values that the signature names.
+
+        Raises
+        ------
+        UserError
+            When it names a value that there is not, or fails; with file and line.
+        """
+        if missing := [name for name in self.wanted if name not in available]:
+            message = f"{self.name} takes {missing[0]!r}: {unknown('name', missing[0], available)}"
+            raise UserError(self.file, self.name, message)
+        names = available if self.takes_all else (n for n in self.names() if n in available)
+        try:
+            return self.call(**{name: available[name] for name in names})
+        except Exception as error:
+            raise own_error(self.folder, error) from error
+
+
+def own_function(folder: Path, named: str, key: str) -> OwnFunction:
+    """The function ``named``, such as ``reference.py:expected``, of a workload's folder.
+
+    Parameters
+    ----------
+    key
+        Key of the spec that names it.
+
+    Raises
+    ------
+    UserError
+        When file or function is missing, or a parameter cannot be given by name.
+    """
+    file, _, name = named.partition(":")
+    path = folder / file
+    if not path.is_file():
+        raise UserError(folder / SPEC_FILE, key, f"no file {file!r}")
+    module = import_from(folder, ".".join(Path(file).with_suffix("").parts))
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise UserError(path, name, "is no function of this file")
+    parameters = inspect.signature(function).parameters.values()
+    kinds = {each.name: each.kind for each in parameters}
+    if unnamed := [n for n, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_ONLY]:
+        raise UserError(path, name, f"parameter {unnamed[0]!r} cannot be given by name")
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    named_ones = [each for each in parameters if each.kind in by_name]
+    return OwnFunction(
+        folder=folder,
+        named=named,
+        call=function,
+        wanted=tuple(e.name for e in named_ones if e.default is inspect.Parameter.empty),
+        optional=tuple(e.name for e in named_ones if e.default is not inspect.Parameter.empty),
+        takes_all=inspect.Parameter.VAR_KEYWORD in kinds.values(),
+    )

@@ -1,0 +1,78 @@
+"""What is said of a result that is wrong, and of a reference that verifies nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from launchwise.workloads.element_types import is_inexact
+from launchwise.workloads.output_check import OutputCheck
+from launchwise.workloads.poison import Poison
+
+
+def wrong_element(
+    name: str, output: OutputCheck, poison: Poison | None, number: int, error: float, limit: float
+) -> str:
+    """Complaint about an output, with its worst element: its place, value and expected value.
+
+    Parameters
+    ----------
+    number
+        Place of the worst number, as :class:`.comparison.Expected` counts them.
+    error, limit
+        Its error and what is allowed, relative to the largest expected value.
+    """
+    index = number // output.expected.parts
+    place = ", ".join(map(str, np.unravel_index(index, output.expected.shape or (1,))))
+    whole = output.read(index, 1)[0]
+    found = whole if output.field is None else whole[output.field]
+    where = f"{name}[{place}]" + (f".{output.field}" if output.field else "")
+    expected = output.expected.element(index)
+    if poison is not None and poison.was_left(index, whole):
+        return f"{where} is never written, expected {shown(expected)}"
+    said = f"{where} is {shown(found)}, expected {shown(expected)}"
+    if not is_inexact(output.dtype) and not limit:
+        return said
+    if not math.isfinite(error):
+        return said
+    return f"{said}: off by {error:.3g} of the largest value (allowed {limit:.3g})"
+
+
+def shown(value: Any) -> str:
+    """A number for people: integers with all their digits."""
+    plain = np.asarray(value)
+    if plain.dtype.kind in "iub":
+        return str(plain[()])
+    if plain.dtype.kind == "c":
+        return f"{complex(plain):.6g}"
+    return f"{float(plain):.6g}"
+
+
+def nan_in(values: np.ndarray) -> str | None:
+    """Place of the first NaN among expected values that are compared; None where there is none."""
+    data: Any = np.ma.getdata(values)
+    mask: Any = np.ma.getmaskarray(values)
+    fields = data.dtype.names
+    parts: list[Any] = [(data, mask)]
+    if fields is not None:
+        parts = [(data[each], mask[each]) for each in fields]
+    for part, hidden in parts:
+        if is_inexact(part.dtype):
+            bad = np.flatnonzero(np.isnan(part) & ~hidden)
+            if bad.size:
+                return ", ".join(map(str, np.unravel_index(int(bad[0]), part.shape or (1,))))
+    return None
+
+
+def unchanged(expected: Mapping[str, np.ndarray], before: Mapping[str, np.ndarray]) -> bool:
+    """Whether arrays that are read and written are expected to hold what they held before."""
+    return all(
+        np.array_equal(
+            np.ma.getdata(values).reshape(-1).astype(before[name].dtype),
+            before[name].reshape(-1)[: np.size(values)],
+        )
+        for name, values in expected.items()
+    )
