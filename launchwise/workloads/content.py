@@ -64,7 +64,7 @@ class Source:
         self._function: OwnFunction | None = None
         if spec.inputs is not None:
             self._function = own_function(folder, spec.inputs, "inputs")
-        self._last: tuple[Any, dict[str, Any]] | None = None
+        self._last: tuple[Any, dict[str, np.ndarray]] | None = None
         self._repeatable = False
 
     def content(self, problem: Mapping[str, Any], names: Mapping[str, Any], seed: int) -> Content:
@@ -98,18 +98,28 @@ class Source:
                     arrays[name] = self._drawn(name, argument, known, generator)
         return Content(arrays, numbers)
 
-    def _given(self, problem: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    def _given(self, problem: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
         """What the function ``inputs`` gives for a problem, by the names of arguments."""
         if self._function is None:
             return {}
         key = (*problem.items(), seed)
         if self._last is None or self._last[0] != key:
-            given = self._called(problem, seed)
+            given = self._arrays(problem, seed)
             if not self._repeatable:
-                _insist_on_same(self._function, given, self._called(problem, seed))
+                _insist_on_same(self._function, given, self._arrays(problem, seed))
                 self._repeatable = True
             self._last = key, given
         return self._last[1]
+
+    def _arrays(self, problem: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
+        """What the function gives, as arrays."""
+        made = {}
+        for name, value in self._called(problem, seed).items():
+            try:
+                made[name] = np.asarray(value)
+            except ValueError as error:
+                raise self._unfit(f"gives {name}, which is no array: {error}") from None
+        return made
 
     def _called(self, problem: Mapping[str, Any], seed: int) -> dict[str, Any]:
         spec, function = self._spec, self._function
@@ -138,27 +148,21 @@ class Source:
                 raise UserError(function.file, function.name, f"does not give {name}")
         return dict(given)
 
-    def _number(self, name: str, argument: Argument, value: Any, names: Mapping[str, Any]) -> Any:
-        array = self._fitting(name, self._as_array(name, value), argument.dtype(names))
+    def _number(
+        self, name: str, argument: Argument, array: np.ndarray, names: Mapping[str, Any]
+    ) -> Any:
         if array.ndim:
             raise self._unfit(f"gives {name} with shape {array.shape}, which is a number")
-        return array[()]
+        return self._fitting(name, array.reshape(1), argument.dtype(names))[0]
 
     def _array(
-        self, name: str, argument: Argument, value: Any, names: Mapping[str, Any]
+        self, name: str, argument: Argument, array: np.ndarray, names: Mapping[str, Any]
     ) -> np.ndarray:
-        array = self._as_array(name, value)
         if argument.shape != GIVEN:
             wanted = shape_of(self._spec, argument, names)
             if array.shape != wanted:
                 raise self._unfit(f"gives {name} with shape {array.shape}, must be {wanted}")
         return self._fitting(name, array, argument.dtype(names))
-
-    def _as_array(self, name: str, value: Any) -> np.ndarray:
-        try:
-            return np.asarray(value)
-        except ValueError as error:
-            raise self._unfit(f"gives {name}, which is no array: {error}") from None
 
     def _fitting(self, name: str, array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
         if not fits(array.dtype, dtype):
@@ -251,11 +255,11 @@ def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[
 
 
 def _insist_on_same(
-    function: OwnFunction, first: Mapping[str, Any], again: Mapping[str, Any]
+    function: OwnFunction, first: Mapping[str, np.ndarray], again: Mapping[str, np.ndarray]
 ) -> None:
     """Insist that two calls for one seed gave the same."""
-    for name, value in first.items():
-        one, other = np.asarray(value), np.asarray(again.get(name))
+    for name, one in first.items():
+        other = again.get(name, np.empty(0, object))
         if one.shape != other.shape or one.tobytes() != other.tobytes():
             message = (
                 f"gives different {name} for the same problem and seed: draw from `generator` alone"

@@ -51,7 +51,7 @@ class Poison:
     buffer
         The output.
     expected
-        What it should hold, in its own type.
+        What its first elements should hold, in its own type.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Poison:
         """Fill the output."""
         self._device.fill_bytes(self._buffer, BYTE)
         if self._kept is not None:
-            self._device.copy(self._kept, self._buffer)
+            self._device.copy(self._kept, self._device.part(self._buffer, 0, self._kept.nbytes))
         elif self.values is not None:
             self._device.upload(self._buffer, self.values)
 

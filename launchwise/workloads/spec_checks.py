@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,6 +30,9 @@ from launchwise.workloads.parts import (
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
+
+
+KEYWORD = "is a word of the language of expressions: take another name"
 
 
 def check_spec(spec: Spec) -> None:
@@ -194,9 +198,15 @@ def _check_own_names(spec: Spec) -> None:
     taken |= dict.fromkeys(("only", "constraints"), "a key of sweep.yaml")
     for part in ("problem", "tunables", "derived"):
         for name in getattr(spec, part):
+            if keyword.iskeyword(name):
+                raise ValueError(f"{part}.{name}: {KEYWORD}")
             if name in taken:
                 raise ValueError(f"{part}.{name}: {name} is already {taken[name]}")
             taken[name] = f"in {part}"
+    for variant, one in spec.variants.items():
+        for name in _counters(one):
+            if keyword.iskeyword(name):
+                raise ValueError(f"variants.{variant}.repeat.{name}: {KEYWORD}")
     for name, column in zip(spec.stages, spec.stage_columns, strict=True):
         if column in taken:
             raise ValueError(f"stages.{name}: {column} is already {taken[column]}")

@@ -1,0 +1,317 @@
+"""Inputs, references and comparisons by functions of the user's own: what fits, and what is told."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from launchwise.base.errors import UserError
+from launchwise.cpu.device import CpuDevice
+from launchwise.workloads.device import OutOfMemory
+from launchwise.workloads.spec import load_spec
+from launchwise.workloads.workload import Finding, load_workload
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
+
+SPEC = """\
+workload: own
+title: sums of pieces
+problem:
+  n: {type: integer, minimum: 4, maximum: 4096}
+tunables:
+  threads: {kind: launch, values: [32, 64]}
+inputs: "inputs.py:make"
+arguments:
+  sums: {type: float32, shape: ["ceil_div(n, threads)"], role: output}
+  total: {type: int32, shape: [1], role: inout, fill: zeros}
+  values: {type: float32, shape: data}
+  weight: {type: float32, shape: [n], fill: {value: 2}}
+  entries: {type: int32, value: data}
+reference: {file: "reference.py:expected"}
+variants:
+  own:
+    source: own.cu
+    kernel: own
+    tunables: [threads]
+    block: [threads]
+    grid: ["ceil_div(n, threads)"]
+baseline: {variant: own, threads: 64}
+"""
+
+KERNEL = """\
+__global__ void own(float *sums, int *total, const float *values, const float *weight, int entries)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __shared__ float all;
+    if (threadIdx.x == 0) all = 0.0f;
+    __syncthreads();
+    if (i < entries) { atomicAdd(&all, weight[i] * values[i]); atomicAdd(total, 1); }
+    __syncthreads();
+    if (threadIdx.x == 0) sums[blockIdx.x] = all;
+}
+"""
+
+INPUTS = """\
+import numpy as np
+
+def make(generator, n, problem):
+    assert problem["n"] == n
+    values = generator.uniform(size=n - 1)
+    return {"values": values, "entries": values.size}
+"""
+
+REFERENCE = """\
+import numpy as np
+
+def expected(values, weight, threads, entries, n):
+    padded = np.zeros(-(-n // threads) * threads)
+    padded[:entries] = (values * weight[:entries])
+    return {"total": [entries], "sums": padded.reshape(-1, threads).sum(axis=1)}
+"""
+
+PROBLEM = {"n": 100}
+BASELINE = {"variant": "own", "threads": 64}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A workload with inputs, a reference by name, and shapes by a tunable, to change."""
+    place = tmp_path / "own"
+    place.mkdir()
+    files = {"spec.yaml": SPEC, "own.cu": KERNEL, "inputs.py": INPUTS, "reference.py": REFERENCE}
+    for name, text in files.items():
+        (place / name).write_text(text)
+    return place
+
+
+def changed(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change the spec."""
+    raw = yaml.safe_load((folder / "spec.yaml").read_text())
+    change(raw)
+    (folder / "spec.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
+def verdict(folder: Path, device: CpuDevice | None = None, threads: int = 64) -> Finding:
+    """What verification finds on the CPU device."""
+    spec = load_spec(folder)
+    workload = load_workload(folder, spec)
+    device = device or CpuDevice(folder, spec.headers)
+    configuration = {**BASELINE, "threads": threads}
+    session = workload.open(device, PROBLEM, workload.layout(configuration), 1)
+    try:
+        work = session.launch(configuration)
+        session.poison()
+        for launch in work.launches:
+            device.launch(launch)
+        return session.check()
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize("threads", [32, 64])
+@pytest.mark.parametrize("guards", [True, False])
+def test_shapes_and_references_may_read_tunables(folder: Path, threads: int, guards: bool) -> None:
+    device = CpuDevice(folder, [])
+    device.guards_buffers = guards
+    assert verdict(folder, device, threads).wrong == ""
+
+
+MADE: dict[str, tuple[str, str]] = {
+    "a wrong shape": (
+        'return {"values": generator.uniform(size=n), "entries": [1, 2]}',
+        "inputs.py: make: gives entries with shape (2,), which is a number",
+    ),
+    "a wrong type": (
+        'return {"values": generator.uniform(size=n) > 0, "entries": 2.5}',
+        "inputs.py: make: gives entries as float64, must be int32",
+    ),
+    "a value beyond its type": (
+        'return {"values": generator.uniform(size=n), "entries": 2**40}',
+        "inputs.py: make: gives entries, which holds 1099511627776, beyond int32",
+    ),
+    "an unknown name": (
+        'return {"value": generator.uniform(size=n), "entries": 1}',
+        "inputs.py: make: gives unknown input 'value', did you mean 'values'?",
+    ),
+    "an output": ('return {"sums": 1}', "inputs.py: make: gives unknown input 'sums'"),
+    "too little": ('return {"entries": 1}', "inputs.py: make: does not give values"),
+    "no dict": ("return generator.uniform(size=n)", "inputs.py: make: gives ndarray, not a dict"),
+    "an array that is drawn": (
+        'return {"values": np.ones(n), "weight": np.ones(n), "entries": 1}',
+        "inputs.py: make: gives weight, whose fill is given in spec.yaml",
+    ),
+    "ragged lists": (
+        'return {"values": [[1], [1, 2]], "entries": 1}',
+        "inputs.py: make: gives values, which is no array",
+    ),
+    "an exception": (
+        'raise KeyError("missing")',
+        "inputs.py: line 4: KeyError: 'missing' (an error in this workload's own Python",
+    ),
+    "other numbers each time": (
+        'return {"values": np.random.default_rng().uniform(size=n), "entries": n}',
+        "inputs.py: make: gives different values for the same problem and seed",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_a_mistake_of_inputs_is_one_line(folder: Path, what: str) -> None:
+    body, said = MADE[what]
+    (folder / "inputs.py").write_text(
+        f"import numpy as np\n\ndef make(generator, n, problem):\n    {body}\n"
+    )
+    with pytest.raises(UserError) as refused:
+        verdict(folder)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_declared_shape_is_insisted_on(folder: Path) -> None:
+    changed(folder, lambda raw: raw["arguments"]["values"].update(shape=["n"]))
+    with pytest.raises(UserError, match=r"gives values with shape \(99,\), must be \(100,\)"):
+        verdict(folder)
+
+
+EXPECTED: dict[str, tuple[str, str]] = {
+    "an unknown name in its signature": (
+        "def expected(w): return w",
+        "reference.py: expected: expected takes 'w': unknown name 'w'",
+    ),
+    "an unknown output": (
+        'def expected(n): return {"sum": 1, "total": 2}',
+        "reference: reference.py:expected gives unknown output 'sum', did you mean 'sums'?",
+    ),
+    "one output of two": (
+        'def expected(n): return {"total": [1]}',
+        "gives no sums (outputs: sums, total; None: not compared)",
+    ),
+    "too many in order": (
+        "def expected(n): return 1, 2, 3",
+        "gives 3 arrays, the kernel writes sums, total",
+    ),
+    "one array": (
+        "def expected(values): return values",
+        "gives 1 array, the kernel writes 2: sums, total",
+    ),
+    "a wrong shape": (
+        "def expected(values): return [values, [1]]",
+        "gives shape (99,) for sums, whose shape is (2,)",
+    ),
+    "NaN": (
+        'def expected(n): return {"sums": [1.0, float("nan")], "total": [1]}',
+        "reference: is NaN at sums[1]: say allow_nan: true if that is meant",
+    ),
+    "nothing": (
+        "def expected(n): return None, None",
+        "reference: gives None for every output: nothing is verified",
+    ),
+    "what there was": (
+        'def expected(n): return {"sums": None, "total": [0]}',
+        "reference: leaves total as it was: a kernel that does nothing would be right",
+    ),
+    "words": ('def expected(n): return ["a", "b"], [1]', "gives sums as <U1, which are no numbers"),
+}
+
+
+@pytest.mark.parametrize("what", EXPECTED)
+def test_a_mistake_of_a_reference_is_one_line(folder: Path, what: str) -> None:
+    text, said = EXPECTED[what]
+    (folder / "reference.py").write_text(text + "\n")
+    with pytest.raises(UserError) as refused:
+        verdict(folder)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("mask", "said"), [(True, ""), (False, "sums[1] is ")])
+def test_masked_elements_and_none_are_not_compared(folder: Path, mask: bool, said: str) -> None:
+    (folder / "reference.py").write_text(
+        "import numpy as np\n\n"
+        "def expected(values):\n"
+        f"    return np.ma.array([2 * values[:64].sum(), 0.0], mask=[False, {mask}]), None\n"
+    )
+    wrong = verdict(folder).wrong
+    assert wrong.startswith(said)
+    assert bool(wrong) == bool(said)
+
+
+def test_a_comparison_of_ones_own_decides(folder: Path) -> None:
+    changed(folder, lambda raw: raw["reference"].update(compare="reference.py:same"))
+    with (folder / "reference.py").open("a") as file:
+        file.write(
+            "\n\ndef same(found, expected, n):\n"
+            "    assert set(found) == set(expected) == {'sums', 'total'}\n"
+            "    return bool(np.allclose(found['sums'], expected['sums'])) and n == 100\n"
+        )
+    assert verdict(folder).wrong == ""
+    kernel = (folder / "own.cu").read_text()
+    (folder / "own.cu").write_text(kernel.replace("= all;", "= 2.0f * all;"))
+    assert verdict(folder).wrong == "reference.py:same returns False"
+
+
+def test_a_comparison_that_gives_no_truth_value_is_told(folder: Path) -> None:
+    changed(folder, lambda raw: raw["reference"].update(compare="reference.py:same"))
+    with (folder / "reference.py").open("a") as file:
+        file.write("\n\ndef same(found, expected):\n    return 1\n")
+    with pytest.raises(UserError, match="reference.py: same: returns int, must return True or"):
+        verdict(folder)
+
+
+def test_what_does_not_fit_twice_is_told(folder: Path) -> None:
+    changed(
+        folder,
+        lambda raw: raw["arguments"]["total"].update(
+            shape=["1024 * n"], fill="zeros", type="float64"
+        ),
+    )
+    (folder / "reference.py").write_text("def expected(n): return None, [1.0] * (1024 * n)\n")
+    small = CpuDevice(folder, [], memory_bytes=1_000_000)
+    with pytest.raises(OutOfMemory, match=r"arguments\.total: does not fit twice.*restore: false"):
+        verdict(folder, small)
+
+
+def test_nothing_is_restored_that_need_not_be(folder: Path) -> None:
+    spec = load_spec(folder)
+    workload = load_workload(folder, spec)
+    device = CpuDevice(folder, [])
+    session = workload.open(device, PROBLEM, workload.layout(BASELINE), 1)
+    (restored,) = session.launch(BASELINE).restores
+    assert restored.array.nbytes == 4
+    session.close()
+    changed(folder, lambda raw: raw["arguments"]["total"].update(restore=False))
+    workload = load_workload(folder, load_spec(folder))
+    session = workload.open(device, PROBLEM, workload.layout(BASELINE), 1)
+    assert session.launch(BASELINE).restores == ()
+    session.close()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "said"),
+    [
+        ("float32", 100, "holds float32, the argument is int32"),
+        ("int32", 99, r"has shape \(99,\), the argument \(100,\)"),
+    ],
+)
+def test_a_file_of_another_type_or_length_is_refused(
+    folder: Path, dtype: str, shape: int, said: str
+) -> None:
+    np.save(folder / "weight.npy", np.ones(shape, dtype))
+    changed(
+        folder,
+        lambda raw: raw["arguments"]["weight"].update(type="int32", fill={"file": "weight.npy"}),
+    )
+    with pytest.raises(UserError, match=rf"weight\.npy: {said}"):
+        verdict(folder)
+
+
+def test_a_missing_file_is_told_as_missing(folder: Path) -> None:
+    changed(folder, lambda raw: raw["arguments"]["weight"].update(fill={"file": "weight.npy"}))
+    with pytest.raises(UserError, match=r"weight\.npy: is missing"):
+        verdict(folder)
