@@ -83,7 +83,12 @@ def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
         watched = Watched(**job["control"]) if job.get("control") else None
         fastest = Fastest(**job.get("fastest", {}))
         serve(device, workload, method, _tasks(device), job["seed"], say, watched, fastest)
-    except (LaunchFailed, OutOfMemory, UserError) as error:
+    except UserError as error:
+        # No other process would do better.
+        mistake = [error.where, error.key, error.message]
+        say({"event": "fatal", "reason": str(error), "mistake": mistake})
+        return 3
+    except (LaunchFailed, OutOfMemory) as error:
         say({"event": "fatal", "reason": str(error)})
         return 3
     return 0

@@ -100,6 +100,8 @@ def run_child(
                     "holds it, and the card may need a reset"
                 )
                 raise UserError("sweep", str(shard.labels["gpu"]), message)
+            if listener.mistake is not None:
+                raise UserError(*listener.mistake)
             return listener.fatal or listener.silence or (said[-1] if said else _death(code))
         finally:
             if child.poll() is None:
@@ -146,6 +148,8 @@ class Listener:
         self.in_hand: dict[str, Any] | None = None
         self.silence = ""
         self.fatal = ""
+        self.mistake: list[str] | None = None
+        """Where, key and message of a mistake of the user's, which ended the process."""
         self.rows = 0
         """Rows that this process brought."""
         self.done = 0
@@ -206,6 +210,7 @@ class Listener:
             self._add_seconds({"start": event["seconds"]})
         elif kind == "fatal":
             self.fatal = event["reason"]
+            self.mistake = event.get("mistake")
         return kind
 
     def _hear_problem(self, event: dict[str, Any]) -> None:

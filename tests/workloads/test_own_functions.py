@@ -1,4 +1,4 @@
-"""Inputs, references and comparisons by functions of the user's own: what fits, and what is told."""
+"""Inputs, references and comparisons by own functions: what fits, and what is told."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_a_comparison_that_gives_no_truth_value_is_told(folder: Path) -> None:
     changed(folder, lambda raw: raw["reference"].update(compare="reference.py:same"))
     with (folder / "reference.py").open("a") as file:
         file.write("\n\ndef same(found, expected):\n    return 1\n")
-    with pytest.raises(UserError, match="reference.py: same: returns int, must return True or"):
+    with pytest.raises(UserError, match=r"reference\.py: same: returns int, must return True or"):
         verdict(folder)
 
 
