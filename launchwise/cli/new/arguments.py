@@ -14,7 +14,7 @@ from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.macros import used_constants
 from launchwise.cli.new.problem import Sizes
 from launchwise.cli.new.roles import atomics_on, role_in
-from launchwise.cli.new.shapes import guess_shape, shape_of_atomics
+from launchwise.cli.new.shapes import guess_shape, shape_at, shape_of_atomics
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.yaml_lines import Line
 
@@ -87,6 +87,8 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
     ask = "shape"
     if atomics.functions and not one.const:
         shape, ask = shape_of_atomics(atomics, reading.sizes, reading.fixed)
+        if known_shape := shape_at(atomics.index, reading.indices, reading.sizes, reading.blocks):
+            shape, ask = known_shape, "shape"
         fill = "zeros"
         if any(re.search("min|cas|and", name.lower()) for name in atomics.functions):
             question = "what does the array hold before an atomic operation?"
@@ -120,7 +122,7 @@ def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]
         kind = dict.fromkeys("xyzw"[: one.width], one.type)
         unclear = ""
     if isinstance(kind, dict):
-        fields = {name: _field(name, each, reading.sizes) for name, each in kind.items()}
+        fields = {name: _field(one.name, name, each, reading.sizes) for name, each in kind.items()}
         return {"type": kind, "value": fields}, [f"fields of {one.written}"]
     value, question = guesses.guess_scalar(one, reading.sizes)
     if kind in reading.kernel.types.values() and question:
@@ -128,8 +130,10 @@ def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]
     return {"type": kind, "value": value}, [unclear, question]
 
 
-def _field(name: str, kind: str, sizes: Sizes) -> str:
+def _field(owner: str, name: str, kind: str, sizes: Sizes) -> str:
     """Value of a field: a problem parameter of that name, or 1."""
+    if f"{owner}.{name}" in sizes.renamed:
+        return sizes.renamed[f"{owner}.{name}"]
     same = {each.lower(): each for each in sizes.names}
     if name.lower() in same and "int" in kind:
         return same[name.lower()]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from launchwise.cli.new.expansion import reads
-from launchwise.cli.new.polynomials import Polynomial, coefficient, multiply, names_of, read
+from launchwise.cli.new.polynomials import Polynomial, add, coefficient, multiply, names_of, read
 from launchwise.cli.new.tokens import closing, is_name, tokenised
 
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
@@ -127,6 +127,12 @@ class Indices:
             if factor := coefficient(one, f"blockIdx.{axis}"):
                 yield one, factor
 
+    def loops(self) -> set[str]:
+        """Names that bound no index of a thread or block."""
+        found = {name for one in self.comparisons for name in names_of(one.bound)}
+        threads = [one for one in self.comparisons if _depends(one.index)]
+        return found - {name for one in threads for name in names_of(one.bound)}
+
     def pitches(self) -> set[str]:
         """Names by which indices of blocks are multiplied."""
         return {name for axis in "xyz" for _, one in self.placed(axis) for name in names_of(one)}
@@ -199,10 +205,11 @@ class Indices:
         if operator in ("<=", ">"):
             bound[()] = bound.get((), 0) + 1
         length = {term: factor for term, factor in bound.items() if factor}
-        constant = one.get((), 0)
-        if constant:
-            one = {term: factor for term, factor in one.items() if term}
-            bound[()] = bound.get((), 0) - constant
+        # `i + width < n` as `i < n - width`.
+        offset = {term: factor for term, factor in one.items() if _is_fixed(term)}
+        if len(left) > 1 or set(offset) == {()}:
+            one = {term: factor for term, factor in one.items() if term not in offset}
+            bound = add(bound, offset, -1)
         bound = {term: factor for term, factor in bound.items() if factor}
         name = left[0] if len(left) == 1 else ""
         one, bound = _undivided(one, bound)
@@ -212,6 +219,11 @@ class Indices:
 def _depends(one: Polynomial) -> bool:
     """Whether an expression depends on the thread or the block."""
     return any(word in name for name in names_of(one) for word in ("threadIdx", "blockIdx"))
+
+
+def _is_fixed(term: tuple[str, ...]) -> bool:
+    """Whether a product depends on no thread, no block, and nothing unknown."""
+    return not any("Idx" in name or name.startswith("?") for name in term)
 
 
 def _undivided(one: Polynomial, bound: Polynomial) -> tuple[Polynomial, Polynomial]:

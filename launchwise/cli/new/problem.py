@@ -14,7 +14,9 @@ _WIDTH = re.compile(
     r"^(w|cols?|columns|n_?cols|width|.*_(w|width|cols|columns)|(n|dim|size|len)_?x)$"
 )
 _HEIGHT = re.compile(r"^(h|rows?|n_?rows|height|.*_(h|height|rows)|(n|dim|size|len)_?y)$")
-_DEPTH = re.compile(r"^(d|depth|.*_depth|(n|dim|size|len)_?z)$")
+_DEPTH = re.compile(
+    r"^(d|depth|batch(es)?|n_?batch(es)?|batch_?size|channels|slices|planes|frames|.*_depth|(n|dim|size|len)_?z)$"
+)
 _SIZE = re.compile(
     r"^(n|m|k|size|length|len|count|dim|num\w*|n_\w+|\w+_(n|size|length|len|count))$"
 )
@@ -47,6 +49,7 @@ def guess_sizes(
     fixed: Mapping[str, int],
     bounds: Collection[str] = (),
     pitches: Collection[str] = (),
+    loops: Collection[str] = (),
 ) -> Sizes:
     """Problem parameters: integers whose names are those of sizes, or that bound indices.
 
@@ -60,6 +63,8 @@ def guess_sizes(
         Names with which the kernel compares indices of threads, and ``pitches``.
     pitches
         Names by which it multiplies them. The only one of them is the length of every axis.
+    loops
+        Names that bound only loops that every thread runs alike.
     """
     sizes = Sizes()
     for one in kernel.parameters:
@@ -76,6 +81,7 @@ def guess_sizes(
         axis = {_WIDTH: "x", _HEIGHT: "y", _DEPTH: "z"}.get(matching[0], "") if matching else ""
         if axis:
             sizes.axes.setdefault(axis, name)
+    _add_fields(sizes, kernel, taken, bounds)
     by_name = {name.lower(): name for name in sizes.names}
     if {"m", "n"} <= by_name.keys():
         sizes.axes.setdefault("x", by_name["n"])
@@ -83,8 +89,10 @@ def guess_sizes(
     if not sizes.names:
         sizes.names.append("n")
         sizes.axes = _fixed_axes(fixed)
+    loops = {sizes.renamed.get(name) for name in {*loops} - {*pitches}}
+    walked = [name for name in sizes.names if name not in loops]
     only = [sizes.renamed[name] for name in pitches if name in sizes.renamed]
-    if dimensions > 1 and len(only) == 1 and not sizes.axes and len(sizes.names) != dimensions:
+    if dimensions > 1 and len(only) == 1 and not sizes.axes and len(walked) != dimensions:
         sizes.axes = dict.fromkeys(AXES[:dimensions], only[0])
     rest = [name for name in sizes.names if name not in sizes.axes.values()]
     for axis in AXES[:dimensions]:
@@ -92,6 +100,24 @@ def guess_sizes(
             known = sizes.axes.get("x", "") if not sizes.renamed else ""
             sizes.axes[axis] = known or (rest.pop(0) if rest else sizes.names[0])
     return sizes
+
+
+def _add_fields(
+    sizes: Sizes, kernel: Kernel, taken: Collection[str], bounds: Collection[str]
+) -> None:
+    """Problem parameters for fields of a structure by value that bound indices: ``size.x``."""
+    values = {one.name for one in kernel.parameters if not one.pointer}
+    for bound in sorted(bounds):
+        owner, _, field_name = bound.partition(".")
+        if owner not in values or not field_name.isidentifier():
+            continue
+        name = f"{owner}_{field_name}" if field_name in AXES else field_name
+        name = name if name not in {*taken, *sizes.names} else f"{owner}_{field_name}"
+        if name[:1].isalpha():
+            sizes.names.append(name)
+            sizes.renamed[bound] = name
+            if field_name in AXES:
+                sizes.axes.setdefault(field_name, name)
 
 
 def _fixed_axes(fixed: Mapping[str, int]) -> dict[str, str]:

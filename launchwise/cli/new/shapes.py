@@ -10,7 +10,7 @@ from typing import Any
 from launchwise.base.expressions import names_in
 from launchwise.cli.new.guesses import SMALL_ARRAY
 from launchwise.cli.new.indices import Indices, accesses
-from launchwise.cli.new.polynomials import Polynomial, add, divided, names_of, written
+from launchwise.cli.new.polynomials import Polynomial, add, divided, multiply, names_of, written
 from launchwise.cli.new.problem import Sizes, default_shape
 from launchwise.cli.new.roles import Atomics, aliases_of
 from launchwise.cli.new.signature import Parameter
@@ -38,12 +38,12 @@ def guess_shape(
     first = lower.strip("_").removeprefix("d_")[:1]
     if {"m", "n", "k"} <= by_name.keys() and first in {*"abc"}:
         shape = [by_name[each] for each in {"a": "mk", "b": "kn", "c": "mn"}[first]]
+    elif indices is not None and (found := _by_index(indices, parameter.name, sizes, blocks or {})):
+        shape = found
     elif SMALL_ARRAY.search(lower):
         shape = [5] * min(dimensions, 2)
     elif "transpos" in title and role == "output":
         shape = shape[::-1]
-    elif indices is not None and (found := _by_index(indices, parameter.name, sizes, blocks or {})):
-        shape = found
     return [*shape, parameter.width] if parameter.width > 1 else shape
 
 
@@ -104,8 +104,17 @@ def _unwrapped(text: str) -> str:
     return inner if whole else text
 
 
-def _by_index(indices: Indices, array: str, sizes: Sizes, blocks: Mapping[str, str]) -> list[Any]:
-    """Shape by the accesses of an array; empty where they do not say."""
+def shape_at(
+    index: Sequence[str], indices: Indices, sizes: Sizes, blocks: Mapping[str, str]
+) -> list[Any]:
+    """Shape that an index at the end of a kernel walks through; empty where it does not say."""
+    bounds = _bounds(indices, sizes, blocks)
+    value = indices.value(index, len(indices.tokens), frozenset(bounds))
+    return _written(_lengths(value, bounds, sizes), sizes) if names_of(value) else []
+
+
+def _bounds(indices: Indices, sizes: Sizes, blocks: Mapping[str, str]) -> dict[str, Polynomial]:
+    """Lengths of variables that are compared, and numbers of blocks."""
     own = {name: parameter for parameter, name in sizes.renamed.items()}
     bounds: dict[str, Polynomial] = {
         name: {(own[length],): 1} for name, length in blocks.items() if length in own
@@ -113,19 +122,46 @@ def _by_index(indices: Indices, array: str, sizes: Sizes, blocks: Mapping[str, s
     for one in indices.comparisons:
         if one.name and (one.name not in bounds or names_of(one.length)):
             bounds[one.name] = one.length
+    return bounds
+
+
+def _by_index(indices: Indices, array: str, sizes: Sizes, blocks: Mapping[str, str]) -> list[Any]:
+    """Shape by the accesses of an array; empty where they do not say."""
+    bounds = _bounds(indices, sizes, blocks)
     keep = frozenset(bounds)
     names, _ = aliases_of(indices.tokens, array)
-    if len(names) > 1:
-        return []
     best: list[Polynomial] = []
-    for place, text in accesses(indices, array):
-        if len(text) > 80:
-            continue
-        found = _lengths(indices.value(text, place, keep), bounds, sizes)
-        if not found:
-            return []
-        best = max(best, found, key=lambda one: (len(one), one[-1].get((), 0) if one else 0))
+    for name in names:
+        offset = {} if name == array else _offset(indices, name, array, keep)
+        for place, text in accesses(indices, name):
+            if len(text) > 80:
+                continue
+            if offset is None:
+                return []
+            index = add(indices.value(text, place, keep), offset)
+            found = _lengths(index, bounds, sizes)
+            if not found:
+                return []
+            best = max(best, found, key=lambda one: (len(one), one[-1].get((), 0) if one else 0))
     return _written(best, sizes)
+
+
+def _offset(indices: Indices, name: str, array: str, keep: frozenset[str]) -> Polynomial | None:
+    """Place in an array to which a pointer is set, ``row = x + i * n``; None where unclear."""
+    tokens = indices.tokens
+    found: list[Polynomial] = []
+    for place in range(1, len(tokens) - 1):
+        if tokens[place] == name and tokens[place + 1] == "=":
+            end = tokens.index(";", place) if ";" in tokens[place:] else len(tokens)
+            text = tokens[place + 2 : end]
+            if text[:3] == ["&", array, "["]:
+                text = [array, "+", "(", *text[3:-1], ")"]
+            found.append(indices.value(text, place, keep | {array}))
+        elif tokens[place] == name and tokens[place + 1] in ("+=", "-=", "++"):
+            return None
+    if len(found) != 1 or found[0].get((array,)) != 1:
+        return None
+    return {term: factor for term, factor in found[0].items() if term != (array,)}
 
 
 def _lengths(index: Polynomial, bounds: Mapping[str, Polynomial], sizes: Sizes) -> list[Polynomial]:
@@ -147,6 +183,9 @@ def _lengths(index: Polynomial, bounds: Mapping[str, Polynomial], sizes: Sizes) 
     if not parts or any(one[0] == other[0] for one, other in pairwise(parts)):
         return []
     shape: list[Polynomial] = []
+    if len(parts) == 1 and set(parts[0][0]) == {()}:
+        # `x[2 * i]`
+        parts = [({(): 1}, multiply(parts[0][1], parts[0][0]))]
     if parts[0][0] != {(): 1}:
         shape.append(parts[0][0])
     for (stride, _), (wider, _) in pairwise(parts):

@@ -62,8 +62,8 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     types = kernel.types
     taken = {*_RESERVED, *types.values(), *(one.name for one in launch.tunables)}
     bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
-    pitches = indices.pitches()
-    sizes = guess_sizes(kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches)
+    pitches, loops = indices.pitches(), indices.loops()
+    sizes = guess_sizes(kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops)
     grid = guess_grid(kernel, indices, launch, sizes, host)
     blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
     reading = Reading(source, kernel, indices, sizes, launch.dimensions, title, fixed, blocks)
