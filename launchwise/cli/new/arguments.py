@@ -35,7 +35,7 @@ class Reading:
     fixed
         Macros that the file itself sets to integers.
     blocks
-        ``blockIdx.x`` and the like to the problem parameter that is their number.
+        ``blockIdx.x`` and the like to the number of blocks.
     """
 
     source: Source
@@ -76,7 +76,8 @@ def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
         return dict(structure.fields), ""
     if reading.source.names.resolved(one.written) in reading.source.names.enums:
         return "int32", "an enumeration"
-    return ("uint8" if structure is not None else "float32"), f"the file says {one.written}"
+    opaque = structure is not None or one.written.startswith(("curand", "cuda"))
+    return ("uint8" if opaque else "float32"), f"the file says {one.written}"
 
 
 def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]:
@@ -103,6 +104,7 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
             reading.blocks,
         )
         fill = guesses.guess_fill(one) if isinstance(kind, str) else ""
+        fill = "uniform" if kind == "uint8" else fill
     if kind == "uint8" and unclear:
         known = reading.source.names.structure(one.written)
         size = known.size if known is not None and known.size else UNKNOWN_BYTES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from launchwise.cli.new.templates import angle
 from launchwise.cli.new.tokens import closing, is_name
 from launchwise.cli.new.types import QUALIFIERS, TYPES, VECTORS, WORDS, words
 
@@ -51,8 +52,10 @@ def _declarators(
             break
         elif after == "::":
             place += 1
-        elif after == "<" and ">" in tokens[place : place + 12]:
-            place = tokens.index(">", place)
+        elif after == "<" and (end := angle(tokens[: place + 40], place + 1)) < place + 40:
+            if end >= len(tokens) or {*tokens[place:end]} & {";", "&&", "||", "{"}:
+                return
+            place = end
         parts += 1
         place += 1
         # A product is no declaration: `f(a * b)`. At the beginning of a statement it may be one.

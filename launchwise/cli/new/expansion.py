@@ -22,6 +22,7 @@ def expanded(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> list[s
     """
     macros = {name: one for name, one in source.code.macros.items() if not one.replaceable}
     macros |= {name: Macro((), False, (str(number),)) for name, number in fixed.items()}
+    macros["warpSize"] = Macro((), False, ("32",))
     macros |= {
         name: Macro((), False, ("(", *one.body[1:-1], ")"), one.parameters)
         for name, one in source.functions.items()

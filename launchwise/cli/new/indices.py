@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from launchwise.cli.new.expansion import reads
-from launchwise.cli.new.polynomials import Polynomial, add, coefficient, multiply, names_of, read
+from launchwise.cli.new.polynomials import (
+    Polynomial,
+    add,
+    coefficient,
+    multiply,
+    names_of,
+    read,
+    written,
+)
 from launchwise.cli.new.tokens import closing, is_name, tokenised
 
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
@@ -106,6 +114,16 @@ class Indices:
                     if threads == {(): 1} and coefficient(one, f"blockIdx.{other}") == {(name,): 1}:
                         found.add(axis)
         return found.pop() if len(found) == 1 else ""
+
+    def is_side_of_all(self, name: str) -> bool:
+        """Whether blocks are ``name`` elements apart along x and y, in indices of the threads."""
+        found = {
+            axis
+            for axis in "xy"
+            for one, factor in self.placed(axis)
+            if factor == {(name,): 1} and coefficient(one, f"threadIdx.{axis}") == {(): 1}
+        }
+        return len(found) == 2
 
     def is_square(self, name: str) -> bool:
         """Whether blocks are ``name`` elements apart along several axes."""
@@ -223,12 +241,17 @@ def _depends(one: Polynomial) -> bool:
 
 def _is_fixed(term: tuple[str, ...]) -> bool:
     """Whether a product depends on no thread, no block, and nothing unknown."""
-    return not any("Idx" in name or name.startswith("?") for name in term)
+    return not any("Idx" in name or "Dim" in name or name.startswith("?") for name in term)
 
 
 def _undivided(one: Polynomial, bound: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """``i / 32 < rows`` as ``i < rows * 32``."""
-    if len(one) == 1 and next(iter(one.values())) == 1 and len(term := next(iter(one))) == 1:
+    """``i / 32 < rows`` as ``i < rows * 32``, and ``i / 32 * 16 < m`` as ``i < (m + 15) / 16 * 32``."""
+    if len(one) == 1 and len(term := next(iter(one))) == 1:
+        factor = one[term]
+        if factor > 1 and len(bound) == 1 and set(bound.values()) == {1}:
+            bound = {(f"? {written(bound)} + {factor - 1} / {factor}",): 1}
+        elif factor != 1:
+            return one, bound
         match = re.fullmatch(r"\? ([^?]+) / ([\w.]+)", term[0])
         if match:
             inner = read(tokenised(match[1]), lambda name: None)

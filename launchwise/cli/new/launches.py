@@ -51,6 +51,7 @@ def by_index(indices: Indices, tunables: Sequence[Tunable]) -> list[Tunable]:
     """
     factors = {axis: indices.per_block(axis) for axis in AXES}
     several = len(indices.axes["threadIdx"]) > 1
+    named = indices.axes["blockDim"] or any(one.role == "block" for one in tunables)
     changed = []
     for one in tunables:
         axis = indices.side(one.name) or _side_in_memory(indices, one)
@@ -60,6 +61,8 @@ def by_index(indices: Indices, tunables: Sequence[Tunable]) -> list[Tunable]:
         if axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
             several_sides = several or one.role != "block"
             one = as_block(one, axis, several_sides and len(indices.axes["threadIdx"]) > 1)
+        elif one.role == "other" and not named and indices.is_side_of_all(one.name):
+            one = replace(one, role="block", axis="", question="")
         elif len(own) == 1 and one.role in ("other", "tile", "unroll"):
             one = replace(one, role="tile", axis=own[0], question="")
         changed.append(one)

@@ -89,7 +89,7 @@ def guess_sizes(
     if not sizes.names:
         sizes.names.append("n")
         sizes.axes = _fixed_axes(fixed)
-    loops = {sizes.renamed.get(name) for name in {*loops} - {*pitches}}
+    loops = {sizes.renamed[name] for name in {*loops} - {*pitches} if name in sizes.renamed}
     walked = [name for name in sizes.names if name not in loops]
     only = [sizes.renamed[name] for name in pitches if name in sizes.renamed]
     if dimensions > 1 and len(only) == 1 and not sizes.axes and len(walked) != dimensions:

@@ -30,7 +30,7 @@ def guess_shape(
 ) -> list[Any]:
     """Shape of an array argument, outermost first.
 
-    ``blocks`` are ``blockIdx.x`` and the like to the problem parameter that is their number.
+    ``blocks`` are ``blockIdx.x`` and the like to the number of blocks.
     """
     lower = parameter.name.lower()
     by_name = {name.lower(): name for name in sizes.names}
@@ -131,6 +131,7 @@ def _by_index(indices: Indices, array: str, sizes: Sizes, blocks: Mapping[str, s
     keep = frozenset(bounds)
     names, _ = aliases_of(indices.tokens, array)
     best: list[Polynomial] = []
+    per_block: list[Any] = []
     for name in names:
         offset = {} if name == array else _offset(indices, name, array, keep)
         for place, text in accesses(indices, name):
@@ -139,11 +140,17 @@ def _by_index(indices: Indices, array: str, sizes: Sizes, blocks: Mapping[str, s
             if offset is None:
                 return []
             index = add(indices.value(text, place, keep), offset)
+            if len(index) == 1 and next(iter(index))[:1] in [(one,) for one in blocks]:
+                # One element per block: `sums[blockIdx.x]`.
+                ((term, factor),) = index.items()
+                if len(term) == factor == 1 and term[0] not in bounds:
+                    per_block = [blocks[term[0]]]
+                    continue
             found = _lengths(index, bounds, sizes)
             if not found:
                 return []
             best = max(best, found, key=lambda one: (len(one), one[-1].get((), 0) if one else 0))
-    return _written(best, sizes)
+    return _written(best, sizes) if best or not per_block else per_block
 
 
 def _offset(indices: Indices, name: str, array: str, keep: frozenset[str]) -> Polynomial | None:
