@@ -245,7 +245,7 @@ def _is_fixed(term: tuple[str, ...]) -> bool:
 
 
 def _undivided(one: Polynomial, bound: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """``i / 32 < rows`` as ``i < rows * 32``, and ``i / 32 * 16 < m`` as ``i < (m + 15) / 16 * 32``."""
+    """``i / 32 < rows`` as ``i < rows * 32``; ``i * 16 < m`` as ``i < (m + 15) / 16``."""
     if len(one) == 1 and len(term := next(iter(one))) == 1:
         factor = one[term]
         if factor > 1 and len(bound) == 1 and set(bound.values()) == {1}:
