@@ -270,6 +270,7 @@ PIECES = st.sampled_from(
         ),
         *("#ifndef A", "#endif\n", "template <typename T>", "__constant__ ", "typedef ", "using "),
         *("namespace a ", 'extern "C" ', "enum ", "1", "::", "...", "\\\n"),
+        *("k<<<", ">>>(", "dim3 ", "blockIdx.x ", "threadIdx.x ", "if (x < 1)", "atomicAdd(&x"),
     ]
 )
 

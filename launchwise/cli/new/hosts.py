@@ -82,7 +82,11 @@ def _number(part: list[str], earlier: Sequence[str], fixed: Mapping[str, int]) -
         for place in range(len(earlier) - 3, 0, -1):
             if earlier[place] == name and earlier[place + 1] == "=" and is_name(earlier[place - 1]):
                 value = earlier[place + 2]
-                return {(): int(value)} if value.isdigit() and earlier[place + 3] in ";," else None
+                return (
+                    {(): int(value)}
+                    if value.isdigit() and earlier[place + 3 : place + 4] in ((";",), (",",))
+                    else None
+                )
         return None
 
     found = read(part, expand)
