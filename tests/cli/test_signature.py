@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
-from launchwise.cli.new.guesses import role_in
 from launchwise.cli.new.macros import needed_macros, used_constants
-from launchwise.cli.new.signature import Parameter, Source, choose, read_source, type_of
+from launchwise.cli.new.roles import role_in
+from launchwise.cli.new.signature import Parameter, Source, choose, read_source
 from launchwise.cli.new.tokens import split, tokenised
+from launchwise.cli.new.types import type_of
 from launchwise.cli.new.writing import spec_text
 
 Read = Callable[[str], Source]
@@ -269,6 +270,7 @@ PIECES = st.sampled_from(
         ),
         *("#ifndef A", "#endif\n", "template <typename T>", "__constant__ ", "typedef ", "using "),
         *("namespace a ", 'extern "C" ', "enum ", "1", "::", "...", "\\\n"),
+        *("k<<<", ">>>(", "dim3 ", "blockIdx.x ", "threadIdx.x ", "if (x < 1)", "atomicAdd(&x"),
     ]
 )
 

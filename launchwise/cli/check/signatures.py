@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from launchwise.base.errors import UserError
 from launchwise.cli.new.signature import Kernel, Parameter, read_source
+from launchwise.cli.new.types import fits
 from launchwise.workloads.arguments import Argument, parameters_of, types_of
 from launchwise.workloads.described import steps_of
 from launchwise.workloads.parts import SPEC_FILE
@@ -74,11 +73,7 @@ def _difference(spec: Spec, argument: Argument, parameter: Parameter, read_only:
         return f"is {argument.role}, the kernel takes it as const"
     if not parameter.type:
         return ""
-    wanted = np.dtype(parameter.type)
     for each in types_of(argument, spec.problem):
-        found = np.dtype(each)
-        # A sign makes no difference to the bytes.
-        alike = {found.kind, wanted.kind} <= {"i", "u"} or found.kind == wanted.kind
-        if found.itemsize != wanted.itemsize or not alike:
-            return f"is {found.name}, the kernel takes {parameter.written}"
+        if not fits(parameter.type, each):
+            return f"is {each}, the kernel takes {parameter.written}"
     return ""

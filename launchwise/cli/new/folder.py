@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from launchwise.base.errors import UserError
+from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.signature import Source, choose, read_source
-from launchwise.cli.new.writing import QUESTION, check_name, spec_text
+from launchwise.cli.new.writing import check_name, spec_text
+from launchwise.cli.new.yaml_lines import QUESTION
 from launchwise.workloads.parts import SPEC_FILE
 
 
@@ -34,17 +36,25 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     """
     source = read_source(file)
     kernel = choose(source, name, file)
-    spec, copy = folder / SPEC_FILE, folder / file.name
+    spec = folder / SPEC_FILE
     text = spec_text(check_name(folder), file.name, source, kernel)
-    content = file.read_bytes()
+    copies = {folder / file.name: file}
+    copies |= {folder / one.place: one.path for one in source.headers if one.path and one.place}
+    try:
+        contents = {copy: own.read_bytes() for copy, own in copies.items()}
+    except OSError as error:
+        raise UserError(error.filename or file, "", f"cannot be read: {error.strerror}") from error
     if spec.exists():
         raise UserError(spec, "", "exists; remove it first, or name another folder")
-    if copy.exists() and copy.read_bytes() != content:
-        raise UserError(copy, "", f"exists and differs from {file}")
+    for copy, content in contents.items():
+        if copy.exists() and (not copy.is_file() or copy.read_bytes() != content):
+            shown = file if copy.name == file.name else copies[copy].name
+            raise UserError(copy, "", f"exists and differs from {shown}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not copy.exists():
-            copy.write_bytes(content)
+        for copy, content in contents.items():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if not copy.exists():
+                copy.write_bytes(content)
         spec.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(
@@ -53,6 +63,8 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     questions = sum(QUESTION in line for line in text.splitlines())
     return [
         *_listed(source, kernel.name),
+        *(f"{copy}: copied, too" for copy in copies if copy != folder / file.name),
+        *remarks(source.headers, file.name),
         f"{spec}: {questions} lines with a question, marked {QUESTION.strip()!r}",
     ]
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from launchwise.cli.new.signature import (
-    QUALIFIERS,
-    TYPES,
-    VECTORS,
-    WORDS,
-    Kernel,
-    Parameter,
-    Source,
-    words,
-)
-from launchwise.cli.new.tokens import Code, closing, is_name
+from launchwise.cli.new.declared import declared
+from launchwise.cli.new.expansion import expanded
+from launchwise.cli.new.signature import Kernel, Parameter, Source
+from launchwise.cli.new.templates import angle, launched_with
+from launchwise.cli.new.tokens import Code, Macro, is_name
+from launchwise.cli.new.types import QUALIFIERS, TYPES, VECTORS, WORDS, words
 
 _KEYWORDS = words(
     "alignas alignof asm auto break case catch class continue",
@@ -25,6 +20,7 @@ _KEYWORDS = words(
     "operator private protected public return sizeof static_assert",
     "switch template this throw true try typedef typename union",
     "using virtual while const_cast static_cast reinterpret_cast",
+    "nodiscard maybe_unused likely unlikely fallthrough co_return",
     "and or not xor pragma unroll std bitand bitor compl",
 )
 _BUILT_IN = words(
@@ -33,9 +29,8 @@ _BUILT_IN = words(
     "INT_MAX INT_MIN UINT_MAX LLONG_MAX LONG_MAX CHAR_BIT SIZE_MAX",
     "HUGE_VAL HUGE_VALF M_PI_2 M_SQRT2 M_E stdin stdout stderr",
 )
-_NO_TYPE = words("return else case goto new delete do throw sizeof")
-_BEFORE_A_DECLARATION = frozenset(";{}(),<")
-_AFTER_A_NAME = frozenset("=;,[({:)>")
+_FIXED = words("WARP_SIZE WARPSIZE WARP_SZ warp_size")
+"""Names that the hardware fixes."""
 
 
 @dataclass(frozen=True)
@@ -52,44 +47,124 @@ class Need:
         Whether the file only asks whether it is defined, so that 0 switches it on, too.
     is_type
         Whether it stands where a type stands: ``real x = 0;``.
+    in_template
+        Whether it is a parameter of the kernel's template, no macro.
+    is_flag
+        Whether it is of type bool.
+    is_size
+        Whether it is the length of an array in constant memory.
+    only_read_by_if
+        Whether only directives such as ``#if`` read it.
+    compared
+        Integers with which ``#if`` compares it.
+    names, text
+        Of an enumeration: enumerators, and the default's text.
+    switch
+        Whether defining it means that a group of macros is defined, too.
     """
 
     name: str
     default: int | None = None
     only_tested: bool = False
     is_type: bool = False
+    in_template: bool = False
+    is_flag: bool = False
+    is_size: bool = False
+    only_read_by_if: bool = False
+    compared: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    text: str = ""
+    switch: bool = False
 
 
 def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
-    """Macros of a kernel that the compilation must or may define, in the order of their use."""
+    """Macros of a kernel that the compilation must or may define, in the order of their use.
+
+    Parameters of the kernel's template that are no types come first: they are chosen like macros.
+    """
     code = source.code
-    sizes = [token for each in source.constants for size in each.sizes for token in size]
+    sizes = [token for each in source.constants for size in each.sizes for token in (*size, ";")]
     tokens = [*sizes, *source.shared, ";", *kernel.head, ";", *kernel.body]
-    declared = set(_declared(tokens)) | {each.name for each in kernel.parameters}
-    declared |= {each.name for each in source.constants}
+    known = _declared_names(source, kernel, tokens)
     used = list(dict.fromkeys(_read([*kernel.head, ";", *kernel.body, ";", *tokens], code)))
     # The text of a macro may need others: `#define tile (block_size_x * 2)`.
     for name in used:
         macro = code.macros.get(name)
         if macro is not None and not macro.replaceable:
             used += [each for each in _read(macro.value, code) if each not in used]
-    used += sorted((code.conditions | code.tested) - {*used, *code.macros})
+    asked = {name for name in code.conditions if code.macros.get(name, _FREE).replaceable}
+    used += sorted((asked | code.tested - code.macros.keys()) - {*used})
     types = {one for one, after in pairwise(tokens) if is_name(after)}
-    found = []
+    plain = {*_used(tokens)} | {each for one in code.macros.values() for each in one.value}
+    found = [*_template_needs(source, kernel)]
     for name in used:
         macro = code.macros.get(name)
-        if _is_known(name) or name in declared or (macro is not None and not macro.replaceable):
+        if _is_known(name) or name in known or (macro is not None and not macro.replaceable):
             continue
         default = _integer(macro.value) if macro else None
         if macro is not None and default is None:
             continue  # Its own text is no number: the file knows better.
-        if name in code.tested and macro is None and name not in _used(tokens):
-            if name.isupper() and name.startswith(("CUDA", "NV", "WIN", "_")):
-                continue
-            found.append(Need(name, only_tested=True))
-        else:
-            found.append(Need(name, default, is_type=name in types))
+        by_if = name in code.conditions | code.tested and name not in plain | code.unrolled
+        if by_if and macro is None and _is_of_the_platform(name):
+            continue
+        need = Need(name, default, is_type=name in types and not by_if, is_size=name in sizes)
+        tested = by_if and name in code.tested and macro is None
+        numbers = tuple(sorted(code.compared.get(name, ())))
+        found.append(replace(need, only_read_by_if=by_if, only_tested=tested, compared=numbers))
+    if any(code.macros.get(need.name, _FREE).replaceable for need in found):
+        found += [Need(name, switch=True) for name in code.switches if name not in used]
     return found
+
+
+_FREE = Macro((), True)
+
+
+def _declared_names(source: Source, kernel: Kernel, tokens: Sequence[str]) -> set[str]:
+    """Names that a file declares: they are no macros."""
+    names = source.names
+    parameters = {token for each in source.functions.values() for token in each.parameters}
+    templates = {after for one, after in pairwise(tokens) if one in ("typename", "class")}
+    types = {
+        *names.aliases,
+        *names.structures,
+        *names.enums,
+        *templates,
+    } - source.code.macros.keys()
+    types |= {one.name for one in kernel.template if one.kind == "type"}
+    return {
+        *declared(tokens, frozenset(types)),
+        *declared(expanded(source, kernel, {}), frozenset(types)),
+        *(each.name for each in (*kernel.parameters, *source.constants)),
+        *(each.name for each in kernel.template),
+        *(each.name for each in source.kernels),
+        *(parameters | types | source.functions.keys()),
+    }
+
+
+def _template_needs(source: Source, kernel: Kernel) -> Iterator[Need]:
+    """Parameters of a template that are no types, with what the file itself gives them."""
+    given = launched_with(source.code.tokens, kernel.name)
+    for place, one in enumerate(kernel.template):
+        if one.kind == "type":
+            continue
+        text = given[0][place] if given and place < len(given[0]) else one.default
+        flags = {"true": 1, "false": 0}
+        default = flags.get(text, _integer([text])) if text else None
+        yield Need(
+            one.name,
+            default,
+            in_template=True,
+            is_flag=one.kind == "flag",
+            names=one.values,
+            text=text,
+        )
+
+
+def _is_of_the_platform(name: str) -> bool:
+    """Whether compilers or systems define a name."""
+    return name.isupper() and name.startswith(
+        ("CUDA", "NV", "WIN", "_", "NDEBUG", "HIP", "GLIBC", "UNIX", "LINUX", "APPLE", "MSC")
+    )
 
 
 def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:
@@ -103,13 +178,22 @@ def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:
 
 
 def fixed_numbers(source: Source) -> dict[str, int]:
-    """Macros that the file sets to an integer without ``#ifndef``."""
+    """Macros that the file sets to an integer without ``#ifndef``, and constants of its scope."""
     values = {
         name: _integer(macro.value)
         for name, macro in source.code.macros.items()
         if not macro.replaceable
     }
-    return {name: value for name, value in values.items() if value is not None}
+    found = {name: value for name, value in values.items() if value is not None}
+    tokens = source.shared
+    for place, token in enumerate(tokens):
+        # constexpr int BLOCK = 256;
+        if token == "=" and place > 1 and tokens[place + 2 : place + 3] == (";",):
+            start = max((at for at in range(place) if tokens[at] == ";"), default=-1)
+            number = _integer(tokens[place + 1 : place + 2])
+            if {*tokens[start:place]} & {"const", "constexpr"} and number is not None:
+                found.setdefault(tokens[place - 1], number)
+    return found
 
 
 def _integer(tokens: Sequence[str]) -> int | None:
@@ -119,7 +203,13 @@ def _integer(tokens: Sequence[str]) -> int | None:
 
 def _is_known(name: str) -> bool:
     known = _KEYWORDS | _BUILT_IN | WORDS | QUALIFIERS | TYPES.keys() | VECTORS.keys()
-    return name in known or name.startswith(("__", "cuda", "CUDART_", "nv", "cub"))
+    return name in known | _FIXED or name.startswith(_TOOLKIT)
+
+
+_TOOLKIT = (
+    *("__", "cuda", "CUDART_", "nv", "cub", "curand", "cooperative_groups", "thrust", "wmma"),
+    *("cuComplex", "cuFloat", "cuDouble", "cuC"),
+)
 
 
 def _read(tokens: Sequence[str], code: Code) -> Iterator[str]:
@@ -130,70 +220,34 @@ def _read(tokens: Sequence[str], code: Code) -> Iterator[str]:
 
 def _used(tokens: Sequence[str]) -> Iterator[str]:
     """Names that are read as values: no members, no functions, nothing of a namespace."""
+    skipped = 0
     for place, token in enumerate(tokens):
         before = tokens[place - 1] if place else ";"
         after = tokens[place + 1] if place + 1 < len(tokens) else ";"
+        if token in ("using", "typedef") or (token == "namespace" and after != "{"):
+            skipped = _statement_end(tokens, place)
+        label = after == ":" and before in (";", "}", "{")
         if (
             is_name(token)
+            and place >= skipped
+            and not label
             and before not in (".", "->", "::", "goto", "struct", "class", "enum", "namespace")
             and after not in ("(", "::")
-            and not (after == "<" and before == "::")
+            and not (after == "<" and (before == "::" or _is_call(tokens, place + 1)))
         ):
             yield token
 
 
-def _declared(tokens: Sequence[str]) -> Iterator[str]:
-    """Names of variables, parameters, types and enumerators that the tokens declare."""
-    for place, token in enumerate(tokens):
-        before = tokens[place - 1] if place else ";"
-        if token in ("struct", "class", "union", "enum", "typename", "using", "namespace"):
-            yield from (each for each in tokens[place + 1 : place + 3] if is_name(each))
-            if token == "enum" and "{" in tokens[place : place + 6]:
-                start = tokens.index("{", place)
-                yield from filter(is_name, tokens[start : closing(tokens, start)])
-        elif token == "typedef" and ";" in tokens[place:]:
-            yield tokens[tokens.index(";", place) - 1]
-        if before in _BEFORE_A_DECLARATION and is_name(token):
-            yield from _declarators(tokens, place, before)
-
-
-def _declarators(tokens: Sequence[str], start: int, before: str) -> Iterator[str]:
-    """Names that a declaration at ``start`` declares, if one begins there."""
-    place, parts, sure = start, 0, False
-    while place < len(tokens) and is_name(tokens[place]):
-        token = tokens[place]
-        if token in _NO_TYPE:
-            return
-        after = tokens[place + 1] if place + 1 < len(tokens) else ";"
-        if token in QUALIFIERS or token in WORDS or token in TYPES or token == "auto":
-            sure = sure or token not in QUALIFIERS
-        elif parts and after in _AFTER_A_NAME:
-            break
-        elif after == "::":
-            place += 1
-        elif after == "<" and ">" in tokens[place : place + 12]:
-            place = tokens.index(">", place)
-        parts += 1
+def _statement_end(tokens: Sequence[str], start: int) -> int:
+    """Place of the next semicolon or brace."""
+    place = start
+    while place < len(tokens) and tokens[place] not in (";", "{"):
         place += 1
-        # A product is no declaration: `f(a * b)`. At the beginning of a statement it may be one.
-        while place < len(tokens) and tokens[place] in "*&" and (sure or before in ";{}"):
-            place += 1
-    if not parts or place >= len(tokens) or not is_name(tokens[place]):
-        return
-    if place + 1 < len(tokens) and tokens[place + 1] not in _AFTER_A_NAME:
-        return
-    yield tokens[place]
-    yield from _further(tokens, place + 1)
+    return place
 
 
-def _further(tokens: Sequence[str], place: int) -> Iterator[str]:
-    """Names after the commas of a declaration: ``a = f(x, y), b[3], *c;``."""
-    while place < len(tokens) and tokens[place] not in ";)}":
-        if tokens[place] in "([{":
-            place = closing(tokens, place)
-        elif tokens[place] == ",":
-            while place + 1 < len(tokens) and tokens[place + 1] in "*&":
-                place += 1
-            if place + 1 < len(tokens) and is_name(tokens[place + 1]):
-                yield tokens[place + 1]
-        place += 1
+def _is_call(tokens: Sequence[str], start: int) -> bool:
+    """Whether template arguments and a call begin: ``f<2>(x)``."""
+    end = angle(tokens[: start + 24], start)
+    inside = {*tokens[start:end]}
+    return tuple(tokens[end + 1 : end + 2]) == ("(",) and not inside & {";", "&&", "||", "{"}

@@ -6,52 +6,21 @@ reports what it cannot read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.cli.new.tokens import Code, at_commas, closing, is_name, split
-
-_STRUCTURE = "struct"
-"""Type that stands for a structure."""
-
-
-def words(*lines: str) -> frozenset[str]:
-    """Words of some lines."""
-    return frozenset(word for line in lines for word in line.split())
-
-
-TYPES: Mapping[str, str] = {
-    **{"float": "float32", "double": "float64", "half": "float16", "__half": "float16"},
-    **{"bool": "uint8", "char": "int8", "signed char": "int8", "unsigned char": "uint8"},
-    **{"short": "int16", "unsigned short": "uint16", "int": "int32", "unsigned int": "uint32"},
-    **{"long": "int64", "unsigned long": "uint64"},
-    **{"long long": "int64", "unsigned long long": "uint64"},
-    **{"size_t": "uint64", "ptrdiff_t": "int64", "ssize_t": "int64"},
-    **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}
-"""Type of C (words in the order ``unsigned long long``) to that of ``spec.yaml``."""
-
-VECTORS = {
-    f"{prefix}{width}": (kind, width)
-    for prefix, kind in (
-        *(("float", "float32"), ("double", "float64"), ("half", "float16"), ("int", "int32")),
-        *(("uint", "uint32"), ("char", "int8"), ("uchar", "uint8"), ("short", "int16")),
-        *(("ushort", "uint16"), ("longlong", "int64"), ("ulonglong", "uint64")),
-    )
-    for width in (1, 2, 3, 4)
-}
-"""Vector type of CUDA to the type of its elements and their number."""
-WORDS = words("signed unsigned char short int long float double bool void")
-"""Words of which types of several words are made."""
-
-QUALIFIERS = words(
-    "std const volatile static extern inline constexpr struct register",
-    "__restrict__ __restrict restrict __grid_constant__ __forceinline__",
-    "__device__ __constant__ __shared__ __managed__ __host__ __noinline__",
+from launchwise.cli.new.headers import Header, with_headers
+from launchwise.cli.new.templates import (
+    TemplateParameter,
+    angle,
+    names_of_types,
+    template_parameters,
 )
-"""Words of a declaration that are neither its type nor its name."""
+from launchwise.cli.new.tokens import Code, at_commas, closing, directives, is_name
+from launchwise.cli.new.types import QUALIFIERS, WORDS, Names, names_of, type_of
 
 
 @dataclass(frozen=True)
@@ -65,7 +34,7 @@ class Parameter:
     written
         Its type as the file has it, without ``const`` and ``*``.
     type
-        Element type of ``spec.yaml``; empty where the type is unknown.
+        Element type of ``spec.yaml``; empty where the type is unknown, or a template's.
     width
         Elements of a vector type; 1 for others.
     pointer
@@ -101,6 +70,8 @@ class Kernel:
         Tokens between its braces.
     refused
         Why no spec can be written for it; empty where one can.
+    template
+        Template parameters; none where it is no template.
     """
 
     name: str
@@ -108,6 +79,12 @@ class Kernel:
     parameters: tuple[Parameter, ...]
     body: tuple[str, ...]
     refused: str = ""
+    template: tuple[TemplateParameter, ...] = ()
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """Type parameters of the template to the problem parameter that chooses their types."""
+        return names_of_types(self.template, {one.written for one in self.parameters})
 
 
 @dataclass(frozen=True)
@@ -124,12 +101,29 @@ class Source:
         Arrays in constant memory that the file does not fill itself.
     shared
         Tokens that every kernel may use: of the file's scope and of functions on the device.
+    names
+        Aliases, structures and enumerations.
+    functions
+        Functions on the device, by name: parameters and body.
+    headers
+        Local files that are included, directly or not.
     """
 
     code: Code
     kernels: tuple[Kernel, ...]
     constants: tuple[Parameter, ...]
     shared: tuple[str, ...]
+    names: Names = field(default_factory=Names)
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    headers: tuple[Header, ...] = ()
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function on the device: names of its parameters, tokens of its body."""
+
+    parameters: tuple[str, ...]
+    body: tuple[str, ...]
 
 
 def read_source(path: Path) -> Source:
@@ -140,25 +134,47 @@ def read_source(path: Path) -> Source:
     UserError
         When it cannot be read or has no kernel.
     """
-    try:
-        code = split(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
-    aliases = _aliases(code)
+    text, headers = with_headers(path)
+    code = directives(text)
+    names = names_of(code.tokens, {name: macro.value for name, macro in code.macros.items()})
     kernels: list[Kernel] = []
     shared: list[str] = []
+    functions: dict[str, Function] = {}
     for head, body in _pieces(code.tokens):
         defined = head[-1:] == ["{"]
         if "__global__" in head:
-            kernels += [_kernel(head, body, aliases)] if defined else []
-        elif not defined or "__device__" in head:
+            kernels += [_kernel(head, body, names)] if defined and not _special(head) else []
+        elif not defined or "__device__" in head or "constexpr" in head:
             shared += [*head, ";", *body]
+            if defined:
+                functions |= _function(head, body)
     if not kernels:
         raise UserError(path, "", "has no kernel: no function is __global__")
-    constants = tuple(_constants(code.tokens, aliases))
-    return Source(code, tuple(_merged(kernels)), constants, tuple(shared))
+    constants = tuple(_constants(code.tokens, names.aliases))
+    merged = tuple(_merged(kernels))
+    return Source(code, merged, constants, tuple(shared), names, functions, tuple(headers))
+
+
+def _special(head: Sequence[str]) -> bool:
+    """Whether a head is that of a specialisation: ``template <> __global__ void k<float>(``."""
+    return list(head[:3]) == ["template", "<", ">"]
+
+
+def _function(head: Sequence[str], body: Sequence[str]) -> dict[str, Function]:
+    """A function on the device by its name."""
+    if head[-2:-1] != [")"]:
+        return {}
+    start = _opening(head, len(head) - 2)
+    if start == 0 or not is_name(head[start - 1]):
+        return {}
+    parts = at_commas(head[start + 1 : -2])
+    names = []
+    for part in parts:
+        part = part[: part.index("=")] if "=" in part else part
+        part = part[: part.index("[")] if "[" in part else part
+        named = [token for token in part if is_name(token)]
+        names.append(named[-1] if named else "")
+    return {head[start - 1]: Function(tuple(names), tuple(body))}
 
 
 def _merged(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
@@ -208,6 +224,8 @@ def _is_function(head: Sequence[str]) -> bool:
     """Whether a body may follow: the head ends with parameters, and is no initial value."""
     outside: list[str] = []
     depth = 0
+    while head[:1] == ["template"]:
+        head = head[angle(head, 1) + 1 :]
     for token in head:
         depth += (token == "(") - (token == ")")
         if depth == 0 and token not in ("const", "noexcept"):
@@ -215,22 +233,39 @@ def _is_function(head: Sequence[str]) -> bool:
     return outside[-1:] == [")"] and "=" not in outside
 
 
-def _kernel(head: Sequence[str], body: Sequence[str], aliases: Mapping[str, str]) -> Kernel:
+def _kernel(head: Sequence[str], body: Sequence[str], names: Names) -> Kernel:
     """Kernel of a head that ends with its parameters and a brace."""
+    head = [*_until_parameters(head), "{"]
     start = _opening(head, len(head) - 2)
     name, before = head[start - 1], tuple(head[: start - 1])
     if not is_name(name):
         made = "".join(head[_opening(head, start - 1) - 1 : start])
         return Kernel(made, before, (), tuple(body), "its name is made by a macro")
-    if "template" in head:
-        reason = "is a template; add a kernel to the file that is none and holds the same code"
-        return Kernel(name, before, (), tuple(body), reason)
     parts = at_commas(head[start + 1 : -2])
     try:
-        parameters = tuple(_declared(part, aliases) for part in parts if part != ["void"])
+        template = template_parameters(head[: start - 1], names)
+        types = {one.name for one in template if one.kind == "type"}
+        parameters = tuple(
+            _declared(part, place, names, types)
+            for place, part in enumerate(parts)
+            if part != ["void"]
+        )
     except ValueError as error:
         return Kernel(name, before, (), tuple(body), str(error))
-    return Kernel(name, before, parameters, tuple(body))
+    called = {one.name for one in parameters if one.written in types and not one.pointer}
+    for one, after in pairwise(body):
+        if one in called and after == "(":
+            reason = f"its parameter {one!r} is a function, given by value"
+            return Kernel(name, before, (), tuple(body), reason)
+    return Kernel(name, before, parameters, tuple(body), "", template)
+
+
+def _until_parameters(head: Sequence[str]) -> list[str]:
+    """A head without what may stand between its parameters and its body."""
+    kept = list(head)
+    while kept and kept[-1] in ("{", "noexcept", "const"):
+        kept.pop()
+    return kept
 
 
 def _opening(tokens: Sequence[str], end: int) -> int:
@@ -261,25 +296,38 @@ def choose(source: Source, name: str | None, path: Path) -> Kernel:
     return chosen
 
 
-def _declared(tokens: Sequence[str], aliases: Mapping[str, str]) -> Parameter:
-    """Parameter of one declaration, such as ``const float *__restrict__ a``."""
+def _declared(tokens: Sequence[str], place: int, names: Names, types: Collection[str]) -> Parameter:
+    """Parameter of one declaration, such as ``const float *__restrict__ a``.
+
+    ``types`` are template parameters that stand for types. A parameter without a name is numbered.
+    """
     if "=" in tokens:
         tokens = tokens[: list(tokens).index("=")]
     written = " ".join(tokens)
-    if "&" in tokens or "..." in written or "(" in tokens or "<" in tokens:
+    if "&" in tokens or "&&" in tokens:
+        raise ValueError(
+            f"{written!r} is neither a number nor a pointer: a kernel takes no reference"
+        )
+    if ". . ." in written or "(" in tokens:
         raise ValueError(f"{written!r} is neither a number nor a pointer to numbers")
     if tokens.count("*") > 1:
         raise ValueError(f"{written!r} is a pointer to pointers")
     flat = list(tokens[: tokens.index("[")] if "[" in tokens else tokens)
-    named = [token for token in flat if is_name(token) and token not in QUALIFIERS]
-    if len(named) < 2 or named[-1] in WORDS:
-        raise ValueError(f"{written!r} has no name")
+    own = [token for token in flat if token not in QUALIFIERS and token != "*"]
+    last = len(own) - 1
+    if not own:
+        raise ValueError(f"{written!r} has no type")
+    typed = [each for each in own if is_name(each)]
+    if last == 0 or not is_name(own[-1]) or own[-1] in WORDS or own[-2:-1] == ["::"]:
+        own.append(f"unnamed_{place + 1}")
+    type_words, name = _type_words(own[:-1]), own[-1]
     star = flat.index("*") if "*" in flat else len(flat)
-    type_words, name = named[:-1], named[-1]
-    kind, width = type_of(type_words, aliases)
+    kind, width = type_of(type_words, names.aliases)
+    if {*typed[:-1]} & {*types} and type_words[-1] in types:
+        kind, width = "", 1
     pointer = "*" in flat or "[" in tokens
-    if not pointer and not kind and _is_opaque(type_words[-1], aliases):
-        raise ValueError(f"{written!r} is passed by value and is no number")
+    if not pointer and not kind and type_words[-1] not in types:
+        _check_value(written, type_words[-1], names)
     return Parameter(
         name=name,
         written=" ".join(type_words),
@@ -291,9 +339,24 @@ def _declared(tokens: Sequence[str], aliases: Mapping[str, str]) -> Parameter:
     )
 
 
-def _is_opaque(name: str, aliases: Mapping[str, str]) -> bool:
-    """Whether a type is a structure of the file or an object of CUDA, such as a texture."""
-    return aliases.get(name) == _STRUCTURE or name.startswith("cuda")
+def _type_words(tokens: Sequence[str]) -> list[str]:
+    """Words of a type: without namespaces, or one text where it has template arguments."""
+    if "<" in tokens:
+        return ["".join(tokens).lstrip(":")]
+    return [
+        token
+        for place, token in enumerate(tokens)
+        if is_name(token) and tuple(tokens[place + 1 : place + 2]) != ("::",)
+    ] or [" ".join(tokens)]
+
+
+def _check_value(written: str, name: str, names: Names) -> None:
+    """Insist that what is passed by value is a number, or a structure of numbers."""
+    structure = names.structure(name)
+    if structure is not None and not structure.fields:
+        raise ValueError(f"{written!r} is passed by value and not all its fields are numbers")
+    if name.startswith("cuda") or "<" in name:
+        raise ValueError(f"{written!r} is passed by value and is no number")
 
 
 def _sizes(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -304,40 +367,6 @@ def _sizes(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
             yield tuple(tokens[place + 1 : end])
             place = end
         place += 1
-
-
-def type_of(written: Sequence[str], aliases: Mapping[str, str]) -> tuple[str, int]:
-    """Type of ``spec.yaml`` and elements of a vector; ``("", 1)`` for an unknown type."""
-    name = " ".join(written)
-    for _ in range(len(aliases)):
-        name = aliases.get(name, name)
-    parts = name.split()
-    if {*parts} <= WORDS and parts:
-        sign = "unsigned " if "unsigned" in parts else ""
-        # `int` adds nothing to `long`, `short` and `unsigned`.
-        rest = [part for part in parts if part not in ("signed", "unsigned", "int")]
-        signed_char = rest == ["char"] and "signed" in parts
-        name = "signed char" if signed_char else sign + (" ".join(rest) or "int")
-    if name in VECTORS:
-        return VECTORS[name]
-    return TYPES.get(name, ""), 1
-
-
-def _aliases(code: Code) -> dict[str, str]:
-    """Names of types to others: ``typedef``, ``using``, ``#define``; structures of the file."""
-    found = {name: " ".join(macro.value) for name, macro in code.macros.items() if macro.value}
-    tokens = code.tokens
-    for place, token in enumerate(tokens):
-        if token in ("struct", "class", "union") and tokens[place + 2 : place + 3] == ("{",):
-            found[tokens[place + 1]] = _STRUCTURE
-        if token not in ("typedef", "using") or ";" not in tokens[place:]:
-            continue
-        rest = tokens[place + 1 : tokens.index(";", place)]
-        if token == "typedef" and len(rest) > 1 and all(map(is_name, rest)):
-            found[rest[-1]] = " ".join(rest[:-1])
-        elif token == "using" and rest[1:2] == ("=",) and all(map(is_name, rest[2:])):
-            found[rest[0]] = " ".join(rest[2:])
-    return found
 
 
 def _constants(tokens: Sequence[str], aliases: Mapping[str, str]) -> Iterator[Parameter]:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_COMMENT = re.compile(
+    r"""R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"       # raw text
+      | (?<!\w)\d(?:'?[\w.])*                            # number: 1'000'000
+      | //[^\n]* | /\*.*?\*/
+      | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 _TOKEN = re.compile(
     r"""[A-Za-z_]\w*                                  # name
       | (?:\d|\.\d)(?:[eEpP][+-]|['\w.])*             # number
@@ -30,11 +37,18 @@ class Macro:
     value
         Tokens of its text; of a function-like macro without the parameters.
     replaceable
-        Whether the file defines it only where nothing else did (``#ifndef``).
+        Whether the file defines it only where nothing else did (``#ifndef``), alone or as one of a
+        guarded group.
+    text
+        Tokens of its text with the parameters.
+    parameters
+        Of a function-like macro; None for others.
     """
 
     value: tuple[str, ...]
     replaceable: bool
+    text: tuple[str, ...] = ()
+    parameters: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,10 +63,16 @@ class Code:
         By name.
     conditions
         Names that ``#if``, ``#elif`` and ``#pragma unroll`` read as values.
+    unrolled
+        Those of ``#pragma unroll``.
     tested
         Names that are only asked to be defined: ``#ifdef``, ``defined(…)``.
     includes
         Files that are included with quotation marks.
+    switches
+        Names without a value that guard a group of macros: whoever defines them defines the group.
+    compared
+        Names to the integers with which ``#if`` compares them.
     """
 
     tokens: tuple[str, ...]
@@ -60,52 +80,155 @@ class Code:
     conditions: frozenset[str]
     tested: frozenset[str]
     includes: tuple[str, ...]
+    switches: tuple[str, ...] = ()
+    compared: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    unrolled: frozenset[str] = frozenset()
 
 
 def split(text: str) -> Code:
     """Tokens and directives of a CUDA file."""
-    text = text.replace("\r\n", "\n").replace("\\\n", " ")
-    text = _COMMENT.sub(lambda match: match[0] if match[0][0] in "\"'" else " ", text)
+    return directives(cleaned(text))
+
+
+def cleaned(text: str) -> str:
+    """A text without comments, with one line per directive."""
+    text = re.sub(r"\r\n?", "\n", text)
+    text = re.sub(r"\\[ \t]*\n", " ", text)
+    return _COMMENT.sub(_uncommented, text)
+
+
+def _uncommented(match: re.Match[str]) -> str:
+    if match[0].startswith("R"):
+        return '""'
+    return " " if match[0][0] == "/" else match[0]
+
+
+class _Branches:
+    """Which branches of ``#if`` enclose a line.
+
+    ``missing`` names what a branch finds undefined; ``#if 0`` makes a branch dead.
+    """
+
+    def __init__(self) -> None:
+        self.missing: list[str] = []
+        self.dead: list[bool] = []
+
+    def enter(self, missing: str, dead: bool = False) -> None:
+        self.missing.append(missing)
+        self.dead.append(dead)
+
+    def turn(self, word: str, condition: str) -> None:
+        """Take ``#else`` or ``#elif``."""
+        if self.dead:
+            self.missing[-1] = ""
+            always = condition in ("1", "true")
+            self.dead[-1] = word == "else" and always
+
+    def leave(self) -> None:
+        if self.dead:
+            self.missing.pop()
+            self.dead.pop()
+
+
+def directives(text: str) -> Code:
+    """Tokens and directives of a cleaned text."""
     plain: list[str] = []
     macros: dict[str, Macro] = {}
     conditions: set[str] = set()
     tested: set[str] = set()
+    compared: dict[str, set[int]] = {}
+    unrolled: set[str] = set()
     includes: list[str] = []
-    missing: list[str] = []
-    for line in text.split("\n"):
+    branches, opened = _Branches(), [""]
+    lines = text.split("\n")
+    groups = _groups(lines)
+    for place, line in enumerate(lines):
         if not line.lstrip().startswith("#"):
-            plain.append(line)
+            plain += [] if any(branches.dead) else [line]
             continue
         directive = line.lstrip()[1:].strip()
         word = directive.split(maxsplit=1)[0] if directive else ""
-        names = [token for token in tokenised(directive)[1:] if is_name(token)]
+        word = re.split(r"\W", word)[0]
+        condition = directive[len(word) :].strip()
+        if word in ("elif", "else"):
+            branches.turn(word, opened[-1])
+        elif word == "endif":
+            branches.leave()
+            opened = opened[:-1] or [""]
+            continue
+        if word in ("if", "ifdef", "ifndef"):
+            opened.append(condition)
+            negated = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition)
+            named = re.match(r"\w+", condition) if word == "ifndef" else None
+            missing = named[0] if named else negated[1] if word == "if" and negated else ""
+            branches.enter(missing, word == "if" and condition in ("0", "false"))
+        if any(branches.dead):
+            continue
+        names = [token for token in tokenised(condition) if is_name(token)]
         if word == "define" and (match := _DEFINE.match(directive)):
             # The first definition counts: the others belong to other branches.
-            value = _without(tokenised(match[3]), tokenised(match[2] or ""))
-            macros.setdefault(match[1], Macro(tuple(value), match[1] in missing))
+            own, parameters = tuple(tokenised(match[3])), tokenised(match[2] or "")
+            macro = Macro(
+                tuple(_without(own, parameters)),
+                match[1] in branches.missing or place in groups,
+                own,
+                tuple(filter(is_name, parameters)) if match[2] else None,
+            )
+            macros.setdefault(match[1], macro)
         elif word == "include" and '"' in directive:
             includes.append(directive.split('"')[1])
         elif word in ("ifdef", "ifndef"):
-            tested.update(names)
-            missing.append(names[0] if names and word == "ifndef" else "")
+            tested.update(names[:1])
         elif word == "pragma":
-            conditions.update(names[1:] if names[:1] == ["unroll"] else [])
+            unrolled.update(names[1:] if names[:1] == ["unroll"] else [])
         elif word in ("if", "elif"):
-            asked = set(re.findall(r"\bdefined\s*\(?\s*(\w+)", directive))
+            asked = set(re.findall(r"\bdefined\s*\(?\s*(\w+)", condition))
             tested |= asked
             conditions |= set(names) - asked - {"defined"}
-            if word == "if":
-                negated = re.match(r"if\s*!\s*defined\s*\(?\s*(\w+)", directive)
-                missing.append(negated[1] if negated else "")
-        elif word == "endif" and missing:
-            missing.pop()
+            for name, number in re.findall(r"\b([A-Za-z_]\w*)\s*[=!]=\s*(\d+)", condition):
+                compared.setdefault(name, set()).add(int(number))
     return Code(
         tuple(tokenised("\n".join(plain))),
         macros,
-        frozenset(conditions),
+        frozenset(conditions | unrolled),
         frozenset(tested - conditions),
         tuple(includes),
+        tuple(
+            name
+            for name in dict.fromkeys(groups.values())
+            if name in macros and not macros[name].value
+        ),
+        {name: frozenset(numbers) for name, numbers in compared.items()},
+        frozenset(unrolled),
     )
+
+
+_GUARDED = re.compile(r"\s*#\s*ifndef\s+(\w+)")
+_PLAIN_DEFINE = re.compile(r"\s*#\s*define\s+(\w+)(?:\s+(.*))?$")
+
+
+def _groups(lines: Sequence[str]) -> dict[int, str]:
+    """Lines of guarded groups to the name that guards them.
+
+    A group is an ``#ifndef`` with nothing but definitions of its name and of others. What guards a
+    header has code, or is alone.
+    """
+    found: dict[int, str] = {}
+    guard, defined = "", dict[int, str]()
+    for place, line in enumerate(lines):
+        if match := _GUARDED.match(line):
+            guard, defined = match[1], {}
+        elif match := _PLAIN_DEFINE.match(line):
+            defined[place] = match[1]
+        elif re.match(r"\s*#\s*endif", line):
+            names = list(defined.values())
+            header = re.search(r"_(H|CUH|HPP|INCLUDED)_*$", guard.upper())
+            if guard and names[:1] == [guard] and len(names) > 1 and not header:
+                found |= dict.fromkeys(defined, guard)
+            guard = ""
+        elif line.strip():
+            guard = ""
+    return found
 
 
 def _without(tokens: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -1,0 +1,179 @@
+"""Arguments of a first spec: types, shapes, roles and values of a kernel's parameters."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from launchwise.base.expressions import evaluate
+from launchwise.cli.new import guesses
+from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.macros import used_constants
+from launchwise.cli.new.problem import Sizes
+from launchwise.cli.new.roles import atomics_on, role_in
+from launchwise.cli.new.shapes import guess_shape, shape_at, shape_of_atomics
+from launchwise.cli.new.signature import Kernel, Parameter, Source
+from launchwise.cli.new.yaml_lines import Line
+
+UNKNOWN_BYTES = 16
+"""Bytes of a structure that the file does not show."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a kernel before its arguments are guessed.
+
+    Parameters
+    ----------
+    dimensions
+        Of the grid.
+    title
+        Names of file and kernel, lower case.
+    fixed
+        Macros that the file itself sets to integers.
+    blocks
+        ``blockIdx.x`` and the like to the number of blocks.
+    """
+
+    source: Source
+    kernel: Kernel
+    indices: Indices
+    sizes: Sizes
+    dimensions: int
+    title: str
+    fixed: Mapping[str, int]
+    blocks: Mapping[str, str]
+
+
+def guess_arguments(reading: Reading) -> list[Line]:
+    """One line per parameter of the kernel, then those in constant memory."""
+    lines: list[Line] = []
+    for one in reading.kernel.parameters:
+        value, questions = _array(one, reading) if one.pointer else _number(one, reading)
+        name = _argument_name(one.name, [line.key for line in lines])
+        lines.append(Line(name, value, "; ".join(filter(None, questions))))
+    for one in used_constants(reading.source, reading.kernel):
+        shape, question = _constant_shape(one, reading.fixed)
+        value = {"type": one.type or "float32", "shape": shape, "fill": guesses.guess_fill(one)}
+        short = re.sub(r"^(d|c|dev|const)_(?=[A-Za-z])", "", one.name)
+        name = _argument_name(short, [line.key for line in lines])
+        lines.append(Line(name, {**value, "constant": one.name}, question))
+    return lines
+
+
+def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
+    """Type of a parameter, and a question where the file does not say it."""
+    types = reading.kernel.types
+    if not one.type and one.written in types:
+        return types[one.written], ""
+    if one.type:
+        return one.type, ""
+    structure = reading.source.names.structure(one.written)
+    if structure is not None and structure.fields:
+        return dict(structure.fields), ""
+    if reading.source.names.resolved(one.written) in reading.source.names.enums:
+        return "int32", "an enumeration"
+    opaque = structure is not None or one.written.startswith(("curand", "cuda"))
+    return ("uint8" if opaque else "float32"), f"the file says {one.written}"
+
+
+def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]:
+    kind, unclear = _type(one, reading)
+    tokens = reading.indices.tokens
+    role, question = role_in(tokens, one)
+    atomics = atomics_on(tokens, one)
+    ask = "shape"
+    if atomics.functions and not one.const:
+        shape, ask = shape_of_atomics(atomics, reading.sizes, reading.fixed)
+        if known_shape := shape_at(atomics.index, reading.indices, reading.sizes, reading.blocks):
+            shape, ask = known_shape, "shape"
+        fill = "zeros"
+        if any(re.search("min|cas|and", name.lower()) for name in atomics.functions):
+            question = "what does the array hold before an atomic operation?"
+    else:
+        shape = guess_shape(
+            one,
+            role,
+            reading.title,
+            reading.sizes,
+            reading.dimensions,
+            reading.indices,
+            reading.blocks,
+        )
+        fill = guesses.guess_fill(one) if isinstance(kind, str) else ""
+        fill = "uniform" if kind == "uint8" else fill
+    if kind == "uint8" and unclear:
+        known = reading.source.names.structure(one.written)
+        size = known.size if known is not None and known.size else UNKNOWN_BYTES
+        shape, unclear = [*shape, size], f"bytes: sizeof({one.written}) each"
+    value: dict[str, Any] = {"type": kind, "shape": shape}
+    if role != "input":
+        value["role"] = role
+    if role != "output" and fill:
+        value["fill"] = fill
+    return value, [unclear, ask, question]
+
+
+def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]:
+    kind, unclear = _type(one, reading)
+    if one.width > 1:
+        # A vector by value is a structure with the fields x, y, z and w.
+        kind = dict.fromkeys("xyzw"[: one.width], one.type)
+        unclear = ""
+    if isinstance(kind, dict):
+        fields = {name: _field(one.name, name, each, reading.sizes) for name, each in kind.items()}
+        return {"type": kind, "value": fields}, [f"fields of {one.written}"]
+    value, question = guesses.guess_scalar(one, reading.sizes)
+    if kind in reading.kernel.types.values() and question:
+        value = 1.0
+    return {"type": kind, "value": value}, [unclear, question]
+
+
+def _field(owner: str, name: str, kind: str, sizes: Sizes) -> str:
+    """Value of a field: a problem parameter of that name, or 1."""
+    if f"{owner}.{name}" in sizes.renamed:
+        return sizes.renamed[f"{owner}.{name}"]
+    same = {each.lower(): each for each in sizes.names}
+    if name.lower() in same and "int" in kind:
+        return same[name.lower()]
+    return "1.0" if "float" in kind or "complex" in kind else "1"
+
+
+def _argument_name(name: str, taken: Sequence[str]) -> str:
+    """Name of an argument: the parameter's, changed where expressions could not read it."""
+    name = name.strip("_") or "argument"
+    if keyword.iskeyword(name) or not name[0].isalpha():
+        name = f"{name}_array" if name[0].isalpha() else f"argument_{name}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _constant_shape(one: Parameter, fixed: Mapping[str, int]) -> tuple[list[Any], str]:
+    """Shape of an array in constant memory, and a question where its size is no number.
+
+    An array of ``A * B`` elements is one of A rows and B columns: its layout is the same.
+    """
+    factors: list[list[str]] = []
+    for size in one.sizes or (("1",),):
+        factors.append([])
+        for token in size:
+            if token == "*" and not {*size} & {*"+-/%("}:
+                factors.append([])
+            else:
+                factors[-1].append(token)
+    shape: list[Any] = []
+    unclear = not one.type
+    for tokens in factors:
+        text = " ".join(str(fixed.get(token, token)) for token in tokens)
+        text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text).replace("/", "//")
+        try:
+            shape.append(int(evaluate(text, {})))
+        except ValueError:
+            shape.append(1)
+            unclear = True
+    shape += [one.width] if one.width > 1 else []
+    return shape, "shape" if unclear else ""

@@ -1,0 +1,116 @@
+"""The grid of a kernel: problem parameters divided by what a block computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from launchwise.cli.new.hosts import HostLaunch
+from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.launches import Launch
+from launchwise.cli.new.polynomials import Polynomial, names_of
+from launchwise.cli.new.problem import Sizes
+from launchwise.cli.new.shapes import length_of
+from launchwise.cli.new.signature import Kernel
+from launchwise.cli.new.tunables import AXES
+
+
+def guess_grid(
+    kernel: Kernel, indices: Indices, launch: Launch, sizes: Sizes, host: HostLaunch
+) -> tuple[list[str], str]:
+    """Blocks per dimension, and a question unless the kernel's bounds say all of them."""
+    grid, questions = [], []
+    for axis, extent in zip(AXES, launch.extent, strict=False):
+        if extent == "0":
+            grid.append("1")
+            continue
+        length, question = _length(indices, axis, launch, sizes)
+        if question and (own := _as_on_host(kernel, axis, launch, sizes, host)):
+            grid.append(own)
+            questions.append(f"{axis}: as the host code of the file")
+            continue
+        grid.append(length if extent == "1" else f"ceil_div({length}, {extent})")
+        questions.append(question)
+    named = [one.name for one in launch.tunables if one.role == "grid"]
+    if named and grid:
+        grid[0] = named[0]
+        questions[0:1] = [f"{named[0]}, by its name"]
+    if not any(extent != "0" for extent in launch.extent):
+        questions.append("blockIdx is not read")
+    return grid, "; ".join(filter(None, questions))
+
+
+def _length(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> tuple[str, str]:
+    """Elements along an axis, and a question unless all bounds agree."""
+    known = [(one.bound, length_of(one.bound, sizes)) for one in indices.bounds(axis)]
+    texts = [text for _, text in known if text]
+    if not texts:
+        return _unbounded(indices, axis, launch, sizes)
+    question = ""
+    leading = {_leading(bound) for bound, text in known if text}
+    # A bound that is a number is that of a border: `i > 0`.
+    other = [bound for bound, text in known if not text and names_of(bound)]
+    if indices.strides_over_grid(axis):
+        question = f"{axis}: a loop strides over the grid, fewer blocks do as well"
+    elif len(leading) > 1 or other:
+        question = f"{axis}: several bounds"
+    elif axis not in launch.sure:
+        question = f"{axis}: elements per block"
+    return min(texts, key=len), question
+
+
+def _leading(bound: Polynomial) -> str:
+    """A bound without its constant."""
+    return repr(sorted((term, factor) for term, factor in bound.items() if term))
+
+
+def _unbounded(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> tuple[str, str]:
+    """Length of an axis without a bound: by the stride of an index, or by names."""
+    question = f"{axis}: the kernel has no bound"
+    if launch.dimensions > 1 and len({*sizes.axes.values()}) == 1:
+        return sizes.axes["x"], question
+    if launch.dimensions == 1 and len(sizes.axes) > 1:
+        stride = _stride(indices, axis, sizes)
+        others = [name for name in sizes.names if name != stride]
+        if stride and len(others) == 1:
+            return others[0], question
+        if launch.extent[0] == "1":
+            return sizes.axes.get("y", sizes.names[0]), question
+        return " * ".join(sizes.axes.values()), question
+    stride = _stride(indices, axis, sizes)
+    others = [name for name in sizes.names if name != stride]
+    if stride and len(sizes.names) == 2:
+        return others[0], question
+    plain = {
+        _stride(indices, other, sizes) for other in AXES[: launch.dimensions] if other != axis
+    } - {""}
+    if not stride and len(plain) == 1 and len(sizes.names) == 2:
+        return plain.pop(), question
+    return sizes.axes.get(axis, sizes.names[0]), question
+
+
+def _stride(indices: Indices, axis: str, sizes: Sizes) -> str:
+    """The problem parameter by which an index of this axis is multiplied; '' for none."""
+    found: set[str] = set()
+    for _, factor in indices.placed(axis):
+        found |= names_of(factor) & sizes.renamed.keys()
+    return sizes.renamed[found.pop()] if len(found) == 1 else ""
+
+
+def _as_on_host(kernel: Kernel, axis: str, launch: Launch, sizes: Sizes, host: HostLaunch) -> str:
+    """Blocks along an axis as the host code of the file has them; '' where that is not plain."""
+    place = AXES.index(axis)
+    if place >= len(host.grid):
+        return ""
+    names = {
+        part[0]: sizes.renamed[one.name]
+        for part, one in zip(host.given, kernel.parameters, strict=False)
+        if len(part) == 1 and one.name in sizes.renamed
+    }
+    tokens: Sequence[str] = host.grid[place]
+    if len(tokens) == 1:
+        return names.get(tokens[0], "")
+    match = re.fullmatch(r"\( (\w+) \+ (.+) - 1 \) / (.+)", " ".join(tokens))
+    if match and match[2] == match[3] and match[1] in names:
+        return f"ceil_div({names[match[1]]}, {launch.extent[place]})"
+    return ""

@@ -1,0 +1,129 @@
+"""Texts of a CUDA file and of the local headers that it includes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from launchwise.base.errors import UserError
+from launchwise.cli.new.tokens import cleaned
+from launchwise.workloads.sources import PROJECT_KERNELS
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.MULTILINE)
+_TOOLKIT = re.compile(
+    r"(cuda|cooperative_groups|device_launch_parameters|vector_types|curand|cub/|thrust/|nv/"
+    r"|math_constants|mma|cu(blas|fft|sparse|Complex)|std\w+\.h$|(math|assert|float|limits|string)\.h$)"
+)
+"""Headers of the CUDA toolkit and of C: no local files, although some include them in quotes."""
+_GUARD = re.compile(
+    r"\A\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+\1[ \t]*\n(.*)\n[ \t]*#\s*endif[^\n]*\s*\Z",
+    re.DOTALL,
+)
+MOST_HEADERS = 500
+"""More of them are no headers of one kernel."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """A file that a CUDA file includes with quotation marks, directly or not.
+
+    Parameters
+    ----------
+    name
+        As the ``#include`` has it.
+    path
+        Where it lies; None where it is missing.
+    place
+        Relative to the folder of the CUDA file; empty where it lies outside.
+    """
+
+    name: str
+    path: Path | None
+    place: str = ""
+
+
+def read_text(path: Path) -> str:
+    """Text of a source file: UTF-8, or else Latin-1.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def with_headers(path: Path) -> tuple[str, list[Header]]:
+    """Cleaned text of a CUDA file with its local headers in the place of their ``#include``.
+
+    Each header is read once. What lies in the project's ``kernels/`` is read but not listed: every
+    workload may include it.
+
+    Raises
+    ------
+    UserError
+        When a file cannot be read.
+    """
+    top = path.resolve().parent
+    headers: dict[str, Header] = {}
+    seen = {path.resolve()}
+
+    def text_of(file: Path) -> str:
+        text = cleaned(read_text(file))
+        if file != path and (guarded := _GUARD.match(text)):
+            text = guarded[2]
+        return _INCLUDE.sub(lambda match: included(match[1], file), text)
+
+    def included(name: str, beside: Path) -> str:
+        found = _find(name, (beside.resolve().parent, top, PROJECT_KERNELS))
+        if found is None:
+            if not _TOOLKIT.match(name):
+                headers.setdefault(name, Header(name, None))
+            return ""
+        if found in seen or len(seen) > MOST_HEADERS:
+            return ""
+        seen.add(found)
+        if found.is_relative_to(top):
+            place = found.relative_to(top).as_posix()
+            headers[place] = Header(name, found, place)
+        elif not found.is_relative_to(PROJECT_KERNELS):
+            headers[str(found)] = Header(name, found)
+        return text_of(found)
+
+    text = text_of(path)
+    return text, list(headers.values())
+
+
+def _find(name: str, folders: Sequence[Path]) -> Path | None:
+    """The first file of that name in some folders."""
+    for folder in folders:
+        try:
+            found = (folder / name).resolve()
+            if found.is_file():
+                return found
+        except (OSError, ValueError, RuntimeError):
+            continue
+    return None
+
+
+def remarks(headers: Sequence[Header], file: str) -> list[str]:
+    """What a person must do about headers that are not copied; one line each."""
+    found = []
+    for one in headers:
+        if one.path is None:
+            found.append(f"{file} includes {one.name}, which is not there: copy it here")
+        elif not one.place:
+            found.append(
+                f"{file} includes {one.name}, which lies outside its folder: copy it here, and "
+                "name it without .. in the #include"
+            )
+    return found

@@ -1,0 +1,259 @@
+"""Block and grid of a kernel, from its indices and from the names of tunables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from launchwise.cli.new.hosts import HostLaunch
+from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.polynomials import Polynomial, coefficient, names_of, written
+from launchwise.cli.new.tunables import AXES, Tunable, as_block, axis_of, block_values, role_of
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Block and grid of a kernel as expressions.
+
+    Parameters
+    ----------
+    block
+        Threads per block, per dimension of the block.
+    extent
+        Elements of the result that a block computes, per dimension of the grid; ``0`` along an axis
+        of which the kernel does not read ``blockIdx``.
+    tunables
+        All tunables: those of the file, with values that fit the block, and launch tunables for
+        sides of the block that the file does not name.
+    sure
+        Axes along which indices say what a block computes.
+    question
+        What a person must decide about the block; empty for nothing.
+    """
+
+    block: list[str]
+    extent: list[str]
+    tunables: list[Tunable]
+    sure: frozenset[str] = field(default_factory=frozenset)
+    question: str = ""
+
+    @property
+    def dimensions(self) -> int:
+        """Dimensions of the grid."""
+        return len(self.extent)
+
+
+def by_index(indices: Indices, tunables: Sequence[Tunable]) -> list[Tunable]:
+    """Tunables with the role and the axis that the arithmetic of indices gives them.
+
+    A name that stands for a side along two axes says nothing: threads may walk along one of them.
+    """
+    factors = {axis: indices.per_block(axis) for axis in AXES}
+    several = len(indices.axes["threadIdx"]) > 1
+    named = indices.axes["blockDim"] or any(one.role == "block" for one in tunables)
+    changed = []
+    for one in tunables:
+        axis = indices.side(one.name) or _side_in_memory(indices, one)
+        own = [
+            axis for axis in AXES if any(one.name in names_of(factor) for factor in factors[axis])
+        ]
+        if axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
+            several_sides = several or one.role != "block"
+            one = as_block(one, axis, several_sides and len(indices.axes["threadIdx"]) > 1)
+        elif one.role == "other" and not named and indices.is_side_of_all(one.name):
+            one = replace(one, role="block", axis="", question="")
+        elif len(own) == 1 and one.role in ("other", "tile", "unroll"):
+            one = replace(one, role="tile", axis=own[0], question="")
+        changed.append(one)
+    return changed
+
+
+def _side_in_memory(indices: Indices, one: Tunable) -> str:
+    """Axis of the threads that walk in steps of a tunable, or have an element each in an array."""
+    if one.role != "other" or indices.is_square(one.name):
+        return ""
+    walks = {
+        axis
+        for name, step in indices.steps.items()
+        if step == {(one.name,): 1}
+        for axis in indices.started_by(name)
+    }
+    if not walks and indices.axes["threadIdx"] == {"x"}:
+        text = " ".join(indices.tokens)
+        for match in re.finditer(rf"__shared__ [\w ]+? (\w+) \[ {re.escape(one.name)} \]", text):
+            if f"{match[1]} [ threadIdx . x ]" in text or re.search(
+                rf"(\w+) = threadIdx \. x ;.*{match[1]} \[ \1 \]", text
+            ):
+                walks.add("x")
+    return walks.pop() if len(walks) == 1 else ""
+
+
+def guess_launch(
+    indices: Indices,
+    shared_axes: Mapping[str, set[str]],
+    tunables: Sequence[Tunable],
+    fixed: Mapping[str, int],
+    host: HostLaunch,
+) -> Launch:
+    """Block and grid.
+
+    Parameters
+    ----------
+    shared_axes
+        Axes of built-in variables that functions of the device read.
+    fixed
+        Macros that the file itself sets to integers.
+    """
+    tunables = by_index(indices, tunables)
+    axes = {name: indices.axes[name] or shared_axes[name] for name in indices.axes}
+    block, invented, question = _block(indices, axes, tunables, fixed, host)
+    square = _square(tunables, axes)
+    fitting = [
+        _side(one, block) if one.name == square and one.name in block else one for one in tunables
+    ]
+    count = max((AXES.index(axis) + 1 for axis in axes["blockIdx"]), default=1)
+    extent, sure = [], set()
+    for axis in AXES[:count]:
+        if axis not in axes["blockIdx"]:
+            extent.append("0")
+            continue
+        found = _extent(indices, axis, block, fitting)
+        extent.append(found or _named_extent(axis, count, block, tunables, square))
+        sure |= {axis} if found else set()
+    return Launch(block, extent, [*invented, *fitting], frozenset(sure), question)
+
+
+def _square(tunables: Sequence[Tunable], axes: Mapping[str, set[str]]) -> str | None:
+    """A name without an axis that is the side of the block where no other name is."""
+    blocks: dict[str, str] = {}
+    for one in tunables:
+        if one.role == "block":
+            blocks.setdefault(one.axis, one.name)
+    tile = next((one.name for one in tunables if one.role == "tile" and not one.axis), None)
+    if tile is not None and re.search(r"per_|items|coarsen|work_|wpt|ipt", tile.lower()):
+        tile = None
+    return blocks.get("") or (tile if not axes["blockDim"] and "x" not in blocks else None)
+
+
+def _block(
+    indices: Indices,
+    axes: Mapping[str, set[str]],
+    tunables: Sequence[Tunable],
+    fixed: Mapping[str, int],
+    host: HostLaunch,
+) -> tuple[list[str], list[Tunable], str]:
+    """Sides of the block, launch tunables for those without a name, and a question."""
+    blocks: dict[str, str] = {}
+    for one in tunables:
+        if one.role == "block":
+            blocks.setdefault(one.axis, one.name)
+    threads = axes["threadIdx"] | axes["blockDim"] | {axis for axis in blocks if axis}
+    count = max((AXES.index(axis) + 1 for axis in threads), default=1)
+    square = _square(tunables, axes)
+    literal = {axis_of(name): str(fixed[name]) for name in fixed if role_of(name) == "block"}
+    product = _threads_of_a_product(tunables) if count == 1 and not axes["blockDim"] else ""
+    block, invented, questions = [], [], []
+    for place, axis in enumerate(AXES[:count]):
+        known = blocks.get(axis) or product or square or literal.get(axis) or literal.get("")
+        known = known or _fixed_side(indices, axis, axes)
+        if product and known == product:
+            questions.append("threads of the block")
+        if known is None:
+            name = f"block_size_{axis}"
+            values, start = block_values(axis, several=count > 1)
+            given = host.block[place] if place < len(host.block) else None
+            if given is not None and 1 <= given <= 1024:
+                values, start = sorted({*values, given}), given
+            invented.append(Tunable(name, "launch", values, start, "block", axis))
+            if axis in axes["threadIdx"] and axis not in axes["blockDim"]:
+                questions.append(f"threads along {axis}: blockDim.{axis} is not read")
+            known = name
+        block.append(known)
+    return block, invented, "; ".join(questions)
+
+
+def _threads_of_a_product(tunables: Sequence[Tunable]) -> str:
+    """Threads of a matrix product whose threads compute TM x TN elements of BM x BN."""
+    by_name = {one.name.lower(): one.name for one in tunables}
+    names = [by_name.get(name) for name in ("bm", "bn", "tm", "tn")]
+    if None in names:
+        return ""
+    return "{} * {} // ({} * {})".format(*names)
+
+
+def _fixed_side(indices: Indices, axis: str, axes: Mapping[str, set[str]]) -> str | None:
+    """Side of the block that the kernel writes as a number: ``blockIdx.x * 256 + threadIdx.x``."""
+    if axis in axes["blockDim"]:
+        return None
+    found = {
+        factor[()]
+        for other in AXES
+        for one, factor in indices.placed(other)
+        if set(factor) == {()} and coefficient(one, f"threadIdx.{axis}") == {(): 1}
+    }
+    side = found.pop() if len(found) == 1 else 0
+    return str(side) if 1 < side <= 1024 else None
+
+
+def _extent(indices: Indices, axis: str, block: Sequence[str], tunables: Sequence[Tunable]) -> str:
+    """Elements per block along an axis by the indices; '' where they do not say."""
+    known = {one.name for one in tunables} | {f"blockDim.{each}" for each in AXES}
+    compared = [coefficient(one.index, f"blockIdx.{axis}") for one in indices.bounds(axis)]
+    candidates = [_stripped(each, known) for each in (*compared, *indices.per_block(axis))]
+    usable = [one for one in candidates if one and names_of(one) <= known]
+    if not usable:
+        return ""
+    if compared and usable[0] == candidates[0]:
+        best = usable[0]
+    else:
+        best = max(usable, key=lambda one: (len(names_of(one)), sum(one.values())))
+    text = written(best)
+    for place, each in enumerate(AXES):
+        side = block[place] if place < len(block) else "1"
+        side = side if re.fullmatch(r"\w+", side) else f"({side})"
+        text = text.replace(f"blockDim.{each}", side)
+    return _tidied(text)
+
+
+def _tidied(text: str) -> str:
+    """A product with the sides of the block first."""
+    if not re.fullmatch(r"[\w *]+", text):
+        return text
+    factors = text.split(" * ")
+    return " * ".join(sorted(factors, key=lambda one: (one.isdigit(), role_of(one) != "block")))
+
+
+def _stripped(one: Polynomial, known: set[str]) -> Polynomial:
+    """A factor without pitches: names that are neither tunables nor sides of the block."""
+    if len(one) != 1:
+        return one
+    ((term, factor),) = one.items()
+    if any("gridDim" in name or name.startswith("?") for name in term):
+        return {}
+    return {tuple(name for name in term if name in known): factor}
+
+
+def _named_extent(
+    axis: str, count: int, block: Sequence[str], tunables: Sequence[Tunable], square: str | None
+) -> str:
+    """Elements per block along an axis by the names of tunables."""
+    place = AXES.index(axis)
+    tiles = {one.axis: one.name for one in tunables if one.role == "tile"}
+    threads = block[place] if place < len(block) else "1"
+    tile = tiles.get(axis) or (tiles.get("") if count == 1 else None)
+    if tile is None and square is not None and square == tiles.get(""):
+        return square
+    if tile is None or tile == threads:
+        return threads
+    return tile if threads == "1" else f"{threads} * {tile}"
+
+
+def _side(one: Tunable, block: Sequence[str]) -> Tunable:
+    """A tunable without an axis as the side of a block."""
+    values, start = block_values("", several=len(block) > 1)
+    if block.count(one.name) > 1:
+        values, start = [8, 16, 32], 16
+    if one.given:
+        values, start = sorted({*values, one.start}), one.start
+    return replace(one, values=values, start=start, role="block", question="")

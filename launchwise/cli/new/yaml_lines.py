@@ -1,0 +1,54 @@
+"""Lines of YAML: a key, a value, and a question as a comment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+QUESTION = "# ? "
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_NOT_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A key, its value and a question."""
+
+    key: str
+    value: Any
+    question: str = ""
+
+
+def section(key: str, lines: Sequence[Line], comment: str = "", indent: int = 0) -> list[str]:
+    """A mapping with one line per key; ``{}`` where there is none."""
+    before = " " * indent
+    head = f"{before}{written_as(key)}:{'' if lines else ' {}'}"
+    return [f"{head}  # {comment}" if comment else head, *lines_of(lines, indent + 2)]
+
+
+def lines_of(lines: Sequence[Line], indent: int = 0) -> list[str]:
+    return [
+        f"{' ' * indent}{written_as(line.key)}: {written_as(line.value)}"
+        + (f"  {QUESTION}{line.question}" if line.question else "")
+        for line in lines
+    ]
+
+
+def written_as(value: Any) -> str:
+    """A value in one line of YAML."""
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{written_as(key)}: {written_as(one)}" for key, one in value.items())
+        return f"{{{inside}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(written_as, value))}]"
+    if isinstance(value, float):
+        # YAML reads 1e-05 as a text.
+        return f"{value:.1e}".replace("e-0", "e-") if 0 < value < 1e-3 else str(value)
+    if isinstance(value, int):
+        return str(value)
+    if _PLAIN.fullmatch(value) and (value.lower() not in _NOT_TEXT or value in ("n", "y")):
+        return str(value)
+    return json.dumps(value)
