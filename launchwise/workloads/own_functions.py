@@ -9,11 +9,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.workloads.packages import import_from, own_error
 from launchwise.workloads.parts import SPEC_FILE
+
+if TYPE_CHECKING:
+    from launchwise.workloads.spec import Spec
 
 
 @dataclass(frozen=True)
@@ -106,3 +109,22 @@ def own_function(folder: Path, named: str, key: str) -> OwnFunction:
         optional=tuple(e.name for e in named_ones if e.default is not inspect.Parameter.empty),
         takes_all=inspect.Parameter.VAR_KEYWORD in kinds.values(),
     )
+
+
+def check_own_functions(folder: Path, spec: Spec) -> None:
+    """Import every function of the user's own that a spec names.
+
+    Raises
+    ------
+    UserError
+        At the first one that is missing or fails.
+    """
+    reference = spec.reference
+    named = {
+        "inputs": spec.inputs,
+        "reference.file": reference and reference.file,
+        "reference.compare": reference and reference.compare,
+    }
+    for key, text in named.items():
+        if text is not None:
+            own_function(folder, text, key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -264,25 +264,11 @@ def check_described(folder: Path, spec: Spec) -> None:
             if spec.tunables[tunable].kind == "launch" and _is_macro(tunable, text):
                 message = f"is launch, but {variant.source} reads {tunable} as a macro: say build"
                 raise UserError(path, f"tunables.{tunable}.kind", message)
-    for named, key in _own_functions(spec):
-        if not (folder / named.partition(":")[0]).is_file():
-            raise UserError(path, key, f"no file {named.partition(':')[0]!r}")
     if spec.reference is not None and spec.reference.call is not None:
         try:
             check_listed(spec.reference.call)
         except ValueError as error:
             raise UserError(path, "reference.call", str(error)) from None
-
-
-def _own_functions(spec: Spec) -> Iterator[tuple[str, str]]:
-    """Functions of the user's own that a spec names, with their keys."""
-    reference = spec.reference
-    if spec.inputs is not None:
-        yield spec.inputs, "inputs"
-    if reference is not None and reference.file is not None:
-        yield reference.file, "reference.file"
-    if reference is not None and reference.compare is not None:
-        yield reference.compare, "reference.compare"
 
 
 def _is_macro(name: str, text: str) -> bool:
