@@ -122,8 +122,8 @@ def check_own_functions(folder: Path, spec: Spec) -> None:
     reference = spec.reference
     named = {
         "inputs": spec.inputs,
-        "reference.file": reference and reference.file,
-        "reference.compare": reference and reference.compare,
+        "reference.file": None if reference is None else reference.file,
+        "reference.compare": None if reference is None else reference.compare,
     }
     for key, text in named.items():
         if text is not None:
