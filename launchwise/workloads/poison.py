@@ -37,8 +37,9 @@ def poisoned(expected: np.ndarray) -> np.ndarray:
         made[np.isnan(expected)] = 0
         return made
     limits = np.iinfo(dtype)
-    middle = limits.min + (limits.max - limits.min) // 2
-    return np.where(expected > middle, limits.min, limits.max).astype(dtype)
+    middle = dtype.type(limits.min + (limits.max - limits.min) // 2)
+    # In the type itself: the largest uint64 is no Python integer that NumPy takes unasked.
+    return np.where(expected > middle, dtype.type(limits.min), dtype.type(limits.max))
 
 
 class Poison:
