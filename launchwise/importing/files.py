@@ -158,7 +158,15 @@ def loaded(text: str) -> Any:
     RecursionError
         When it is nested too deep.
     """
-    return json.loads(text, object_pairs_hook=_object)
+    found = json.loads(text, object_pairs_hook=_object)
+    if _SURROGATE.search(text):
+        # Half of a pair is no text that a file could hold: this raises a ValueError.
+        json.dumps(found, ensure_ascii=False).encode()
+    return found
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Escape of half a character."""
 
 
 def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:
