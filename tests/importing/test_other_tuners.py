@@ -167,7 +167,8 @@ def test_files_of_one_kernel_of_triton_make_a_study_of_sizes(tmp_path: Path) -> 
         path = tmp_path / str(place) / "mm.autotune.json"
         content = foreign.triton([size, 64, "torch.float16"], scale=size / 256)
         files.append(foreign.write(path, content))
-    options = {"devices": [f"mm.autotune.json={DEVICE}"], "problem_names": "M,K"}
+    devices = [f"mm.autotune.json={DEVICE}"]
+    options: dict[str, Any] = {"devices": devices, "problem_names": "M,K"}
     found = import_sweeps(files, "mm", tmp_path / "w", tmp_path / "r", **options)
     spec = load_spec(found.folder)
     assert list(spec.problem) == ["M", "K", "dtype"]
