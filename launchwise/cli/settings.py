@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from launchwise.base.errors import UserError
+
 ConfigFiles = Annotated[
     list[Path] | None,
     typer.Option(
@@ -20,5 +22,15 @@ ConfigFiles = Annotated[
 
 
 def settings_files(given: Sequence[Path] | None) -> list[Path]:
-    """Files of ``--configfile``, or the one that is read without it."""
-    return list(given or [Path("config.yaml")])
+    """Files of ``--configfile``, or the one that is read without it.
+
+    Raises
+    ------
+    UserError
+        When neither is there, but an import has written settings here.
+    """
+    usual = Path("config.yaml")
+    if not given and not usual.is_file():
+        for path in sorted(Path("kernels").glob("*/settings.yaml")):
+            raise UserError(usual, "", f"is missing: name settings, such as --configfile {path}")
+    return list(given or [usual])

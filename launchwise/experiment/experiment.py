@@ -23,6 +23,7 @@ from launchwise.experiment.discovery import (
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.settings import Settings
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
+from launchwise.experiment.unknown_study import NEEDED
 from launchwise.workloads import corners
 from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import Problem, problems
@@ -92,6 +93,8 @@ class Experiment:
             }:
                 message = "no GPU in the settings has rows of the workloads of any study"
                 self.fail("studies", message)
+            if not self.study_folders and self.folders:
+                self.fail("workloads", f"{', '.join(self.folders)}: no study; {NEEDED}")
             self.fail("studies", "every study is left out: keep at least one")
         cross_checks.check_gpus(self)
         cross_checks.check_studies(self)

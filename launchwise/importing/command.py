@@ -15,7 +15,8 @@ from launchwise.importing.csv_mapping import read_mapping
 from launchwise.importing.kernel_tuner import write_cache
 from launchwise.importing.members import Options
 from launchwise.importing.sweep import as_value
-from launchwise.importing.t1_t4 import read_t1, write_t4
+from launchwise.importing.t1 import read_t1
+from launchwise.importing.t4 import write_t4
 from launchwise.importing.tables import sweep_of
 from launchwise.importing.workload import Imported, write_workload
 from launchwise.tables.files import read_facts, read_table
@@ -38,6 +39,7 @@ def import_sweeps(
     gpus: Iterable[str] = (),
     problem: Iterable[str] = (),
     baseline: Iterable[str] = (),
+    problem_names: str = "",
     bytes_: str | None = None,
     flop: str | None = None,
     title: str = "",
@@ -49,7 +51,7 @@ def import_sweeps(
     Parameters
     ----------
     files
-        Kernel Tuner caches, T4, KTT's JSON or CSV, plain or gzip; one GPU each.
+        Files of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
     name
         Name of the workload; its folder is ``<folder>/<name>``.
     recorded
@@ -62,6 +64,8 @@ def import_sweeps(
         ``FILE=NAME`` each: device of a file that states none; name of its GPU in settings.
     problem, baseline
         ``NAME=VALUE`` each: problem instead of the stated one; default configuration.
+    problem_names
+        Names of the stated problem's parameters in its order, with commas between them.
     bytes_, flop
         Least bytes and FLOP of a problem: expressions over its parameters.
     title, source, licence
@@ -81,6 +85,7 @@ def import_sweeps(
         gpus=pairs(gpus, "--gpu"),
         problem=values(problem, "--problem"),
         baseline=values(baseline, "--baseline"),
+        problem_names=names_in(problem_names, "--problem-names"),
         bytes=bytes_,
         flop=flop,
         title=title,
@@ -158,6 +163,20 @@ def values(texts: Iterable[str], flag: str) -> dict[str, Value]:
     return {name: as_value(text) for name, text in pairs(texts, flag).items()}
 
 
+def names_in(text: str, flag: str) -> list[str]:
+    """Names with commas between them.
+
+    Raises
+    ------
+    UserError
+        When one is empty, or is given twice.
+    """
+    names = [name.strip() for name in text.split(",")] if text.strip() else []
+    if not all(names) or len(set(names)) < len(names):
+        raise UserError("import", flag, f"must be different names, such as M,N,K (got {text!r})")
+    return names
+
+
 def told(found: Imported) -> list[str]:
     """Lines that say what an import did, flags first."""
     lines = [f"FLAGGED {gpu}: {'; '.join(why)}" for gpu, why in found.doubts.items()]
@@ -169,11 +188,19 @@ def told(found: Imported) -> list[str]:
     for gpu, counts in found.rows.items():
         rows = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
         lines.append(f"{gpu}: {rows}")
+    for gpu, fastest in found.fastest.items():
+        lines += [f"fastest on {gpu}, {line}" for line in fastest[:MOST_FASTEST]]
+        if len(fastest) > MOST_FASTEST:
+            lines.append(f"fastest on {gpu}: {len(fastest) - MOST_FASTEST} more with --json")
     lines += [f"note: {note}" for note in found.notes]
     lines.append(f"workload: {found.folder}")
-    if found.settings is not None:
+    if found.settings is not None and found.studied:
         lines.append(f"run: {line_to_run(found.settings)}")
     return lines
+
+
+MOST_FASTEST = 5
+"""Most problems of a GPU whose fastest configuration is printed."""
 
 
 def line_to_run(settings: Path) -> str:
@@ -188,6 +215,7 @@ def as_facts(found: Imported) -> dict[str, Any]:
         "workload": str(found.folder),
         "rows": found.rows,
         "flagged": found.doubts,
+        "fastest": found.fastest,
         "notes": found.notes,
         "settings": None if found.settings is None else str(found.settings),
     }

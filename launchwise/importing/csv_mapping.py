@@ -7,22 +7,16 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.importing.files import read_text
-from launchwise.importing.sweep import (
-    SPELLED,
-    TO_MS,
-    ForeignSweep,
-    Row,
-    as_time,
-    as_value,
-    failure_status,
-)
+from launchwise.importing.kernel_tuner import OVERHEADS, TIME
+from launchwise.importing.sweep import ForeignSweep, Row, as_time, as_value, failure_status
+from launchwise.importing.time_names import SPELLED, TO_MS
 from launchwise.workloads.parts import Value
 
 FORMAT = "CSV"
@@ -78,8 +72,13 @@ Record = Mapping[str, str]
 """Column to the text of a field, without spaces around it."""
 
 
-def read_csv(path: str | Path, mapped: Mapped) -> list[ForeignSweep]:
+def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[ForeignSweep]:
     """Sweeps in a CSV file: one per device and problem.
+
+    Parameters
+    ----------
+    text
+        Content of the file if it has been read.
 
     Raises
     ------
@@ -87,9 +86,12 @@ def read_csv(path: str | Path, mapped: Mapped) -> list[ForeignSweep]:
         When the file is no CSV, lacks a column that ``mapped`` names, or has a row of more or fewer
         fields than its first line; when a time is written in a way that ``mapped`` does not say.
     """
+    text = read_text(path) if text is None else text
     if mapped.time is None and not mapped.repeats:
-        raise UserError(path, "time", "neither a column of times nor of repeats is named")
-    columns, records = _records(path, mapped)
+        listed = ", ".join(columns_in(text)) or "none"
+        message = "neither a column of times nor of repeats is named"
+        raise UserError(path, "time", f"{message} (time or repeats; columns: {listed})")
+    columns, records = _records(path, text, mapped)
     by_group: dict[tuple[Value, ...], list[Row]] = {}
     for number, record in records:
         device = record[mapped.devices] if mapped.devices else mapped.device
@@ -115,9 +117,56 @@ def read_csv(path: str | Path, mapped: Mapped) -> list[ForeignSweep]:
     ]
 
 
-def _records(path: str | Path, mapped: Mapped) -> tuple[list[str], list[tuple[int, Record]]]:
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def table_in(text: str) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows of a text whose delimiter is not known; none where it is no table."""
+    for delimiter in DELIMITERS:
+        try:
+            handle = io.StringIO(text, newline="")
+            given = csv.reader(handle, delimiter=delimiter, skipinitialspace=True, strict=True)
+            lines = [[field.strip() for field in fields] for fields in given if any(fields)]
+        except csv.Error:
+            continue
+        if lines and len(lines[0]) > 1 and all(len(line) == len(lines[0]) for line in lines[:9]):
+            return lines[0], lines[1:]
+    return [], []
+
+
+def columns_in(text: str) -> list[str]:
+    """Columns of a text whose delimiter is not known; none where it is no table."""
+    return [name for name in table_in(text)[0] if name]
+
+
+def rows_of_tuner(text: str) -> list[dict[str, Any]] | None:
+    """Rows of a table of Kernel Tuner's results, as pandas writes it; None where it is another."""
+    columns, rows = table_in(text)
+    if TIME not in columns or not any(name in columns for name in ("times", *OVERHEADS)):
+        return None
+    named = [(place, name) for place, name in enumerate(columns) if name]
+    return [
+        {name: _cell(fields[place]) for place, name in named if fields[place]}
+        for fields in rows
+        if len(fields) == len(columns)
+    ] or None
+
+
+def _cell(text: str) -> Any:
+    """A number where the field is one."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _records(
+    path: str | Path, text: str, mapped: Mapped
+) -> tuple[list[str], list[tuple[int, Record]]]:
     """Columns, and every row that is not blank with the number of its line."""
-    handle = io.StringIO(read_text(path), newline="")
+    handle = io.StringIO(text, newline="")
     reader = csv.reader(handle, delimiter=mapped.delimiter, skipinitialspace=True, strict=True)
     lines: list[tuple[int, list[str]]] = []
     try:

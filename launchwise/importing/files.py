@@ -1,38 +1,135 @@
-"""Opens files of others: plain or gzip, complete or cut off."""
+"""Opens files of others: plain or packed, complete or cut off."""
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import gzip
+import io
 import json
+import lzma
 import re
+import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 
-GZIP = b"\x1f\x8b"
+KNOWN = (
+    "a Kernel Tuner cache or list of results, T4, KTT's JSON, Triton's *.autotune.json, CLBlast's "
+    "JSON, CSV with a mapping of its columns; each also packed by gzip, bzip2, xz or zip"
+)
+"""Formats that an import reads."""
 
 
-def read_text(path: str | Path) -> str:
-    """Text of a file, unpacked where it is gzip by its first bytes, whatever its name.
+def no_format(path: str | Path, what: str = "") -> UserError:
+    """Error for a file that is of no format of :data:`KNOWN`; ``what`` says what it is instead."""
+    told = f": {what}" if what else ""
+    return UserError(path, "", f"is of no known format{told} (allowed: {KNOWN})")
+
+
+UNPACKERS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": ("gzip", gzip.decompress),
+    b"BZh": ("bzip2", bz2.decompress),
+    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+}
+"""First bytes of a packed file to the packer and what unpacks it."""
+
+OTHERS: dict[bytes, str] = {
+    b"PAR1": "a Parquet file; write its rows as CSV and name the columns (--columns)",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite format 3": "a database of SQLite",
+    b"\x93NUMPY": "an array of NumPy",
+    b"\x28\xb5\x2f\xfd": "packed by zstd; unpack it first",
+    b"7z\xbc\xaf": "packed by 7-Zip; unpack it first",
+    b"\x7fELF": "a binary",
+    b"\x80\x04": "a pickle, which could run code",
+    b"\x80\x05": "a pickle, which could run code",
+    b"%PDF": "a PDF file",
+    b"\x89PNG": "a picture",
+}
+"""First bytes of other files to what they are."""
+
+ZIP = b"PK\x03\x04"
+
+EMPTY_ZIP = b"PK\x05\x06"
+
+MOST_BYTES = 2**31
+"""Longest member of a zip that is unpacked: a file must not fill the memory."""
+
+
+def read_members(path: str | Path) -> list[tuple[str, bytes]]:
+    """Name and content of each file in a zip, or the one file itself with an empty name.
 
     Raises
     ------
     UserError
-        When it is missing, is no gzip after all, or is no UTF-8.
+        When it is missing, or is packed in a way that cannot be read.
     """
     try:
         content = Path(path).read_bytes()
-        if content.startswith(GZIP):
-            content = gzip.decompress(content)
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(path, "", f"is not a complete gzip file: {error}") from error
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UserError(path, "", f"cannot be read: {error}") from error
+    if not content.startswith((ZIP, EMPTY_ZIP)):
+        return [("", content)]
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            listed = [
+                member
+                for member in packed.infolist()
+                if not member.is_dir() and not member.filename.startswith(("__MACOSX/", "."))
+            ]
+            if too_long := [m.filename for m in listed if m.file_size > MOST_BYTES]:
+                raise UserError(path, too_long[0], "is too long for a zip: unpack it first")
+            return [(member.filename, packed.read(member)) for member in listed]
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+        raise UserError(path, "", f"is not a complete zip file: {error}") from error
+    except (RuntimeError, NotImplementedError) as error:
+        raise UserError(path, "", f"is a zip that cannot be unpacked: {error}") from error
+
+
+def as_text(content: bytes, path: str | Path) -> str:
+    """Text of a file's bytes, unpacked by its first bytes, whatever its name.
+
+    Raises
+    ------
+    UserError
+        When it is cut off, or is no text.
+    """
+    for first, (packer, unpack) in UNPACKERS.items():
+        if content.startswith(first):
+            try:
+                content = unpack(content)
+            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+                raise UserError(path, "", f"is not a complete {packer} file: {error}") from error
+    for first, what in OTHERS.items():
+        if content.startswith(first):
+            raise no_format(path, what)
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if not wide and b"\0" in content:
+        raise no_format(path, "a binary")
+    try:
+        return content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
+
+
+def read_text(path: str | Path) -> str:
+    """Text of a file (see :func:`as_text`).
+
+    Raises
+    ------
+    UserError
+        When it is missing, a zip, cut off, or no text.
+    """
+    (name, content), *more = read_members(path) or [("", b"")]
+    if name or more:
+        raise UserError(path, "", "is a zip: unpack it first")
+    return as_text(content, path)
 
 
 class Repeated(dict[str, Any]):
@@ -51,6 +148,27 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def loaded(text: str) -> Any:
+    """Content of a JSON text that is complete.
+
+    Raises
+    ------
+    ValueError
+        When it is no JSON.
+    RecursionError
+        When it is nested too deep.
+    """
+    found = json.loads(text, object_pairs_hook=_object)
+    if _SURROGATE.search(text):
+        # Half of a pair is no text that a file could hold: this raises a ValueError.
+        json.dumps(found, ensure_ascii=False).encode()
+    return found
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Escape of half a character."""
+
+
 def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:
     """Content of a JSON text, and whether it was cut off.
 
@@ -63,7 +181,7 @@ def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:
         When it is no JSON even so; with the line of the damage.
     """
     try:
-        return json.loads(text, object_pairs_hook=_object), False
+        return loaded(text), False
     except RecursionError as error:
         raise UserError(path, "", "is not JSON: nested too deep") from error
     except ValueError as error:
@@ -71,7 +189,7 @@ def parse_json(text: str, path: str | Path) -> tuple[Any, bool]:
     repaired = _closed(text, path)
     if repaired is not None:
         try:
-            return json.loads(repaired, object_pairs_hook=_object), True
+            return loaded(repaired), True
         except (ValueError, RecursionError):
             pass
     raise UserError(path, "", f"is not JSON: {problem}")

@@ -31,14 +31,25 @@ from launchwise.workloads.parts import Value
 FORMAT = "Kernel Tuner cache"
 TIME = "time"
 ERROR = "__error__"
-FAILED_TIME = 1e20
-"""Times from this on stand for failures in caches of old versions of Kernel Tuner."""
+
+OVERHEADS = (
+    *("compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"),
+)
+"""Times of an entry that are not the kernel's."""
 
 NOT_TUNABLES = {
-    *(TIME, "times", ERROR, "timestamp", "compile_time", "verification_time", "benchmark_time"),
-    *("strategy_time", "framework_time", "GFLOP/s", "GFLOPS", "GB/s", "num_regs", "objective"),
+    *(TIME, "times", ERROR, "timestamp", *OVERHEADS),
+    *("GFLOP/s", "GFLOPS", "GB/s", "num_regs", "objective"),
 }
 """Keys of an entry that are no parameter, where the header does not list the parameters."""
+
+HEAD = (
+    *("device_name", "kernel_name", "problem_size", "tune_params_keys", "tune_params"),
+    "objective",
+)
+"""Keys of which a cache has at least one, or one of :data:`MARKS` in an entry."""
+
+MARKS = (TIME, "times", ERROR, *OVERHEADS)
 
 UNKNOWN_FAILURE = "no time"
 
@@ -48,7 +59,12 @@ MEAN_TOLERANCE = 1e-6
 
 def is_cache(content: object) -> bool:
     """Whether the content of a JSON file is a Kernel Tuner cache."""
-    return isinstance(content, Mapping) and isinstance(content.get("cache"), Mapping)
+    if not isinstance(content, Mapping) or not isinstance(content.get("cache"), Mapping):
+        return False
+    entries = content["cache"].values()
+    return any(key in content for key in HEAD) or any(
+        isinstance(entry, Mapping) and any(key in entry for key in MARKS) for entry in entries
+    )
 
 
 def read_cache(path: str | Path) -> ForeignSweep:
@@ -71,12 +87,12 @@ def sweep_of_cache(content: object, path: str | Path, cut: bool = False) -> Fore
     notes = ["the file was cut off: entries up to its last complete one were read"] if cut else []
     names = _parameters(content, cache)
     objective = str(content.get("objective") or TIME)
-    rows = [_row(key, entry, names, objective, path) for key, entry in cache.items()]
+    rows = [row_of(key, entry, names, objective, path) for key, entry in cache.items()]
     if not rows:
         notes.append("the file holds no configuration")
     if isinstance(cache, Repeated):
         notes.append(f"{cache.count} entries repeat a configuration: the last of each is kept")
-    notes += _notes(cache, names, rows)
+    notes += notes_on(list(cache.values()), names, rows)
     listed = content.get("tune_params")
     values = listed if isinstance(listed, Mapping) else {}
     return ForeignSweep(
@@ -107,7 +123,21 @@ def _values(listed: object, name: str, rows: Sequence[Row]) -> list[Value]:
     return list(dict.fromkeys([*given, *(row.configuration[name] for row in rows)]))
 
 
-def _row(key: str, entry: object, names: Sequence[str], objective: str, path: str | Path) -> Row:
+def row_of(key: str, entry: object, names: Sequence[str], objective: str, path: str | Path) -> Row:
+    """Row of one entry.
+
+    Parameters
+    ----------
+    key
+        Values of the tunables, joined by commas.
+    objective
+        Key where the words of a failure may stand, beside :data:`TIME` and :data:`ERROR`.
+
+    Raises
+    ------
+    UserError
+        When it is no entry, or a tunable's value stands nowhere.
+    """
     if not isinstance(entry, Mapping):
         raise UserError(path, f"cache.{key}", "is not an entry with parameters and times")
     words = key.split(",")
@@ -125,8 +155,6 @@ def _row(key: str, entry: object, names: Sequence[str], objective: str, path: st
             raise UserError(path, f"cache.{key}.{name}", "is missing")
     times = as_times(entry.get("times"))
     stated = as_time(entry.get(TIME))
-    if stated is not None and stated >= FAILED_TIME:
-        stated = None
     failure = _failure(entry, objective)
     # A stated time that is none, such as 1e20 or NaN, is a failure, whatever the repeats say.
     if entry.get(TIME) is None and times and not failure:
@@ -134,8 +162,8 @@ def _row(key: str, entry: object, names: Sequence[str], objective: str, path: st
     extra: dict[str, Any] = {}
     if isinstance(entry.get("timestamp"), str):
         extra["measured_at"] = entry["timestamp"]
-    if isinstance(entry.get("num_regs"), int):
-        extra["registers"] = entry["num_regs"]
+    if isinstance(registers := as_value(entry.get("num_regs", "")), int):
+        extra["registers"] = registers
     if failure or stated is None:
         words_of_it = failure or UNKNOWN_FAILURE
         return Row(configuration, failure_status(words_of_it), words_of_it, times, None, extra)
@@ -154,12 +182,11 @@ def _failure(entry: Mapping[str, Any], objective: str) -> str:
     return ""
 
 
-def _notes(cache: Mapping[str, Any], names: Sequence[str], rows: Sequence[Row]) -> list[str]:
+def notes_on(entries: Sequence[object], names: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """What was left out of ``entries`` with the tunables ``names``, and what is odd in ``rows``."""
     notes = []
     used = {*names, TIME, "times", ERROR, "timestamp", "num_regs"}
-    left = {
-        str(name) for entry in cache.values() if isinstance(entry, Mapping) for name in entry
-    } - used
+    left = {str(name) for entry in entries if isinstance(entry, Mapping) for name in entry} - used
     if left:
         notes.append(f"not taken over: {', '.join(sorted(left))}")
     means = [
@@ -169,7 +196,7 @@ def _notes(cache: Mapping[str, Any], names: Sequence[str], rows: Sequence[Row]) 
     ]
     broken = sum(
         bool(entry.get("times")) and not as_times(entry["times"])
-        for entry in cache.values()
+        for entry in entries
         if isinstance(entry, Mapping)
     )
     if broken:

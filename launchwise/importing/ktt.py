@@ -13,24 +13,27 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.importing.files import parse_json, read_text
-from launchwise.importing.sweep import (
-    SPELLED,
-    TO_MS,
-    ForeignSweep,
-    Row,
-    as_time,
-    as_value,
-    failure_status,
-    time_unit,
-)
+from launchwise.importing.sweep import ForeignSweep, Row, as_time, as_value, failure_status
+from launchwise.importing.time_names import SPELLED, TO_MS, time_unit
 from launchwise.workloads.parts import Value
 
 FORMAT = "KTT"
 
+HEAD = ("TimeUnit", "KttVersion", "ComputeApi", "Platform", "Device")
+"""Keys of ``Metadata`` of which a file has at least one, or its results are as KTT's."""
+
 
 def is_ktt(content: object) -> bool:
     """Whether the content of a JSON file is KTT's."""
-    return isinstance(content, Mapping) and isinstance(content.get("Results"), list)
+    if not isinstance(content, Mapping) or not isinstance(content.get("Results"), list):
+        return False
+    metadata = content.get("Metadata")
+    if isinstance(metadata, Mapping) and any(key in metadata for key in HEAD):
+        return True
+    return any(
+        isinstance(each, Mapping) and isinstance(each.get("Configuration"), list)
+        for each in content["Results"]
+    )
 
 
 def read_ktt(path: str | Path) -> ForeignSweep:
@@ -97,7 +100,9 @@ def _result(entry: object, number: int, to_ms: float, path: str | Path) -> Row:
         if not isinstance(each, Mapping) or "Name" not in each or "Value" not in each:
             raise UserError(path, key, "must be a list of names and values")
         configuration[str(each["Name"])] = as_value(each["Value"])
-    launches = [one for one in entry.get("ComputationResults") or [] if isinstance(one, Mapping)]
+    computed = entry.get("ComputationResults")
+    listed_launches = computed if isinstance(computed, list) else []
+    launches = [one for one in listed_launches if isinstance(one, Mapping)]
     status, extra = str(entry.get("Status") or "Ok"), _compiled(launches)
     time = as_time(entry.get("TotalDuration"))
     if time is None and len(launches) == 1:
@@ -123,6 +128,7 @@ def _compiled(launches: list[Any]) -> dict[str, Any]:
         if not isinstance(data, Mapping):
             continue
         for name, key in (("registers", "RegistersCount"), ("shared_bytes", "LocalMemorySize")):
-            if isinstance(data.get(key), int) and data[key] >= found.get(name, 0):
-                found[name] = data[key]
+            value = as_value(data.get(key, ""))
+            if isinstance(value, int) and value >= found.get(name, 0):
+                found[name] = value
     return found

@@ -14,7 +14,7 @@ from launchwise.importing.csv_mapping import Mapped
 from launchwise.importing.naming import own_names, renamed, same_tunables, without_repeats
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
-from launchwise.importing.t1_t4 import Space
+from launchwise.importing.t1 import Space
 from launchwise.workloads.parts import Value
 
 
@@ -35,6 +35,8 @@ class Options:
     problem
         Problem parameters to their values, instead of what files state. A text where the size is
         not known: then nothing is computed of it.
+    problem_names
+        Names of the first problem parameters of the files, in their order.
     bytes, flop
         Least bytes and FLOP of the problem, expressions over its parameters.
     baseline
@@ -48,6 +50,7 @@ class Options:
     devices: Mapping[str, str] = field(default_factory=dict)
     gpus: Mapping[str, str] = field(default_factory=dict)
     problem: Mapping[str, Value] = field(default_factory=dict)
+    problem_names: Sequence[str] = ()
     bytes: str | None = None
     flop: str | None = None
     baseline: Mapping[str, Value] = field(default_factory=dict)
@@ -101,7 +104,7 @@ def members_of(
     tunables = same_tunables(read)
     if asked.space and set(asked.space.tunables) == set(tunables):
         tunables = list(asked.space.tunables)
-    problems = [_problem(sweep, asked) for sweep in read]
+    problems = _of_one_type([_problem(sweep, asked) for sweep in read])
     names = own_names(tunables, (key for problem in problems for key in problem))
     for theirs, ours in names.items():
         if theirs != ours:
@@ -138,8 +141,27 @@ def _problem(sweep: ForeignSweep, asked: Options) -> dict[str, Value]:
         When neither states one.
     """
     # Named parameters replace the stated ones as a whole: another problem has other sizes.
-    problem = dict(asked.problem) or dict(sweep.problem)
+    problem = dict(asked.problem) or _renamed(sweep, asked.problem_names)
     if not problem:
         message = "states no problem: name it, such as --problem n=4096"
         raise UserError(sweep.source, "problem_size", message)
     return dict(zip(own_names(problem).values(), problem.values(), strict=True))
+
+
+def _renamed(sweep: ForeignSweep, names: Sequence[str]) -> dict[str, Value]:
+    """Problem of a file with the user's names for its first parameters."""
+    if len(names) > len(sweep.problem):
+        told = ", ".join(f"{name}={value}" for name, value in sweep.problem.items()) or "none"
+        message = f"states {len(sweep.problem)} problem parameters ({told}), not {len(names)}"
+        raise UserError(sweep.source, "--problem-names", message)
+    rest = list(sweep.problem)[len(names) :]
+    return dict(zip([*names, *rest], sweep.problem.values(), strict=True))
+
+
+def _of_one_type(problems: list[dict[str, Value]]) -> list[dict[str, Value]]:
+    """``problems`` with texts for each parameter that is no integer in one of them."""
+    texts = {key for each in problems for key, value in each.items() if isinstance(value, str)}
+    return [
+        {key: str(value) if key in texts else value for key, value in each.items()}
+        for each in problems
+    ]

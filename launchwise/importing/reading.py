@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.importing.csv_mapping import Mapped, read_csv
-from launchwise.importing.files import parse_json, read_text
+from launchwise.importing.clblast import is_clblast, sweep_of_clblast
+from launchwise.importing.csv_mapping import Mapped, columns_in, read_csv, rows_of_tuner
+from launchwise.importing.files import as_text, loaded, no_format, parse_json, read_members
 from launchwise.importing.kernel_tuner import is_cache, sweep_of_cache
 from launchwise.importing.ktt import is_ktt, sweep_of_ktt
+from launchwise.importing.results import rows_in, sweep_of_rows
 from launchwise.importing.sweep import ForeignSweep
-from launchwise.importing.t1_t4 import Space, is_t1, is_t4, sweep_of_t4
+from launchwise.importing.t1 import Space, is_t1
+from launchwise.importing.t4 import is_t4, sweep_of_t4
+from launchwise.importing.time_names import is_time_name, unit_in_name
+from launchwise.importing.triton import is_triton, sweep_of_triton
 
-KNOWN = "a Kernel Tuner cache, T4, KTT's JSON, or CSV with a mapping of its columns"
+Reader = Callable[[Any, str | Path, bool], ForeignSweep]
+
+READERS: list[tuple[Callable[[object], bool], Reader]] = [
+    (is_cache, sweep_of_cache),
+    (is_triton, sweep_of_triton),
+    (is_ktt, sweep_of_ktt),
+    (is_clblast, sweep_of_clblast),
+]
+"""Test of a JSON file's content, and its reader."""
+
+PACKED = (".gz", ".bz2", ".xz", ".zip")
 
 
 def read_sweeps(
     path: str | Path, space: Space | None = None, columns: Mapped | None = None
 ) -> list[ForeignSweep]:
-    """Sweeps in a file.
+    """Sweeps in a file, or in the one file of a zip that is of a known format.
 
     Parameters
     ----------
@@ -32,27 +49,157 @@ def read_sweeps(
     UserError
         When the file cannot be read, or is of no known format.
     """
-    name = Path(path).name.lower().removesuffix(".gz")
-    text = read_text(path)
-    is_json = text.lstrip().startswith(("{", "["))
-    if name.endswith((".csv", ".tsv")) or (columns is not None and not is_json):
-        if columns is None:
-            raise UserError(
-                path, "", "is CSV: name a file that says what its columns hold (--columns)"
-            )
-        return read_csv(path, columns)
+    members = read_members(path)
+    if len(members) == 1 and not members[0][0]:
+        return _sweeps_of(as_text(members[0][1], path), Path(path), path, space, columns)
+    found: dict[str, list[ForeignSweep]] = {}
+    reasons: dict[str, UserError] = {}
+    for name, content in members:
+        try:
+            text = as_text(content, path)
+            found[name] = _sweeps_of(text, Path(name), path, space, columns)
+        except UserError as error:
+            reasons[name] = error
+    if len(found) > 1:
+        message = f"is a zip of several results ({', '.join(found)}): unpack it and name each"
+        raise UserError(path, "", message)
+    if not found and len(reasons) == 1:
+        raise next(iter(reasons.values()))
+    if not found:
+        raise no_format(path, f"a zip of {', '.join(reasons) or 'nothing'}")
+    return next(iter(found.values()))
+
+
+def _sweeps_of(
+    text: str, named: Path, path: str | Path, space: Space | None, columns: Mapped | None
+) -> list[ForeignSweep]:
+    """Sweeps in a text.
+
+    Parameters
+    ----------
+    named
+        Name that may tell the format.
+    path
+        File that messages name.
+    """
+    name = named.name.lower()
+    while name.endswith(PACKED):
+        name = name.rpartition(".")[0]
+    plain = text.lstrip()
+    if not plain:
+        raise UserError(path, "", "is empty")
+    is_json = plain.startswith(("{", "["))
+    if columns is not None and (name.endswith((".csv", ".tsv")) or not is_json):
+        return read_csv(path, columns, text)
+    if name.endswith(".wisdom"):
+        raise no_format(path, WISDOM)
+    if not is_json:
+        return [_of_table(text, path, space)]
+    lines = _json_lines(text)
+    if lines is not None:
+        return [_of_lines(*lines, path, space)]
     content, cut = parse_json(text, path)
-    if is_cache(content):
-        found = sweep_of_cache(content, path, cut)
-        if space and set(space.tunables) != set(found.tunables):
-            strange = sorted(set(space.tunables) ^ set(found.tunables))
-            message = f"and the space (T1) have different parameters: {', '.join(strange)}"
-            raise UserError(path, "", message)
-        return [found]
-    if is_ktt(content):
-        return [sweep_of_ktt(content, path, cut)]
+    return [_of_json(content, path, space, cut)]
+
+
+WISDOM = "a wisdom file of Kernel Launcher, which holds the fastest configurations alone"
+
+
+def _of_table(text: str, path: str | Path, space: Space | None) -> ForeignSweep:
+    """Sweep of a table that Kernel Tuner's results were written to; others need a mapping."""
+    if text.lstrip().startswith("<"):
+        raise no_format(path, "HTML or XML")
+    columns = columns_in(text)
+    if not columns:
+        raise no_format(path, "a text")
+    rows = rows_of_tuner(text)
+    if rows is not None:
+        return sweep_of_rows(rows, {}, path, space)
+    raise UserError(path, "", _ask_for_columns(columns))
+
+
+def _ask_for_columns(columns: list[str]) -> str:
+    listed = ", ".join(columns)
+    times = [name for name in columns if is_time_name(name)]
+    if not times:
+        told = "none of them is named as a time; "
+        unit, time, rest = "ms", "TIME", columns
+    else:
+        told, time, unit = "", times[0], unit_in_name(times[0]) or "ms"
+        rest = [name for name in columns if name != time]
+    return (
+        f"is CSV: name a file that says what its columns hold (--columns), such as "
+        f"{{tunables: [{', '.join(rest[:2])}], time: {time}, unit: {unit}}}; {told}"
+        f"columns: {listed}"
+    )
+
+
+def _json_lines(text: str) -> tuple[list[Any], bool] | None:
+    """Objects of a text with one per line, and whether the last was cut off.
+
+    None where it is one JSON text, or damaged.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) < 2 or not all(line.lstrip().startswith("{") for line in lines):
+        return None
+    found = []
+    for number, line in enumerate(lines):
+        try:
+            found.append(loaded(line))
+        except (ValueError, RecursionError):
+            # The last line of a run that was killed.
+            if number < len(lines) - 1 or not found:
+                return None
+    if not all(isinstance(each, Mapping) for each in found):
+        return None
+    return found, len(found) < len(lines)
+
+
+def _of_lines(lines: list[Any], cut: bool, path: str | Path, space: Space | None) -> ForeignSweep:
+    """Sweep of JSON lines: rows of results, or results of T4."""
+    if "tunable_parameters" in lines[0] or "kernel_launcher_version" in lines[0]:
+        raise no_format(path, WISDOM)
+    if all(isinstance(each.get("configuration"), Mapping) for each in lines):
+        return sweep_of_t4({"results": lines}, path, space, cut)
+    if rows_in(lines) is None:
+        raise no_format(path, f"lines of JSON without a time (keys: {', '.join(lines[0])})")
+    return sweep_of_rows(lines, {}, path, space, cut)
+
+
+def _of_json(content: Any, path: str | Path, space: Space | None, cut: bool) -> ForeignSweep:
+    for fits, reader in READERS:
+        if fits(content):
+            return _of_space(reader(content, path, cut), path, space)
     if is_t4(content):
-        return [sweep_of_t4(content, path, space, cut)]
+        return sweep_of_t4(content, path, space, cut)
     if is_t1(content):
         raise UserError(path, "", "is T1, which holds a space and no times: name it as the space")
-    raise UserError(path, "", f"is of no known format (allowed: {KNOWN})")
+    if (listed := rows_in(content)) is not None:
+        return sweep_of_rows(*listed, path, space, cut)
+    raise no_format(path, _what(content))
+
+
+def _of_space(sweep: ForeignSweep, path: str | Path, space: Space | None) -> ForeignSweep:
+    """``sweep``, if it has the tunables of the space."""
+    if space and sweep.rows and set(space.tunables) != set(sweep.tunables):
+        strange = sorted(set(space.tunables) ^ set(sweep.tunables))
+        message = f"and the space (T1) have different parameters: {', '.join(strange)}"
+        raise UserError(path, "", message)
+    return sweep
+
+
+MOST_KEYS = 6
+"""Most keys of an unknown file that a message lists."""
+
+
+def _what(content: object) -> str:
+    """Words for the content of a JSON file that is of no known format."""
+    if isinstance(content, Mapping):
+        keys = [str(key) for key in content][:MOST_KEYS]
+        return f"JSON with the keys {', '.join(keys)}" if keys else "an empty object of JSON"
+    if isinstance(content, list) and content:
+        if all(isinstance(each, Mapping) for each in content):
+            keys = list(dict.fromkeys(str(key) for each in content for key in each))
+            return f"a list of rows without a time (keys: {', '.join(keys[:MOST_KEYS])})"
+        return "a list of JSON that holds no rows"
+    return "an empty list of JSON" if isinstance(content, list) else "JSON of one value"

@@ -17,10 +17,9 @@ from launchwise.base.expressions import evaluate, names_in
 from launchwise.base.storage import whole_file, write_text
 from launchwise.base.typed import validated
 from launchwise.importing.members import Member, Options
-from launchwise.importing.naming import own_names, renamed_condition
+from launchwise.importing.naming import own_names
 from launchwise.importing.tables import STATED
 from launchwise.workloads.parts import SPEC_FILE, Value
-from launchwise.workloads.space import feasible
 from launchwise.workloads.spec import Spec
 
 FEASIBLE_FILE = "feasible.parquet"
@@ -56,15 +55,26 @@ def spec_content(
     name: str,
     asked: Options,
     notes: list[str],
+    constraints: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Content of ``spec.yaml``, without the feasible set."""
+    """Content of ``spec.yaml``, without the feasible set.
+
+    Parameters
+    ----------
+    constraints
+        Conditions that define the space; empty where none do.
+    """
     if strange := [m for m in members if m.problem.keys() != members[0].problem.keys()]:
         message = f"has other problem parameters than {members[0].sweep.source}"
         raise UserError(strange[0].sweep.source, "problem_size", message)
     kernels = [member.sweep.kernel_name for member in members if member.sweep.kernel_name]
     variant = own_names([kernels[0] if kernels else name])
     told = kernels[0] if kernels else name
-    numeric = [key for key, v in members[0].problem.items() if isinstance(v, int)]
+    numeric = [
+        key
+        for key, v in members[0].problem.items()
+        if isinstance(v, int) and all(int(member.problem[key]) > 0 for member in members)
+    ]
     least = asked.bytes
     if least is not None:
         _check_expression("bytes", least, numeric)
@@ -79,7 +89,6 @@ def spec_content(
     for theirs, ours in names.items():
         known[ours] += _more_values(known[ours], of_space.get(theirs, []))
     values = {ours: sorted(each) for ours, each in known.items()}
-    conditions = [renamed_condition(text, names) for text in _conditions(asked, notes)]
     formats = ", ".join(dict.fromkeys(member.sweep.format for member in members))
     chosen = next(iter(variant.values()))
     content: dict[str, Any] = {
@@ -113,8 +122,8 @@ def spec_content(
     }
     if least is None:
         notes.append("least bytes of the problem are unknown: no bandwidth is computed (--bytes)")
-    if conditions:
-        content["constraints"] = conditions
+    if constraints:
+        content["constraints"] = list(constraints)
     return content
 
 
@@ -142,24 +151,14 @@ def _check_expression(key: str, text: str, numeric: Sequence[str]) -> None:
 
 def _problem_entry(key: str, members: list[Member]) -> dict[str, Any]:
     values = list(dict.fromkeys(member.problem[key] for member in members))
-    if all(isinstance(value, int) for value in values):
-        return {"type": "integer", "minimum": 1, "description": "size, as the files state it"}
+    if whole := [value for value in values if isinstance(value, int)]:
+        least = min(1, *whole)
+        return {"type": "integer", "minimum": least, "description": "size, as the files state it"}
     return {
         "type": "category",
         "values": sorted(map(str, values)),
         "description": "which problem; its size is not stated",
     }
-
-
-def _conditions(asked: Options, notes: list[str]) -> list[str]:
-    """Conditions of T1, where all of them can be read."""
-    if asked.space is None:
-        return []
-    if asked.space.unread:
-        count = len(asked.space.unread)
-        notes.append(f"{count} conditions of T1 cannot be read: {asked.space.unread[0]!r}")
-        return []
-    return list(asked.space.constraints)
 
 
 def _baseline(
@@ -236,13 +235,12 @@ def write_spec(
         for row in member.sweep.rows
     )
     spec = validated(Spec, content, target / SPEC_FILE)
-    told = _told_by_conditions(spec, members, columns, listed)
+    told = _told_by_conditions(spec, len(listed))
     if told is None and asked.space and not (asked.space.constraints or asked.space.unread):
         told = "the product of all values, as T1 states no condition"
     if (target / FEASIBLE_FILE).is_file():
         (target / FEASIBLE_FILE).unlink()
     if told is None:
-        content.pop("constraints", None)
         content["feasible"] = FEASIBLE_FILE
         variant = next(iter(content["variants"]))
         table = pd.DataFrame(list(listed), columns=columns)
@@ -262,30 +260,9 @@ def write_spec(
     write_text(target / SPEC_FILE, head + as_yaml(content))
 
 
-MOST_SPANNED = 2_000_000
-"""Largest product of values whose conditions are evaluated one by one."""
-
-
-def _told_by_conditions(
-    spec: Spec,
-    members: list[Member],
-    columns: list[str],
-    listed: Mapping[tuple[Value, ...], None],
-) -> str | None:
+def _told_by_conditions(spec: Spec, listed: int) -> str | None:
     """Words for the space if conditions, or the product of the values, define it; else None."""
-    variant = next(iter(spec.variants))
+    if spec.constraints:
+        return f"the {len(spec.constraints)} conditions of T1"
     spanned = math.prod(len(entry.values) for entry in spec.tunables.values())
-    if not spec.constraints:
-        return "the product of all values" if spanned == len(listed) else None
-    problems = [member.problem for member in members]
-
-    def holds(values: tuple[Value, ...]) -> bool:
-        configuration = {"variant": variant, **dict(zip(columns, values, strict=True))}
-        try:
-            return all(feasible(spec, problem, configuration) for problem in problems[:1])
-        except ValueError:
-            return False
-
-    if spanned > MOST_SPANNED or not all(map(holds, listed)):
-        return None
-    return f"the {len(spec.constraints)} conditions of T1"
+    return "the product of all values" if spanned == listed else None

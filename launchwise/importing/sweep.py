@@ -10,29 +10,11 @@ from typing import Any
 
 from launchwise.workloads.parts import Value
 
-TO_MS = {
-    "s": 1e3,
-    "ms": 1.0,
-    "us": 1e-3,
-    "ns": 1e-6,
-}
-"""Unit of a time to milliseconds."""
+NO_TIME = 1e20
+"""Times from this on stand for failures: of old Kernel Tuner, or the largest number of a type."""
 
-_UNITS = {
-    **{name: "s" for name in ("second", "seconds", "sec")},
-    **{name: "ms" for name in ("millisecond", "milliseconds", "milisecond", "miliseconds", "msec")},
-    **{name: "us" for name in ("microsecond", "microseconds", "usec", "µs", "μs")},
-    **{name: "ns" for name in ("nanosecond", "nanoseconds", "nsec")},
-    **{name: name for name in TO_MS},
-}
-"""Names that files use for units, one of them misspelt as real files have it."""
-
-SPELLED = {"ms": "milliseconds", "s": "seconds", "us": "microseconds", "ns": "nanoseconds"}
-
-
-def time_unit(name: object) -> str | None:
-    """Key of :data:`TO_MS` that a file's name of a unit means; None where it is none."""
-    return _UNITS.get(str(name).strip().lower())
+LARGEST = 2**63 - 1
+"""Largest integer of a table; those beyond stay texts."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +93,13 @@ def as_value(value: object) -> Value:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):
-        return value
+        return value if abs(value) <= LARGEST else str(value)
     if isinstance(value, float):
-        return int(value) if value.is_integer() else repr(value)
+        return int(value) if value.is_integer() and abs(value) <= LARGEST else repr(value)
     text = str(value).strip()
     try:
-        return int(text)
+        whole = int(text)
+        return whole if abs(whole) <= LARGEST else text
     except ValueError:
         pass
     try:
@@ -132,14 +115,14 @@ def of_one_type(columns: Mapping[str, Iterable[Value]]) -> dict[str, bool]:
 
 
 def as_time(value: object) -> float | None:
-    """A positive, finite number; None for everything else (a failure, NaN, nothing)."""
+    """A positive number below :data:`NO_TIME`; None for everything else (a failure, NaN)."""
     if isinstance(value, bool) or value is None:
         return None
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) and number > 0 else None
+    return number if math.isfinite(number) and 0 < number < NO_TIME else None
 
 
 def as_times(values: object, to_ms: float = 1.0) -> tuple[float, ...]:
@@ -173,8 +156,10 @@ def problem_of(size: object) -> dict[str, Value]:
     """Problem parameters of a size as files state it: a number, a list, a text of either.
 
     One size is ``n``, two are ``w`` and ``h``, more are ``n1``, ``n2``, and so on. Trailing ones
-    of a list of three are no sizes.
+    of a list of three are no sizes. A mapping has names of its own.
     """
+    if isinstance(size, Mapping):
+        return {str(name): as_value(value) for name, value in size.items()}
     sizes = list(size) if isinstance(size, list | tuple) else _numbers_in(size)
     while len(sizes) > 1 and as_value(sizes[-1]) == 1:
         sizes.pop()

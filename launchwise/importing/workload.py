@@ -12,7 +12,6 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
 from launchwise.base.storage import digest_files, write_json, write_text
-from launchwise.experiment.discovery import STUDIES, STUDY_FILE
 from launchwise.experiment.experiment import DOUBTS, RECORDED
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
@@ -21,9 +20,11 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.gpus.profile import write_profile
+from launchwise.importing.conditions import checked_conditions
 from launchwise.importing.members import Member, Options, members_of, read_files
 from launchwise.importing.plausibility import Timed, doubts
 from launchwise.importing.specs import as_yaml, spec_content, write_spec
+from launchwise.importing.studies import write_study
 from launchwise.importing.tables import FORMAT_KEY, table_of
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
@@ -32,9 +33,6 @@ from launchwise.workloads.spec import Spec, load_spec
 SETTINGS_FILE = "settings.yaml"
 PROJECT_SETTINGS = "config.yaml"
 SEED = 2026
-
-MODELS = ["knn", "tree", "forest", "lightgbm"]
-"""Models of the study that an import writes: those that need no cost of the kernel."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,10 @@ class Imported:
         What was converted, repaired, left out or chosen, one sentence each.
     settings
         Overlay for ``config.yaml`` with the GPUs; None where no GPU has a profile.
+    studied
+        Whether there is a study to run.
+    fastest
+        GPU to the fastest configuration of each problem, one line each.
     """
 
     folder: Path
@@ -60,6 +62,8 @@ class Imported:
     doubts: dict[str, list[str]]
     notes: list[str]
     settings: Path | None
+    studied: bool
+    fastest: dict[str, list[str]]
 
 
 def write_workload(
@@ -91,16 +95,31 @@ def write_workload(
     notes: list[str] = []
     read = read_files(files, asked, notes)
     members, names = members_of(read, asked, notes)
-    content = spec_content(members, names, name, asked, notes)
+    checked = checked_conditions(members, names, asked, notes)
+    members = checked.members
+    content = spec_content(members, names, name, asked, notes, checked.constraints)
     write_spec(target, content, members, asked, notes)
     spec = load_spec(target)
     flagged = _doubts(members, spec, asked)
     rows = _write_rows(members, names, spec, asked, flagged, Path(recorded))
     described = _write_profiles(members, Path(recorded), notes)
     fit = [gpu for gpu in described if gpu not in flagged]
-    _write_study(target, spec, fit, members, asked, notes)
+    studied = write_study(target, spec, fit, members, asked, notes)
     settings = _write_settings(target, described, Path(folder), Path(recorded))
-    return Imported(target, rows, flagged, notes, settings)
+    return Imported(target, rows, flagged, notes, settings, studied, _fastest(members))
+
+
+def _fastest(members: Sequence[Member]) -> dict[str, list[str]]:
+    """GPU to words for the fastest configuration of each problem."""
+    found: dict[str, list[str]] = {}
+    for member in members:
+        timed = [(row.time_ms, row) for row in member.sweep.timed if row.time_ms is not None]
+        if timed:
+            time, row = min(timed, key=lambda each: each[0])
+            problem = ", ".join(f"{name}={value}" for name, value in member.problem.items())
+            choice = ", ".join(f"{name}={value}" for name, value in row.configuration.items())
+            found.setdefault(member.gpu, []).append(f"{problem}: {choice} ({time:.4g} ms)")
+    return found
 
 
 def _doubts(members: list[Member], spec: Spec, asked: Options) -> dict[str, list[str]]:
@@ -201,33 +220,6 @@ def _write_profiles(members: list[Member], recorded: Path, notes: list[str]) -> 
                 write_profile(path, described_profile(gpu, cards, efficiency, card.name))
             found.append(gpu)
     return found
-
-
-def _write_study(
-    target: Path,
-    spec: Spec,
-    fit: list[str],
-    members: list[Member],
-    asked: Options,
-    notes: list[str],
-) -> None:
-    """Write a study that leaves each GPU out of training, if there are two or more."""
-    if len(fit) < 2:
-        notes.append("no study: leaving GPUs out of training needs two with a card and no flag")
-        return
-    path = target / STUDIES / f"{spec.workload}_transfer" / STUDY_FILE
-    if path.is_file():
-        notes.append(f"{path} is there and is left as it is")
-        return
-    content = {
-        "title": f"{asked.title or spec.title}: held-out GPUs",
-        "question": "Which configuration should a GPU use that was not measured?",
-        "models": MODELS,
-        "splits": {
-            "transfer": {"kind": "leave_one_gpu_out", "title": "each GPU left out of training"}
-        },
-    }
-    write_text(path, as_yaml(content))
 
 
 def _write_settings(

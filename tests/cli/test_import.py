@@ -111,3 +111,40 @@ def test_what_cannot_be_imported_is_one_line(
     words = ["export-sweep", "none.parquet", "out.json", "--workload", "nothing"]
     assert "nothing" in complaint(capsys, *words)
     assert not (here / "kernels").exists()
+
+
+def test_files_of_other_programs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    foreign.write(here / "clblast.json", foreign.clblast())
+    foreign.write(here / "results.json", foreign.results())
+    foreign.write(here / "any.json", {"results": [{"kernel": "k", "parameters": {"A": 16}}]})
+    said = complaint(capsys, "import", "any.json", "--as", "cb", "--problem", "m=1024")
+    assert "any.json: is of no known format: JSON with the keys results (allowed: a Kernel" in said
+    said = complaint(capsys, "import", "results.json", "--as", "cb")
+    assert "states no device: name it, such as --device results.json=NAME" in said
+    known = ["--device", f"results.json={DEVICES['a4000']}", "--problem", "n=4096"]
+    assert main(["import", "results.json", "--as", "blur", *known]) == 0
+    assert "a4000: 2 failed, 13 ok" in capsys.readouterr().out.splitlines()
+    assert main(["import", "clblast.json", "--as", "xgemm", "--problem", "m=1024"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["a4000: 2 ok", "fastest on a4000, m=1024: KWG=32, MWG=32 (0.25 ms)"]
+    # Nothing to run, since there is no study.
+    assert not any(line.startswith("run: ") for line in lines)
+
+
+def test_recommend_says_what_a_study_of_one_gpu_lacks(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", "a4000.json.gz", "--as", "blur"]) == 0
+    needed = "needs two GPUs with a card and no flag, or three sizes of one problem parameter"
+    assert needed in capsys.readouterr().out
+    question = ["recommend", "blur_transfer", "w=4096", "h=2048"]
+    assert "--configfile kernels/blur/settings.yaml" in complaint(capsys, *question)
+    alone = complaint(capsys, *question, "--configfile", "kernels/blur/settings.yaml")
+    assert "workloads: blur: no study; " in alone
+    assert needed in alone
+    # Beside a workload with a study.
+    assert main(["import", *ALL, "--as", "other"]) == 0
+    capsys.readouterr()
+    said = complaint(capsys, *question, "--configfile", "kernels/other/settings.yaml")
+    assert "recommend: blur has no study: " in said
+    assert needed in said

@@ -24,7 +24,7 @@ from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.macros import macros_text
 from launchwise.exporting.others import wisdom_text
 from launchwise.exporting.table import AnswerTable, Entry
-from launchwise.importing.t1_t4 import is_t4, read_t4
+from launchwise.importing.t4 import is_t4, read_t4
 from launchwise.learning.answering import MEASURED, answers
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case

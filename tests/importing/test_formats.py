@@ -15,7 +15,8 @@ from launchwise.importing.kernel_tuner import read_cache, write_cache
 from launchwise.importing.ktt import read_ktt
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import as_time, as_value, problem_of
-from launchwise.importing.t1_t4 import read_t1, read_t4, write_t4
+from launchwise.importing.t1 import read_t1
+from launchwise.importing.t4 import read_t4, write_t4
 
 FAILED = 2
 
@@ -202,10 +203,11 @@ def test_t1_is_read_without_running_it(tmp_path: Path) -> None:
     assert space.tunables == {"block_size_x": foreign.X, "tile": foreign.Y, "pad": foreign.PAD}
     assert space.defaults == {"block_size_x": 32, "tile": 2, "pad": 0}
     assert space.constraints == ["pad == 0 or block_size_x % 32 == 0"]
-    assert (space.unread, space.problem) == ([], {"w": 4096, "h": 2048})
+    assert (space.unread, space.problem) == ({}, {"w": 4096, "h": 2048})
     unreadable = "block_size_x in list(range(16, 65))"
     space = read_t1(foreign.write(tmp_path / "t1.json", foreign.t1(unreadable)))
-    assert (space.constraints, space.unread) == ([], [unreadable])
+    assert (space.constraints, list(space.unread)) == ([], [unreadable])
+    assert "calls 'list'" in space.unread[unreadable]
 
 
 @pytest.mark.parametrize(
@@ -293,12 +295,12 @@ def test_the_format_is_known_by_the_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is not JSON"),
+        ("", "is empty"),
         ("{]", "is not JSON"),
         ("[1, 2]", "is of no known format"),
-        ('{"cache": {"1": 2}}', "is not an entry"),
+        ('{"cache": {"1": 2}, "device_name": "x"}', "is not an entry"),
         ('{"Results": [{}], "Metadata": {"TimeUnit": "ms"}}', "Configuration"),
-        ('{"results": [{"times": {}}]}', "configuration: is missing"),
+        ('{"results": [{"times": {}, "invalidity": ""}]}', "configuration: is missing"),
         ('{"ConfigurationSpace": {}}', "is T1, which holds a space and no times"),
     ],
 )

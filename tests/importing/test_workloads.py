@@ -18,7 +18,7 @@ from launchwise.experiment.experiment import load_experiment
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import export_sweep, import_sweeps, told
 from launchwise.importing.kernel_tuner import read_cache
-from launchwise.importing.t1_t4 import read_t4
+from launchwise.importing.t4 import read_t4
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_facts, read_table

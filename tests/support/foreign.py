@@ -132,3 +132,36 @@ def write(path: Path, content: Any) -> Path:
     text = content if isinstance(content, str) else json.dumps(content)
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     return path
+
+
+def results() -> list[dict[str, Any]]:
+    """The same sweep as ``tune_kernel`` of Kernel Tuner returns it."""
+    return [dict(entry) for entry in cache()["cache"].values()]
+
+
+def triton(key: list[Any], scale: float = 1.0) -> dict[str, Any]:
+    """Timings of an autotuner of Triton: quantiles .5, .2 and .8, infinite where it failed."""
+    timings: list[Any] = []
+    for x, y, stages in itertools.product(X, Y, (2, 3)):
+        config = {
+            **{"kwargs": {"BLOCK_M": x, "BLOCK_N": 16 * y}, "num_warps": 4 if x < 64 else 8},
+            **{"num_ctas": 1, "num_stages": stages, "maxnreg": None, "pre_hook": None},
+        }
+        time = time_of(x, y, 0, scale) + 0.01 * stages
+        failed_one = (x, y, stages) == (64, 4, 3)
+        timing = [float("inf")] * 3 if failed_one else [time, time * 0.99, time * 1.02]
+        timings.append([config, timing])
+    return {"key": key, "configs_timings": timings}
+
+
+def clblast() -> dict[str, Any]:
+    """Results of a tuner of CLBlast."""
+    return {
+        **{"kernel_family": "xgemm_1", "precision": "32", "device": "NVIDIA RTX A4000"},
+        **{"clblast_device_name": "RTX A4000", "arg_m": "1024", "arg_n": "512", "arg_k": "256"},
+        **{"arg_alpha": "2.00", "arg_beta": "2.00", "best_time": "0.25"},
+        "results": [
+            {"kernel": "Xgemm", "time": time, "parameters": {"KWG": kwg, "MWG": 32}}
+            for kwg, time in ((16, 0.27), (32, 0.25))
+        ],
+    }

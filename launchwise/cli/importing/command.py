@@ -21,7 +21,7 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Kernel Tuner caches, T4, KTT's JSON or CSV, plain or gzip; one GPU each.",
+            help="Results of Kernel Tuner, KTT, Triton, CLBlast; T4; CSV. One GPU each.",
         ),
     ],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the workload.")],
@@ -49,6 +49,10 @@ def import_(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Problem, instead of what files state."),
     ] = None,
+    problem_names: Annotated[
+        str,
+        typer.Option(metavar="NAME,...", help="Names of the problem's parameters in the files."),
+    ] = "",
     baseline: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Tunable of the default configuration."),
@@ -83,6 +87,7 @@ def import_(
         gpus=gpu or (),
         problem=problem or (),
         baseline=baseline or (),
+        problem_names=problem_names,
         bytes_=bytes_,
         flop=flop,
         title=title,

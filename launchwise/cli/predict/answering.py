@@ -17,6 +17,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import laid_over
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.unknown_study import unknown_study
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
     REFERENCE_PROFILE,
@@ -185,7 +186,7 @@ def answer(asked: Question, root: Path) -> Answer:
     experiment = read_experiment(asked.files, root)
     studies = experiment.studies
     if asked.study not in studies:
-        raise UserError(COMMAND, "", unknown("study", asked.study, studies))
+        raise UserError(COMMAND, "", unknown_study(asked.study, experiment))
     study = studies[asked.study]
     spec = experiment.specs[study.workload]
     problem = read_problem(asked.problem, spec)
@@ -296,11 +297,13 @@ def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> Gp
     root, gpus = experiment.root, experiment.settings.gpus
     entry = gpus.get(gpu)
     if entry is None or entry.source == "described":
-        cards = read_cards(root / CARDS_FILE)
+        # Outside the project, its own cards count.
+        own = (root / CARDS_FILE).is_file()
+        cards = read_cards(root / CARDS_FILE if own else None)
         card = described_cards(experiment.settings).get(gpu, gpu)
         if card not in cards:
             raise UserError(command, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
-        efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE)
+        efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE if own else None)
         return described_profile(gpu, cards, efficiency, card, entry.host_gbs if entry else None)
     if entry.source == "recorded":
         folder = recorded_folders(experiment)[gpu]

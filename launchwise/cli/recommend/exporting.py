@@ -6,11 +6,12 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.cli.running import run_snakemake
 from launchwise.cli.settings import settings_files
+from launchwise.experiment.unknown_study import unknown_study
 from launchwise.exporting.files import FORMATS
 
 COMMAND = "export"
@@ -36,7 +37,7 @@ def exported(
     """
     experiment = read_experiment(settings_files(files), Path.cwd())
     if study not in experiment.studies:
-        raise UserError(COMMAND, "", unknown("study", study, experiment.studies))
+        raise UserError(COMMAND, "", unknown_study(study, experiment))
     run_snakemake(line_to_run(study, cores, files))
     made = EXPORT / study / FORMATS[format_].format(study=study)
     target = output or Path(f"{study}.t4" if made.is_dir() else made.name)

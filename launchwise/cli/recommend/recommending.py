@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError
 from launchwise.base.storage import read_json
 from launchwise.cli.predict.answering import find_profile, named, read_experiment, read_problem
 from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.unknown_study import unknown_study
 from launchwise.learning.answering import BASES, Answer, Suggestion, answers, why_none
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
@@ -79,7 +80,7 @@ def known_gpus(study: str, experiment: Experiment) -> list[str]:
         When there is no such study, or no product of it.
     """
     if study not in experiment.studies:
-        raise UserError(COMMAND, "", unknown("study", study, experiment.studies))
+        raise UserError(COMMAND, "", unknown_study(study, experiment))
     path = experiment.root / FINAL / study / FACTS_FILE
     if not path.is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{study}"

@@ -1,0 +1,27 @@
+"""Messages for studies that do not exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from launchwise.base.errors import unknown
+
+if TYPE_CHECKING:
+    from launchwise.experiment.experiment import Experiment
+
+NEEDED = (
+    "a study of imported sweeps needs two GPUs with a card and no flag, or three sizes of one "
+    "problem parameter: import their files together (launchwise import)"
+)
+"""What makes a study of a workload without a kernel."""
+
+
+def unknown_study(name: str, experiment: Experiment) -> str:
+    """Message for a study that does not exist: what its workload lacks, or the closest name."""
+    named = [each for each in experiment.folders if name == each or name.startswith(f"{each}_")]
+    if named:
+        workload = max(named, key=len)
+        studied = any(study.workload == workload for study in experiment.studies.values())
+        if not studied and not experiment.spec_of(workload).has_kernel:
+            return f"{workload} has no study: {NEEDED}"
+    return unknown("study", name, experiment.studies)

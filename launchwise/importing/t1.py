@@ -1,0 +1,177 @@
+"""Reads T1 of the Auto-Tuning Association: the space of a kernel.
+
+T1 states tunables whose values are a *text* with a Python list, and conditions that are Python
+expressions; both are read without executing anything.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.base.expressions import evaluate, names_in
+from launchwise.importing.files import parse_json, read_text
+from launchwise.importing.sweep import as_value, problem_of
+from launchwise.workloads.parts import Value
+
+
+def is_t1(content: object) -> bool:
+    """Whether the content of a JSON file is T1."""
+    return isinstance(content, Mapping) and "ConfigurationSpace" in content
+
+
+class Space:
+    """Space of a T1 file.
+
+    Attributes
+    ----------
+    tunables
+        Tunable to its values, in the order of the file.
+    constraints
+        Conditions that launchwise can evaluate.
+    unread
+        Conditions that it cannot, each with the reason: the space is then that of the listed
+        configurations.
+    defaults
+        Default of some tunables.
+    problem
+        Problem of the kernel's specification; empty where there is none.
+    """
+
+    def __init__(self, content: Mapping[str, Any], path: str | Path) -> None:
+        space = _mapping(content, "ConfigurationSpace", path)
+        kernel = _mapping(content, "KernelSpecification", path)
+        self.kernel_name = str(kernel.get("KernelName") or "").strip()
+        self.problem = problem_of(kernel.get("ProblemSize"))
+        self.tunables: dict[str, list[Value]] = {}
+        self.defaults: dict[str, Value] = {}
+        for number, entry in enumerate(_entries(space, "TuningParameters", path)):
+            key = f"ConfigurationSpace.TuningParameters.{number}"
+            if not isinstance(entry, Mapping) or not entry.get("Name"):
+                raise UserError(path, f"{key}.Name", "is missing")
+            name = str(entry["Name"])
+            self.tunables[name] = _listed_values(entry.get("Values"), path, f"{key}.Values")
+            if entry.get("Default") is not None:
+                self.defaults[name] = as_value(entry["Default"])
+        self.constraints: list[str] = []
+        self.unread: dict[str, str] = {}
+        for entry in _entries(space, "Conditions", path):
+            text = str(entry.get("Expression", "") if isinstance(entry, Mapping) else entry)
+            try:
+                self.constraints.append(readable_condition(text, self.tunables))
+            except ValueError as error:
+                self.unread[text] = str(error)
+
+
+def _mapping(content: Mapping[str, Any], key: str, path: str | Path) -> Mapping[str, Any]:
+    found = content.get(key) or {}
+    if not isinstance(found, Mapping):
+        raise UserError(path, key, "must map names to values")
+    return found
+
+
+def _entries(space: Mapping[str, Any], name: str, path: str | Path) -> list[Any]:
+    found = space.get(name) or []
+    if not isinstance(found, list):
+        raise UserError(path, f"ConfigurationSpace.{name}", "must be a list")
+    return found
+
+
+def read_t1(path: str | Path) -> Space:
+    """Space in a T1 file.
+
+    Raises
+    ------
+    UserError
+        When it is no T1, or a list of values is none that can be read.
+    """
+    content, _ = parse_json(read_text(path), path)
+    if not is_t1(content):
+        raise UserError(path, "ConfigurationSpace", "is missing: not a T1 file")
+    return Space(content, path)
+
+
+def readable_condition(text: str, tunables: Mapping[str, Any]) -> str:
+    """``text``, Python or C, as an expression of launchwise over ``tunables``.
+
+    Raises
+    ------
+    ValueError
+        When it is none: why.
+    """
+    plain = text.replace("&&", " and ").replace("||", " or ")
+    plain = re.sub(r"\s+", " ", re.sub(r"!(?!=)", " not ", plain)).strip()
+    names = names_in(plain)
+    if strange := sorted(names - set(tunables)):
+        raise ValueError(unknown("tunable", strange[0], tunables))
+    try:
+        evaluate(plain, dict.fromkeys(names, 1))
+    except ValueError as error:
+        # A value of 1 may divide by zero where real ones do not.
+        if "cannot be evaluated" not in str(error):
+            raise
+    return plain
+
+
+def _listed_values(values: object, path: str | Path, key: str) -> list[Value]:
+    """Values of a tunable: a list, or a text with a Python list."""
+    listed = values
+    if isinstance(values, str):
+        listed = _evaluated(values)
+        if listed is None:
+            message = f"{values!r} is no list of values that can be read without running it"
+            raise UserError(path, key, message)
+    if not isinstance(listed, list | tuple) or not listed:
+        raise UserError(path, key, "must be a list of values")
+    return list(dict.fromkeys(as_value(value) for value in listed))
+
+
+def _evaluated(text: str) -> list[Any] | None:
+    """List that a Python expression of literals, sums of lists and comprehensions over ranges is.
+
+    Nothing is executed: literals are read, and a comprehension is one formula over whole numbers.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        return _list_of(tree)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return None
+
+
+MOST_VALUES = 100_000
+"""Most values of a range: a file must not fill the memory."""
+
+
+def _list_of(node: ast.expr) -> list[Any]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_list_of(node.left), *_list_of(node.right)]
+    if isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in ("list", "tuple", "sorted") and len(node.args) == 1 and not node.keywords:
+            return _list_of(node.args[0])
+        return list(_range_of(node))
+    if isinstance(node, ast.ListComp) and len(node.generators) == 1:
+        loop = node.generators[0]
+        if not isinstance(loop.target, ast.Name) or loop.is_async:
+            raise ValueError("not a plain comprehension")
+        formula = ast.unparse(node.elt)
+        conditions = [ast.unparse(condition) for condition in loop.ifs]
+        return [
+            evaluate(formula, {loop.target.id: value})
+            for value in _list_of(loop.iter)
+            if all(evaluate(condition, {loop.target.id: value}) for condition in conditions)
+        ]
+    return list(ast.literal_eval(node))
+
+
+def _range_of(node: ast.Call) -> range:
+    if not isinstance(node.func, ast.Name) or node.func.id != "range" or node.keywords:
+        raise ValueError("calls something else than range")
+    numbers = range(*(int(evaluate(ast.unparse(argument), {})) for argument in node.args))
+    if len(numbers) > MOST_VALUES:
+        raise ValueError("too many values")
+    return numbers

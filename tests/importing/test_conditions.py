@@ -1,0 +1,104 @@
+"""Conditions of T1 that rows break, or that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import foreign
+import pytest
+
+from launchwise.importing.command import import_sweeps, told
+from launchwise.workloads.space import configurations
+from launchwise.workloads.spec import load_spec
+
+TIMES: dict[tuple[int, int], Any] = {(16, 1): 1.0, (16, 2): 0.9, (32, 1): 0.8, (32, 2): 0.7}
+
+
+def sweep(tmp_path: Path, times: dict[tuple[int, int], Any]) -> Path:
+    """A cache of two tunables, bx and by."""
+    entries = {f"{x},{y}": {"bx": x, "by": y, "time": time} for (x, y), time in times.items()}
+    return foreign.write(
+        tmp_path / "c.json",
+        {
+            "device_name": "NVIDIA A100-PCIE-40GB",
+            "kernel_name": "k",
+            "problem_size": [64, 64],
+            "tune_params_keys": ["bx", "by"],
+            "objective": "time",
+            "cache": entries,
+        },
+    )
+
+
+def t1(tmp_path: Path, *conditions: str) -> Path:
+    """Its space."""
+    parameters = [
+        {"Name": name, "Type": "int", "Values": values, "Default": default}
+        for name, values, default in (("bx", "[16, 32, 64]", 16), ("by", "[1, 2]", 1))
+    ]
+    listed = [{"Expression": text, "Parameters": ["bx", "by"]} for text in conditions]
+    space = {"TuningParameters": parameters, "Conditions": listed}
+    return foreign.write(tmp_path / "t1.json", {"ConfigurationSpace": space})
+
+
+def imported(tmp_path: Path, times: dict[tuple[int, int], Any], *conditions: str) -> Any:
+    """The import of both."""
+    return import_sweeps(
+        [sweep(tmp_path, times)],
+        "t",
+        tmp_path / "workloads",
+        tmp_path / "gpus",
+        space=t1(tmp_path, *conditions),
+    )
+
+
+def test_a_condition_that_a_row_breaks_is_said_with_the_row(tmp_path: Path) -> None:
+    found = imported(tmp_path, TIMES, "bx * by <= 32", "bx >= 16")
+    notes = [line for line in told(found) if line.startswith("note: ")]
+    assert (
+        "note: condition 'bx * by <= 32' of T1: 1 of 4 rows break it, such as bx=32, by=2" in notes
+    )
+    assert any("no condition of T1 is taken: the listed configurations" in note for note in notes)
+    assert not any("bx >= 16" in note for note in notes)
+    spec = load_spec(found.folder)
+    assert spec.constraints == []
+    assert len(configurations(spec, {"w": 64, "h": 64})) == len(TIMES)
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("bx in list(range(99))", "calls 'list'"),
+        ("bx * unroll <= 32", "unknown tunable 'unroll'"),
+        ("bx <", "is not an expression"),
+        ("bx.real > 1", "uses more than names"),
+        ("bx // (by - 1) > 0", "has no value for bx=16, by=1"),
+        ("bx > 'a'", "has no value for bx=16, by=1"),
+    ],
+)
+def test_a_condition_that_cannot_be_read_is_said_with_the_reason(
+    tmp_path: Path, condition: str, why: str
+) -> None:
+    found = imported(tmp_path, TIMES, condition)
+    told_of = [note for note in found.notes if repr(condition) in note]
+    assert len(told_of) == 1
+    assert why in told_of[0]
+    assert load_spec(found.folder).constraints == []
+
+
+def test_conditions_that_hold_are_taken(tmp_path: Path) -> None:
+    found = imported(tmp_path, TIMES, "bx * by <= 64", "bx >= 16 && !(by == 3) || bx != 1")
+    spec = load_spec(found.folder)
+    assert spec.constraints == ["bx * by <= 64", "bx >= 16 and not (by == 3) or bx != 1"]
+    # A value of the space that no row has: 64 x 1 fits, 64 x 2 does not.
+    assert len(configurations(spec, {"w": 64, "h": 64})) == len(TIMES) + 1
+    assert not any("condition '" in note for note in found.notes)
+
+
+def test_failed_rows_that_break_a_condition_are_left_out(tmp_path: Path) -> None:
+    times = {**TIMES, (64, 1): 0.6, (64, 2): "InvalidConfig"}
+    found = imported(tmp_path, times, "bx * by <= 64")
+    assert load_spec(found.folder).constraints == ["bx * by <= 64"]
+    assert found.rows == {"a100_pcie_40gb": {"ok": 5}}
+    assert "1 failed rows break a condition and are left out, such as bx=64, by=2" in found.notes

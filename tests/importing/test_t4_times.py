@@ -1,0 +1,157 @@
+"""T4 whose objective is no time, and units of times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import foreign
+import pytest
+
+from launchwise.base.errors import UserError
+from launchwise.importing.t4 import read_t4
+from launchwise.importing.time_names import is_time_name, time_unit, unit_in_name
+
+Measured = tuple[str, Any, str]
+
+
+def t4(
+    tmp_path: Path,
+    measurements: list[Measured],
+    objectives: list[str],
+    times: Any = None,
+    **metadata: Any,
+) -> Path:
+    """A T4 file of one result."""
+    result = {
+        "configuration": {"x": 16},
+        "times": {} if times is None else times,
+        "invalidity": "correct",
+        "correctness": 1,
+        "measurements": [
+            dict(zip(("name", "value", "unit"), m, strict=True)) for m in measurements
+        ],
+        "objectives": objectives,
+    }
+    return foreign.write(tmp_path / "t4.json", {"metadata": metadata, "results": [result]})
+
+
+@pytest.mark.parametrize(
+    ("measurements", "times", "time_ms", "note"),
+    [
+        # The objective is a rate: the time stands beside it, by its name or its unit.
+        ([("GFLOP/s", 900.0, "GFLOP/s"), ("time", 1.5, "ms")], None, 1.5, "time is read"),
+        ([("GFLOP/s", 900.0, ""), ("kernel_time", 1.5e-3, "s")], None, 1.5, "kernel_time is read"),
+        ([("GFLOP/s", 900.0, ""), ("score", 1500.0, "us")], None, 1.5, "score is read"),
+        ([("GFLOP/s", 900.0, ""), ("duration_ns", 1.5e6, "")], None, 1.5, "duration_ns is read"),
+        (
+            [("GFLOP/s", 900.0, ""), ("compile_time", 80.0, "ms"), ("runtime", 1.5, "")],
+            None,
+            1.5,
+            "",
+        ),
+        ([("GFLOP/s", 900.0, ""), ("time", [1.0, 2.0], "ms")], None, 1.5, "time is read"),
+        # Only repeats are times.
+        ([("GFLOP/s", 900.0, "")], {"runtimes": [1.0, 2.0]}, 1.5, "the mean of the repeats"),
+        ([("GFLOP/s", 900.0, "")], {"kernel_time": 1.5}, 1.5, "the mean of the repeats"),
+        ([("GFLOP/s", 900.0, "")], [1.0, 2.0], 1.5, "the mean of the repeats"),
+    ],
+)
+def test_the_time_is_found_beside_another_objective(
+    tmp_path: Path, measurements: list[Measured], times: Any, time_ms: float, note: str
+) -> None:
+    path = t4(tmp_path, measurements, ["GFLOP/s"], times, timeunit="milliseconds")
+    found = read_t4(path)
+    assert found.rows[0].time_ms == pytest.approx(time_ms, rel=1e-12)
+    assert note in " ".join(found.notes)
+    assert "the objective is GFLOP/s, no time" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("measurements", "objectives"),
+    [
+        ([("GFLOP/s", 900.0, "")], ["GFLOP/s"]),
+        ([("energy", 3.0, "J"), ("accuracy", 0.9, "")], ["energy", "accuracy"]),
+        ([("time", 1.2e6, "cycles")], ["time"]),
+        ([("compile_time", 80.0, "ms"), ("power", 200.0, "W")], ["power"]),
+        ([("time_std", 0.1, "ms"), ("bandwidth", 300.0, "GB/s")], ["bandwidth"]),
+    ],
+)
+def test_a_file_without_a_time_is_refused_with_its_objectives(
+    tmp_path: Path, measurements: list[Measured], objectives: list[str]
+) -> None:
+    path = t4(tmp_path, measurements, objectives, timeunit="milliseconds")
+    with pytest.raises(UserError, match="hold no time: objectives") as caught:
+        read_t4(path)
+    message = str(caught.value)
+    assert ", ".join(objectives) in message
+    assert all(name in message for name, *_ in measurements)
+    assert "\n" not in message
+
+
+def test_an_objective_that_is_a_time_is_preferred(tmp_path: Path) -> None:
+    measured = [("time", 3.0, "ms"), ("kernel_time", 1.5, "ms"), ("GFLOP/s", 9.0, "")]
+    found = read_t4(t4(tmp_path, measured, ["GFLOP/s", "kernel_time"], timeunit="ms"))
+    assert found.rows[0].time_ms == 1.5
+    assert "no time" not in " ".join(found.notes)
+
+
+def test_words_in_place_of_an_objective_are_a_failure(tmp_path: Path) -> None:
+    measured = [("GFLOP/s", "CompilationFailedConfig", ""), ("time", 1.5, "ms")]
+    row = read_t4(t4(tmp_path, measured, ["GFLOP/s"])).rows[0]
+    assert (row.status, row.reason, row.time_ms) == ("failed", "CompilationFailedConfig", None)
+
+
+@pytest.mark.parametrize("value", [1e20, 1.7976931348623157e308, float("inf"), float("nan"), 0, -1])
+def test_a_time_that_stands_for_a_failure(tmp_path: Path, value: float) -> None:
+    row = read_t4(t4(tmp_path, [("time", value, "ms")], ["time"])).rows[0]
+    assert (row.status, row.time_ms) == ("failed", None)
+
+
+@pytest.mark.parametrize(
+    ("unit", "time_ms"), [("s", 2e3), ("ms", 2.0), ("us", 2e-3), ("µs", 2e-3), ("ns", 2e-6)]
+)
+def test_units_of_measurements_are_converted(tmp_path: Path, unit: str, time_ms: float) -> None:
+    path = t4(tmp_path, [("time", 2.0, unit)], ["time"], {"runtimes": [1.0, 3.0]})
+    row = read_t4(path).rows[0]
+    assert row.time_ms == pytest.approx(time_ms, rel=1e-12)
+    assert row.times_ms == pytest.approx((time_ms / 2, time_ms * 1.5), rel=1e-12)
+
+
+def test_a_file_of_ktt_in_t4_has_texts_and_registers(tmp_path: Path) -> None:
+    path = t4(tmp_path, [("time", 2000.0, "")], ["time"], timeunit="microseconds", device="A")
+    content = path.read_text().replace('{"x": 16}', '{"x": "16", "v": "double2"}')
+    compiled = '"compilation_data": {"registers": 40}, "correctness"'
+    found = read_t4(foreign.write(path, content.replace('"correctness"', compiled)))
+    assert found.device_name == "A"
+    assert found.rows[0].configuration == {"x": 16, "v": "double2"}
+    assert (found.rows[0].time_ms, found.rows[0].extra) == (2.0, {"registers": 40})
+
+
+def test_names_of_times_and_units() -> None:
+    times = (
+        "time",
+        "kernel_time",
+        "KernelTime",
+        "runtime",
+        "avg duration [us]",
+        "time_ms",
+        "latency",
+    )
+    assert all(map(is_time_name, times))
+    others = (
+        "compile_time",
+        "timestamp",
+        "GFLOP/s",
+        "time_std",
+        "lifetime",
+        "GB per time",
+        "energy",
+    )
+    assert not any(map(is_time_name, others))
+    assert [unit_in_name(name) for name in ("time_us", "duration (ns)", "t [ms]", "time", "s")] == [
+        *("us", "ns", "ms", None, None)
+    ]
+    assert [time_unit(name) for name in ("[s]", "MilliSeconds", "usec", "cycles", "GB/s", "")] == [
+        *("s", "ms", "us", None, None, None)
+    ]

@@ -1,0 +1,228 @@
+"""Files of no known format are told as that, in one line; damaged ones are never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import foreign
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.base.errors import UserError
+from launchwise.importing.command import import_sweeps
+from launchwise.importing.files import KNOWN
+from launchwise.importing.reading import read_sweeps
+
+
+def zipped(**members: str) -> bytes:
+    """A zip with these members."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as packed:
+        for name, text in members.items():
+            packed.writestr(name, text)
+    return target.getvalue()
+
+
+def parquet() -> bytes:
+    """A Parquet file of somebody else."""
+    return pd.DataFrame({"x": [1], "time": [2.0]}).to_parquet()
+
+
+def numpy_array() -> bytes:
+    """An array as NumPy saves it."""
+    target = io.BytesIO()
+    np.save(target, np.arange(3))
+    return target.getvalue()
+
+
+WISDOM = (
+    '{"version": "1.0", "tunable_parameters": ["x", "y"], "objective": "time"}\n'
+    '{"problem_size": [64], "config": [16, 1], "time": 0.5, "device_name": "A"}\n'
+)
+
+UNKNOWN: dict[str, tuple[str, bytes | str]] = {
+    "a cache of something else": ("a.json", '{"cache": {"hits": 3}, "version": 1}'),
+    "results of something else": (
+        "a.json",
+        '{"results": [{"kernel": "k", "time": 0.27, "parameters": {"A": 16}}]}',
+    ),
+    "results of hyperfine": ("a.json", '{"results": [{"command": "ls", "times": [0.1]}]}'),
+    "no results": ("a.json", '{"results": []}'),
+    "no results of KTT": ("a.json", '{"Results": []}'),
+    "results and metadata of something else": (
+        "a.json",
+        '{"Metadata": {"author": "x"}, "Results": [{"a": 1}]}',
+    ),
+    "one configuration per size": ("E=8,N=64.json", '{"1": {"BLOCK_M": 16, "num_warps": 4}}'),
+    "an empty object": ("a.json", "{}"),
+    "an empty list": ("a.json", "[]"),
+    "numbers": ("a.json", "[1, 2, 3]"),
+    "lists of numbers": ("a.json", "[[1, 2], [3, 4]]"),
+    "rows without a time": ("a.json", '[{"x": 1, "score": 2.5}, {"x": 2, "score": 3.5}]'),
+    "rows whose time has no unit": ("a.json", '[{"x": 1, "runtime": 2.5}]'),
+    "rows without a tunable": ("a.json", '[{"time": 2.5}, {"time": 3.5}]'),
+    "lines without a time": ("a.jsonl", '{"x": 1}\n{"x": 2}\n'),
+    "wisdom": ("k.json.wisdom", WISDOM),
+    "wisdom by its content": ("k.txt", WISDOM),
+    "HTML": ("a.html", "<!DOCTYPE html><html><body>404</body></html>"),
+    "XML": ("a.xml", '<?xml version="1.0"?><Results/>'),
+    "a text": ("a.txt", "block_size_x is 16 and this took long"),
+    "a program": ("a.py", "import kernel_tuner\nprint(1, 2)\n"),
+    "a binary": ("a.bin", b"\x7fELF\x02\x01\x01\x00\x00"),
+    "zeros": ("a.json", b"\x00" * 64),
+    "Parquet": ("a.parquet", parquet()),
+    "an array": ("a.npy", numpy_array()),
+    "a pickle": ("a.pkl", b"\x80\x04\x95\x00\x00"),
+    "a zip of texts": ("a.zip", zipped(**{"a.txt": "x", "b.txt": "y"})),
+    "an empty zip": ("a.zip", zipped()),
+    "a packed one": ("a.json.gz", gzip.compress(b'{"cache": {"hits": 3}}')),
+}
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_what_is_of_no_known_format_is_told_as_that(tmp_path: Path, what: str) -> None:
+    name, content = UNKNOWN[what]
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(UserError) as caught:
+        read_sweeps(path)
+    assert caught.value.key == ""
+    assert caught.value.message.startswith("is of no known format")
+    assert caught.value.message.endswith(f"(allowed: {KNOWN})")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x,y,time\n1,2,3\n", "{tunables: [x, y], time: time, unit: ms}; columns: x, y, time"),
+        ("x;y;runtime_us\n1;2;3\n", "time: runtime_us, unit: us}; columns: x, y, runtime_us"),
+        ("x\ty\n1\t2\n", "none of them is named as a time; columns: x, y"),
+        ("x,GFLOP/s,compile_time\n1,2,3\n", "none of them is named as a time"),
+    ],
+)
+def test_csv_without_a_mapping_lists_its_columns(tmp_path: Path, text: str, said: str) -> None:
+    for name in ("rows.csv", "rows.txt"):
+        with pytest.raises(UserError, match="is CSV: name a file") as caught:
+            read_sweeps(foreign.write(tmp_path / name, text))
+        assert said in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.zip", zipped(a="{}")[:-30]),
+        ("a.gz", gzip.compress(b"x" * 100)[:-9]),
+        ("a.bz2", b"BZh91AY&SYx"),
+        ("a.xz", b"\xfd7zXZ\x00\x00"),
+        ("a.json", b'{"a": "\xff"}'),
+        ("a.json", b"[" * 100_000),
+        ("a.json", b'[{"x": "\\ud800", "time": 1.5}]'),
+        ("a.json", b"   \n"),
+    ],
+)
+def test_damaged_files_are_one_line(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        read_sweeps(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        read_sweeps(tmp_path)
+
+
+MADE: list[Callable[[], Any]] = [
+    foreign.cache,
+    foreign.t4,
+    foreign.ktt,
+    foreign.t1,
+    foreign.results,
+    foreign.clblast,
+    lambda: foreign.triton([64, 2, "torch.float16"]),
+    lambda: [foreign.results(), {"device_name": "NVIDIA RTX A4000"}],
+]
+
+NASTY = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.just(10**40),
+    st.floats(),
+    st.text(max_size=5),
+    st.sampled_from(["inf", "1e999", "NaN", "InvalidConfig", "16", "ms", "\x00", "\ud800", "é"]),
+    st.just([]),
+    st.just({}),
+    st.just([[1], {"a": None}]),
+    st.just({"a": [1, {}], "time": "x", "times": {}}),
+)
+
+
+def places(content: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths of all values in a JSON content, of lists the first two."""
+    found = [here]
+    if isinstance(content, dict):
+        inside: list[tuple[Any, Any]] = list(content.items())[:12]
+    elif isinstance(content, list):
+        inside = list(enumerate(content))[:2]
+    else:
+        inside = []
+    for key, value in inside:
+        found += places(value, (*here, key))
+    return found
+
+
+def damaged(content: Any, place: tuple[Any, ...], value: Any, how: str) -> Any:
+    """``content`` with another value, another key, or nothing at a place."""
+    if not place:
+        return value
+    holder = content
+    for key in place[:-1]:
+        holder = holder[key]
+    last = place[-1]
+    if how == "remove":
+        del holder[last]
+    elif how == "rename" and isinstance(holder, dict):
+        holder[f"{last}é"] = holder.pop(last)
+    else:
+        holder[last] = value
+    return content
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_no_damage_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+    content = copy.deepcopy(data.draw(st.sampled_from(MADE))())
+    for _ in range(data.draw(st.integers(1, 2))):
+        place = data.draw(st.sampled_from(places(content)))
+        how = data.draw(st.sampled_from(["replace", "remove", "rename"]))
+        content = damaged(content, place, copy.deepcopy(data.draw(NASTY)), how)
+    text = json.dumps(content)
+    if data.draw(st.booleans()):
+        text = text[: data.draw(st.integers(0, len(text)))]
+    folder = tmp_path_factory.mktemp("damaged")
+    path = folder / "some.json"
+    path.write_text(text, encoding="utf-8")
+    # Anything but one line is a failure.
+    with contextlib.suppress(UserError):
+        import_sweeps(
+            [path],
+            "some",
+            folder / "w",
+            folder / "r",
+            space=path if data.draw(st.integers(0, 4)) == 0 else None,
+            devices=["some.json=NVIDIA RTX A4000"],
+            problem=["n=64"] if data.draw(st.booleans()) else [],
+        )
