@@ -22,6 +22,7 @@ from launchwise.workloads.output_check import OutputCheck, compare_build
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.references import called, from_file
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.templates import macro_names, resolved_kernel
 from launchwise.workloads.workload import Finding, Session, Workload
 
 Shape = tuple[int, int, int]
@@ -34,14 +35,14 @@ class DescribedWorkload(Workload):
         """Build tunables of the variant as macros of the same names, and ``macros`` of the spec."""
         spec = self.spec
         variant = spec.variants[str(configuration["variant"])]
-        macros = {
-            name: configuration[name]
-            for name in variant.tunables
-            if spec.tunables[name].kind == "build"
-        }
+        named = macro_names(self.folder, spec, variant)
+        macros = {name: configuration[name] for name in named}
         for name, text in spec.macros.items():
             macros[name] = spec.value(text, problem, configuration)
-        return Build.of(variant.source, macros, kernels_of(variant))
+        kernels = [
+            resolved_kernel(spec, kernel, problem, configuration) for kernel in kernels_of(variant)
+        ]
+        return Build.of(variant.source, macros, dict.fromkeys(kernels))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
         """Builds that compare large outputs."""
@@ -133,7 +134,8 @@ class DescribedSession(Session):
             for name in parameters_of(step.arguments, self.arguments)
         ]
         shared = int(spec.value(step.shared_bytes, self.problem, configuration))
-        return Launch(build, step.kernel, _sizes(grid), _sizes(block), tuple(values), shared)
+        kernel = resolved_kernel(spec, step.kernel, self.problem, configuration)
+        return Launch(build, kernel, _sizes(grid), _sizes(block), tuple(values), shared)
 
     def _argument(self, name: str, configuration: Mapping[str, Any]) -> Any:
         argument = self.arguments[name]

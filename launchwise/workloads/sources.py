@@ -15,8 +15,36 @@ from launchwise.base.imports import ROOT
 PROJECT_KERNELS = ROOT / "kernels"
 COMMON = PROJECT_KERNELS / "common"
 
-_SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>]+>)", re.MULTILINE)
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+_COMMENT = re.compile(
+    r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
+)
+
+
+def source_text(path: Path) -> str:
+    """Text of a source file, in UTF-8 or else in Latin-1: compilers take both.
+
+    Raises
+    ------
+    OSError
+        When it cannot be read.
+    """
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    return text.replace("\r\n", "\n")
+
+
+def without_comments(text: str) -> str:
+    """A C++ text whose comments are blank; every line keeps its number."""
+
+    def blank(match: re.Match[str]) -> str:
+        said = match[0]
+        return said if said[0] in "\"'" else " " + "\n" * said.count("\n")
+
+    return _COMMENT.sub(blank, text)
 
 
 def include_folders(folder: Path) -> list[Path]:
@@ -43,20 +71,30 @@ def included_files(folder: Path, names: Iterable[str]) -> list[Path]:
     found: dict[Path, None] = {}
 
     def visit(name: str, beside: Path) -> None:
-        for place in (beside, *include_folders(folder)):
-            path = (place / name).resolve()
-            if path.is_file():
-                break
-        else:
-            return
-        if path not in found:
+        path = _included(folder, name, beside)
+        if path is not None and path not in found:
             found[path] = None
-            for included in _INCLUDE.findall(path.read_text(encoding="utf-8")):
-                visit(included, path.parent)
+            for included, _ in _INCLUDE.findall(source_text(path)):
+                if included:
+                    visit(included, path.parent)
 
     for name in names:
         visit(name, folder)
     return list(found)
+
+
+def _included(folder: Path, name: str, beside: Path) -> Path | None:
+    """File that ``#include "name"`` means in a file of the folder ``beside``; None: a system's."""
+    for place in (beside, *include_folders(folder)):
+        path = (place / name).resolve()
+        if path.is_file():
+            return path
+    return None
+
+
+def sources_text(folder: Path, names: Iterable[str]) -> str:
+    """Texts of :func:`included_files`, one after the other."""
+    return "\n".join(source_text(path) for path in included_files(folder, names))
 
 
 def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -> list[str]:
@@ -81,9 +119,14 @@ def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -
 
 
 def system_headers(folder: Path, sources: Iterable[str]) -> list[str]:
-    """Headers in angle brackets, with these, that any file of ``sources`` includes.
+    """Headers of the system, in angle brackets, that any file of ``sources`` includes.
 
-    A file that is used as it is includes them itself, which would be inside a namespace.
+    A file that is used as it is includes them itself, which would be inside a namespace. Those that
+    it names in quotation marks (``"cuda_runtime.h"``) count if no file of the user has that name.
     """
-    texts = (path.read_text(encoding="utf-8") for path in included_files(folder, sources))
-    return list(dict.fromkeys(name for text in texts for name in _SYSTEM_INCLUDE.findall(text)))
+    found: dict[str, None] = {}
+    for path in included_files(folder, sources):
+        for quoted, system in _INCLUDE.findall(source_text(path)):
+            if system or _included(folder, quoted, path.parent) is None:
+                found[f"<{system or quoted}>"] = None
+    return list(found)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.cli.new.tokens import Code, at_commas, closing, is_name, split
+from launchwise.workloads.sources import source_text
 
 _STRUCTURE = "struct"
 """Type that stands for a structure."""
@@ -141,11 +142,9 @@ def read_source(path: Path) -> Source:
         When it cannot be read or has no kernel.
     """
     try:
-        code = split(path.read_text(encoding="utf-8"))
+        code = split(source_text(path))
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
     aliases = _aliases(code)
     kernels: list[Kernel] = []
     shared: list[str] = []
