@@ -28,7 +28,8 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
         Folder of the workload: paths of files inside are relative to it.
     """
     if match := _ERROR.search(said):
-        text = f"{match['file'].strip()}:{match['line'] or match['other']}: {match['text']}"
+        what = match["text"].removeprefix("#error ")
+        text = f"{match['file'].strip()}:{match['line'] or match['other']}: {what}"
     else:
         lines = [line.strip() for line in said.splitlines() if "error" in line or "fatal" in line]
         text = lines[0] if lines else (said.strip() or repr(error))[:500]

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from launchwise.base.storage import digest
 from launchwise.measuring.symbols import mark_of
-from launchwise.workloads.builds import Build, header_lines, macros_of, split_kernel
+from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.definitions import definitions, without_bounds
 from launchwise.workloads.sources import (
     COMMON,
+    foreign_headers,
     include_folders,
     included_files,
     sources_text,
@@ -40,6 +41,9 @@ _UNROLL_MACROS = [
 _PRAGMA = re.compile(r"^([ \t]*)#[ \t]*pragma[ \t]+unroll\b[ \t]*(.*?)[ \t]*(?=\r?$)", re.MULTILINE)
 _OPERATOR = re.compile(r'\b_Pragma[ \t]*\([ \t]*"[ \t]*unroll\b[ \t]*([^"\\]*)"[ \t]*\)')
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\r\n]*", re.MULTILINE)
+_INCLUDE = re.compile(
+    r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[^\r\n]*', re.MULTILINE
+)
 _SETS = re.compile(r"^([ \t]*#[ \t]*)(define|undef)([ \t]+)(\w+)", re.MULTILINE)
 _EXTERN_C = re.compile(r'\bextern\s*"C"\s*[^;{}()]*?\b(\w+)\s*\(')
 _FILE_SCOPE = re.compile(
@@ -131,9 +135,11 @@ class Units:
             part for build in builds for part in (*build.kernels, *dict(build.defines).values())
         )
         types = [header for name, header in HEADERS_OF_TYPES.items() if name in said]
-        hoisted = system_headers(self._folder, untouched)
-        headers = [*dict.fromkeys([*types, *hoisted])]
-        lines = header_lines([*headers, *unit_headers(self._folder, sources, self._headers)])
+        hoisted = system_headers(self._folder, untouched, quoted=True)
+        lines = [line for header in dict.fromkeys([*types, *hoisted]) for line in _hoisted(header)]
+        lines += [
+            f'#include "{header}"' for header in unit_headers(self._folder, sources, self._headers)
+        ]
         lines += _UNROLL_MACROS
         for build in builds:
             lines += self._lines(build, as_it_is)
@@ -165,7 +171,9 @@ class Units:
             lines.append(f'#line {self._line(build, base)} "{self._folder / build.source}"')
             if "<" in kernel:
                 mark = mark_of(build, number)
+                # The first part alone would do; its message about wrong arguments names the kernel.
                 lines.append(
+                    f"static const void *const {mark}_used = (const void *)&{name}<{arguments}>; "
                     f"template <auto *> __global__ void {mark}() {{}} "
                     f"template __global__ void {mark}<&{name}<{arguments}>>();"
                 )
@@ -204,7 +212,9 @@ class Units:
             macros |= {once, *(match[4] for match in _SETS.finditer(content))}
             copy = place / path.relative_to(path.anchor)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(rewritten(content, path, once, names).encode("latin-1"))
+            foreign = foreign_headers(self._folder, content, path.parent, quoted=True)
+            text = rewritten(content, path, once, names, foreign)
+            copy.write_bytes(text.encode("latin-1"))
         text = without_comments(sources_text(self._folder, [source]))
         folder = place / self._folder.relative_to(self._folder.anchor)
         first = files[0].relative_to(files[0].anchor) if files else Path(source)
@@ -233,7 +243,27 @@ def _is_taken(macro: str, copy: SourceCopy, build: Build) -> bool:
     return re.search(rf"(?:\.|->|::)\s*{macro}\b", copy.text) is not None
 
 
-def rewritten(content: str, path: Path, once: str, names: Iterable[str]) -> str:
+def _has(header: str) -> str:
+    """Macro of a unit that says that a header was included."""
+    return f"LAUNCHWISE_HAS_{digest(header)}"
+
+
+def _hoisted(header: str) -> list[str]:
+    """Lines that include a header if there is one of that name.
+
+    A file may include it for another compiler only: then its absence is no mistake.
+    """
+    return [
+        f"#if __has_include({header})",
+        f"#define {_has(header)}",
+        f"#include {header}",
+        "#endif",
+    ]
+
+
+def rewritten(
+    content: str, path: Path, once: str, names: Iterable[str], foreign: Iterable[str]
+) -> str:
     """A source as nvcc gets it (see the module).
 
     Parameters
@@ -246,15 +276,27 @@ def rewritten(content: str, path: Path, once: str, names: Iterable[str]) -> str:
         Macro that stands for ``#pragma once``.
     names
         Macros of the build.
+    foreign
+        Headers that the unit includes before, outside the build's namespace.
     """
-    listed = set(names)
+    listed, before = set(names), set(foreign)
 
     def sets(match: re.Match[str]) -> str:
         if match[4] not in listed:
             return match[0]
         return f'{match[1]}error "{match[4]} is a tunable or a macro of the spec"'
 
-    text = _SETS.sub(sets, content)
+    def included(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        if name not in before:
+            return match[0]
+        # GCC says nothing of a missing header that __has_include has asked for.
+        number = content.count("\n", 0, match.start()) + 1
+        said = f"#ifndef {_has(f'<{name}>')}\n#line {number}\n#error {name}: No such file\n"
+        return f"{said}#endif\n#line {number}\n"
+
+    text = _INCLUDE.sub(included, content)
+    text = _SETS.sub(sets, text)
     text = _PRAGMA.sub(lambda match: match[1] + _unroll(match[2], match[0]), text)
     text = _OPERATOR.sub(lambda match: _unroll(match[1], match[0]), text)
     line = f'#line 1 "{path}"'

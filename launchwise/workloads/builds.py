@@ -166,11 +166,12 @@ def check_build(dtype: str | None) -> Build:
 def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:
     """Source text that compiles every one of ``builds``; ``headers`` are included once, first.
 
-    Headers are as :func:`launchwise.workloads.sources.unit_headers` gives them. Those of the system
-    (in angle brackets) are left out where they are missing: the file that includes them may do so
-    for another compiler only; if not, the message names that file.
+    Headers are as :func:`launchwise.workloads.sources.unit_headers` gives them.
     """
-    lines = header_lines(headers)
+    lines = [
+        f"#include {header}" if header.startswith("<") else f'#include "{header}"'
+        for header in headers
+    ]
     for build in builds:
         defines = macros_of(build)
         lines.append(f"namespace {build.namespace} {{")
@@ -179,17 +180,6 @@ def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:
         lines.extend(f"#undef {name.removesuffix('(name)')}" for name, _ in defines)
         lines.append("}")
     return "\n".join(lines) + "\n"
-
-
-def header_lines(headers: Iterable[str]) -> list[str]:
-    """Lines that include headers; those in angle brackets only where they are there."""
-    lines: list[str] = []
-    for header in headers:
-        if header.startswith("<"):
-            lines += [f"#if __has_include({header})", f"#include {header}", "#endif"]
-        else:
-            lines.append(f'#include "{header}"')
-    return lines
 
 
 def macros_of(build: Build) -> list[tuple[str, str]]:

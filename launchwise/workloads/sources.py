@@ -74,9 +74,11 @@ def included_files(folder: Path, names: Iterable[str]) -> list[Path]:
         path = _included(folder, name, beside)
         if path is not None and path not in found:
             found[path] = None
-            for included, _ in _INCLUDE.findall(source_text(path)):
-                if included:
-                    visit(included, path.parent)
+            for quoted, system in _INCLUDE.findall(source_text(path)):
+                if quoted:
+                    visit(quoted, path.parent)
+                elif _is_own(folder, system):
+                    visit(system, folder)
 
     for name in names:
         visit(name, folder)
@@ -90,6 +92,11 @@ def _included(folder: Path, name: str, beside: Path) -> Path | None:
         if path.is_file():
             return path
     return None
+
+
+def _is_own(folder: Path, name: str) -> bool:
+    """Whether ``#include <name>`` means a file of the workload's folder."""
+    return (folder / name).is_file()
 
 
 def sources_text(folder: Path, names: Iterable[str]) -> str:
@@ -118,15 +125,28 @@ def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -
     return [*(path.relative_to(PROJECT_KERNELS).as_posix() for path in common), *own]
 
 
-def system_headers(folder: Path, sources: Iterable[str]) -> list[str]:
+def system_headers(folder: Path, sources: Iterable[str], quoted: bool = False) -> list[str]:
     """Headers of the system, in angle brackets, that any file of ``sources`` includes.
 
-    A file that is used as it is includes them itself, which would be inside a namespace. Those that
-    it names in quotation marks (``"cuda_runtime.h"``) count if no file of the user has that name.
+    A file that is used as it is includes them itself, which would be inside a namespace.
+
+    Parameters
+    ----------
+    quoted
+        Also those in quotation marks (``"cuda_runtime.h"``) that are no file of the user.
     """
     found: dict[str, None] = {}
     for path in included_files(folder, sources):
-        for quoted, system in _INCLUDE.findall(source_text(path)):
-            if system or _included(folder, quoted, path.parent) is None:
-                found[f"<{system or quoted}>"] = None
+        text = source_text(path)
+        found |= {f"<{name}>": None for name in foreign_headers(folder, text, path.parent, quoted)}
     return list(found)
+
+
+def foreign_headers(folder: Path, text: str, beside: Path, quoted: bool) -> list[str]:
+    """Names of the headers that a file in the folder ``beside`` includes from elsewhere."""
+    return [
+        system or own
+        for own, system in _INCLUDE.findall(text)
+        if (system and not _is_own(folder, system))
+        or (own and quoted and _included(folder, own, beside) is None)
+    ]

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.errors import unknown
 from launchwise.base.expressions import FUNCTIONS, names_in
 from launchwise.workloads.definitions import definitions, is_macro, template_parameters
 from launchwise.workloads.sources import included_files, source_text, without_comments
@@ -30,6 +29,8 @@ CPP_TYPES: Mapping[str, str] = {
 }
 """Type of ``spec.yaml`` (NumPy's name) to that of C++."""
 
+_OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
+_PARENTHESES = "put a comparison in parentheses"
 _TOKEN = re.compile(r"'(?:\\.|[^'\\])*'|[A-Za-z_]\w*|\d[\w.']*|::|\S")
 _CPP_WORDS = frozenset(
     (
@@ -57,17 +58,21 @@ def template_arguments(text: str) -> list[str]:
     name, _, rest = text.strip().partition("<")
     if not re.fullmatch(r"\s*\w+(?:\s*::\s*\w+)*\s*", name) or not rest.endswith(">"):
         raise ValueError(f"{text!r} is no name with template arguments, such as gemm<64, float>")
-    parts, depth = [""], 0
+    parts, opened = [""], ""
     for token in re.findall(r"'(?:\\.|[^'\\])*'|->|[^']", rest[:-1]):
-        depth += (token in "([{<") - (token in ")]}>") if len(token) == 1 else 0
-        if depth < 0:
-            break
-        if token == "," and depth == 0:
+        if token in ("(", "[", "{") or (token == "<" and opened[-1:] in ("", "<")):
+            opened += token
+        elif token in (")", "]", "}") or (token == ">" and opened[-1:] in ("", "<")):
+            # Inside parentheses, < and > compare.
+            if opened[-1:] != _OPENING[token]:
+                raise ValueError(f"{text!r}: brackets do not match; {_PARENTHESES}")
+            opened = opened[:-1]
+        if token == "," and not opened:
             parts.append("")
         else:
             parts[-1] += token
-    if depth:
-        raise ValueError(f"{text!r}: brackets do not match; put a comparison in parentheses")
+    if opened:
+        raise ValueError(f"{text!r}: brackets do not match; {_PARENTHESES}")
     parts = [part.strip() for part in parts]
     if parts == [""]:
         return []
@@ -218,7 +223,7 @@ def _complaint(spec: Spec, variant: Variant, name: str, values: list[str], sourc
     }
     said = [f"{kind} ({', '.join(names)})" for kind, names in allowed.items() if names]
     also = [*said, "numbers", "true, false", "characters", "types of C++"]
-    return f"{unknown('template argument', name, values)}; allowed: {', '.join(also)}"
+    return f"unknown template argument {name!r}; allowed: {', '.join(also)}"
 
 
 def own_names(spec: Spec, variant: Variant) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.spec import load_spec
@@ -275,3 +278,92 @@ class TestTemplates:
             symbols = {bundle.kernel(build, kernel).symbol for kernel in build.kernels}
             assert len(symbols) == len(build.kernels)
             assert "BM" not in dict(build.defines)
+
+
+C_NAMES = """\
+#include <functional>
+#include <thrust/device_vector.h>
+#ifdef TUNED
+#define LIMIT 4
+#else
+#undef BLOCK
+#endif
+struct Key { int k; };
+namespace std {
+template <> struct hash<Key> { size_t operator()(const Key &key) const { return key.k; } };
+}
+extern "C" void called(float *x) { x[0] = 1; }
+extern "C" __global__ void other(float *out) { out[0] = 1; }
+extern "C" __global__ void __launch_bounds__(BLOCK) copy(float *out, const float *in, int n)
+{
+    __shared__ float tile[BLOCK];
+    tile[threadIdx.x] = in[n - 1];
+    out[threadIdx.x] = tile[BLOCK - 1 - threadIdx.x] + BAD;
+}
+"""
+
+
+def changed(spec: dict[str, Any], **macros: str) -> dict[str, Any]:
+    """The spec with macros, and without an array in constant memory."""
+    raw = copy.deepcopy(spec)
+    del raw["arguments"]["w"]
+    return {**raw, "macros": macros}
+
+
+class TestAlone:
+    """Files that no two builds can share a unit with, and files that nvcc refuses."""
+
+    pytestmark = needs_nvcc
+
+    def test_a_file_that_no_namespace_can_hold_is_compiled_as_it_is(self, tmp_path: Path) -> None:
+        spec = changed(SPEC, TUNED="1", BAD="2")
+        spec["tunables"]["UNROLL"]["values"] = [4]
+        folder = write(tmp_path / "host", spec, {"host.cu": C_NAMES.encode()})
+        bundle, builds = compiled(folder, {"n": 1000}, threads=2)
+        assert len(bundle.index["cubins"]) == len(builds) == 2
+        for build in builds:
+            kernel = bundle.kernel(build, "copy")
+            assert kernel.symbol == f"copy_{build.key}"
+            assert kernel.shared_bytes == 4 * int(dict(build.defines)["BLOCK"])
+
+    @pytest.mark.parametrize(
+        ("source", "macros", "said"),
+        [
+            (C_NAMES, {"BAD": "2"}, 'host.cu:6: "BLOCK is a tunable or a macro of the'),
+            (HOST, {}, "host.cu:13: sizes.h: No such file"),
+            (
+                "__global__ void copy(int *o, int *i, int n) { o = x; }",
+                {},
+                'host.cu:1: identifier "x"',
+            ),
+            (
+                "\n\n__global__ void copy(int *o, int *i, int n) { "
+                "__shared__ int x[20000]; x[n] = 1; "
+                "*o = x[*i]; }",
+                {},
+                "Entry function 'copy(int*, int*, int)' uses too much shared data",
+            ),
+        ],
+    )
+    def test_a_message_names_file_and_line_of_the_user(
+        self, tmp_path: Path, source: str, macros: dict[str, str], said: str
+    ) -> None:
+        spec = changed(SPEC, **macros)
+        for name in ("BLOCK", "UNROLL"):
+            spec["tunables"][name]["values"] = [128]
+        files = {"host.cu": source.encode("latin-1")}
+        with pytest.raises(UserError) as caught:
+            compiled(write(tmp_path / "host", spec, files), {"n": 1000})
+        line = str(caught.value)
+        assert said in line
+        assert "\n" not in line
+        # Neither names that a build adds nor paths of copies.
+        assert not re.search(r"[0-9a-f]{16}|tmpxft|launchwise-units|kernel\.cu", line)
+
+    def test_a_message_about_an_instantiation_names_the_kernel(self, tmp_path: Path) -> None:
+        spec = template_spec()
+        spec["variants"]["only"]["kernels"][0]["kernel"] = "gemm<BM, BM>"
+        spec["tunables"]["BM"]["values"] = [32]
+        folder = write(tmp_path / "host", spec, {"host.cu": TEMPLATES.encode()})
+        with pytest.raises(UserError, match=r'host.cu:9: .*template "mine::gemm" is'):
+            compiled(folder, {"n": 1000, "dtype": "float32"})
