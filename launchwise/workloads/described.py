@@ -36,9 +36,10 @@ class DescribedWorkload(Workload):
         spec = self.spec
         variant = spec.variants[str(configuration["variant"])]
         named = macro_names(self.folder, spec, variant)
-        macros = {name: configuration[name] for name in named}
+        macros = {name: configuration[name] for name in named if name in spec.tunables}
         for name, text in spec.macros.items():
-            macros[name] = spec.value(text, problem, configuration)
+            if name in named:
+                macros[name] = spec.value(text, problem, configuration)
         kernels = [
             resolved_kernel(spec, kernel, problem, configuration) for kernel in kernels_of(variant)
         ]

@@ -253,7 +253,7 @@ def kernel_texts(variant: Variant) -> list[str]:
 
 
 def macro_names(folder: Path, spec: Spec, variant: Variant) -> list[str]:
-    """Build tunables of a variant that become macros.
+    """Build tunables of a variant, and macros of the spec, that become macros of a build.
 
     All of them, except template arguments whose name the source declares as a variable or as a
     parameter (``template <int BM>``): a macro would replace the name there.
@@ -263,7 +263,7 @@ def macro_names(folder: Path, spec: Spec, variant: Variant) -> list[str]:
     folder
         Folder of the workload.
     """
-    own = own_names(spec, variant)
+    own = [*own_names(spec, variant), *spec.macros]
     texts = kernel_texts(variant)
     named = {name for text in texts for name in template_names(text)}
     if not named or variant.source is None:

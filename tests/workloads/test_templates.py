@@ -150,7 +150,7 @@ def test_what_is_no_template_argument_is_one_line(tmp_path: Path, kernel: str, s
 
 def test_a_template_parameter_is_no_macro(tmp_path: Path) -> None:
     folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>")
-    assert macro_names(folder, spec, spec.variants["tiled"]) == ["UNROLL"]
+    assert macro_names(folder, spec, spec.variants["tiled"]) == ["UNROLL", "REAL", "ROWS"]
     build = load_workload(folder, spec).build(PROBLEM, CHOICE)
     assert build.kernels == ("gemm<64, 8, double>",)
     assert dict(build.defines) == {"UNROLL": "4", "REAL": "double", "ROWS": "128"}
@@ -159,7 +159,20 @@ def test_a_template_parameter_is_no_macro(tmp_path: Path) -> None:
 def test_a_template_argument_that_the_file_reads_as_a_macro_is_one(tmp_path: Path) -> None:
     source = "#if BN > 8\n#endif\n" + SOURCE.replace("int BM, int BN", "int M, int N")
     folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>", source)
-    assert macro_names(folder, spec, spec.variants["tiled"]) == ["BN", "UNROLL"]
+    named = macro_names(folder, spec, spec.variants["tiled"])
+    assert named == ["BN", "UNROLL", "REAL", "ROWS"]
+
+
+def test_a_macro_of_the_spec_that_names_a_template_parameter_is_none(tmp_path: Path) -> None:
+    def change(raw: dict[str, Any]) -> None:
+        raw["macros"] = {"T": "'double' if dtype == 'float64' else 'float'"}
+        raw["variants"]["tiled"]["kernel"] = "gemm<BM, BN, T>"
+
+    folder = written(tmp_path, change, SOURCE)
+    spec = load_spec(folder)
+    check_signatures(folder, spec)
+    build = load_workload(folder, spec).build(PROBLEM, CHOICE)
+    assert build == Build.of("gemm.cu", {"UNROLL": 4}, ["gemm<64, 8, double>"])
 
 
 def test_names_and_arguments_of_a_kernel() -> None:
