@@ -228,8 +228,9 @@ class CudaDevice:
         for bundle in self._bundles:
             if kernels := bundle.index["builds"].get(build.key):
                 cubin = next(iter(kernels.values()))["cubin"]
+                symbol = bundle.constant(build, name)
                 try:
-                    return CudaGlobal(*self._module(bundle, cubin).get_global(build.constant(name)))
+                    return CudaGlobal(*self._module(bundle, cubin).get_global(symbol))
                 except cuda.LogicError as error:
                     message = f"holds no __constant__ array {name}: {error}"
                     raise UserError(build.source, "", message) from error

@@ -82,6 +82,11 @@ class Bundle:
         """Content of one cubin."""
         return self._cubins[name]
 
+    def constant(self, build: Build, name: str) -> str:
+        """Symbol of the ``__constant__`` array ``name`` of ``build``."""
+        placed: Mapping[str, str] = self.index.get("constants", {}).get(build.key, {})
+        return placed.get(name, build.constant(name))
+
     def kernel(self, build: Build, name: str) -> Kernel:
         """The kernel ``name`` of ``build``.
 

@@ -19,9 +19,12 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import write_bundle
+from launchwise.measuring.messages import refusal
 from launchwise.measuring.source_states import FLAGS, fingerprint
-from launchwise.workloads.builds import Build, spread, translation_unit
-from launchwise.workloads.sources import include_folders, system_headers, unit_headers
+from launchwise.measuring.symbols import constant_symbols, kernel_symbols
+from launchwise.measuring.units import Units
+from launchwise.workloads.builds import Build, spread, symbol_path
+from launchwise.workloads.sources import include_folders
 from launchwise.workloads.spec import Spec
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<symbol>\w+)'")
@@ -95,6 +98,10 @@ class Compiler:
         self._catching = warnings.catch_warnings(record=True)
         self._said: list[warnings.WarningMessage] = []
         self._succeeded = False
+        self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-units-")
+        self._units = Units(folder, spec.headers, Path(self._scratch.name))
+        self._as_it_is: set[str] = set()
+        """Sources that compile outside a namespace only."""
 
     def __enter__(self) -> Compiler:
         heard = self._catching.__enter__()
@@ -105,6 +112,7 @@ class Compiler:
 
     def __exit__(self, *error: Any) -> None:
         self._catching.__exit__(*error)
+        self._scratch.cleanup()
 
     def compile(self, group: list[Build]) -> Compiled:
         """Compile a group of builds with one run of nvcc; halves of it where nvcc refuses it.
@@ -118,6 +126,11 @@ class Compiler:
             With what nvcc said, when it says the same of the first and the last build of a group
             before it has taken any: then the source is wrong, not a configuration.
         """
+        alone = [build for build in group if self._is_alone(build)]
+        if alone and len(group) > 1:
+            together = [build for build in group if build not in alone]
+            groups = [*([together] if together else []), *([build] for build in alone)]
+            return _joined([self.compile(each) for each in groups])
         try:
             cubin = self._cubin(group)
         except UserError:
@@ -126,36 +139,46 @@ class Compiler:
             if not self._succeeded:
                 self._blame_source(group)
             half = len(group) // 2
-            parts = [self.compile(group[:half]), self.compile(group[half:])]
-            refused = {key: said for part in parts for key, said in part.refused.items()}
-            return Compiled([each for part in parts for each in part.cubins], refused)
+            return _joined([self.compile(group[:half]), self.compile(group[half:])])
         self._succeeded = True
         return Compiled([(group, cubin)])
 
+    def _is_alone(self, build: Build) -> bool:
+        return build.source in self._as_it_is or self._units.must_be_alone(build)
+
     def _compile_again(self, build: Build) -> Compiled:
         try:
-            return Compiled([([build], self._cubin([build]))])
+            cubin = self._cubin_again(build)
         except UserError as error:
             return Compiled([], {build.key: error.message})
+        self._succeeded = True
+        return Compiled([([build], cubin)])
+
+    def _cubin_again(self, build: Build) -> bytes:
+        """Second attempt; without a namespace where the source may need that."""
+        if build.source in self._as_it_is or not self._units.may_need_file_scope(build):
+            return self._cubin([build])
+        cubin = self._cubin([build], as_it_is=True)
+        self._as_it_is.add(build.source)
+        return cubin
 
     def _blame_source(self, group: list[Build]) -> None:
         said = []
         for build in (group[0], group[-1]):
             try:
-                self._cubin([build])
+                if self._units.may_need_file_scope(build):
+                    self._cubin_again(build)
+                else:
+                    self._cubin([build])
             except UserError as error:
                 said.append(error)
         if len(said) == 2 and said[0].message == said[1].message:
             raise said[0]
 
-    def _cubin(self, group: list[Build]) -> bytes:
-        sources = {build.source: None for build in group}
-        untouched = [build.source for build in group if build.kernels]
-        headers = [
-            *system_headers(self.folder, dict.fromkeys(untouched)),
-            *unit_headers(self.folder, sources, self.spec.headers),
-        ]
-        return compile_unit(translation_unit(group, headers), self.folder, self.arch)
+    def _cubin(self, group: list[Build], as_it_is: bool = False) -> bytes:
+        as_it_is = as_it_is or any(build.source in self._as_it_is for build in group)
+        unit = self._units.text(group, as_it_is)
+        return compile_unit(unit, self.folder, self.arch, self._units.folders(group))
 
     def write(self, path: Path, compiled: list[Compiled]) -> None:
         """Write a bundle of everything in ``compiled``."""
@@ -164,6 +187,13 @@ class Compiler:
         resources = parse_resources("\n".join(str(warning.message) for warning in self._said))
         taken = _by_build(resources)
         names = [f"{number}.cubin" for number in range(len(together))]
+        named = {each.constant for each in self.spec.arguments.values() if each.constant}
+        constants = {
+            build.key: placed
+            for group, cubin in together
+            for build in group
+            if named and (placed := constant_symbols(build, named, cubin))
+        }
         index = {
             "arch": self.arch,
             "toolkit": self.toolkit,
@@ -176,20 +206,34 @@ class Compiler:
                 for build in group
             },
             **({"refused": refused} if refused else {}),
+            **({"constants": constants} if constants else {}),
         }
         cubins = [cubin for _, cubin in together]
         write_bundle(path, index, dict(zip(names, cubins, strict=True)))
 
 
-def compile_unit(unit: str, folder: Path, arch: str) -> bytes:
+def _joined(parts: list[Compiled]) -> Compiled:
+    refused = {key: said for part in parts for key, said in part.refused.items()}
+    return Compiled([each for part in parts for each in part.cubins], refused)
+
+
+def compile_unit(
+    unit: str, folder: Path, arch: str, folders: Iterable[Path] | None = None
+) -> bytes:
     """Cubin of one translation unit.
+
+    Parameters
+    ----------
+    folders
+        Where headers are searched; those of the workload in ``folder`` when left out.
 
     Raises
     ------
     UserError
         With nvcc's first error.
     """
-    options = [*FLAGS, "-arch", arch, *(f"-I{place}" for place in include_folders(folder))]
+    searched = include_folders(folder) if folders is None else folders
+    options = [*FLAGS, "-arch", arch, *(f"-I{place}" for place in searched)]
     try:
         from pycuda.compiler import compile_plain
     except ImportError:
@@ -199,8 +243,11 @@ def compile_unit(unit: str, folder: Path, arch: str) -> bytes:
     except Exception as error:
         # Without a driver PyCUDA cannot even make its own error (the class lives in the driver
         # module): then nvcc is asked once more, for its message alone.
-        said = getattr(error, "stderr", None) or _nvcc_message(unit, options)
-        raise UserError(folder, arch, f"nvcc failed: {_first_error(said, error)}") from error
+        said = getattr(error, "stderr", None)
+        if not said:
+            with tempfile.TemporaryDirectory(prefix="launchwise-nvcc-") as scratch:
+                said = _nvcc(unit, options, Path(scratch))[1]
+        raise UserError(folder, arch, refusal(said, error, folder)) from error
 
 
 def nvcc_release() -> str:
@@ -223,27 +270,24 @@ def nvcc_release() -> str:
 def _by_nvcc(unit: str, options: list[str], folder: Path, arch: str) -> bytes:
     """:func:`compile_unit` on a machine that has a toolkit, but not PyCUDA."""
     with tempfile.TemporaryDirectory(prefix="launchwise-nvcc-") as scratch:
-        path = Path(scratch, "unit.cubin")
-        command = ["nvcc", *options, "-x", "cu", "-cubin", "-o", str(path), "-"]
-        done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
-        said = done.stderr + done.stdout
-        if done.returncode:
-            error = subprocess.CalledProcessError(done.returncode, command[0])
-            raise UserError(folder, arch, f"nvcc failed: {_first_error(said, error)}")
+        status, said = _nvcc(unit, options, Path(scratch))
+        if status:
+            error = subprocess.CalledProcessError(status, "nvcc")
+            raise UserError(folder, arch, refusal(said, error, folder))
         # As PyCUDA hands on what ptxas says.
         warnings.warn(said, stacklevel=2)
-        return path.read_bytes()
+        return Path(scratch, "kernel.cubin").read_bytes()
 
 
-def _nvcc_message(unit: str, options: list[str]) -> str:
-    command = ["nvcc", *options, "-x", "cu", "-cubin", "-o", "/dev/null", "-"]
-    done = subprocess.run(command, input=unit, capture_output=True, text=True, check=False)
-    return done.stderr + done.stdout
+def _nvcc(unit: str, options: list[str], scratch: Path) -> tuple[int, str]:
+    """Exit status and messages of nvcc, which writes ``kernel.cubin`` in a folder.
 
-
-def _first_error(said: str, error: Exception) -> str:
-    lines = [line.strip() for line in said.splitlines() if "error" in line or "fatal" in line]
-    return lines[0] if lines else (said.strip() or repr(error))[:500]
+    It runs in that folder: a file of the working directory must not take the place of a header.
+    """
+    (scratch / "kernel.cu").write_text(unit, encoding="utf-8")
+    command = ["nvcc", *options, "-cubin", "-o", "kernel.cubin", "kernel.cu"]
+    done = subprocess.run(command, cwd=scratch, capture_output=True, check=False)
+    return done.returncode, (done.stderr + done.stdout).decode("utf-8", "replace")
 
 
 def parse_resources(said: str) -> dict[str, dict[str, int]]:
@@ -266,7 +310,7 @@ def parse_resources(said: str) -> dict[str, dict[str, int]]:
     return found
 
 
-_KEY = re.compile(r"_(?P<key>[0-9a-f]{16})(?=\D|$)")
+_KEY = re.compile(r"_(?P<key>[0-9a-f]{16})$")
 
 
 def _by_build(
@@ -275,8 +319,10 @@ def _by_build(
     """Resources of symbols by the key of the build that the symbols name."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for symbol, taken in resources.items():
-        if named := _KEY.search(symbol):
-            found.setdefault(named["key"], {})[symbol] = taken
+        for name in symbol_path(symbol).names:
+            if named := _KEY.search(name):
+                found.setdefault(named["key"], {})[symbol] = taken
+                break
     return found
 
 
@@ -284,14 +330,13 @@ def _kernels(
     build: Build, cubin: str, resources: Mapping[str, dict[str, int]]
 ) -> dict[str, dict[str, Any]]:
     found = {
-        kernel: {"cubin": cubin, "symbol": symbol, **taken}
-        for symbol, taken in resources.items()
-        if (kernel := build.kernel_of(symbol)) is not None
+        kernel: {"cubin": cubin, "symbol": symbol, **resources[symbol]}
+        for kernel, symbol in kernel_symbols(build, resources).items()
     }
     missing = [kernel for kernel in build.kernels if kernel not in found]
     if missing or not found:
         what = f"no kernel {missing[0]}" if missing else "no kernel at all"
-        hint = "is it a __global__ function of that name, and no template?"
+        hint = "is it a __global__ function of that name?"
         if not build.kernels:
             hint = 'is each one written extern "C" __global__ void KERNEL(name)(...)?'
         message = f"{build.source} compiles to {what} with {dict(build.defines)}: {hint}"

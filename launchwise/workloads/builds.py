@@ -37,7 +37,8 @@ class Build:
     Parameters
     ----------
     kernels
-        Names of the kernels of a file that does not use ``KERNEL``; empty for one that does.
+        Kernels of a file that does not use ``KERNEL``, as they are launched: ``axpy`` or
+        ``gemm<64, 64, float>``; empty for a file that does.
     """
 
     source: str
@@ -73,15 +74,29 @@ class Build:
     def kernel_of(self, symbol: str) -> str | None:
         """Kernel that a symbol of the compiled module stands for; None if it is not of this build.
 
-        A C++ symbol holds the namespace's and the function's name, each after its length.
+        Of several instantiations of a template, the symbol alone does not tell which one it is:
+        see :func:`launchwise.measuring.symbols.kernel_symbols`.
         """
+        if not self.kernels:
+            kernel = symbol.removesuffix(f"_{self.key}")
+            return kernel if symbol == self.symbol(kernel) else None
+        own = [kernel for kernel in self.kernels if self.is_named(symbol, kernel)]
+        is_template = symbol_path(symbol).is_template
+        alike = [kernel for kernel in own if is_template == ("<" in kernel)]
+        candidates = alike or own
+        return candidates[0] if len(candidates) == 1 else None
+
+    def is_named(self, symbol: str, kernel: str) -> bool:
+        """Whether a symbol is of this build and has the name of ``kernel``, whatever arguments."""
+        path = symbol_path(symbol)
         suffix = f"_{self.key}"
-        if symbol.endswith(suffix) and not symbol.startswith("_Z"):
-            return symbol.removesuffix(suffix)
-        for kernel in self.kernels:
-            if re.match(rf"_ZN?\w*?{_mangled(self.symbol(kernel))}(?=\D|$)", symbol):
-                return kernel
-        return None
+        if not path.names or not (path.names[-1].endswith(suffix) or self.namespace in path.names):
+            return False
+        names = [*path.names[:-1], path.names[-1].removesuffix(suffix)]
+        wanted = split_kernel(kernel)[0].split("::")
+        # A symbol of C names no namespaces.
+        count = len(wanted) if path.is_cpp else 1
+        return names[-count:] == wanted[-count:]
 
     def constant(self, name: str) -> str:
         """Symbol of the ``__constant__`` array ``name``, which has C++ linkage in its namespace."""
@@ -91,6 +106,43 @@ class Build:
     def namespace(self) -> str:
         """Namespace around the file."""
         return f"build_{self.key}"
+
+
+@dataclass(frozen=True)
+class SymbolPath:
+    """Names in a symbol of a function.
+
+    Parameters
+    ----------
+    names
+        Namespaces, then the function; the function alone for a symbol of C.
+    is_cpp
+        Whether it is a symbol of C++.
+    is_template
+        Whether it is an instantiation of a template.
+    """
+
+    names: tuple[str, ...]
+    is_cpp: bool
+    is_template: bool
+
+
+def symbol_path(symbol: str) -> SymbolPath:
+    """Names in a symbol of a function (Itanium C++ ABI, section 5.1)."""
+    if not symbol.startswith("_Z"):
+        return SymbolPath((symbol,), False, False)
+    names: list[str] = []
+    place = 3 if symbol[2:3] == "N" else 2
+    while match := re.compile(r"L?(\d+)").match(symbol, place):
+        names.append(symbol[match.end() : match.end() + int(match[1])])
+        place = match.end() + int(match[1])
+    return SymbolPath(tuple(names), True, symbol[place : place + 1] == "I")
+
+
+def split_kernel(text: str) -> tuple[str, str]:
+    """Name of a kernel, and its template arguments without brackets: ``gemm<64, float>``."""
+    base, _, rest = text.partition("<")
+    return base.strip(), rest.strip().removesuffix(">").strip()
 
 
 def _mangled(name: str) -> str:
@@ -127,16 +179,21 @@ def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:
         for header in headers
     ]
     for build in builds:
-        defines = [("KERNEL(name)", f"name##_{build.key}")]
-        if build.kernels:
-            defines = [(kernel, build.symbol(kernel)) for kernel in build.kernels]
-        defines += build.defines
+        defines = macros_of(build)
         lines.append(f"namespace {build.namespace} {{")
         lines.extend(f"#define {name} {value}" for name, value in defines)
         lines.append(f'#include "{build.source}"')
         lines.extend(f"#undef {name.removesuffix('(name)')}" for name, _ in defines)
         lines.append("}")
     return "\n".join(lines) + "\n"
+
+
+def macros_of(build: Build) -> list[tuple[str, str]]:
+    """Macros around the source of a build: new names of its kernels, then its own macros."""
+    if not build.kernels:
+        return [("KERNEL(name)", f"name##_{build.key}"), *build.defines]
+    bases = dict.fromkeys(split_kernel(kernel)[0].split("::")[-1] for kernel in build.kernels)
+    return [*((base, build.symbol(base)) for base in bases), *build.defines]
 
 
 def spread(builds: Iterable[Build], units: int) -> list[list[Build]]:

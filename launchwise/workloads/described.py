@@ -13,6 +13,7 @@ from launchwise.workloads.expected import Outputs, OwnReference
 from launchwise.workloads.output_check import compare_build
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.steps import steps_of
+from launchwise.workloads.templates import macro_names, resolved_kernel
 from launchwise.workloads.untouched import DIGEST_BUILD
 from launchwise.workloads.workload import Session, Workload
 
@@ -68,14 +69,15 @@ class DescribedWorkload(Workload):
         """Build tunables of the variant as macros of the same names, and ``macros`` of the spec."""
         spec = self.spec
         variant = spec.variants[str(configuration["variant"])]
-        macros = {
-            name: configuration[name]
-            for name in variant.tunables
-            if spec.tunables[name].kind == "build"
-        }
+        named = macro_names(self.folder, spec, variant)
+        macros = {name: configuration[name] for name in named if name in spec.tunables}
         for name, text in spec.macros.items():
-            macros[name] = spec.value(text, problem, configuration)
-        return Build.of(variant.source, macros, kernels_of(variant))
+            if name in named:
+                macros[name] = spec.value(text, problem, configuration)
+        kernels = [
+            resolved_kernel(spec, kernel, problem, configuration) for kernel in kernels_of(variant)
+        ]
+        return Build.of(variant.source, macros, dict.fromkeys(kernels))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
         """Builds that compare large outputs, and the one that watches what must stay."""

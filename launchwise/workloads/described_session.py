@@ -22,6 +22,7 @@ from launchwise.workloads.output_check import OutputCheck
 from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.poison import BYTE, Poison
 from launchwise.workloads.steps import Planned, planned, steps_of, swapped_in
+from launchwise.workloads.templates import resolved_kernel
 from launchwise.workloads.untouched import Untouched, Zone, guarded
 from launchwise.workloads.verdicts import nan_in, unchanged, wrong_element
 from launchwise.workloads.workload import Finding, Session
@@ -168,7 +169,8 @@ class DescribedSession(Session):
             for name in parameters_of(step.arguments, self.arguments)
         ]
         shared = int(spec.value(step.shared_bytes, known))
-        return Launch(build, step.kernel, _sizes(grid), _sizes(block), tuple(values), shared)
+        kernel = resolved_kernel(spec, step.kernel, self.problem, known)
+        return Launch(build, kernel, _sizes(grid), _sizes(block), tuple(values), shared)
 
     def _argument(self, name: str, known: Mapping[str, Any], passed: Mapping[str, str]) -> Any:
         argument = self.arguments[name]

@@ -15,8 +15,36 @@ from launchwise.base.imports import ROOT
 PROJECT_KERNELS = ROOT / "kernels"
 COMMON = PROJECT_KERNELS / "common"
 
-_SYSTEM_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>]+>)", re.MULTILINE)
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+_COMMENT = re.compile(
+    r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
+)
+
+
+def source_text(path: Path) -> str:
+    """Text of a source file, in UTF-8 or else in Latin-1: compilers take both.
+
+    Raises
+    ------
+    OSError
+        When it cannot be read.
+    """
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    return text.replace("\r\n", "\n")
+
+
+def without_comments(text: str) -> str:
+    """A C++ text whose comments are blank; every line keeps its number."""
+
+    def blank(match: re.Match[str]) -> str:
+        said = match[0]
+        return said if said[0] in "\"'" else " " + "\n" * said.count("\n")
+
+    return _COMMENT.sub(blank, text)
 
 
 def include_folders(folder: Path) -> list[Path]:
@@ -43,20 +71,37 @@ def included_files(folder: Path, names: Iterable[str]) -> list[Path]:
     found: dict[Path, None] = {}
 
     def visit(name: str, beside: Path) -> None:
-        for place in (beside, *include_folders(folder)):
-            path = (place / name).resolve()
-            if path.is_file():
-                break
-        else:
-            return
-        if path not in found:
+        path = _included(folder, name, beside)
+        if path is not None and path not in found:
             found[path] = None
-            for included in _INCLUDE.findall(path.read_text(encoding="utf-8")):
-                visit(included, path.parent)
+            for quoted, system in _INCLUDE.findall(source_text(path)):
+                if quoted:
+                    visit(quoted, path.parent)
+                elif _is_own(folder, system):
+                    visit(system, folder)
 
     for name in names:
         visit(name, folder)
     return list(found)
+
+
+def _included(folder: Path, name: str, beside: Path) -> Path | None:
+    """File that ``#include "name"`` means in a file of the folder ``beside``; None: a system's."""
+    for place in (beside, *include_folders(folder)):
+        path = (place / name).resolve()
+        if path.is_file():
+            return path
+    return None
+
+
+def _is_own(folder: Path, name: str) -> bool:
+    """Whether ``#include <name>`` means a file of the workload's folder."""
+    return (folder / name).is_file()
+
+
+def sources_text(folder: Path, names: Iterable[str]) -> str:
+    """Texts of :func:`included_files`, one after the other."""
+    return "\n".join(source_text(path) for path in included_files(folder, names))
 
 
 def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -> list[str]:
@@ -80,10 +125,28 @@ def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -
     return [*(path.relative_to(PROJECT_KERNELS).as_posix() for path in common), *own]
 
 
-def system_headers(folder: Path, sources: Iterable[str]) -> list[str]:
-    """Headers in angle brackets, with these, that any file of ``sources`` includes.
+def system_headers(folder: Path, sources: Iterable[str], quoted: bool = False) -> list[str]:
+    """Headers of the system, in angle brackets, that any file of ``sources`` includes.
 
     A file that is used as it is includes them itself, which would be inside a namespace.
+
+    Parameters
+    ----------
+    quoted
+        Also those in quotation marks (``"cuda_runtime.h"``) that are no file of the user.
     """
-    texts = (path.read_text(encoding="utf-8") for path in included_files(folder, sources))
-    return list(dict.fromkeys(name for text in texts for name in _SYSTEM_INCLUDE.findall(text)))
+    found: dict[str, None] = {}
+    for path in included_files(folder, sources):
+        text = source_text(path)
+        found |= {f"<{name}>": None for name in foreign_headers(folder, text, path.parent, quoted)}
+    return list(found)
+
+
+def foreign_headers(folder: Path, text: str, beside: Path, quoted: bool) -> list[str]:
+    """Names of the headers that a file in the folder ``beside`` includes from elsewhere."""
+    return [
+        system or own
+        for own, system in _INCLUDE.findall(text)
+        if (system and not _is_own(folder, system))
+        or (own and quoted and _included(folder, own, beside) is None)
+    ]

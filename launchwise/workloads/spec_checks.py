@@ -19,6 +19,8 @@ from launchwise.workloads.arguments import (
     parameters_of,
     types_of,
 )
+from launchwise.workloads.builds import split_kernel
+from launchwise.workloads.definitions import definitions, is_macro, overriding_line
 from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
@@ -27,6 +29,8 @@ from launchwise.workloads.parts import (
     Variant,
     Work,
 )
+from launchwise.workloads.sources import source_text, sources_text, without_comments
+from launchwise.workloads.templates import check_kernel_text, is_template, kernel_texts
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
@@ -253,17 +257,19 @@ def check_described(folder: Path, spec: Spec) -> None:
 
     path = folder / SPEC_FILE
     for name, variant in spec.variants.items():
-        text = _without_comments((folder / str(variant.source)).read_text(encoding="utf-8"))
-        kernels = [step.kernel for step in variant.kernels] or [str(variant.kernel)]
-        for kernel in kernels:
-            if not re.search(rf"\b{re.escape(kernel)}\s*\(", text):
-                known = re.findall(r"__global__[^;{(]*?(\w+)\s*\(", text)
-                message = f"{variant.source}: {unknown('kernel', kernel, known)}"
-                raise UserError(path, f"variants.{name}.kernel", message)
+        _check_kernel_names(folder, spec, name, variant)
+        text = without_comments(source_text(folder / str(variant.source)))
         for tunable in variant.tunables:
-            if spec.tunables[tunable].kind == "launch" and _is_macro(tunable, text):
-                message = f"is launch, but {variant.source} reads {tunable} as a macro: say build"
-                raise UserError(path, f"tunables.{tunable}.kind", message)
+            if spec.tunables[tunable].kind == "launch":
+                if is_macro(tunable, text):
+                    message = f"is launch, but {variant.source} reads {tunable} as a macro"
+                    raise UserError(path, f"tunables.{tunable}.kind", f"{message}: say build")
+            elif line := overriding_line(tunable, text):
+                message = (
+                    f"{variant.source}:{line} defines {tunable} whatever the tunable is: put "
+                    f"#ifndef {tunable} and #endif around that line, or delete it"
+                )
+                raise UserError(path, f"variants.{name}.tunables", message)
     if spec.reference is not None and spec.reference.call is not None:
         try:
             check_listed(spec.reference.call)
@@ -271,15 +277,31 @@ def check_described(folder: Path, spec: Spec) -> None:
             raise UserError(path, "reference.call", str(error)) from None
 
 
-def _is_macro(name: str, text: str) -> bool:
-    """Whether a C++ text uses a name without declaring it as a variable or parameter."""
-    declared = re.search(rf"(?:\w|[*&>])\s+[*&]?{name}\s*[=;,)\[({{]", text)
-    return declared is None and re.search(rf"\b{name}\b", text) is not None
+def _check_kernel_names(folder: Path, spec: Spec, name: str, variant: Variant) -> None:
+    """Insist that the source of a variant, or a header beside it, has its kernels.
 
-
-def _without_comments(text: str) -> str:
-    """A C++ text without its comments."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+    Raises
+    ------
+    UserError
+        With what is there instead, or with a template argument that cannot be one.
+    """
+    key = (folder / SPEC_FILE, f"variants.{name}.kernel")
+    text = without_comments(sources_text(folder, [str(variant.source), *spec.headers]))
+    for kernel in kernel_texts(variant):
+        base = split_kernel(kernel)[0]
+        if not re.search(rf"\b{re.escape(base.split('::')[-1])}\s*(?:<[^;{{}}()]*>\s*)?\(", text):
+            known = list(dict.fromkeys(each.name for each in definitions(text)))
+            raise UserError(*key, f"{variant.source}: {unknown('kernel', base, known)}")
+        template = is_template(text, base)
+        if template and "<" not in kernel:
+            message = f"{base} is a template: name its arguments, such as {base}<64, float>"
+            raise UserError(*key, message)
+        if template is False and "<" in kernel:
+            raise UserError(*key, f"{base} is no template: name it without arguments")
+        try:
+            check_kernel_text(spec, variant, kernel, text)
+        except ValueError as error:
+            raise UserError(*key, str(error)) from None
 
 
 def types_of_argument(

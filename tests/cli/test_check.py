@@ -190,11 +190,11 @@ class TestWithNvcc:
     @pytest.mark.parametrize(
         ("old", "new", "said"),
         [
-            ("float sum = 0;", "float sum = 0", r"convolution.cu("),
+            ("float sum = 0;", "float sum = 0", "nvcc failed: convolution.cu:14: expected a"),
             (
                 "__global__ void conv",
                 "template <int N> __global__ void conv",
-                "convolution.cu compiles to no kernel convolution_kernel",
+                "convolution_kernel is a template: name its arguments",
             ),
         ],
     )

@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.cli.new.signature import Kernel, Parameter, read_source
-from launchwise.cli.new.types import fits
-from launchwise.workloads.arguments import Argument, parameters_of, types_of
+from launchwise.cli.check.parameters import (
+    CppType,
+    Declared,
+    Signature,
+    aliases_of,
+    cpp_type,
+    signatures,
+    words_of,
+)
+from launchwise.workloads.arguments import Argument, Step, parameters_of
+from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.described import steps_of
-from launchwise.workloads.parts import SPEC_FILE
+from launchwise.workloads.parts import SPEC_FILE, Variant
+from launchwise.workloads.sources import sources_text
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.templates import CPP_TYPES, resolved_kernel, template_arguments
+
+MAX_CHOICES = 64
+"""Most combinations of types that are compared."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A kernel of a variant, and the arguments that it gets."""
+
+    variant: str
+    step: Step
+    name: str
+    signature: Signature
+    given: tuple[str, ...]
+    aliases: Mapping[str, Sequence[str]]
 
 
 def check_signatures(folder: Path, spec: Spec) -> None:
     """Compare number, kind and type of arguments with the kernels of each variant.
 
-    What cannot be read off a file is taken to be right: templates, types that macros make.
+    Types are compared for each choice of listed problem values and of tunables that are types. What
+    cannot be read off a file is taken to be right: structures, types that are unknown.
 
     Raises
     ------
@@ -28,52 +57,141 @@ def check_signatures(folder: Path, spec: Spec) -> None:
         return
     launched = list(_launched(folder, spec))
     writable = {
-        (variant, argument)
-        for variant, _, kernel, named in launched
-        for argument, parameter in zip(named, kernel.parameters, strict=False)
-        if not parameter.const
+        (one.variant, argument)
+        for one in launched
+        for argument, parameter in zip(one.given, one.signature.parameters, strict=False)
+        if not parameter.is_const
     }
-    for variant, name, kernel, named in launched:
-        given = [each for each in named if each in spec.arguments]
-        takes = kernel.parameters
-        key = f"variants.{variant}.arguments"
-        if len(given) != len(takes):
-            listed = ", ".join(each.name for each in takes)
-            message = f"{name} takes {len(takes)} ({listed}), {len(given)} are given"
-            raise UserError(folder / SPEC_FILE, key, f"{message} ({', '.join(given)})")
-        for argument, parameter in zip(given, takes, strict=True):
+    for one in launched:
+        takes = one.signature.parameters
+        key = f"variants.{one.variant}.arguments"
+        if len(one.given) != len(takes):
+            listed = ", ".join(each.name or each.written for each in takes)
+            message = f"{one.name} takes {len(takes)} ({listed}), {len(one.given)} are given"
+            raise UserError(folder / SPEC_FILE, key, f"{message} ({', '.join(one.given)})")
+        for argument, parameter in zip(one.given, takes, strict=True):
             # One of several kernels that writes it is enough.
-            read_only = (variant, argument) not in writable
-            if said := _difference(spec, spec.arguments[argument], parameter, read_only):
+            read_only = (one.variant, argument) not in writable
+            if said := _difference(spec, one, argument, parameter, read_only):
                 where = f"arguments.{argument}"
-                raise UserError(folder / SPEC_FILE, where, f"{said}: {name}({parameter.name})")
+                raise UserError(folder / SPEC_FILE, where, f"{said}: {one.name}({parameter.name})")
 
 
-def _launched(folder: Path, spec: Spec) -> Iterator[tuple[str, str, Kernel, list[str]]]:
-    """Variant, name and definition of a kernel, and the arguments that it gets."""
+def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:
     for variant, one in spec.variants.items():
-        try:
-            source = read_source(folder / str(one.source))
-        except UserError:
-            continue  # Its kernels may come from a header.
-        known = {kernel.name: kernel for kernel in source.kernels if not kernel.refused}
+        text = sources_text(folder, [str(one.source), *spec.headers])
+        known, aliases = signatures(text), aliases_of(text)
         for step in steps_of(one):
-            if step.kernel in known:
-                named = list(parameters_of(step.arguments, spec.arguments))
-                yield variant, step.kernel, known[step.kernel], named
+            name = split_kernel(step.kernel)[0].split("::")[-1]
+            defined = known.get(name, [])
+            # Several definitions belong to branches of #if, or are overloads.
+            if len(defined) == 1:
+                listed = parameters_of(step.arguments, spec.arguments)
+                given = tuple(each for each in listed if each in spec.arguments)
+                yield Launched(variant, step, name, defined[0], given, aliases)
 
 
-def _difference(spec: Spec, argument: Argument, parameter: Parameter, read_only: bool) -> str:
+def _difference(
+    spec: Spec, launched: Launched, name: str, parameter: Declared, read_only: bool
+) -> str:
     """Complaint about an argument; '' if it fits."""
-    if argument.is_array != parameter.pointer:
-        kinds = ("an array", "a number")
-        own, other = kinds if argument.is_array else kinds[::-1]
+    argument = spec.arguments[name]
+    if parameter.is_pointer is None:
+        return ""
+    if argument.is_array != parameter.is_pointer:
+        if argument.is_array and _may_be_pointer(spec, launched, parameter):
+            return ""
+        own, other = ("an array", "a number") if argument.is_array else ("a number", "an array")
         return f"is {own}, the kernel takes {other}"
     if argument.is_written and read_only:
         return f"is {argument.role}, the kernel takes it as const"
-    if not parameter.type:
-        return ""
-    for each in types_of(argument, spec.problem):
-        if not fits(parameter.type, each):
-            return f"is {each}, the kernel takes {parameter.written}"
+    for problem, configuration in _choices(spec, launched.variant):
+        wanted = _parameter_type(spec, launched, parameter, problem, configuration)
+        named = _type_name(argument, problem, configuration)
+        given = None if named is None else _given_type(named)
+        if wanted is None or given is None or _fits(given, wanted, argument.is_array):
+            continue
+        return f"is {named}, the kernel takes {parameter.written}"
     return ""
+
+
+def _may_be_pointer(spec: Spec, launched: Launched, parameter: Declared) -> bool:
+    """Whether a type without ``*`` may stand for a pointer: by an alias, a template or a macro."""
+    named = {*spec.macros, *(name for name, _ in launched.signature.template)}
+    aliased = [launched.aliases.get(word, ()) for word in parameter.words]
+    return bool(named & set(parameter.words)) or any("*" in words for words in aliased)
+
+
+def _fits(given: CppType, wanted: CppType, is_array: bool) -> bool:
+    if is_array:
+        # A kernel may read an array in vectors, or complex numbers as pairs.
+        alike = given.nbytes == wanted.nbytes
+    else:
+        alike = (given.nbytes, given.width) == (wanted.nbytes, wanted.width)
+    # A sign makes no difference to the bytes.
+    return alike and (given.kind == wanted.kind or {given.kind, wanted.kind} <= {"i", "u"})
+
+
+def _type_name(
+    argument: Argument, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> str | None:
+    """Type of an argument by its name in ``spec.yaml``; None for a structure."""
+    if not isinstance(argument.type, str):
+        return None
+    return str({**configuration, **problem}.get(argument.type, argument.type))
+
+
+def _given_type(name: str) -> CppType | None:
+    return cpp_type(words_of(CPP_TYPES[name]), {}) if name in CPP_TYPES else None
+
+
+def _choices(spec: Spec, variant: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Problems and configurations that differ in types: listed values and build tunables."""
+    listed = {name: list(spec.problem[name].values or []) for name in spec.listed_columns}
+    tunables = {
+        name: list(one.values) if set(map(str, one.values)) <= set(CPP_TYPES) else [one.neutral]
+        for name, one in spec.tunables.items()
+    }
+    columns = {**listed, **tunables}
+    for values in itertools.islice(itertools.product(*columns.values()), MAX_CHOICES):
+        chosen = dict(zip(columns, values, strict=True))
+        problem = {name: chosen[name] for name in listed}
+        yield problem, {"variant": variant, **{name: chosen[name] for name in tunables}}
+
+
+def _parameter_type(
+    spec: Spec,
+    launched: Launched,
+    parameter: Declared,
+    problem: Mapping[str, Any],
+    configuration: Mapping[str, Any],
+) -> CppType | None:
+    """Type of a parameter, with template arguments and macros of the spec in place."""
+    aliases = {name: list(words) for name, words in launched.aliases.items()}
+    variant = spec.variants[launched.variant]
+    for name, value in _macros(spec, variant, problem, configuration).items():
+        aliases[name] = words_of(value)
+    try:
+        kernel = resolved_kernel(spec, launched.step.kernel, problem, configuration)
+        given = template_arguments(kernel)
+    except ValueError:
+        return None  # It reads what no listed value is.
+    for number, (name, default) in enumerate(launched.signature.template):
+        text = given[number] if number < len(given) else default
+        aliases.pop(name, None)
+        if text and text != name:
+            aliases[name] = words_of(text)
+    return cpp_type(parameter.words, aliases)
+
+
+def _macros(
+    spec: Spec, variant: Variant, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> dict[str, str]:
+    """Macros of a build that may be types."""
+    found = {name: str(configuration[name]) for name in variant.tunables}
+    for name, text in spec.macros.items():
+        try:
+            found[name] = str(spec.value(text, problem, configuration))
+        except ValueError:
+            continue
+    return {name: value for name, value in found.items() if value[:1].isalpha() or value[:1] == "_"}

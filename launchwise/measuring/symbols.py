@@ -1,0 +1,126 @@
+"""Symbols of a compiled module: which one is which kernel, where an array in constant memory lies.
+
+The symbol of a template's instantiation holds its arguments as the compiler sees them: aliases
+resolved, defaults appended. So each unit has an empty kernel per instantiation, whose own template
+argument is that instantiation: the compiler itself says which symbol is meant.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+
+from launchwise.base.errors import UserError
+from launchwise.workloads.builds import Build, split_kernel, symbol_path
+
+MARK = "launchwise_names"
+"""First part of the name of the empty kernels."""
+
+_SYMBOL_TABLE, _OBJECT, _SYMBOL_BYTES = 2, 1, 24
+"""Of ELF: type of a section, type of a symbol, size of an entry."""
+
+
+def mark_of(build: Build, number: int) -> str:
+    """Name of the empty kernel that names the kernel ``number`` of a build."""
+    return f"{MARK}_{number}_{build.key}"
+
+
+@cache
+def _demangler() -> ctypes.CDLL | None:
+    """The C++ library of the machine; None where there is none."""
+    try:
+        library = ctypes.CDLL("libstdc++.so.6")
+        library.__cxa_demangle.restype = ctypes.c_void_p
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+def demangled(symbol: str) -> str | None:
+    """C++ text of a symbol; None for a name of C, or without a C++ library."""
+    library = _demangler()
+    if library is None or not symbol.startswith("_Z"):
+        return None
+    status = ctypes.c_int()
+    given = ctypes.c_char_p(symbol.encode())
+    text = library.__cxa_demangle(given, None, None, ctypes.byref(status))
+    if not text:
+        return None
+    try:
+        return (ctypes.string_at(text) or b"").decode(errors="replace")
+    finally:
+        free = ctypes.CDLL(None).free
+        free.argtypes = [ctypes.c_void_p]
+        free(text)
+
+
+def kernel_symbols(build: Build, symbols: Iterable[str]) -> dict[str, str]:
+    """Kernel of a build to its symbol; those without one are missing.
+
+    Parameters
+    ----------
+    symbols
+        Entry functions of the module that holds the build; those of other builds do no harm.
+
+    Raises
+    ------
+    UserError
+        When several functions of the source have the name of a kernel.
+    """
+    own = list(symbols)
+    if not build.kernels:
+        return {kernel: each for each in own if (kernel := build.kernel_of(each)) is not None}
+    marks = {symbol_path(symbol).names[-1]: symbol for symbol in own if MARK in symbol}
+    plain = [symbol for symbol in own if MARK not in symbol]
+    found: dict[str, str] = {}
+    for number, kernel in enumerate(build.kernels):
+        named = [symbol for symbol in plain if build.is_named(symbol, kernel)]
+        alike = [each for each in named if symbol_path(each).is_template == ("<" in kernel)]
+        candidates = alike or named
+        if mark := marks.get(mark_of(build, number)):
+            said = demangled(mark)
+            # Without a C++ library, an instantiation is found if it is the only one.
+            if said is not None:
+                candidates = [each for each in candidates if f"({demangled(each)})" in said]
+        if len(candidates) > 1:
+            message = "is the name of several functions: give each one a name of its own"
+            raise UserError(build.source, split_kernel(kernel)[0], message)
+        if candidates:
+            found[kernel] = candidates[0]
+    return found
+
+
+def constant_symbols(build: Build, names: Collection[str], cubin: bytes) -> dict[str, str]:
+    """Names of variables of a build to their symbols, whatever namespaces surround them.
+
+    A name that several variables of the build have is left out.
+    """
+    paths = {symbol: symbol_path(symbol).names for symbol in _objects(cubin)}
+    own = {symbol: path for symbol, path in paths.items() if build.namespace in path}
+    found: dict[str, list[str]] = {}
+    # A source that is compiled as it is has no namespace around it.
+    for symbol, path in (own or paths).items():
+        if path and path[-1] in names:
+            found.setdefault(path[-1], []).append(symbol)
+    return {name: symbols[0] for name, symbols in found.items() if len(symbols) == 1}
+
+
+def _objects(cubin: bytes) -> Iterator[str]:
+    """Symbols of variables in an ELF file of 64 bits, little-endian."""
+    if cubin[:6] != b"\x7fELF\x02\x01":
+        return
+    (start,) = struct.unpack_from("<Q", cubin, 40)
+    size, count = struct.unpack_from("<HH", cubin, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", cubin, start + n * size) for n in range(count)]
+    for section in sections:
+        kind, offset, nbytes, linked = section[1], section[4], section[5], section[6]
+        if kind != _SYMBOL_TABLE:
+            continue
+        names = sections[linked][4]
+        for place in range(offset, offset + nbytes, _SYMBOL_BYTES):
+            name, info = struct.unpack_from("<IB", cubin, place)
+            if info & 0xF == _OBJECT:
+                first = names + name
+                yield cubin[first : cubin.index(b"\0", first)].decode(errors="replace")

@@ -1,0 +1,298 @@
+"""Templates by name: ``kernel: gemm<BM, BN, dtype>`` in a spec, and what it means for nvcc.
+
+Template arguments are build tunables, listed problem values, macros of the spec, expressions over
+these, literals and types of C++. They are resolved to C++ text for every configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launchwise.base.expressions import FUNCTIONS, names_in
+from launchwise.workloads.definitions import definitions, is_macro, template_parameters
+from launchwise.workloads.sources import included_files, source_text, without_comments
+
+if TYPE_CHECKING:
+    from launchwise.workloads.parts import Variant
+    from launchwise.workloads.spec import Spec
+
+CPP_TYPES: Mapping[str, str] = {
+    **{"float16": "__half", "float32": "float", "float64": "double", "bfloat16": "__nv_bfloat16"},
+    **{"int8": "signed char", "uint8": "unsigned char", "int16": "short"},
+    **{"uint16": "unsigned short", "int32": "int", "uint32": "unsigned int"},
+    **{"int64": "long long", "uint64": "unsigned long long", "bool": "bool"},
+    **{"complex64": "float2", "complex128": "double2"},
+}
+"""Type of ``spec.yaml`` (NumPy's name) to that of C++."""
+
+_OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
+_PARENTHESES = "put a comparison in parentheses"
+_TOKEN = re.compile(r"'(?:\\.|[^'\\])*'|[A-Za-z_]\w*|\d[\w.']*|::|\S")
+_CPP_WORDS = frozenset(
+    (
+        *("void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned"),
+        *("const", "volatile", "sizeof", "alignof", "true", "false", "nullptr", "typename"),
+        *("struct", "class", "enum", "std", "cuda", "thrust", "cub", "nvcuda", "half", "half2"),
+        *("nv_bfloat16", "nv_bfloat162", "size_t", "ptrdiff_t", "cuComplex", "cuFloatComplex"),
+        "cuDoubleComplex",
+    )
+)
+_VECTOR = re.compile(r"u?(?:char|short|int|long|longlong)[1-4]|(?:float|double)[1-4]|dim3")
+_STANDARD = re.compile(r"u?int(?:_fast|_least)?(?:8|16|32|64)_t|u?intptr_t|__\w+")
+
+
+def template_arguments(text: str) -> list[str]:
+    """Template arguments of a kernel as a spec names it; empty for a kernel that is no template.
+
+    Raises
+    ------
+    ValueError
+        When brackets are missing or an argument is empty.
+    """
+    if "<" not in text:
+        return []
+    name, _, rest = text.strip().partition("<")
+    if not re.fullmatch(r"\s*\w+(?:\s*::\s*\w+)*\s*", name) or not rest.endswith(">"):
+        raise ValueError(f"{text!r} is no name with template arguments, such as gemm<64, float>")
+    parts, opened = [""], ""
+    for token in re.findall(r"'(?:\\.|[^'\\])*'|->|[^']", rest[:-1]):
+        if token in ("(", "[", "{") or (token == "<" and opened[-1:] in ("", "<")):
+            opened += token
+        elif token in (")", "]", "}") or (token == ">" and opened[-1:] in ("", "<")):
+            # Inside parentheses, < and > compare.
+            if opened[-1:] != _OPENING[token]:
+                raise ValueError(f"{text!r}: brackets do not match; {_PARENTHESES}")
+            opened = opened[:-1]
+        if token == "," and not opened:
+            parts.append("")
+        else:
+            parts[-1] += token
+    if opened:
+        raise ValueError(f"{text!r}: brackets do not match; {_PARENTHESES}")
+    parts = [part.strip() for part in parts]
+    if parts == [""]:
+        return []
+    if not all(parts):
+        raise ValueError(f"{text!r}: a template argument is empty")
+    return parts
+
+
+def _names(argument: str) -> Iterator[str]:
+    """Identifiers of a template argument that stand for themselves: not ``b`` in ``A::b``."""
+    before = ""
+    for token in _TOKEN.findall(argument):
+        if (token[0].isalpha() or token[0] == "_") and before != "::":
+            yield token
+        before = token
+
+
+def template_names(text: str) -> list[str]:
+    """Names in the template arguments of a kernel, each once, in their order."""
+    return list(dict.fromkeys(name for each in template_arguments(text) for name in _names(each)))
+
+
+def cpp_text(value: Any) -> str:
+    """A value of a tunable, of a problem parameter or of an expression as C++ text.
+
+    Raises
+    ------
+    ValueError
+        For a number that is not whole.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise ValueError(f"is {value:g}, not a whole number")
+        value = int(value)
+    return CPP_TYPES.get(value, value) if isinstance(value, str) else str(value)
+
+
+def resolved_kernel(
+    spec: Spec, text: str, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> str:
+    """A kernel as it is launched: template arguments as C++ text, ``gemm<64, 8, float>``.
+
+    Parameters
+    ----------
+    text
+        As ``variants.<name>.kernel`` names it.
+
+    Raises
+    ------
+    ValueError
+        When an argument has no value that C++ can take, or brackets do not match.
+    """
+    if "<" not in text:
+        return text
+    base = "".join(text.partition("<")[0].split())
+    resolved = (
+        _resolved(spec, argument, problem, configuration) for argument in template_arguments(text)
+    )
+    return f"{base}<{', '.join(resolved)}>"
+
+
+def _resolved(
+    spec: Spec, argument: str, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> str:
+    known = {*_values(spec), *spec.macros}
+    names = set(_names(argument))
+    if argument in spec.macros:
+        return cpp_text(spec.value(spec.macros[argument], problem, configuration))
+    if names & known or names & set(spec.derived):
+        given: dict[str, Any] = {**configuration, **problem}
+        for name in names & set(spec.macros):
+            given[name] = spec.value(spec.macros[name], problem, configuration)
+        if _is_expression(argument, {*known, *spec.derived}):
+            try:
+                return cpp_text(spec.formulas.value(argument, given))
+            except ValueError as error:
+                raise ValueError(f"{argument!r} {error}") from error
+        for name in names & set(spec.derived):
+            given[name] = spec.value(name, problem, configuration)
+    else:
+        given = {}
+    # A type or a constant of C++ around values: `Vector<T, 4>`, `BM * sizeof(T)`.
+    parts = [
+        cpp_text(given[part]) if part in given else CPP_TYPES.get(part, part)
+        for part in re.split(r"((?<!:)\b[A-Za-z_]\w*)", argument)
+    ]
+    return "".join(parts)
+
+
+def _is_expression(argument: str, known: set[str]) -> bool:
+    """Whether an argument is an expression of a spec over ``known`` names."""
+    try:
+        return names_in(argument) <= known
+    except ValueError:
+        return False
+
+
+def _values(spec: Spec) -> list[str]:
+    """Names whose values an argument may take: build tunables and listed problem parameters."""
+    build = [name for name, tunable in spec.tunables.items() if tunable.kind == "build"]
+    return [*build, *spec.listed_columns]
+
+
+def check_kernel_text(spec: Spec, variant: Variant, kernel: str, source: str) -> None:
+    """Insist that the template arguments of a variant's kernel can be resolved.
+
+    Parameters
+    ----------
+    source
+        Text of the variant's source and of the headers beside it, without comments.
+
+    Raises
+    ------
+    ValueError
+        With the first argument that is none of those allowed, and what is allowed.
+    """
+    own = [name for name in variant.tunables if spec.tunables[name].kind == "build"]
+    values = [*own, *spec.listed_columns, *spec.macros]
+    for argument in template_arguments(kernel):
+        for name in _names(argument):
+            if complaint := _complaint(spec, variant, name, values, source):
+                raise ValueError(f"{kernel}: {complaint}")
+
+
+def _complaint(spec: Spec, variant: Variant, name: str, values: list[str], source: str) -> str:
+    if name in values:
+        return ""
+    if name in spec.tunables:
+        if spec.tunables[name].kind == "launch":
+            return f"{name} is a launch tunable; a template argument needs kind: build"
+        return f"{name} is no tunable of this variant: add it to its tunables"
+    if name in spec.problem:
+        return f"{name} has no listed values, and each value needs a compilation: list them"
+    if name in spec.derived:
+        raw = spec.formulas.raw_names(name)
+        strange = [each for each in raw if each not in values]
+        return f"{name} reads {strange[0]}, which is not fixed by a build" if strange else ""
+    if name in CPP_TYPES or name in FUNCTIONS or name in _CPP_WORDS:
+        return ""
+    if _VECTOR.fullmatch(name) or _STANDARD.fullmatch(name) or _declares(source, name):
+        return ""
+    allowed = {
+        "build tunables": own_names(spec, variant),
+        "listed problem values": spec.listed_columns,
+        "macros": list(spec.macros),
+    }
+    said = [f"{kind} ({', '.join(names)})" for kind, names in allowed.items() if names]
+    also = [*said, "numbers", "true, false", "characters", "types of C++"]
+    return f"unknown template argument {name!r}; allowed: {', '.join(also)}"
+
+
+def own_names(spec: Spec, variant: Variant) -> list[str]:
+    """Build tunables of a variant."""
+    return [name for name in variant.tunables if spec.tunables[name].kind == "build"]
+
+
+def _declares(source: str, name: str) -> bool:
+    """Whether a C++ text declares a type or a constant of that name at the scope of a file."""
+    plain = re.escape(name)
+    if re.search(
+        rf"\b(?:struct|class|union|enum(?:\s+class|\s+struct)?|using|namespace)\s+{plain}\b"
+        rf"|\btypedef\b[^;]*\b{plain}\s*;|\bconstexpr\b[^;={{]*\b{plain}\s*[={{]"
+        rf"|\bconst\b[^;={{(]*\b{plain}\s*=|^[ \t]*#[ \t]*define[ \t]+{plain}\b",
+        source,
+        re.MULTILINE,
+    ):
+        return True
+    enums = re.findall(r"\benum\b[^;{]*\{([^}]*)\}", source)
+    return any(re.search(rf"\b{plain}\b", body) for body in enums)
+
+
+def kernel_texts(variant: Variant) -> list[str]:
+    """Kernels of a variant as its spec names them, each once."""
+    named = [step.kernel for step in variant.kernels] or [variant.kernel or ""]
+    return list(dict.fromkeys(named))
+
+
+def macro_names(folder: Path, spec: Spec, variant: Variant) -> list[str]:
+    """Build tunables of a variant, and macros of the spec, that become macros of a build.
+
+    All of them, except template arguments whose name the source declares as a variable or as a
+    parameter (``template <int BM>``): a macro would replace the name there.
+
+    Parameters
+    ----------
+    folder
+        Folder of the workload.
+    """
+    own = [*own_names(spec, variant), *spec.macros]
+    texts = kernel_texts(variant)
+    named = {name for text in texts for name in template_names(text)}
+    if not named or variant.source is None:
+        return own
+    path = folder / variant.source
+    changed = path.stat().st_mtime_ns if path.is_file() else 0
+    listed = (variant.source, *spec.headers)
+    return [
+        name
+        for name in own
+        if name not in named or _reads_macro(folder, listed, changed, name, tuple(texts))
+    ]
+
+
+@lru_cache(maxsize=1024)
+def _reads_macro(
+    folder: Path, sources: tuple[str, ...], changed: int, name: str, kernels: tuple[str, ...]
+) -> bool:
+    """Whether the files of a variant read a template argument's name as a macro."""
+    for path in included_files(folder, sources):
+        text = without_comments(source_text(path))
+        if re.search(rf"^[ \t]*#[ \t]*(?:el)?if[^\n]*\b{name}\b", text, re.MULTILINE):
+            return True
+        if name not in template_parameters(text) and is_macro(name, text):
+            return True
+    return False
+
+
+def is_template(source: str, kernel: str) -> bool | None:
+    """Whether every kernel of that name is a template; None where they differ or none is found."""
+    kinds = {each.is_template for each in definitions(source, kernel)}
+    return kinds.pop() if len(kinds) == 1 else None

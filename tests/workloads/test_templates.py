@@ -1,0 +1,284 @@
+"""Templates by name: resolved for each configuration, refused in one line."""
+
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from launchwise.base.errors import UserError
+from launchwise.base.imports import ROOT
+from launchwise.cli.check.signatures import check_signatures
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.compile import compile_bundle
+from launchwise.workloads.builds import Build, split_kernel
+from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.templates import (
+    macro_names,
+    resolved_kernel,
+    template_arguments,
+    template_names,
+)
+from launchwise.workloads.workload import load_workload
+
+SOURCE = """\
+enum Mode { fast, slow };
+struct Plus { };
+template <typename T> struct A { };
+template <int BM, int BN, typename T, bool SAFE = true>
+__global__ void gemm(T *c, const T *a, const T *b, int n) { /* gemm2(x) */ }
+__global__ void plain(float *c) { c[0] = UNROLL; }
+"""
+
+SPEC: dict[str, Any] = {
+    "workload": "gemm",
+    "title": "product of matrices",
+    "problem": {
+        "n": {"type": "integer", "minimum": 1, "maximum": 4096},
+        "dtype": {"type": "category", "values": ["float32", "float64"]},
+    },
+    "derived": {"TILE": "BM * BN", "half_n": "n // 2"},
+    "tunables": {
+        "BM": {"kind": "build", "values": [32, 64]},
+        "BN": {"kind": "build", "values": [8, 16]},
+        "UNROLL": {"kind": "build", "values": [1, 4]},
+        "OTHER": {"kind": "build", "values": [1, 2]},
+        "threads": {"kind": "launch", "values": [64, 128]},
+    },
+    "macros": {"REAL": "'double' if dtype == 'float64' else 'float'", "ROWS": "2 * BM"},
+    "arguments": {
+        "c": {"type": "dtype", "shape": ["n", "n"], "role": "output"},
+        "a": {"type": "dtype", "shape": ["n", "n"]},
+        "b": {"type": "dtype", "shape": ["n", "n"]},
+        "n": {"type": "int32", "value": "n"},
+    },
+    "reference": {"call": "numpy.matmul", "given": ["a", "b"]},
+    "variants": {
+        "tiled": {
+            "source": "gemm.cu",
+            "kernel": "gemm<BM, BN, dtype>",
+            "tunables": ["BM", "BN", "UNROLL", "threads"],
+            "block": ["threads"],
+            "grid": ["ceil_div(n, BM)"],
+        }
+    },
+    "baseline": {"variant": "tiled", "BM": 32},
+}
+PROBLEM = {"n": 256, "dtype": "float64"}
+CHOICE = {"variant": "tiled", "BM": 64, "BN": 8, "UNROLL": 4, "OTHER": 1, "threads": 64}
+
+
+def written(tmp_path: Path, change: Callable[[dict[str, Any]], object], source: str) -> Path:
+    """Folder of the workload, changed."""
+    raw = copy.deepcopy(SPEC)
+    change(raw)
+    folder = tmp_path / "gemm"
+    folder.mkdir()
+    (folder / "spec.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    (folder / "gemm.cu").write_bytes(source.encode("latin-1"))
+    return folder
+
+
+def loaded(tmp_path: Path, kernel: str, source: str = SOURCE, **tiled: Any) -> tuple[Path, Spec]:
+    """The workload with another kernel."""
+    folder = written(
+        tmp_path, lambda raw: raw["variants"]["tiled"].update(kernel=kernel, **tiled), source
+    )
+    return folder, load_spec(folder)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("gemm<BM, BN, dtype>", "gemm<64, 8, double>"),
+        ("gemm< BM / BN,BM-BN , REAL,false >", "gemm<8, 56, double, false>"),
+        (
+            "gemm<ROWS, TILE, const unsigned char, BM == 64>",
+            "gemm<128, 512, const unsigned char, true>",
+        ),
+        ("gemm<ceil_div(BM, 7), 'c', float16>", "gemm<10, 'c', __half>"),
+        ("gemm<fast, Mode::slow, Plus, (BM > BN)>", "gemm<fast, Mode::slow, Plus, true>"),
+        (
+            "gemm<BM * sizeof(dtype), 1, std::complex<dtype>>",
+            "gemm<64 * sizeof(double), 1, std::complex<double>>",
+        ),
+        ("gemm<'(', ',', float4>", "gemm<'(', ',', float4>"),
+        ("gemm<0x10, -1, dtype*>", "gemm<0x10, -1, double*>"),
+    ],
+)
+def test_template_arguments_are_resolved(tmp_path: Path, kernel: str, expected: str) -> None:
+    _, spec = loaded(tmp_path, kernel)
+    assert resolved_kernel(spec, kernel, PROBLEM, CHOICE) == expected
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("gemm<threads, BN, dtype>", "threads is a launch tunable; a template argument needs"),
+        ("gemm<BM, n, dtype>", "n has no listed values, and each value needs a compilation"),
+        ("gemm<BM, half_n, dtype>", "half_n reads n, which is not fixed by a build"),
+        ("gemm<BM, OTHER, dtype>", "OTHER is no tunable of this variant: add it to its tunables"),
+        (
+            "gemm<BK, BN, dtype>",
+            "unknown template argument 'BK'; allowed: build tunables (BM, BN, "
+            "UNROLL), listed problem values (dtype), macros (REAL, ROWS), numbers, true, false, "
+            "characters, types of C++",
+        ),
+        ("gemm<SAFE>", "unknown template argument 'SAFE'"),
+        ("gemm<BM, BN", "is no name with template arguments"),
+        ("gemm<BM,, dtype>", "a template argument is empty"),
+        ("gemm<(BM, BN>", "brackets do not match"),
+        ("gemm", "gemm is a template: name its arguments, such as gemm<64, float>"),
+        ("plain<BM>", "plain is no template: name it without arguments"),
+        ("gemm2<BM>", "gemm.cu: unknown kernel 'gemm2'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_template_argument_is_one_line(tmp_path: Path, kernel: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        loaded(tmp_path, kernel)
+    line = str(caught.value)
+    assert "gemm/spec.yaml: variants.tiled.kernel: " in line
+    assert said in line
+    assert "\n" not in line
+
+
+def test_a_template_parameter_is_no_macro(tmp_path: Path) -> None:
+    folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>")
+    assert macro_names(folder, spec, spec.variants["tiled"]) == ["UNROLL", "REAL", "ROWS"]
+    build = load_workload(folder, spec).build(PROBLEM, CHOICE)
+    assert build.kernels == ("gemm<64, 8, double>",)
+    assert dict(build.defines) == {"UNROLL": "4", "REAL": "double", "ROWS": "128"}
+
+
+def test_a_template_argument_that_the_file_reads_as_a_macro_is_one(tmp_path: Path) -> None:
+    source = "#if BN > 8\n#endif\n" + SOURCE.replace("int BM, int BN", "int M, int N")
+    folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>", source)
+    named = macro_names(folder, spec, spec.variants["tiled"])
+    assert named == ["BN", "UNROLL", "REAL", "ROWS"]
+
+
+def test_a_macro_of_the_spec_that_names_a_template_parameter_is_none(tmp_path: Path) -> None:
+    def change(raw: dict[str, Any]) -> None:
+        raw["macros"] = {"T": "'double' if dtype == 'float64' else 'float'"}
+        raw["variants"]["tiled"]["kernel"] = "gemm<BM, BN, T>"
+
+    folder = written(tmp_path, change, SOURCE)
+    spec = load_spec(folder)
+    check_signatures(folder, spec)
+    build = load_workload(folder, spec).build(PROBLEM, CHOICE)
+    assert build == Build.of("gemm.cu", {"UNROLL": 4}, ["gemm<64, 8, double>"])
+
+
+def test_names_and_arguments_of_a_kernel() -> None:
+    assert split_kernel("axpy") == ("axpy", "")
+    assert split_kernel("mine::gemm<64, Pair<int, float>>") == (
+        "mine::gemm",
+        "64, Pair<int, float>",
+    )
+    assert template_arguments("gemm<f(1, 2), Pair<int, float>>") == ["f(1, 2)", "Pair<int, float>"]
+    assert template_arguments("gemm<>") == template_arguments("gemm") == []
+    assert template_names("gemm<BM / 2, A::b, T, BM>") == ["BM", "A", "T"]
+
+
+def test_the_symbol_of_an_instantiation_has_the_name_of_its_template() -> None:
+    build = Build.of("gemm.cu", {}, ["gemm<64, float>", "plain"])
+    space = f"_ZN22build_{build.key}"
+    assert build.kernel_of(f"{space}4gemmILi64EfEEvPT0_") == "gemm<64, float>"
+    assert build.kernel_of(f"{space}21gemm_{build.key}ILi64EfEEvPT0_") == "gemm<64, float>"
+    assert build.kernel_of(f"{space}36_GLOBAL__N__9bfb7019_4_c_cu_6b61f5cd5plainEPf") == "plain"
+    assert build.kernel_of(f"{space}4gemm5plainEPf") == "plain"
+    assert build.kernel_of(f"{space}8my5plainEPf") is None
+    two = Build.of("gemm.cu", {}, ["gemm<64>", "gemm<32>"])
+    assert two.kernel_of(f"_ZN22build_{two.key}4gemmILi64EEEvPT0_") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("#define UNROLL 8", True),
+        ("#ifndef GEMM_H\n#define GEMM_H\n#define UNROLL 8\n#endif", True),
+        ("#undef UNROLL\n#define UNROLL 8", True),
+        ("#ifndef UNROLL\n#define UNROLL 8\n#endif", False),
+        ("#if !defined(UNROLL)\n#  define UNROLL 8\n#endif", False),
+        ("// #define UNROLL 8", False),
+        ("#define UNROLLED 8", False),
+    ],
+)
+def test_a_definition_that_overrides_a_tunable_is_told(
+    tmp_path: Path, line: str, told: bool
+) -> None:
+    source = f"// J\xfcrgen\n{line}\n{SOURCE}"
+    if not told:
+        loaded(tmp_path, "gemm<BM, BN, dtype>", source)
+        return
+    said = r"variants.tiled.tunables: gemm.cu:\d defines UNROLL whatever the tunable is"
+    with pytest.raises(UserError, match=said):
+        loaded(tmp_path, "gemm<BM, BN, dtype>", source)
+
+
+FITTING = [
+    "T *c, T const *__restrict__ a, const T b[], unsigned n",
+    "real *c, const void *a, const Matrix *b, index n",
+    "std::complex<T> &c, T *a, const T *b, const int32_t n",
+    "T *__restrict__ c, const volatile T *a, const Pair<T, 2> *b, int",
+]
+
+
+@pytest.mark.parametrize("parameters", FITTING)
+def test_arguments_that_fit_a_template_are_no_complaint(tmp_path: Path, parameters: str) -> None:
+    head = "typedef unsigned int index; using real = REAL; struct Matrix { };\n"
+    source = head + SOURCE.replace("T *c, const T *a, const T *b, int n", parameters)
+    folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>", source)
+    check_signatures(folder, spec)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("const T *b", "const float *b", "arguments.b: is float64, the kernel takes float"),
+        ("int n", "size_t n", "arguments.n: is int32, the kernel takes size_t"),
+        ("int n", "float n", "arguments.n: is int32, the kernel takes float"),
+        ("int n", "int2 n", "arguments.n: is int32, the kernel takes int2"),
+        ("int n", "index n", "arguments.n: is int32, the kernel takes index"),
+        ("T *c", "T const *c", "arguments.c: is output, the kernel takes it as const"),
+        ("int n", "const int *n", "arguments.n: is a number, the kernel takes an array"),
+        ("const T *b", "float b", "arguments.b: is an array, the kernel takes a number"),
+        ("const T *a", "const __half *a", "arguments.a: is float32, the kernel takes __half"),
+        ("const T *b, ", "", "variants.tiled.arguments: gemm takes 3 (c, a, n), 4 are given"),
+    ],
+)
+def test_arguments_that_do_not_fit_a_template_are_told(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    declared = "T *c, const T *a, const T *b, int n"
+    source = SOURCE.replace(declared, declared.replace(old, new, 1))
+    folder, spec = loaded(tmp_path, "gemm<BM, BN, dtype>", f"using index = long long;\n{source}")
+    with pytest.raises(UserError) as caught:
+        check_signatures(folder, spec)
+    assert said in str(caught.value)
+
+
+def test_the_example_of_the_documents_is_a_workload(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "add_a_kernel.md").read_text()
+    section = page.partition("## A template by name")[2].partition("\n## ")[0]
+    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL))
+    folder = tmp_path / "scale"
+    folder.mkdir()
+    (folder / "scale.cu").write_text(blocks["cpp"])
+    (folder / "spec.yaml").write_text(blocks["yaml"])
+    spec = load_spec(folder)
+    check_signatures(folder, spec)
+    problem = {"rows": 100, "columns": 80, "dtype": "float64"}
+    choice = {"variant": "by_tiles", "BM": 16, "BN": 64}
+    build = load_workload(folder, spec).build(problem, choice)
+    assert build == Build.of("scale.cu", {}, ["scale<16, 64, double>"])
+    if shutil.which("nvcc") is not None:
+        path = tmp_path / "x.cubins"
+        compile_bundle(folder, spec, [build], "sm_90", path, 1)
+        assert Bundle(path).kernel(build, "scale<16, 64, double>").registers > 0
