@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from launchwise.base.expressions import Expression
+from launchwise.base.names import SPEC_FILE as SPEC_FILE
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import Formula, Sizes, Step
-
-SPEC_FILE = "spec.yaml"
 
 Value = int | str
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
