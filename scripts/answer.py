@@ -11,21 +11,9 @@ if TYPE_CHECKING:
 
 def main(folder: str, gpu: str, sweep: str, profile: str, facts: str, page: str) -> None:
     """Read a sweep of ``gpu`` and its profile; write the answers."""
-    from launchwise.base.storage import write_json, write_text
-    from launchwise.gpus.profile import read_profile
-    from launchwise.report.answer_page import page as page_of
-    from launchwise.tables.answers import answers
-    from launchwise.tables.files import read_table
-    from launchwise.tables.measurements import measurement_schema
-    from launchwise.workloads.spec import load_spec
+    from launchwise.report.answer_files import write_answers
 
-    spec = load_spec(Path(folder))
-    known = read_profile(profile, gpu)
-    rows = read_table(sweep, measurement_schema(spec))
-    found = answers(rows, spec)
-    about = {"workload": spec.workload, "gpu": gpu, "device_name": known.device_name}
-    write_json(facts, {**about, "answers": [each.as_facts() for each in found]})
-    write_text(page, page_of(spec, known, rows, found))
+    write_answers(Path(folder), gpu, sweep, profile, facts, page)
 
 
 if __name__ == "__main__":

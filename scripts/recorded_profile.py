@@ -10,9 +10,13 @@ if TYPE_CHECKING:
 
 def main(gpu: str, profile: str, output: str) -> None:
     """Check that ``profile`` describes ``gpu`` and copy it."""
+    from launchwise.base.errors import UserError
     from launchwise.gpus.profile import read_profile, write_profile
 
-    write_profile(output, read_profile(profile, gpu))
+    found = read_profile(profile, gpu)
+    if found.has_attributes_alone:
+        raise UserError(profile, "ceilings", "were not measured: run `snakemake -R describe` first")
+    write_profile(output, found)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """Measure one shard of a sweep; resumes at the end of its journal."""
 
 import contextlib
-import math
-import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -10,25 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from launchwise.base.provenance import versions
 from launchwise.base.scripting import log, running
-from launchwise.base.storage import digest, read_json
+from launchwise.base.storage import read_json
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.measuring.extension import Extension, read_extension
 from launchwise.measuring.guesses import read_guesses
 from launchwise.measuring.job import job_kernels, measuring_process, profiled_card
-from launchwise.measuring.journal import Journal
 from launchwise.measuring.labels import labels_of
 from launchwise.measuring.priors import read_prior
-from launchwise.measuring.problem_locks import Claims
-from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import rows_to_table
 from launchwise.measuring.shard import Shard
-from launchwise.measuring.source_states import earlier_fingerprints, source_state
-from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted, measure_shard, seconds_of
-from launchwise.measuring.telemetry import Telemetry, nvml_source
+from launchwise.measuring.sweep import EXIT_RESUMABLE, Interrupted
+from launchwise.measuring.visit import builds_of, problem_seconds, visit, write_shard
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.builds import Build
 from launchwise.workloads.space import (
     Problem,
     ProblemBlock,
@@ -37,7 +30,6 @@ from launchwise.workloads.space import (
     narrowings,
 )
 from launchwise.workloads.spec import Spec, load_spec
-from launchwise.workloads.workload import builds_in_order, load_workload
 
 if TYPE_CHECKING:
     from snakemake.script import snakemake
@@ -113,44 +105,8 @@ def main(
             problem_seconds=problem_seconds(method, len(problems), shards),
             **measuring_process(card, profile, slice_sms),
         )
-        shard = shard.with_something_to_measure()
-        fingerprint = shard.fingerprint(profile, kernels.fingerprint)
-        telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
-        # On a cluster a job may outlive the workflow that made it, and meet its successor.
-        patient = "SLURM_JOB_ID" in os.environ
-        earlier = [
-            shard.fingerprint(profile, each)
-            for each in earlier_fingerprints(folder, kernels.toolkit)
-        ]
-        journal = stack.enter_context(
-            Journal(journal_path, fingerprint, spec.key_columns, patient, earlier)
-        )
-        if shards > 1:
-            claims = claims_of(journal_path, fingerprint, shards, method, shard.problems)
-            shard = shard.sharing(claims, journal.rows)
-        progress = stack.enter_context(Progress(shard.size(), profile.name))
-        progress.skip(len(shard.own(journal.rows)))
-        measure_shard(shard, journal, telemetry, progress)
-        rows, notes = shard.own(journal.rows), list(journal.notes)
-    table = rows_to_table(rows, notes, spec)
-    state = source_state(folder, spec).as_facts()
-    facts = {
-        "fingerprint": fingerprint,
-        "versions": versions(),
-        "seconds": seconds_of(notes),
-        "states": dict.fromkeys(sorted(set(table["commit"])), state),
-    }
-    write_table(output, table, measurement_schema(spec), facts)
-
-
-def builds_of(
-    folder: Path, spec: Spec, problems: list[Problem], blocks: list[ProblemBlock], method: Method
-) -> list[Build]:
-    """Every build that the sweep needs, in the order of need."""
-    # What an explorer will propose is not known.
-    exhaustive = method.strategy.kind == "exhaustive"
-    parts_of = narrowings(spec, blocks) if exhaustive else None
-    return builds_in_order(load_workload(folder, spec), problems, parts_of)
+        measured = visit(shard, profile, card, kernels, journal_path, shards)
+    write_shard(output, measured, folder, spec)
 
 
 def lacks_anything(
@@ -171,21 +127,6 @@ def lacks_anything(
         )
         for problem in problems
     )
-
-
-def problem_seconds(method: Method, problems: int, shards: int) -> float | None:
-    """Time per problem that a strategy allows, s; None without a limit."""
-    if method.strategy.minutes is None:
-        return None
-    return 60 * method.strategy.minutes / math.ceil(problems / shards)
-
-
-def claims_of(
-    journal: Path, fingerprint: str, shards: int, method: Method, problems: list[Problem]
-) -> Claims:
-    """Locks on the problems of a sweep; a changed sweep or number of shards starts new locks."""
-    sweep = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
-    return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
 
 
 def asked(params: Any, given: Any) -> tuple[list[Problem], list[ProblemBlock]]:

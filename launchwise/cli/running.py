@@ -11,15 +11,21 @@ from collections.abc import Sequence
 from launchwise.base.imports import ROOT
 
 
-def run_snakemake(line: Sequence[str]) -> None:
-    """Print a line that begins with ``snakemake`` and run it.
+def print_line(line: Sequence[str]) -> None:
+    """Print a command as a shell reads it, on standard error."""
+    print(shlex.join(line), file=sys.stderr, flush=True)
+
+
+def run_snakemake(line: Sequence[str], say: bool = True) -> None:
+    """Print a line that begins with ``snakemake``, unless that was done, and run it.
 
     Raises
     ------
     SystemExit
         With Snakemake's exit code when it fails; it has said why.
     """
-    print(shlex.join(line), file=sys.stderr, flush=True)
+    if say:
+        print_line(line)
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
     done = subprocess.run(
         [sys.executable, "-m", *line],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
-from launchwise.workloads.parts import SPEC_FILE
+from launchwise.base.names import SPEC_FILE
 
 
 def workload_folder(named: str) -> Path:

@@ -187,6 +187,16 @@ class CpuDevice:
             said = self._compiler.as_user_knows(launch.build, told)
             raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
 
+    def prepare(self, build: Build) -> None:
+        """Compile a build, unless it is kept, for a launch here or in another process.
+
+        Raises
+        ------
+        CannotCompile
+            When g++ or this device refuses it.
+        """
+        self._compiler.library(build)
+
     def constant(self, build: Build, name: str) -> Buffer:
         """A ``__constant__`` or ``__device__`` variable of a build, as a buffer.
 

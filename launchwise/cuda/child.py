@@ -1,8 +1,8 @@
 """The measuring process: reads tasks from standard input, writes events to standard output.
 
-The first line is the job; then come bundles of kernels and tasks, in the order in which they are
-ready, until the pipe is closed. The device is opened as soon as the job is known, so that a context
-is made while nvcc still runs.
+The first line is the job, perhaps after a question for the attributes of the device; then come
+bundles of kernels and tasks, in the order in which they are ready, until the pipe is closed. The
+device is opened as soon as the job is known, so that a context is made while nvcc still runs.
 """
 
 from __future__ import annotations
@@ -54,12 +54,16 @@ class Served(TimingDevice, Protocol):
         """Load the kernels of the bundle at ``path``."""
 
 
-def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
+def run(
+    open_device: Callable[[dict[str, Any]], Served],
+    attributes: Callable[[Any], dict[str, Any]] | None = None,
+) -> int:
     """Serve one job; exit code 0 when all of it is measured, 3 when the context is lost.
 
     The job is one JSON object: folder, method, seed, and what ``open_device`` needs; later lines
-    are ``{"bundle": path}`` or ``{"task": {...}}``. Anything else that prints goes to standard
-    error, so that only events are on the pipe.
+    are ``{"bundle": path}`` or ``{"task": {...}}``. Before the job, ``{"describe": {...}}`` opens
+    the device with what it holds and asks for its ``attributes``. Anything else that prints goes to
+    standard error, so that only events are on the pipe.
     """
     began = time.perf_counter()
     _obey_the_supervisor_alone()
@@ -70,11 +74,19 @@ def run(open_device: Callable[[dict[str, Any]], Served]) -> int:
         pipe.write(json.dumps(event, separators=(",", ":")) + "\n")
         pipe.flush()
 
-    job = json.loads(sys.stdin.readline())
+    line = sys.stdin.readline()
+    device = None
     try:
+        if attributes and "describe" in (asked := json.loads(line)):
+            device = open_device(asked["describe"])
+            say({"event": "attributes", "attributes": attributes(device)})
+            line = sys.stdin.readline()
+            if not line:
+                return 0  # There was nothing to measure.
+        job = json.loads(line)
         folder = Path(job["folder"])
         workload = load_workload(folder, load_spec(folder))
-        device = open_device(job)
+        device = device or open_device(job)
         if device.sms != job.get("expected_sms", device.sms):
             message = f"the device has {device.sms} SMs, its profile says {job['expected_sms']}"
             raise UserError("sweep", "", message)
@@ -110,8 +122,15 @@ def open_cuda(job: dict[str, Any]) -> Served:
     return CudaDevice(job["slice_sms"])
 
 
+def attributes_of_cuda(device: Any) -> dict[str, Any]:
+    """See :func:`launchwise.cuda.attributes.attributes_of`."""
+    from launchwise.cuda.attributes import attributes_of
+
+    return attributes_of(device)
+
+
 if __name__ == "__main__":
-    code = run(open_cuda)
+    code = run(open_cuda, attributes_of_cuda)
     sys.stdout.flush()
     # A lost context makes PyCUDA's own clean-up complain; the process ends here anyway.
     os._exit(code)

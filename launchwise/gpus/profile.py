@@ -67,10 +67,18 @@ AMD_GENERATIONS = {"gfx90a": "CDNA 2", "gfx1032": "RDNA 2", "gfx1100": "RDNA 3"}
 """Architecture of a card of AMD to its generation (ROCm documentation, AMD GPU specifications)."""
 
 
+COPY_SHARE = 0.9
+"""Copy bandwidth divided by that of bus width and memory clock, where it was not measured."""
+
+LAUNCH_OVERHEAD_US = 2.0
+"""Time per launch of an empty kernel, us, where it was not measured."""
+
+
 class Ceilings(Strict):
     """Ceilings of a GPU, measured by the ``describe`` stage.
 
-    Of a described card they are estimates (see :mod:`launchwise.gpus.datasheets`).
+    Of a described card they are estimates (see :mod:`launchwise.gpus.datasheets`), and so they are
+    where only the attributes of a card were read (see :meth:`GpuProfile.of_attributes`).
     Profiles of versions before 3 have the first four only, older ones lack the creation of a
     stream; whoever needs a missing one estimates it (see :mod:`launchwise.gpus.machine`).
     """
@@ -130,11 +138,12 @@ class GpuProfile(Strict):
     """``results/gpus/<gpu>.json``.
 
     ``card`` is a hash of the physical card's UUID: slices of one card share it. ``source`` says
-    whether the GPU was measured or is datasheet-only (:meth:`described`).
+    whether the ceilings were measured, the GPU is datasheet-only (:meth:`described`), or the driver
+    was asked for attributes alone (:meth:`of_attributes`).
     """
 
     name: str
-    source: Literal["measured", "described"] = "measured"
+    source: Literal["measured", "described", "attributes"] = "measured"
     device_name: str
     card: str
     whole_card_sms: int = Field(ge=1)
@@ -173,6 +182,22 @@ class GpuProfile(Strict):
             When something is missing or is no such value.
         """
         return cls(source="described", **MEASURED_ONLY, **known)
+
+    @classmethod
+    def of_attributes(cls, **known: Any) -> GpuProfile:
+        """Profile of a card whose driver was asked for its attributes alone.
+
+        Its two required ceilings are estimates: :data:`COPY_SHARE` of the memory bandwidth, and
+        :data:`LAUNCH_OVERHEAD_US`.
+        """
+        copies = COPY_SHARE * known["memory_bandwidth_gbs"] or 1.0
+        estimated = Ceilings(copy_bandwidth_gbs=copies, launch_overhead_us=LAUNCH_OVERHEAD_US)
+        return cls(source="attributes", ceilings=estimated, **known)
+
+    @property
+    def has_attributes_alone(self) -> bool:
+        """Whether its two ceilings are estimates from its attributes."""
+        return self.source == "attributes"
 
     @property
     def card_model(self) -> str:

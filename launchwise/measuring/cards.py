@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from launchwise.base.errors import UserError
 
 POLL_S = 0.5
@@ -96,6 +94,26 @@ def selects(arch: str, device: str | None) -> Callable[[Card], bool]:
     return fits
 
 
+def arch_here(device: str | None, present: list[Card]) -> str:
+    """Architecture of the cards whose names hold ``device``; of all where that is None.
+
+    Raises
+    ------
+    ValueError
+        When there is no such card, or there are several kinds.
+    """
+    named = [card for card in present if device is None or device in card.device_name]
+    found = sorted({(card.arch, card.device_name) for card in named})
+    if len(found) == 1:
+        return found[0][0]
+    if not found:
+        wanted = f"GPU named {device!r}" if device else "NVIDIA GPU"
+        message = f"source is live, but this machine has no {wanted}; give its arch (such as sm_90)"
+        raise ValueError(f"{message} to measure on another machine, or remove the entry")
+    kinds = in_words(named)
+    raise ValueError(f"this machine has several kinds of GPU, select one by device: {kinds}")
+
+
 def in_words(present: list[Card]) -> str:
     """Kinds of card, such as ``NVIDIA H200 (sm_90)``, for messages."""
     kinds = sorted({f"{card.device_name} ({card.arch})" for card in present})
@@ -104,7 +122,11 @@ def in_words(present: list[Card]) -> str:
 
 @contextmanager
 def free_card(
-    gpu: str, fits: Callable[[Card], bool], wanted: str, folder: Path | None = None
+    gpu: str,
+    fits: Callable[[Card], bool],
+    wanted: str,
+    folder: Path | None = None,
+    present: list[Card] | None = None,
 ) -> Iterator[Card]:
     """Wait for a card that ``fits`` and is not being measured on; hold it for the block.
 
@@ -116,13 +138,17 @@ def free_card(
         What fits, in words.
     folder
         Where the lock files lie: a folder that every job on this machine shares.
+    present
+        Cards of this machine where they are known (:func:`cards`).
 
     Raises
     ------
     UserError
         When no card of this machine fits.
     """
-    present = cards()
+    from filelock import FileLock, Timeout
+
+    present = cards() if present is None else present
     fitting = [card for card in present if fits(card)]
     if not fitting:
         message = f"source is live and needs {wanted}, but this machine has {in_words(present)}"

@@ -63,11 +63,18 @@ def profiled_card(profile: GpuProfile) -> AbstractContextManager[Card]:
     return free_card(profile.name, fits, f"{profile.device_name} ({profile.arch})")
 
 
-def measuring_process(card: Card, profile: GpuProfile, slice_sms: int | None) -> dict[str, Any]:
-    """Fields of a shard that start its measuring process on ``card``, or on a slice of it."""
+def measuring_command(card: Card) -> dict[str, Any]:
+    """Command and environment of a measuring process on ``card``."""
     return {
         "command": [sys.executable, "-m", "launchwise.cuda.child"],
         "environment": {**os.environ, "CUDA_VISIBLE_DEVICES": card.uuid},
+    }
+
+
+def measuring_process(card: Card, profile: GpuProfile, slice_sms: int | None) -> dict[str, Any]:
+    """Fields of a shard that start its measuring process on ``card``, or on a slice of it."""
+    return {
+        **measuring_command(card),
         "job": {
             "slice_sms": slice_sms,
             "expected_sms": profile.sms,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from launchwise.measuring.compile import Compiler
+from launchwise.measuring.compile import Compiled, Compiler
 from launchwise.workloads.builds import Build
 from launchwise.workloads.spec import Spec
 
@@ -70,27 +70,40 @@ class Alongside:
         In the order in which they are needed.
     threads
         Runs of nvcc at a time.
+    at_once
+        Whether nvcc starts with the block; else when the first part is asked for.
     """
 
     def __init__(
-        self, folder: Path, spec: Spec, builds: Iterable[Build], arch: str, threads: int
+        self,
+        folder: Path,
+        spec: Spec,
+        builds: Iterable[Build],
+        arch: str,
+        threads: int,
+        at_once: bool = True,
     ) -> None:
         self.compiler = Compiler(folder, spec, arch)
         self.seconds = 0.0
-        needed = list(dict.fromkeys(builds))
-        size = max(1, min(MAX_BUILDS_PER_RUN, len(needed) // (MIN_RUNS_PER_CORE * threads)))
-        self._groups = [needed[start : start + size] for start in range(0, len(needed), size)]
+        self._groups = _groups(list(dict.fromkeys(builds)), threads)
         self._pool = ThreadPoolExecutor(threads)
         self._futures: list[Future[Part]] = []
+        self._compiled: list[Compiled] = []
+        self._at_once = at_once
 
     def __enter__(self) -> Alongside:
         self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-parts-")
         self.compiler.__enter__()
-        self._began = time.perf_counter()
-        self._futures = [
-            self._pool.submit(self._compile, number) for number in range(len(self._groups))
-        ]
+        if self._at_once:
+            self._start()
         return self
+
+    def _start(self) -> None:
+        if not self._futures:
+            self._began = time.perf_counter()
+            self._futures = [
+                self._pool.submit(self._compile, number) for number in range(len(self._groups))
+            ]
 
     def __exit__(self, *error: object) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -100,11 +113,38 @@ class Alongside:
     def _compile(self, number: int) -> Part:
         group = self._groups[number]
         path = Path(self._scratch.name) / f"{number}.cubins"
-        self.compiler.write(path, [self.compiler.compile(group)])
+        compiled = self.compiler.compile(group)
+        self._compiled.append(compiled)
+        self.compiler.write(path, [compiled])
         self.seconds = max(self.seconds, time.perf_counter() - self._began)
         return Part(path, frozenset(build.key for build in group))
 
     def ready(self) -> Iterator[Part]:
         """See :class:`Parts`."""
+        self._start()
         for future in as_completed(self._futures):
             yield future.result()
+
+    def write(self, path: Path) -> None:
+        """Write one bundle of all builds, if nvcc was started; waits for those in hand.
+
+        Raises
+        ------
+        UserError
+            When one cannot be compiled.
+        """
+        if self._futures:
+            for future in self._futures:
+                future.result()
+            self.compiler.write(path, self._compiled)
+
+
+def _groups(builds: list[Build], threads: int) -> list[list[Build]]:
+    """Builds of each run of nvcc, in the order of need.
+
+    Where there are too few for :data:`MIN_RUNS_PER_CORE`, one run per core at most: a core's second
+    run would take as long as its first.
+    """
+    size = len(builds) // (MIN_RUNS_PER_CORE * threads) or -(-len(builds) // threads)
+    size = max(1, min(MAX_BUILDS_PER_RUN, size))
+    return [builds[start : start + size] for start in range(0, len(builds), size)]

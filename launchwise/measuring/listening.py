@@ -7,8 +7,6 @@ import json
 import os
 import selectors
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
@@ -16,12 +14,13 @@ from typing import IO, Any
 from launchwise.base.errors import UserError
 from launchwise.measuring.feeding import Feeder
 from launchwise.measuring.journal import Journal
+from launchwise.measuring.process import KILLED_S, MeasuringProcess, death
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Telemetry
-from launchwise.tables.measurements import UNKNOWN
 from launchwise.workloads.space import label
+from launchwise.workloads.statuses import UNKNOWN
 
 NOTICE_S = 0.5
 """Interval at which the supervisor checks for a request to stop, s."""
@@ -29,12 +28,19 @@ NOTICE_S = 0.5
 ENERGY_KNOWN_S = 0.3
 """Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""
 
-KILLED_S = 30.0
-"""Time for a killed process to end, s: a driver that hangs keeps it for good."""
-
 
 class Interrupted(Exception):
-    """SIGTERM or SIGINT arrived; the journal is whole and the sweep can go on later."""
+    """SIGTERM or SIGINT arrived; the journal is whole and the sweep can go on later.
+
+    Parameters
+    ----------
+    signal
+        Its number.
+    """
+
+    def __init__(self, message: str, signal: int = signal.SIGTERM) -> None:
+        super().__init__(message)
+        self.signal = int(signal)
 
 
 def explored(shard: Shard) -> dict[str, Any]:
@@ -49,7 +55,7 @@ def explored(shard: Shard) -> dict[str, Any]:
 
 def interrupted(stop: list[int], journal: Journal) -> Interrupted:
     """Exception to raise after the signals in ``stop``."""
-    return Interrupted(f"signal {stop[0]}: {len(journal.rows)} rows are kept")
+    return Interrupted(f"signal {stop[0]}: {len(journal.rows)} rows are kept", stop[0])
 
 
 def run_child(
@@ -57,8 +63,14 @@ def run_child(
     tasks: list[dict[str, Any]],
     control: dict[str, Any] | None,
     listener: Listener,
+    started: MeasuringProcess | None = None,
 ) -> str:
     """Run one measuring process to its end; returns why it failed, or ''.
+
+    Parameters
+    ----------
+    started
+        A process that waits for its job; a new one when left out.
 
     Raises
     ------
@@ -66,58 +78,34 @@ def run_child(
         When the process does not end, not even killed: the next one would hang on the same card.
     """
     began = time.perf_counter()
-    # A driver's last words need not be text.
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-        child = subprocess.Popen(
-            shard.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=dict(shard.environment),
-            # Its own group: a Ctrl-C reaches the supervisor alone, which lets the row finish.
-            start_new_session=True,
-        )
-        assert child.stdin is not None
-        assert child.stdout is not None
-        feeder = Feeder(shard, tasks, control, child.stdin)
-        feeder.start()
-        try:
-            listener.listen(child.stdout, feeder)
-            if listener.silence or listener.fatal:
-                child.kill()
-            code = exit_code(child, shard.method.timeout_s)
-            if code is None:
-                child.kill()
-                code = exit_code(child, KILLED_S)
-                lived_on = "the measuring process closed its pipe but did not exit"
-                listener.fatal = listener.fatal or lived_on
-            errors.seek(0)
-            said = errors.read().strip().splitlines()
-            listener.blame(-signal.SIGKILL if code is None else code, said[-1] if said else "")
-            if code is None:
-                message = (
-                    f"the measuring process {child.pid} does not end, not even killed: the driver "
-                    "holds it, and the card may need a reset"
-                )
-                raise UserError("sweep", str(shard.labels["gpu"]), message)
-            if listener.mistake is not None:
-                raise UserError(*listener.mistake)
-            return listener.fatal or listener.silence or (said[-1] if said else _death(code))
-        finally:
-            if child.poll() is None:
-                child.kill()
-                exit_code(child, KILLED_S)
-            child.stdout.close()
-            listener.note_seconds(time.perf_counter() - began, shard.parts.seconds)
-            feeder.end()
-
-
-def exit_code(child: subprocess.Popen[bytes], seconds: float) -> int | None:
-    """Exit code of a process that ends within some seconds; None if it does not."""
+    child = started or MeasuringProcess(shard.command, shard.environment)
+    feeder = Feeder(shard, tasks, control, child.asks)
+    feeder.start()
     try:
-        return child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
+        listener.listen(child.events, feeder)
+        if listener.silence or listener.fatal:
+            child.kill()
+        code = child.exit_code(shard.method.timeout_s)
+        if code is None:
+            child.kill()
+            code = child.exit_code(KILLED_S)
+            lived_on = "the measuring process closed its pipe but did not exit"
+            listener.fatal = listener.fatal or lived_on
+        said = child.last_words()
+        listener.blame(-signal.SIGKILL if code is None else code, said)
+        if code is None:
+            message = (
+                f"the measuring process {child.popen.pid} does not end, not even killed: the "
+                "driver holds it, and the card may need a reset"
+            )
+            raise UserError("sweep", str(shard.labels["gpu"]), message)
+        if listener.mistake is not None:
+            raise UserError(*listener.mistake)
+        return listener.fatal or listener.silence or said or death(code)
+    finally:
+        child.end()
+        listener.note_seconds(time.perf_counter() - began, shard.parts.seconds)
+        feeder.end()
 
 
 class Listener:
@@ -315,7 +303,7 @@ class Listener:
         else:
             # A process that ended by itself said why; one that was ended had no time to.
             said = f": {last_words}" if last_words and code > 0 else ""
-            reason = self.fatal or _death(code) + said
+            reason = self.fatal or death(code) + said
             found = {"status": "failed", "reason": reason}
         self._write_blame(self.in_hand, found)
 
@@ -357,9 +345,3 @@ def _event(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return event if isinstance(event, dict) and "event" in event else None
-
-
-def _death(code: int) -> str:
-    if code < 0:
-        return f"the measuring process was killed by {signal.Signals(-code).name}"
-    return f"the measuring process ended with code {code}"

@@ -1,21 +1,25 @@
-"""Builds complete rows from events of a measuring process, and a table from rows."""
+"""Builds complete rows from events of a measuring process, and a table from rows.
+
+pandas is loaded for the table alone: the supervisor of a sweep starts without it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
 from launchwise.measuring.timing import repeat_columns
-from launchwise.tables.measurements import UNKNOWN, measurement_schema
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import TIMED
+from launchwise.workloads.statuses import TIMED, UNKNOWN
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ONE_WAY = ("driver", "toolkit", "backend")
 """Columns that are the same in all rows of a sweep."""
@@ -91,6 +95,10 @@ def rows_to_table(
     pandas.DataFrame
         As :func:`launchwise.tables.measurements.measurement_schema` declares it, sorted by key.
     """
+    import pandas as pd
+
+    from launchwise.tables.measurements import measurement_schema
+
     declared = measurement_schema(spec).columns
     columns = list(declared)
     table = pd.DataFrame(rows, columns=columns)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launchwise.base.storage import digest
 from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.extension import Extension
 from launchwise.measuring.kernel_bundles import Parts
-from launchwise.measuring.priors import Prior
 from launchwise.measuring.problem_locks import Claims
 from launchwise.workloads.space import Configuration, Narrowing, Problem, configurations
 from launchwise.workloads.spec import Spec
+
+if TYPE_CHECKING:
+    # Both load pandas, which most sweeps need only for their tables.
+    from launchwise.measuring.extension import Extension
+    from launchwise.measuring.priors import Prior
 
 TIMING_RULES_VERSION = 2
 """Version of the timing rules, raised when the engine times something differently.

@@ -22,6 +22,7 @@ from launchwise.measuring.listening import (
     interrupted,
     run_child,
 )
+from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.progress import Progress
 from launchwise.measuring.rows import make_row
 from launchwise.measuring.shard import Shard
@@ -49,6 +50,7 @@ def measure_shard(
     journal: Journal,
     telemetry: Telemetry | None = None,
     progress: Progress | None = None,
+    started: MeasuringProcess | None = None,
 ) -> None:
     """Measure the rows of ``shard`` that ``journal`` (open) lacks.
 
@@ -61,6 +63,8 @@ def measure_shard(
         What the card does meanwhile, running; its figures stay empty without.
     progress
         Where to show how far the sweep is.
+    started
+        A measuring process that waits for its job, for the first tasks.
 
     Raises
     ------
@@ -86,7 +90,9 @@ def measure_shard(
             if stop:
                 raise interrupted(stop, journal)
             listener = Listener(shard, journal, stop, telemetry, progress, afterwards)
-            reason = run_child(shard, tasks, control_of(shard, journal), listener)
+            control = control_of(shard, journal)
+            reason = run_child(shard, tasks, control, listener, started)
+            started = None
             barren = 0 if listener.rows or listener.done else barren + 1
             if barren >= MAX_BARREN_PROCESSES:
                 raise UserError("sweep", str(shard.labels["gpu"]), f"cannot measure: {reason}")

@@ -58,10 +58,13 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
         Column("speed-up", "× default"),
         Column("in a tie", "others"),
         Column("bandwidth", "GB/s"),
-        Column("of copies", "%"),
+        Column("of peak" if profile.has_attributes_alone else "of copies", "%"),
         Column("timed"),
         Column("without a time"),
     ]
+    most_gbs, of_what = profile.memory_bandwidth_gbs, "that of bus width and memory clock"
+    if not profile.has_attributes_alone:
+        most_gbs, of_what = profile.ceilings.copy_bandwidth_gbs, "a plain copy"
     rows = []
     for each in found:
         untimed = sum(
@@ -70,11 +73,11 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
             if status not in ("ok", "slow", "unverified")
         )
         name = (
-            "nothing ran"
+            "no configuration is ok"
             if each.configuration is None
             else wording.configuration(each.configuration, spec)
         )
-        share = each.bandwidth_gbs and each.bandwidth_gbs / profile.ceilings.copy_bandwidth_gbs
+        share = each.bandwidth_gbs and most_gbs and each.bandwidth_gbs / most_gbs
         rows.append(
             [
                 *(str(each.problem[name]) for name in names),
@@ -93,10 +96,34 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
     yield Text(
         "Times are medians of launches whose results were verified. A configuration ties with the "
         "fastest if their times differ by less than the measurement error. Bandwidth: minimum "
-        "traffic of the problem divided by the time; its share is relative to a plain copy.",
+        f"traffic of the problem divided by the time; its share is relative to {of_what}.",
         "note",
     )
+    if outcomes := [*_outcomes(spec, found)]:
+        columns = [
+            *(Column(name, spec.problem[name].unit) for name in names),
+            Column("status", number=False),
+            Column("configurations"),
+            Column("with this reason"),
+            Column("most frequent reason", number=False),
+            Column("one of them", number=False),
+        ]
+        yield table("Configurations that are not ok", columns, outcomes)
     yield Fold("How to read a configuration", [_key(spec)])
+
+
+def _outcomes(spec: Spec, found: Sequence[Answer]) -> Iterator[list[str]]:
+    """A row per problem and status."""
+    for each in found:
+        for status, outcome in each.outcomes.items():
+            yield [
+                *(str(each.problem[name]) for name in spec.problem),
+                status,
+                wording.count(outcome.count),
+                wording.count(outcome.alike),
+                outcome.reason or wording.MISSING,
+                wording.configuration(outcome.configuration, spec),
+            ]
 
 
 def _key(spec: Spec) -> Block:

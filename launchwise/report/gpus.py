@@ -22,9 +22,9 @@ ATTRIBUTES = (
     (
         "copy bandwidth, measured",
         "GB/s",
-        lambda p: wording.number(p.ceilings.copy_bandwidth_gbs, 4),
+        lambda p: _measured(p, p.ceilings.copy_bandwidth_gbs, 4),
     ),
-    ("launch overhead, measured", "µs", lambda p: wording.number(p.ceilings.launch_overhead_us)),
+    ("launch overhead, measured", "µs", lambda p: _measured(p, p.ceilings.launch_overhead_us, 3)),
     ("L2 cache", "MB", lambda p: wording.number(p.l2_bytes / 2**20)),
     ("shared memory per SM", "KB", lambda p: wording.number(p.shared_per_sm_bytes / 2**10)),
     ("registers per SM", "", lambda p: wording.count(p.registers_per_sm)),
@@ -34,6 +34,10 @@ ATTRIBUTES = (
         lambda p: " / ".join(filter(None, (p.driver, p.toolkit))) or wording.MISSING,
     ),
 )
+
+
+def _measured(profile: GpuProfile, value: float, digits: int) -> str:
+    return wording.number(None if profile.has_attributes_alone else value, digits)
 
 
 def section(

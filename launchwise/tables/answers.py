@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,6 +19,29 @@ from launchwise.workloads.statuses import MEASURED
 
 TIE = 2.0
 """Standard errors of a difference within which two times are a tie."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Configurations of one problem that have the same status.
+
+    Parameters
+    ----------
+    count
+        Their number.
+    reason
+        The most frequent reason, '' where rows of this status have none. Reasons that differ only
+        in numbers count as one; this is the first of them.
+    alike
+        Number of configurations with such a reason.
+    configuration
+        One of them: the variant, and every tunable that it has, to their values.
+    """
+
+    count: int
+    reason: str
+    alike: int
+    configuration: dict[str, Value]
 
 
 @dataclass(frozen=True)
@@ -41,6 +66,8 @@ class Answer:
         Threads per block and blocks per grid in x, y, z; None for work that the host drives.
     statuses
         Status to its number of configurations.
+    outcomes
+        Status to what it is about; for every status but ``ok``.
     """
 
     problem: dict[str, Value]
@@ -53,6 +80,7 @@ class Answer:
     block: tuple[int, int, int] | None
     grid: tuple[int, int, int] | None
     statuses: dict[str, int]
+    outcomes: dict[str, Outcome]
 
     @property
     def speedup(self) -> float | None:
@@ -84,13 +112,16 @@ def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
 def _answer(problem: Mapping[str, Any], rows: pd.DataFrame, spec: Spec) -> Answer:
     plain = {name: _plain(value) for name, value in problem.items()}
     statuses = {str(name): int(count) for name, count in rows["status"].value_counts().items()}
+    outcomes = {
+        name: _outcome(rows[rows["status"] == name], spec) for name in statuses if name != "ok"
+    }
     measured = rows[rows["status"].isin(MEASURED)]
     default = measured[is_baseline(measured, spec)]["time_ms"]
     baseline_ms = float(default.iloc[0]) if len(default) else None
     # A slow row is a single launch, far from the best.
     timed = measured[measured["status"] == "ok"]
     if timed.empty:
-        return Answer(plain, None, None, None, baseline_ms, 0, None, None, None, statuses)
+        return Answer(plain, None, None, None, baseline_ms, 0, None, None, None, statuses, outcomes)
     best = fastest_rows(timed, spec.problem_columns, spec).iloc[0]
     whole = {name: _plain(best[name]) for name in spec.tunable_columns}
     block, grid = _launched(spec, plain, whole)
@@ -105,7 +136,20 @@ def _answer(problem: Mapping[str, Any], rows: pd.DataFrame, spec: Spec) -> Answe
         block=block,
         grid=grid,
         statuses=statuses,
+        outcomes=outcomes,
     )
+
+
+_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def _outcome(rows: pd.DataFrame, spec: Spec) -> Outcome:
+    """Outcome of rows of one status."""
+    kinds = rows["reason"].astype(str).str.replace(_NUMBERS, "#", regex=True)
+    (most, alike), *_ = Counter(kinds).most_common(1)
+    first = rows[kinds == most].iloc[0]
+    whole = {name: _plain(first[name]) for name in spec.tunable_columns}
+    return Outcome(len(rows), str(first["reason"]), alike, used(whole, spec))
 
 
 def _tied(timed: pd.DataFrame, best: pd.Series) -> int:

@@ -22,9 +22,7 @@ from launchwise.tables.columns import (
 )
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED, STATUSES, TIMED, UNVERIFIED
-
-UNKNOWN = "unknown"
-"""Reasons for throttling if the card cannot be queried."""
+from launchwise.workloads.statuses import UNKNOWN as UNKNOWN
 
 SINCE_2: dict[str, Any] = {
     "spread_ms": np.nan,

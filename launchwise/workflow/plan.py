@@ -28,7 +28,7 @@ from launchwise.gpus.datasheets import (
 )
 from launchwise.gpus.prices import read_prices
 from launchwise.learning.recommenders import kinds, source
-from launchwise.measuring.cards import cards, in_words
+from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
 from launchwise.workloads.sources import PROJECT_KERNELS
 from launchwise.workloads.space import Problem
@@ -250,23 +250,10 @@ def architectures(experiment: Experiment) -> dict[str, str]:
     for name, gpu in experiment.settings.gpus.items():
         if gpu.source == "live":
             try:
-                found[name] = gpu.arch or _arch_here(gpu.device)
+                found[name] = gpu.arch or arch_here(gpu.device, cards())
             except ValueError as error:
                 stop(experiment.error(f"gpus.{name}", str(error)))
     return found
-
-
-def _arch_here(device: str | None) -> str:
-    present = [card for card in cards() if device is None or device in card.device_name]
-    found = sorted({(card.arch, card.device_name) for card in present})
-    if len(found) == 1:
-        return found[0][0]
-    if not found:
-        named = f"GPU named {device!r}" if device else "NVIDIA GPU"
-        message = f"source is live, but this machine has no {named}; give its arch (such as sm_90)"
-        raise ValueError(f"{message} to measure on another machine, or remove the entry")
-    kinds = in_words(present)
-    raise ValueError(f"this machine has several kinds of GPU, select one by device: {kinds}")
 
 
 def folders(experiment: Experiment) -> dict[str, str]:

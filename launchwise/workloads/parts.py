@@ -8,10 +8,9 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from launchwise.base.expressions import Expression
+from launchwise.base.names import SPEC_FILE as SPEC_FILE
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import Formula, Repeated, Sizes, Step
-
-SPEC_FILE = "spec.yaml"
 
 Value = int | str
 GPU_NAMES = (

@@ -10,4 +10,7 @@ training, comparison or recommendation."""
 TIMED = (*MEASURED, UNVERIFIED)
 """Statuses of rows that have a time."""
 
+UNKNOWN = "unknown"
+"""Reasons for throttling if the card cannot be queried."""
+
 STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")

@@ -13,6 +13,7 @@ import yaml
 
 from launchwise.base.imports import ROOT
 from launchwise.cli.app import main
+from launchwise.cli.check import compiling
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.workloads.spec import load_spec
 
@@ -174,6 +175,16 @@ def test_a_syntax_error_in_host_code_names_file_and_line(
     assert "SyntaxError" in said
 
 
+def test_nothing_compiled_is_no_success(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+    assert main(["check", str(folder)]) == 1
+    said = capsys.readouterr()
+    assert "left out compile: nvcc is not on the PATH" in said.out
+    assert said.err == "launchwise: nothing was compiled: nvcc is not on the PATH\n"
+
+
 class TestWithNvcc:
     """What only a compiler finds."""
 
@@ -212,7 +223,12 @@ class TestWithNvcc:
         ],
     )
     def test_a_configuration_that_nvcc_refuses_is_named_with_its_words(
-        self, folder: Path, capsys: pytest.CaptureFixture[str], line: str, words: str
+        self,
+        folder: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        line: str,
+        words: str,
     ) -> None:
         of_source("    const int x0", f"    {line}\n    const int x0")(folder)
 
@@ -222,7 +238,23 @@ class TestWithNvcc:
 
         of_spec(few)(folder)
         assert main(["check", str(folder)]) == 0
-        said = capsys.readouterr().out
-        assert "nvcc refuses" in said
-        assert "tile_size_x=4" in said
-        assert words in said
+        lines = capsys.readouterr().out.splitlines()
+        assert any(line.startswith("some refused compile: ") for line in lines)
+        (told,) = (line for line in lines if line.startswith("refused  compile: "))
+        assert "tile_size_x=4" in told
+        assert words in told
+        assert not any(line.startswith("ok ") and "compile" in line for line in lines)
+        # What nvcc said is kept.
+        monkeypatch.setattr(compiling, "compile_bundle", None)
+        assert main(["check", str(folder)]) == 0
+        assert capsys.readouterr().out.splitlines() == lines
+        assert main(["check", str(folder), "--json"]) == 0
+        steps = json.loads(capsys.readouterr().out)
+        assert [step["status"] for step in steps[3:]] == ["some refused", "refused"]
+        assert not any(step["passed"] for step in steps[3:])
+
+    def test_all_builds_refused_is_a_mistake(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        of_source("    const int x0", "    undefined_name++;\n    const int x0")(folder)
+        assert "undefined_name" in complaint(folder, capsys)

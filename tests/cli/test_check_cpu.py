@@ -10,7 +10,7 @@ import pytest
 
 from launchwise.base.imports import ROOT
 from launchwise.cli.app import main
-from launchwise.cli.check import small_runs
+from launchwise.cli.check import cpu_runs, small_runs
 from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
@@ -128,7 +128,7 @@ def test_a_mistake_is_one_line(
 def test_a_kernel_that_never_ends_is_ended(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(small_runs, "SILENCE_S", 8.0)
+    monkeypatch.setattr(cpu_runs, "SILENCE_S", 8.0)
     said = complaint(folder, capsys, "__syncthreads();", "for (volatile int x = 0; x < 1;);")
     assert "failed on the CPU: did not finish within 8 s (tiled tile=8 at rows=1, cols=1)" in said
 
@@ -139,10 +139,46 @@ def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(
     text = (folder / "turn.cu").read_text()
     old = "    __syncthreads();"
     (folder / "turn.cu").write_text(text.replace(old, f'{old}\n    asm volatile("bar.sync 0;");'))
+    assert main(["check", str(folder), "--cpu"]) == 1
+    said = capsys.readouterr()
+    lines = [line for line in said.out.splitlines() if "cpu: " in line]
+    assert len(lines) == 5
+    assert all(line.startswith("left out") and "turn.cu:8" in line for line in lines[:-1])
+    # Nothing verified is no success.
+    assert said.err.startswith(
+        "launchwise: nothing was verified on the CPU, 4 of 4 runs are left out:"
+    )
+    assert "turn.cu:8" in said.err
+
+
+def test_every_configuration_is_run_and_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (folder / "turn.cu").read_text()
+    # Blocks of 16 compute nonsense, and one of 8 at the odd size crashes.
+    text = text.replace("= input[row", "= (tile == 16) + input[row").replace(
+        "    int row", "    if (tile == 8 && rows == 14) __trap();\n    int row"
+    )
+    (folder / "turn.cu").write_text(text)
+    assert main(["check", str(folder), "--cpu"]) == 2
+    said = capsys.readouterr()
+    statuses = [line[:8].strip() for line in said.out.splitlines() if " cpu: " in line]
+    assert statuses == ["ok", "wrong", "failed", "wrong"]
+    assert said.err.count("\n") == 1
+    assert "wrong on the CPU: output" in said.err
+    assert "(tiled tile=16 at rows=1, cols=1); 2 others are wrong or fail" in said.err
+
+
+def test_what_is_left_out_is_counted_where_others_ran(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (folder / "turn.cu").read_text()
+    old = "    __syncthreads();"
+    some = '#if tile == 16\n    asm volatile("bar.sync 0;");\n#endif\n'
+    (folder / "turn.cu").write_text(text.replace(old, some + old))
     assert main(["check", str(folder), "--cpu"]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if "cpu:" in line]
-    assert lines
-    assert all(line.startswith("left out") and "turn.cu:8" in line for line in lines)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "cpu: 2 of 4 runs are left out: turn.cu:" in last
 
 
 def test_a_mistake_of_the_reference_is_the_users(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from samples import ROOT
 
 from launchwise.cli.app import main
 from launchwise.cli.tune.tuning import HEADER
+from launchwise.measuring.journal import read_journal
 
 CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 CARD = {
@@ -53,31 +58,74 @@ def workload(tmp_path: Path) -> Path:
     return folder
 
 
-Tune = Callable[..., "subprocess.CompletedProcess[str]"]
+@dataclass(frozen=True)
+class Tune:
+    """``launchwise tune`` in a folder of its own, on a machine with one made-up card."""
 
+    folder: Path
+    kernel_cache: Path
 
-@pytest.fixture
-def tune(tmp_path: Path, kernel_cache: Path) -> Tune:
-    """Run ``launchwise tune`` in a folder of its own, on a machine with one made-up card."""
-    cards, here = tmp_path / "cards.json", tmp_path / "here"
-    cards.write_text(json.dumps({"h200": [CARD]}))
-    here.mkdir()
-
-    def run(*words: str | Path, cards: Path = cards) -> subprocess.CompletedProcess[str]:
+    def started(self, *words: str | Path, cards: Path | None = None) -> subprocess.Popen[str]:
+        """The command, in the background."""
         environment = {
             **os.environ,
             "PYTHONPATH": f"{FAKES}:{ROOT}",
             "PATH": f"{FAKES / 'bin'}:{os.environ['PATH']}",
-            "FAKE_CARDS": str(cards),
-            "FAKE_CACHE": str(kernel_cache),
+            "FAKE_CARDS": str(cards or self.folder / "cards.json"),
+            "FAKE_CACHE": str(self.kernel_cache),
+            "XDG_CACHE_HOME": str(self.folder / "kept"),
         }
-        return subprocess.run(
+        return subprocess.Popen(
             [sys.executable, "-m", "launchwise", "tune", *map(str, words)],
-            cwd=here,
+            cwd=self.folder / "here",
             env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(
+        self, *words: str | Path, cards: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end."""
+        with self.started(*words, cards=cards) as process:
+            try:
+                out, said = process.communicate(timeout=200)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, said)
+
+
+@pytest.fixture
+def tune(tmp_path: Path, kernel_cache: Path) -> Tune:
+    """See :class:`Tune`."""
+    (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
+    (tmp_path / "here").mkdir()
+    return Tune(tmp_path, kernel_cache)
+
+
+Snakemake = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def snakemake(tmp_path: Path) -> Snakemake:
+    """Ask Snakemake what it would do for a line that ``launchwise tune`` printed."""
+
+    def run(line: str) -> subprocess.CompletedProcess[str]:
+        words = shlex.split(line)
+        quiet, end = words.index("--quiet"), words.index("--")
+        return subprocess.run(
+            [sys.executable, "-m", *words[:quiet], "--dry-run", *words[end:]],
+            cwd=tmp_path / "here",
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{FAKES}:{ROOT}",
+                "FAKE_CARDS": str(tmp_path / "cards.json"),
+            },
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=100,
         )
 
     return run
@@ -90,7 +138,7 @@ def settings(folder: Path) -> dict[str, Any]:
 
 
 def test_one_problem_from_an_empty_folder_to_the_answer(
-    tune: Tune, workload: Path, tmp_path: Path
+    tune: Tune, snakemake: Snakemake, workload: Path, tmp_path: Path
 ) -> None:
     here = tmp_path / "here"
     done = tune(workload, "w=32", "h=16", "--json")
@@ -118,6 +166,11 @@ def test_one_problem_from_an_empty_folder_to_the_answer(
     # Rows name the commit of the project, wherever Snakemake runs.
     assert len(set(sweep["commit"])) == 1
 
+    # What was made here is what Snakemake would make.
+    planned = snakemake(line)
+    assert planned.returncode == 0, planned.stderr[-3000:]
+    assert "Nothing to be done" in planned.stdout
+
     again = tune(workload, "w=32", "h=16")
     assert again.returncode == 0, again.stderr[-3000:]
     assert "Nothing to be done" in again.stderr
@@ -133,6 +186,90 @@ def test_one_problem_from_an_empty_folder_to_the_answer(
     assert old == sweep.sort_values("time_ms")["measured_at"].tolist()
 
 
+def narrowed(workload: Path, **values: list[int]) -> None:
+    """Fewer configurations: each is compiled for the CPU."""
+    path = workload / "spec.yaml"
+    raw = yaml.safe_load(path.read_text())
+    for name, listed in values.items():
+        raw["tunables"][name]["values"] = listed
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
+
+
+def test_nothing_right_is_no_success_and_says_why(
+    tune: Tune, workload: Path, tmp_path: Path
+) -> None:
+    narrowed(workload, block_size_x=[16], block_size_y=[8])
+    source = workload / "convolution.cu"
+    text = source.read_text()
+    assert "float sum = 0;" in text
+    source.write_text(text.replace("float sum = 0;", "float sum = 1;"))
+    done = tune(workload, "w=32", "h=16")
+    assert done.returncode == 1
+    assert "launchwise: no configuration is ok: 2 wrong" in done.stderr.splitlines()[-1]
+    assert "  rows     2 wrong" in done.stdout
+    told = next(line for line in done.stdout.splitlines() if line.startswith("  wrong "))
+    assert "  wrong    2: output" in told
+    assert "(tiled block_size_x=16 block_size_y=8 tile_size_x=1 tile_size_y=" in told
+    # It is no success that need not be repeated.
+    again = tune(workload, "w=32", "h=16", "--json")
+    assert again.returncode == 1
+    outcome = json.loads(again.stdout)["answers"][0]["outcomes"]["wrong"]
+    assert (outcome["count"], outcome["alike"]) == (2, 2)
+    assert outcome["reason"] in told
+    assert outcome["configuration"]["block_size_x"] == 16
+    page = tmp_path / "here/tuned/convolution/results/answers/local/convolution.html"
+    assert "Configurations that are not ok" in page.read_text()
+
+
+def test_interrupted_it_goes_on_where_it_stopped(
+    tune: Tune, workload: Path, tmp_path: Path
+) -> None:
+    cards = tmp_path / "slow.json"
+    cards.write_text(json.dumps({"h200": [{**CARD, "pause_s": 0.5}]}))
+    here = tmp_path / "here"
+    journal = here / "tuned/convolution/results/journal/local/convolution/1.jsonl"
+    with tune.started(workload, "w=32", "h=16", cards=cards) as process:
+        until = time.monotonic() + 100
+        while not journal.is_file() or len(read_journal(journal)[1]) < 2:
+            assert process.poll() is None, process.communicate()[1][-3000:]
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said[-3000:]
+    assert "rows are kept; run the same command again to resume" in said.splitlines()[-1]
+    kept = read_journal(journal)[1]
+    assert 2 <= len(kept) < 8
+    done = tune(workload, "w=32", "h=16")
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = pd.read_parquet(here / "tuned/convolution/results/sweeps/local/convolution.parquet")
+    assert len(rows) == 8
+    assert {row["measured_at"] for row in kept} <= set(rows["measured_at"])
+
+
+def test_a_changed_file_is_something_to_do(tune: Tune, workload: Path, tmp_path: Path) -> None:
+    narrowed(workload, block_size_x=[16], block_size_y=[8], tile_size_y=[1])
+    first = tune(workload, "w=32", "h=16")
+    assert first.returncode == 0, first.stderr[-3000:]
+    sweep = tmp_path / "here/tuned/convolution/results/sweeps/local/convolution.parquet"
+    before = sweep.read_bytes()
+    # Nothing that changes a row: it is looked at, and nothing is measured.
+    (workload / "notes.txt").write_text("words\n")
+    again = tune(workload, "w=32", "h=16")
+    assert again.returncode == 0
+    assert "Nothing to be done" not in again.stderr
+    assert sweep.read_bytes() == before
+    source = workload / "convolution.cu"
+    source.write_text(source.read_text() + "// words\n")
+    anew = tune(workload, "w=32", "h=16")
+    assert anew.returncode == 0
+    assert sweep.read_bytes() != before
+    # A result that is gone is made again.
+    (tmp_path / "here/tuned/convolution/results/answers/local/convolution.html").unlink()
+    back = tune(workload, "w=32", "h=16")
+    assert "page: tuned/convolution/results/answers/local/convolution.html" in back.stdout
+
+
 def test_three_sizes_make_a_study_with_its_report(
     tune: Tune, workload: Path, tmp_path: Path
 ) -> None:
@@ -144,6 +281,13 @@ def test_three_sizes_make_a_study_with_its_report(
     for path in found["pages"]:
         assert (tmp_path / "here" / path).is_file()
     assert "2-D convolution" in (tmp_path / "here" / found["pages"][1]).read_text()
+    # Models learn from its ceilings, so these were measured.
+    profile = json.loads((tmp_path / "here/there/results/gpus/card.json").read_text())
+    assert profile["source"] == "measured"
+    again = tune(workload, "w=32,40,64", "h=16", "--folder", "there", "--gpu", "card", "--json")
+    assert again.returncode == 0
+    assert "Nothing to be done" in again.stderr
+    assert json.loads(again.stdout) == found
 
 
 def test_limited_time_tries_what_it_can_and_goes_on_with_more(
@@ -164,6 +308,26 @@ def test_limited_time_tries_what_it_can_and_goes_on_with_more(
     second = tune(workload, "w=32", "h=16", "--minutes", "5", "--json")
     assert second.returncode == 0, second.stderr[-3000:]
     assert sum(json.loads(second.stdout)["answers"][0]["statuses"].values()) == 8
+
+
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("launchwise.cli.tune.running", {"numpy", "pandas", "pydantic", "yaml"}),
+        ("launchwise.cli.tune.stages", {"pandas", "pandera", "pyarrow", "scipy", "optuna"}),
+        ("launchwise.cuda.child", {"pandas", "pandera", "pyarrow", "scipy", "optuna"}),
+    ],
+)
+def test_the_start_loads_no_library_that_it_does_not_need(module: str, heavy: set[str]) -> None:
+    code = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert not heavy & set(done.stdout.split())
 
 
 def test_a_workload_of_the_project_leaves_its_studies_out(tune: Tune, tmp_path: Path) -> None:
@@ -229,7 +393,7 @@ def test_settings_of_somebody_else_stay(
         # No GPU is here; the settings were written nevertheless.
         main(["tune", str(workload), "w=32", "h=16", "--folder", "own", "-n"])
     assert settings(own.parent)["gpus"] == {
-        "local": {"source": "live", "workloads": ["convolution"]}
+        "local": {"source": "live", "workloads": ["convolution"], "shards": 1}
     }
 
 

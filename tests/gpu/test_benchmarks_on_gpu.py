@@ -61,6 +61,14 @@ def test_one_file_is_tuned_beside_kernel_tuner(tmp_path: Path) -> None:
     assert len(result["pairs"]) == 5
 
 
+def test_a_small_space_is_tuned_beside_kernel_tuner_as_whole_processes(tmp_path: Path) -> None:
+    result = result_on_gpu("tune_small_space", tmp_path)
+    (one,) = result["rounds"]
+    assert one["configurations"] == one["kernel_tuner_configurations"] == 2
+    assert one["statuses"].keys() <= {"ok", "slow"}
+    assert 0 < one["nothing_to_do_s"] < one["launchwise_s"]
+
+
 def test_pytorch_and_launchwise_classify_the_same_reviews(tmp_path: Path) -> None:
     result = result_on_gpu("against_pytorch", tmp_path)
     assert result["pytorch"]["float32_ms"] > 0

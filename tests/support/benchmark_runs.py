@@ -40,6 +40,7 @@ ON_GPU = {
     "simulation": "cupy",
     "solve_as_called": "cupy",
     "tune_own_kernel": "kernel_tuner",
+    "tune_small_space": "kernel_tuner",
 }
 """Benchmarks that need a GPU, and the package that each needs beside those of the lock files."""
 

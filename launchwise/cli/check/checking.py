@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.cli.check.compiling import Outcome, compiled
+from launchwise.cli.check.cpu_process import CpuProcess
+from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
-from launchwise.cli.check.small_runs import run_on_cpu
-from launchwise.measuring.bundle import Bundle
-from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
 from launchwise.workloads.packages import own_error
@@ -26,37 +27,57 @@ MOST_BUILDS = 8
 """Builds of a variant that are compiled: the first, the last and some between."""
 
 
+OK = "ok"
+LEFT_OUT = "left out"
+REFUSED = "refused"
+SOME_REFUSED = "some refused"
+WRONG = "wrong"
+FAILED = "failed"
+"""Statuses of steps; ``wrong`` and ``failed`` are those of runs on the CPU."""
+
+
 @dataclass(frozen=True)
 class Step:
-    """A check that a workload passed, or a skipped check with the reason.
+    """A part of the check, with its status and one line.
 
     Parameters
     ----------
     name
         ``spec``, ``expressions``, ``host``, ``compile`` or ``cpu``.
-    passed
-        False for one that was left out.
+    status
+        One of :data:`OK` and those below it.
     said
-        One line.
+        What was found, or the reason.
+    variant
+        Variant of a run.
     """
 
     name: str
-    passed: bool
+    status: str
     said: str
+    variant: str = ""
+
+    def as_facts(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        facts = {"name": self.name, "status": self.status, "said": self.said}
+        return {**facts, "passed": self.status == OK}
 
 
-def checked(folder: Path, arch: str, threads: int, cpu: bool = False) -> Iterator[Step]:
+def checked(
+    folder: Path, arch: str, threads: int, process: CpuProcess | None = None
+) -> Iterator[Step]:
     """Check the workload in ``folder`` step by step.
 
     Parameters
     ----------
-    cpu
-        Whether small problems are run on the CPU device, too.
+    process
+        Runs small problems on the CPU device, too, while nvcc works.
 
     Raises
     ------
     UserError
-        At the first mistake: file, key and what is wrong, in one line.
+        At the first mistake that later steps cannot do without: file, key and what is wrong, in
+        one line.
     """
     spec = load_spec(folder)
     count = len(spec.variants)
@@ -64,12 +85,12 @@ def checked(folder: Path, arch: str, threads: int, cpu: bool = False) -> Iterato
         f"{count} variant{'s' if count > 1 else ''}, {spec.size} configurations, constraints aside"
     )
     check_signatures(folder, spec)
-    yield Step("spec", True, known)
+    yield Step("spec", OK, known)
     if said := corners.complaint(spec):
         raise UserError(folder / SPEC_FILE, *said)
     problems = corners.corner_problems(spec)
     tried = len(problems) * len(corners.corner_configurations(spec))
-    yield Step("expressions", True, f"have values at {tried} corners of the space")
+    yield Step("expressions", OK, f"have values at {tried} corners of the space")
     workload = load_workload(folder, spec)
     try:
         builds = chosen_builds(spec, workload, problems)
@@ -77,22 +98,85 @@ def checked(folder: Path, arch: str, threads: int, cpu: bool = False) -> Iterato
         raise
     except Exception as error:
         raise own_error(folder, error) from error
-    yield Step(
-        "host", True, f"{type(workload).__name__} names {len(builds)} builds for the corners"
-    )
-    if shutil.which("nvcc") is None:
-        yield Step("compile", False, "nvcc is not on the PATH")
-    else:
-        yield compiled(folder, spec, builds, arch, threads)
-    if cpu:
-        yield from _on_cpu(folder, spec)
-
-
-def _on_cpu(folder: Path, spec: Spec) -> Iterator[Step]:
-    if shutil.which("g++") is None:
+    yield Step("host", OK, f"{type(workload).__name__} names {len(builds)} builds for the corners")
+    if process is not None and shutil.which("g++") is None:
         raise UserError("check", "--cpu", "g++ is not on the PATH")
-    for run in run_on_cpu(folder, spec):
-        yield Step("cpu", run.passed, f"{run.name}: {run.said}")
+    with ThreadPoolExecutor(1) as pool:
+        compiling: Future[Outcome] | None = None
+        if shutil.which("nvcc") is None:
+            yield Step("compile", LEFT_OUT, "nvcc is not on the PATH")
+        else:
+            compiling = pool.submit(compiled, folder, spec, builds, arch, threads)
+        waiting: list[Step] = []
+        for step in _on_cpu(folder, spec, workload, process):
+            waiting.append(step)
+            if compiling is not None and compiling.done():
+                yield from _of_nvcc(compiling.result(), arch)
+                compiling = None
+            if compiling is None:
+                yield from waiting
+                waiting = []
+        if compiling is not None:
+            yield from _of_nvcc(compiling.result(), arch)
+        yield from waiting
+
+
+def _on_cpu(
+    folder: Path, spec: Spec, workload: Workload, process: CpuProcess | None
+) -> Iterator[Step]:
+    if process is not None:
+        for run in run_on_cpu(folder, spec, workload, process):
+            yield Step("cpu", run.status, f"{run.name}: {run.said}", run.variant)
+
+
+def _of_nvcc(found: Outcome, arch: str) -> Iterator[Step]:
+    whole = found.taken + len(found.refused)
+    if not found.refused:
+        yield Step("compile", OK, f"{whole} builds compile for {arch}")
+        return
+    yield Step("compile", SOME_REFUSED, f"{found.taken} of {whole} builds compile for {arch}")
+    for name, why in found.refused.items():
+        yield Step("compile", REFUSED, f"{name}: {why}")
+
+
+def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
+    """Why a check that came to its end is no success; '' where it is one.
+
+    Parameters
+    ----------
+    cpu
+        Whether runs on the CPU were asked for.
+
+    Raises
+    ------
+    UserError
+        For the first run whose results are wrong, or that fails.
+    """
+    runs = [step for step in steps if step.name == "cpu"]
+    wrong = [step for step in runs if step.status in (WRONG, FAILED)]
+    if wrong:
+        name, _, why = wrong[0].said.partition(": ")
+        more = f"; {len(wrong) - 1} others are wrong or fail" if len(wrong) > 1 else ""
+        message = f"{wrong[0].status} on the CPU: {why} ({name}){more}"
+        raise UserError(folder / SPEC_FILE, f"variants.{wrong[0].variant}", message)
+    if cpu and not any(step.status == OK for step in runs):
+        if not runs:
+            return "nothing was verified on the CPU: no configuration is feasible"
+        return f"nothing was verified on the CPU, {summary(runs)}"
+    left_out = [step.said for step in steps if (step.name, step.status) == ("compile", LEFT_OUT)]
+    if left_out and not cpu:
+        return f"nothing was compiled: {left_out[0]}"
+    return ""
+
+
+def summary(steps: Sequence[Step]) -> str:
+    """How many runs on the CPU are left out, with the most frequent reason; '' without any."""
+    runs = [step for step in steps if step.name == "cpu"]
+    reasons = [step.said.partition(": ")[2] for step in runs if step.status == LEFT_OUT]
+    if not reasons:
+        return ""
+    ((most, _),) = Counter(reasons).most_common(1)
+    return f"{len(reasons)} of {len(runs)} runs are left out: {most}"
 
 
 def chosen_builds(spec: Spec, workload: Workload, problems: list[Problem]) -> dict[Build, str]:
@@ -123,25 +207,3 @@ def _named(spec: Spec, configuration: Mapping[str, Any]) -> str:
     names = spec.variants[str(configuration["variant"])].tunables
     values = ", ".join(f"{name}={configuration[name]}" for name in names)
     return f"{configuration['variant']} {values}".strip()
-
-
-def compiled(
-    folder: Path, spec: Spec, builds: Mapping[Build, str], arch: str, threads: int
-) -> Step:
-    """Compile builds for an architecture and look every kernel up.
-
-    Raises
-    ------
-    UserError
-        When nvcc refuses the source, or a build does not hold its kernel.
-    """
-    with tempfile.TemporaryDirectory(prefix="launchwise-check-") as scratch:
-        path = Path(scratch, "check.cubins")
-        compile_bundle(folder, spec, list(builds), arch, path, threads)
-        bundle = Bundle(path)
-    refused = {build: bundle.refused[build.key] for build in builds if build.key in bundle.refused}
-    said = f"{len(builds) - len(refused)} builds compile for {arch}"
-    if refused:
-        build, why = next(iter(refused.items()))
-        said += f"; nvcc refuses {len(refused)}, such as {builds[build]}: {why}"
-    return Step("compile", True, said)

@@ -21,14 +21,32 @@ def check(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the steps as JSON.")] = False,
 ) -> None:
-    """Check a workload without a GPU: files, expressions, host code, compilation."""
-    from launchwise.cli.check.checking import checked
+    """Check a workload without a GPU: files, expressions, host code, compilation.
+
+    Exit code 2: a mistake, or a run on the CPU that is wrong. Exit code 1: nothing was compiled or
+    verified.
+    """
+    import sys
+    from contextlib import ExitStack
+
+    from launchwise.cli.check.cpu_process import CpuProcess
     from launchwise.cli.workloads import workload_folder
 
+    folder = workload_folder(workload)
     steps = []
-    for step in checked(workload_folder(workload), arch, os.cpu_count() or 1, cpu):
-        steps.append(step)
-        if not as_json:
-            print(f"{'ok' if step.passed else 'left out':9}{step.name}: {step.said}", flush=True)
+    with ExitStack() as stack:
+        # It loads its libraries while this process loads its own.
+        process = stack.enter_context(CpuProcess()) if cpu else None
+        from launchwise.cli.check.checking import checked, summary, verdict
+
+        for step in checked(folder, arch, os.cpu_count() or 1, process):
+            steps.append(step)
+            if not as_json:
+                print(f"{step.status:8} {step.name}: {step.said}", flush=True)
     if as_json:
-        print(json.dumps([vars(step) for step in steps], indent=2))
+        print(json.dumps([step.as_facts() for step in steps], indent=2))
+    elif said := summary(steps):
+        print(f"{'':8} cpu: {said}")
+    if said := verdict(folder, steps, cpu):
+        print(f"launchwise: {said}", file=sys.stderr)
+        raise typer.Exit(1)

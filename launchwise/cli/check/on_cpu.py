@@ -1,12 +1,13 @@
 """Runs configurations of a workload on the CPU device, in a process that may crash or hang.
 
-It reads what to run as JSON from standard input, and writes a JSON line when a configuration
-begins (``start``) and when it has ended (``status``).
+It reads JSON lines from standard input: the workload, then a problem and a configuration each. It
+answers with a JSON line per configuration.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,21 +28,34 @@ ROUNDS = 3
 
 def main() -> None:
     """Run what standard input asks."""
-    asked = json.load(sys.stdin)
-    folder = Path(asked["folder"])
+    # What the user's code prints is no answer.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    line = sys.stdin.readline()
+    if not line:
+        return
+    asked = json.loads(line)
+    folder, seed = Path(asked["folder"]), asked["seed"]
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
     device = CpuDevice(folder, spec.headers, memory_bytes=asked["memory_bytes"])
-    try:
-        if said := workload.self_check(device, asked["problem"], asked["seed"]):
-            _say(status="wrong", reason=said, configuration=asked["configurations"][0])
-            return
-        for configuration in asked["configurations"]:
-            _say(start=configuration)
-            found = outcome(workload, spec, device, asked["problem"], configuration, asked["seed"])
-            _say(configuration=configuration, **found)
-    except UserError as error:
-        _say(error=[str(error.where), error.key, error.message])
+    checked: dict[str, str] = {}
+    for line in sys.stdin:
+        job = json.loads(line)
+        problem, configuration = job["problem"], job["configuration"]
+        key = json.dumps(problem)
+        found: dict[str, Any]
+        try:
+            if key not in checked:
+                checked[key] = workload.self_check(device, problem, seed) or ""
+            if said := checked[key]:
+                found = {"status": "wrong", "reason": said}
+            else:
+                found = outcome(workload, spec, device, problem, configuration, seed)
+        except UserError as error:
+            found = {"error": [error.where, error.key, error.message]}
+        answers.write(json.dumps(found) + "\n")
+        answers.flush()
 
 
 def outcome(
@@ -79,10 +93,6 @@ def outcome(
     except (LaunchFailed, OutOfMemory) as failure:
         return {"status": "failed", "reason": str(failure)}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}
-
-
-def _say(**event: Any) -> None:
-    print(json.dumps(event), flush=True)
 
 
 if __name__ == "__main__":

@@ -47,14 +47,15 @@ def tune(
 ) -> None:
     """Measure a workload on this machine's GPU and print the fastest configurations.
 
-    Writes a settings file, prints the Snakemake command and runs it. Running that command again
-    resumes it or repeats missing stages. Three sizes or more add a study and its report.
+    Writes a settings file and makes the files of a Snakemake line, which it prints: for single
+    stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
+    or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
     """
     import os
 
-    from launchwise.cli.tune import tuning
+    from launchwise.cli.tune import running
 
-    asked = tuning.Question(
+    asked = running.Question(
         workload=workload,
         problem=problem or [],
         gpu=gpu,
@@ -64,7 +65,5 @@ def tune(
         cores=cores or os.cpu_count() or 1,
         dry_run=dry_run,
     )
-    project = tuning.prepared(asked)
-    tuning.run(project, asked)
-    if not dry_run:
-        print(tuning.as_json(project) if as_json else tuning.as_text(project))
+    if code := running.run(asked, as_json):
+        raise typer.Exit(code)

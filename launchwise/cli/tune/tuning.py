@@ -1,8 +1,7 @@
-"""Tunes one workload: writes settings into a folder, runs Snakemake there, reads the answers."""
+"""Settings of ``launchwise tune`` for one workload, and the Snakemake line of the same targets."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,35 +11,21 @@ import yaml
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.imports import ROOT
-from launchwise.base.storage import read_json, write_text
+from launchwise.base.storage import write_text
+from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
-from launchwise.cli.running import run_snakemake
+from launchwise.cli.tune.question import Question
 from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.workloads.parts import SPEC_FILE
-from launchwise.workloads.space import label
 from launchwise.workloads.spec import Spec, load_spec
 
 SETTINGS = "config.yaml"
 HEADER = "# Written by `launchwise tune`, which writes it anew each time.\n"
 SEED = 2026
 SNAKEFILE = ROOT / "Snakefile"
-
-
-@dataclass(frozen=True)
-class Question:
-    """Arguments of the command; see :func:`launchwise.cli.tune.command.tune`."""
-
-    workload: str
-    problem: Sequence[str]
-    gpu: str
-    device: str | None
-    minutes: float | None
-    folder: Path | None
-    cores: int
-    dry_run: bool
 
 
 @dataclass(frozen=True)
@@ -64,6 +49,14 @@ class Project:
     def answers(self) -> str:
         """File with the answers, from the folder."""
         return f"results/answers/{self.gpu}/{self.spec.workload}.json"
+
+    @property
+    def made(self) -> list[str]:
+        """Settings, tables and pages, from the folder."""
+        workload = self.spec.workload
+        names = [f"gpus/{self.gpu}.json", f"sweeps/{self.gpu}/{workload}.parquet"]
+        found = [SETTINGS, *(f"results/{name}" for name in names), self.answers]
+        return [*found, *(str(path.relative_to(self.folder)) for path in self.pages)]
 
     @property
     def pages(self) -> list[Path]:
@@ -103,7 +96,8 @@ def prepared(asked: Question) -> Project:
 
 
 def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
-    gpu: dict[str, Any] = {"source": "live", "workloads": [spec.workload]}
+    # Shards are for clusters: here they would be measured one after the other.
+    gpu: dict[str, Any] = {"source": "live", "workloads": [spec.workload], "shards": 1}
     if asked.device is not None:
         gpu["device"] = asked.device
     own = find_studies({spec.workload: workload})
@@ -112,6 +106,9 @@ def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
         sweep["problems"] = [block_of(spec, asked.problem)]
     elif not (workload / SWEEP_FILE).is_file():
         sweep["problems"] = _derived_problems(workload, spec)
+    if not _asks_for_energy(workload):
+        # No answer needs energies, which take longer than a small sweep.
+        sweep["energy_ms"] = 0
     if asked.minutes is not None:
         sweep["strategy"] = {"kind": "tpe", "minutes": asked.minutes}
     return {
@@ -122,6 +119,13 @@ def _settings(workload: Path, spec: Spec, asked: Question) -> dict[str, Any]:
         **({"studies": dict.fromkeys(own)} if own else {}),
         **({"sweeps": {spec.workload: sweep}} if sweep else {}),
     }
+
+
+def _asks_for_energy(workload: Path) -> bool:
+    """Whether the workload's own ``sweep.yaml`` sets how energy is measured."""
+    path = workload / SWEEP_FILE
+    raw = read_yaml(path) if path.is_file() else None
+    return isinstance(raw, Mapping) and "energy_ms" in raw
 
 
 def _derived_problems(workload: Path, spec: Spec) -> list[dict[str, Any]]:
@@ -182,68 +186,17 @@ def _example(spec: Spec, name: str) -> Any:
 
 def command(project: Project, asked: Question) -> list[str]:
     """The line that makes everything, for a shell in the current folder."""
-    targets = [project.answers, *(["all"] if project.experiment.studies else [])]
+    return _line(
+        project, asked, [project.answers, *(["all"] if project.experiment.studies else [])]
+    )
+
+
+def answers_line(project: Project, asked: Question) -> list[str]:
+    """The line that makes the answers alone."""
+    return _line(project, asked, [project.answers])
+
+
+def _line(project: Project, asked: Question, targets: list[str]) -> list[str]:
     options = ["--snakefile", str(SNAKEFILE), "--directory", str(project.folder)]
     options += ["--cores", str(asked.cores), "--quiet", "rules", "progress", "host"]
     return ["snakemake", *options, *(["--dry-run"] if asked.dry_run else []), "--", *targets]
-
-
-def run(project: Project, asked: Question) -> None:
-    """Print the line and run it.
-
-    Raises
-    ------
-    SystemExit
-        With Snakemake's exit code when it fails; it has said why.
-    """
-    run_snakemake(command(project, asked))
-
-
-def as_json(project: Project) -> str:
-    """Answers with the paths of the pages, as JSON."""
-    pages = [str(path) for path in project.pages]
-    return json.dumps({**read_json(project.folder / project.answers), "pages": pages}, indent=2)
-
-
-def as_text(project: Project) -> str:
-    """Answers for people."""
-    found = read_json(project.folder / project.answers)
-    lines = [f"{project.spec.title} on {found['device_name']}"]
-    for answer in found["answers"]:
-        lines += _lines(answer, project.spec)
-    lines += [f"page: {path}" for path in project.pages]
-    return "\n".join(lines)
-
-
-def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
-    lines = ["", ", ".join(f"{name}={answer['problem'][name]}" for name in spec.problem)]
-    counts = answer["statuses"]
-    if answer["configuration"] is None:
-        lines.append("  nothing ran")
-    else:
-        lines.append(
-            f"  fastest  {answer['time_ms']:.4g} ms  {label(answer['configuration'], spec)}"
-        )
-        if answer["speedup"] is not None:
-            lines.append(
-                f"  default  {answer['baseline_ms']:.4g} ms  "
-                f"the fastest is {answer['speedup']:.2f} times as fast"
-            )
-        if answer["block"] is not None:
-            block, grid = ("x".join(map(str, answer[key])) for key in ("block", "grid"))
-            lines.append(f"  launch   block {block}, grid {grid}")
-        if macros := _macros(answer["configuration"], spec):
-            lines.append(f"  macros   {macros}")
-        if answer["tied"]:
-            lines.append(f"  tied     {answer['tied']} others, within the measurement error")
-    lines.append("  rows     " + ", ".join(f"{count} {status}" for status, count in counts.items()))
-    return lines
-
-
-def _macros(configuration: Mapping[str, Any], spec: Spec) -> str:
-    """Build tunables as options of nvcc."""
-    return " ".join(
-        f"-D{name}={value}"
-        for name, value in configuration.items()
-        if name in spec.tunables and spec.tunables[name].kind == "build"
-    )

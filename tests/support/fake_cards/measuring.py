@@ -55,7 +55,33 @@ class MadeUpCard(HostDevice):
         return (1 + noise) * (1e3 + threads) / self.rate * 1e-3
 
 
+def attributes_of(device):
+    """What a driver would know of it."""
+    card = visible()
+    return {
+        "device_name": card["name"],
+        "arch": card["arch"],
+        "compute_capability": divmod(int(card["arch"].removeprefix("sm_")), 10),
+        "sms": device.sms,
+        "whole_card_sms": card["sms"],
+        "cores": 128 * device.sms,
+        "clock_mhz": 1980.0,
+        "memory_clock_mhz": 3201.0,
+        "memory_bus_bits": 6144,
+        "memory_bytes": 150_000_000_000,
+        "memory_bandwidth_gbs": 100.0 * card["rate"],
+        "l2_bytes": 60_000_000,
+        "shared_per_sm_bytes": 233_472,
+        "shared_per_block_bytes": 232_448,
+        "registers_per_sm": 65_536,
+        "max_threads_per_sm": 2048,
+        "max_threads_per_block": 1024,
+    }
+
+
 if __name__ == "__main__":
-    code = real_child.run(lambda job: MadeUpCard(Path(job["folder"]), job["slice_sms"]))
+    code = real_child.run(
+        lambda job: MadeUpCard(Path(job["folder"]), job["slice_sms"]), attributes_of
+    )
     sys.stdout.flush()
     os._exit(code)

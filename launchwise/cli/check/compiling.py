@@ -1,0 +1,84 @@
+"""Compiles chosen builds of a workload with nvcc; what nvcc said is kept until a file changes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from launchwise.base.imports import ROOT
+from launchwise.base.storage import digest, digest_files, write_json
+from launchwise.cpu.library import private_folder
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.compile import compile_bundle, nvcc_release
+from launchwise.measuring.source_states import fingerprint
+from launchwise.workloads.builds import Build
+from launchwise.workloads.spec import Spec
+
+CODE = [
+    ROOT / "launchwise" / name
+    for name in ("measuring/compile.py", "workloads/builds.py", "workloads/sources.py")
+]
+"""Files that decide what nvcc is asked."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Builds that nvcc was asked for.
+
+    Parameters
+    ----------
+    taken
+        Number of those that compile.
+    refused
+        What is refused to what nvcc says against it.
+    """
+
+    taken: int
+    refused: Mapping[str, str]
+
+
+def compiled(
+    folder: Path, spec: Spec, builds: Mapping[Build, str], arch: str, threads: int
+) -> Outcome:
+    """Compile builds for an architecture and look every kernel up.
+
+    Parameters
+    ----------
+    builds
+        Builds to the configurations that they are of, in words.
+
+    Raises
+    ------
+    UserError
+        When nvcc refuses every build of a source, or a build does not hold its kernel.
+    """
+    kept = _kept(folder, builds, arch)
+    refused = _read(kept)
+    if refused is None:
+        with tempfile.TemporaryDirectory(prefix="launchwise-check-") as scratch:
+            path = Path(scratch, "check.cubins")
+            compile_bundle(folder, spec, list(builds), arch, path, threads)
+            refused = dict(Bundle(path).refused)
+        write_json(kept, refused)
+    named = {name: refused[build.key] for build, name in builds.items() if build.key in refused}
+    return Outcome(len(builds) - len(named), named)
+
+
+def _kept(folder: Path, builds: Mapping[Build, str], arch: str) -> Path:
+    """Where the outcome of these sources, builds, compiler and code is kept."""
+    code = digest_files(CODE)
+    sources = fingerprint(folder, nvcc_release())
+    return private_folder("nvcc") / (
+        f"{digest([sources, str(folder), arch, code, sorted(build.key for build in builds)])}.json"
+    )
+
+
+def _read(path: Path) -> dict[str, str] | None:
+    with contextlib.suppress(OSError, ValueError):
+        found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+    return None

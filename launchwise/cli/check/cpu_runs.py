@@ -1,0 +1,165 @@
+"""Runs small problems of a workload on the CPU device and reports every one of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError
+from launchwise.cli.check import small_runs
+from launchwise.cli.check.cpu_process import CpuProcess, Died
+from launchwise.cpu.device import CpuDevice
+from launchwise.workloads.builds import Build
+from launchwise.workloads.device import LaunchFailed
+from launchwise.workloads.space import Configuration, Problem, label
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import Workload
+
+SILENCE_S = 30.0
+"""Time limit of one configuration, without its compilation, s."""
+
+TOTAL_S = 120.0
+"""Time after which no further configuration is tried, s."""
+
+MOST_DEATHS = 3
+"""Processes that crash or hang before no further configuration is tried."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Outcome of a configuration.
+
+    Parameters
+    ----------
+    name
+        Configuration and problem, in words.
+    variant
+        The configuration's; '' where a whole problem is left out.
+    status
+        ``ok``, ``wrong``, ``failed`` or ``left out``.
+    said
+        The largest error, or the reason.
+    """
+
+    name: str
+    variant: str
+    status: str
+    said: str
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A configuration of a problem, and the compilations that it waits for."""
+
+    problem: Problem
+    configuration: Configuration
+    builds: list[Future[None]]
+
+
+def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess) -> Iterator[Run]:
+    """Run small problems and yield the outcome of each configuration.
+
+    Builds are compiled ahead, on every core.
+
+    Raises
+    ------
+    UserError
+        When the spec or the workload's own code is wrong.
+    """
+    until = time.monotonic() + TOTAL_S
+    deaths = 0
+    process.open(folder, 4 * small_runs.MEMORY_BYTES, small_runs.SEED)
+    with _Ahead(folder, spec) as ahead:
+        jobs: list[_Job] = []
+        for problem in small_runs.small_problems(folder, spec):
+            if said := _too_large(spec, problem):
+                yield Run(_named(problem), "", "left out", said)
+                continue
+            jobs += [
+                _Job(problem, each, ahead.compile(_builds(workload, problem, each)))
+                for each in small_runs.chosen(spec, problem)
+            ]
+        for number, job in enumerate(jobs):
+            rest = len(jobs) - number
+            if deaths == MOST_DEATHS or time.monotonic() > until:
+                why = f"time limit ({TOTAL_S:g} s)"
+                if deaths == MOST_DEATHS:
+                    why = f"{deaths} configurations crashed or hung"
+                yield Run(_named(job.problem), "", "left out", f"{why}: {rest} were not tried")
+                return
+            status, said = _outcome(job, process, until)
+            if status == "died":
+                status, deaths = "failed", deaths + 1
+            name = f"{label(job.configuration, spec)} at {_named(job.problem)}"
+            yield Run(name, str(job.configuration["variant"]), status, said)
+
+
+def _outcome(job: _Job, process: CpuProcess, until: float) -> tuple[str, str]:
+    """Status of a configuration, ``died`` where its process did, and what is said of it."""
+    for build in job.builds:
+        try:
+            build.result()
+        except LaunchFailed as refused:
+            return "left out", str(refused)
+    asked = {"problem": job.problem, "configuration": job.configuration}
+    try:
+        found = process.run(asked, SILENCE_S)
+    except Died as death:
+        return "died", str(death)
+    if "error" in found:
+        raise UserError(*found["error"])
+    if found["status"] != "ok":
+        return found["status"], found["reason"]
+    return "ok", f"largest error {found['max_error']:.3g}, allowed {found['tolerance']:.3g}"
+
+
+def _too_large(spec: Spec, problem: Problem) -> str:
+    needed = float(spec.value(spec.work.footprint_bytes, problem))
+    if needed <= small_runs.MEMORY_BYTES:
+        return ""
+    return f"needs {needed / 1e6:.0f} MB, more than the CPU device allows"
+
+
+def _named(problem: Problem) -> str:
+    return ", ".join(f"{name}={value}" for name, value in problem.items())
+
+
+def _builds(workload: Workload, problem: Problem, configuration: Configuration) -> list[Build]:
+    return [*workload.check_builds(problem), workload.build(problem, configuration)]
+
+
+class _Ahead:
+    """Compiles builds on every core, each once, for the process that will run them."""
+
+    def __init__(self, folder: Path, spec: Spec) -> None:
+        self._device = CpuDevice(folder, spec.headers)
+        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        self._futures: dict[str, Future[None]] = {}
+        self._first: Future[None] | None = None
+
+    def __enter__(self) -> _Ahead:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def compile(self, builds: list[Build]) -> list[Future[None]]:
+        """Futures of builds; the first of all makes what the others share."""
+        found: list[Future[None]] = []
+        for build in builds:
+            if build.key not in self._futures:
+                future = self._pool.submit(self._compile, build, self._first)
+                self._futures[build.key] = future
+                self._first = self._first or future
+            found.append(self._futures[build.key])
+        return found
+
+    def _compile(self, build: Build, first: Future[Any] | None) -> None:
+        if first is not None:
+            first.exception()
+        self._device.prepare(build)

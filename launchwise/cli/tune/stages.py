@@ -1,0 +1,282 @@
+"""The stages from a kernel to its answers, in one process.
+
+They are those of Snakemake's rules, with the same functions and files: check, describe, compile,
+sweep, gather, answer. Starting Snakemake and a process per stage takes longer than measuring a
+small space. Here nvcc, the measuring process and the loading of pandas run side by side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError
+from launchwise.base.provenance import commit, now, versions
+from launchwise.base.storage import read_json, write_json
+from launchwise.cli.tune.targets import Targets
+from launchwise.cli.tune.tuning import Project
+from launchwise.cli.tune.writing import Writer
+from launchwise.experiment.method import Method
+from launchwise.gpus.profile import GpuProfile, read_profile, write_profile
+from launchwise.measuring.bundle import Bundle
+from launchwise.measuring.cards import Card, free_card, selects
+from launchwise.measuring.compile import nvcc_release
+from launchwise.measuring.describing import kept_or_measured_profile
+from launchwise.measuring.job import JobKernels, measuring_command, measuring_process
+from launchwise.measuring.kernel_bundles import Alongside, Beforehand
+from launchwise.measuring.labels import labels_of
+from launchwise.measuring.process import MeasuringProcess
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.source_states import fingerprint
+from launchwise.measuring.visit import builds_of, problem_seconds, visit
+from launchwise.workloads.space import gpu_facts, narrowings
+
+log = logging.getLogger("launchwise")
+
+
+class Stages:
+    """Stages of one workload on one card of this machine.
+
+    Parameters
+    ----------
+    device
+        Part of the card's name, where that matters.
+    arch
+        Architecture of the card.
+    cores
+        Runs of nvcc at a time.
+    present
+        Cards of this machine.
+    """
+
+    def __init__(
+        self, project: Project, device: str | None, arch: str, cores: int, present: list[Card]
+    ) -> None:
+        self._project = project
+        self._device = device
+        self._arch = arch
+        self._cores = cores
+        self._present = present
+        self._gpu = project.gpu
+        self._spec = project.spec
+        self._folder = project.experiment.folders[project.spec.workload]
+        workload = self._spec.workload
+        self.targets = Targets(project.folder, self._folder, workload, self._gpu, arch)
+        sweep = project.experiment.sweeps[workload]
+        self._how = sweep.model_dump(mode="json", exclude={"problems", "anew"})
+        self._method = Method.model_validate(self._how)
+        self._problems = project.experiment.problems_of(self._gpu, workload)
+        self._blocks = project.experiment.blocks_of(self._gpu, workload)
+        self._toolkit = nvcc_release()
+
+    def run(self) -> None:
+        """Make every target that is missing or no longer true.
+
+        Raises
+        ------
+        UserError
+            When a stage fails; rows that were measured stay in the journal.
+        Interrupted
+            After SIGTERM or SIGINT: the journal is whole.
+        """
+        targets = self.targets
+        with logging_to(targets.path(f"results/logs/tune/{self._gpu}.{self._spec.workload}.log")):
+            with contextlib.ExitStack() as stack, targets.kept_if_equal():
+                writer = stack.enter_context(Writer())
+                profile, found = self._measured(stack)
+                writer.write(
+                    folder=str(self._folder),
+                    gpu=self._gpu,
+                    fingerprint=found,
+                    journal=str(targets.path(targets.journal)),
+                    problems=self._problems,
+                    method=self._how,
+                    paths={
+                        name: str(targets.path(getattr(targets, name)))
+                        for name in ("profile", "shard", "sweep", "facts", "page")
+                    },
+                )
+                self._write_check(profile)
+            targets.settle()
+
+    def _measured(self, stack: contextlib.ExitStack) -> tuple[GpuProfile, str]:
+        """Profile of the card, and the fingerprint of the sweep; all rows are in the journal."""
+        journal, bundle = (
+            self.targets.path(name) for name in (self.targets.journal, self.targets.bundle)
+        )
+        kernels, compiling = self._kernels(stack, at_once=not journal.is_file())
+        wanted = f"{self._device or 'a card'} of {self._arch}"
+        card = stack.enter_context(
+            free_card(self._gpu, selects(self._arch, self._device), wanted, present=self._present)
+        )
+        process = _Process(stack, card)
+        profile = self._known_profile(card)
+        if compiling is not None:
+            process.start()
+        if profile is None:
+            profile = self._described(card, process)
+            write_profile(self.targets.path(self.targets.profile), profile)
+        shard = self._shard(card, profile, kernels)
+        measured = visit(shard, profile, card, kernels, journal, starts=process.take)
+        if compiling is not None:
+            compiling.write(bundle)
+        return profile, measured.fingerprint
+
+    def _kernels(
+        self, stack: contextlib.ExitStack, at_once: bool
+    ) -> tuple[JobKernels, Alongside | None]:
+        """The bundle, if it holds every build as the sources are now; else nvcc.
+
+        Parameters
+        ----------
+        at_once
+            Whether nvcc is needed for sure.
+        """
+        path = self.targets.path(self.targets.bundle)
+        builds = builds_of(self._folder, self._spec, self._problems, self._blocks, self._method)
+        made_of = fingerprint(self._folder, self._toolkit)
+        if path.is_file():
+            with contextlib.suppress(UserError):
+                bundle = Bundle(path)
+                known = {*bundle.index["builds"], *bundle.refused}
+                if bundle.fingerprint == made_of and {build.key for build in builds} <= known:
+                    return JobKernels(Beforehand(path), self._toolkit, made_of), None
+            at_once = True
+        # Without a bundle Snakemake would compile.
+        at_once = at_once or not path.is_file()
+        parts = stack.enter_context(
+            Alongside(self._folder, self._spec, builds, self._arch, self._cores, at_once)
+        )
+        return JobKernels(parts, self._toolkit, parts.compiler.fingerprint), parts
+
+    def _known_profile(self, card: Card) -> GpuProfile | None:
+        """The profile that is there, if it is one of such a card and says enough."""
+        path = self.targets.path(self.targets.profile)
+        if not path.is_file():
+            return None
+        try:
+            found = read_profile(path, self._gpu)
+        except UserError:
+            return None
+        same = (found.device_name, found.arch) == (card.device_name, card.arch)
+        enough = not found.has_attributes_alone or not self._project.experiment.studies
+        whole = found.sms == found.whole_card_sms
+        return found if same and enough and whole and found.driver == card.driver else None
+
+    def _described(self, card: Card, process: _Process) -> GpuProfile:
+        """Profile of a card: its attributes, with measured ceilings where models learn from them.
+
+        Raises
+        ------
+        UserError
+            When the machine cannot measure: every missing item.
+        """
+        try:
+            if self._project.experiment.studies:
+                return kept_or_measured_profile(self._gpu, card, None)
+            known = process.start().attributes(self._folder, None)
+        except UserError as error:
+            raise self._diagnosed(error) from error
+        return GpuProfile.of_attributes(
+            **known,
+            name=self._gpu,
+            card=card.mark,
+            driver=card.driver,
+            toolkit=self._toolkit,
+            commit=commit(),
+            measured_at=now(),
+        )
+
+    def _diagnosed(self, error: UserError) -> UserError:
+        """What this machine lacks; the error itself where it lacks nothing."""
+        from launchwise.measuring.ready import check_machine
+
+        _, missing = check_machine(self._arch, self._device)
+        if not missing:
+            return error
+        host = socket.gethostname()
+        message = f"{host} cannot measure on this GPU: {'; '.join(missing)}"
+        return UserError("config.yaml", f"gpus.{self._gpu}", message)
+
+    def _shard(self, card: Card, profile: GpuProfile, kernels: JobKernels) -> Shard:
+        return Shard(
+            spec=self._spec,
+            folder=self._folder,
+            problems=list(self._problems),
+            method=self._method,
+            seed=self._project.experiment.settings.seed,
+            gpu_facts=gpu_facts(profile.model_dump()),
+            labels=labels_of(self._spec, profile, card, kernels.toolkit),
+            parts=kernels.parts,
+            parts_of=narrowings(self._spec, self._blocks),
+            problem_seconds=problem_seconds(self._method, len(self._problems), 1),
+            **measuring_process(card, profile, None),
+        )
+
+    def _write_check(self, profile: GpuProfile) -> None:
+        """Facts of the machine, unless they are those that the file has."""
+        path, used = self.targets.path(self.targets.check), versions()
+        facts: dict[str, Any] = {
+            "gpu": self._gpu,
+            "host": socket.gethostname(),
+            "device_name": profile.device_name,
+            "card": profile.card,
+            "driver": profile.driver,
+            "toolkit": self._toolkit,
+            "pycuda": used.get("pycuda", ""),
+            "cuda_bindings": used.get("cuda-bindings", ""),
+        }
+        if path.is_file():
+            with contextlib.suppress(UserError):
+                known = read_json(path)
+                if known == {**facts, "checked_at": known.get("checked_at")}:
+                    return
+        write_json(path, {**facts, "checked_at": now()})
+
+
+class _Process:
+    """A measuring process that is started early, and handed over once."""
+
+    def __init__(self, stack: contextlib.ExitStack, card: Card) -> None:
+        self._stack = stack
+        self._card = card
+        self._started: MeasuringProcess | None = None
+
+    def start(self) -> MeasuringProcess:
+        """The process; started now unless it was before."""
+        if self._started is None:
+            how = measuring_command(self._card)
+            self._started = MeasuringProcess(**how)
+            self._stack.callback(self._started.close)
+        return self._started
+
+    def take(self) -> MeasuringProcess | None:
+        """The process, if it was started."""
+        return self._started
+
+
+@contextlib.contextmanager
+def logging_to(path: Path) -> Iterator[None]:
+    """Warnings of the block go to standard error and to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handlers: list[logging.Handler] = [
+        logging.StreamHandler(sys.stderr),
+        logging.FileHandler(path, mode="w", encoding="utf-8"),
+    ]
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter("%(levelname).1s %(message)s"))
+    before = log.handlers, log.level, log.propagate
+    log.handlers, log.propagate = handlers, False
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.close()
+        log.handlers, log.propagate = before[0], before[2]
+        log.setLevel(before[1])

@@ -1,0 +1,132 @@
+"""One visit of a job to its sweep: from a shard that is ready to rows in a journal, and a table."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.provenance import versions
+from launchwise.base.storage import digest
+from launchwise.experiment.method import Method
+from launchwise.gpus.profile import GpuProfile
+from launchwise.measuring.cards import Card
+from launchwise.measuring.job import JobKernels
+from launchwise.measuring.journal import Journal
+from launchwise.measuring.problem_locks import Claims
+from launchwise.measuring.process import MeasuringProcess
+from launchwise.measuring.progress import Progress
+from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.shard import Shard
+from launchwise.measuring.source_states import earlier_fingerprints, source_state
+from launchwise.measuring.sweep import measure_shard, seconds_of
+from launchwise.measuring.telemetry import Telemetry, nvml_source
+from launchwise.workloads.builds import Build
+from launchwise.workloads.space import Problem, ProblemBlock, narrowings
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import builds_in_order, load_workload
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a journal holds of a shard after a visit."""
+
+    fingerprint: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+
+def visit(
+    shard: Shard,
+    profile: GpuProfile,
+    card: Card,
+    kernels: JobKernels,
+    journal_path: Path,
+    shards: int = 1,
+    starts: Callable[[], MeasuringProcess | None] = lambda: None,
+) -> Measured:
+    """Measure what the journal of a shard lacks.
+
+    Parameters
+    ----------
+    card
+        Card that the job holds.
+    shards
+        Jobs that share the sweep; they take problems one by one.
+    starts
+        Gives a measuring process that waits for its job, if there is one.
+
+    Raises
+    ------
+    UserError, Interrupted
+        See :func:`launchwise.measuring.sweep.measure_shard`.
+    """
+    shard = shard.with_something_to_measure()
+    fingerprint = shard.fingerprint(profile, kernels.fingerprint)
+    earlier = [
+        shard.fingerprint(profile, each)
+        for each in earlier_fingerprints(shard.folder, kernels.toolkit)
+    ]
+    # On a cluster a job may outlive the workflow that made it, and meet its successor.
+    patient = "SLURM_JOB_ID" in os.environ
+    with contextlib.ExitStack() as stack:
+        telemetry = stack.enter_context(Telemetry(nvml_source(card.uuid)))
+        journal = stack.enter_context(
+            Journal(journal_path, fingerprint, shard.spec.key_columns, patient, earlier)
+        )
+        if shards > 1:
+            claims = claims_of(journal_path, fingerprint, shards, shard.method, shard.problems)
+            shard = shard.sharing(claims, journal.rows)
+        progress = stack.enter_context(Progress(shard.size(), profile.name))
+        progress.skip(len(shard.own(journal.rows)))
+        measure_shard(shard, journal, telemetry, progress, starts())
+        return Measured(fingerprint, shard.own(journal.rows), list(journal.notes))
+
+
+def builds_of(
+    folder: Path,
+    spec: Spec,
+    problems: list[Problem],
+    blocks: Sequence[ProblemBlock],
+    method: Method,
+) -> list[Build]:
+    """Every build that the sweep needs, in the order of need."""
+    # What an explorer will propose is not known.
+    exhaustive = method.strategy.kind == "exhaustive"
+    parts_of = narrowings(spec, blocks) if exhaustive else None
+    return builds_in_order(load_workload(folder, spec), problems, parts_of)
+
+
+def problem_seconds(method: Method, problems: int, shards: int) -> float | None:
+    """Time per problem that a strategy allows, s; None without a limit."""
+    if method.strategy.minutes is None:
+        return None
+    return 60 * method.strategy.minutes / math.ceil(problems / shards)
+
+
+def claims_of(
+    journal: Path, fingerprint: str, shards: int, method: Method, problems: list[Problem]
+) -> Claims:
+    """Locks on the problems of a sweep; a changed sweep or number of shards starts new locks."""
+    sweep = digest([fingerprint, shards, method.strategy.model_dump(mode="json")])
+    return Claims(journal.parent / "claims" / sweep, journal.stem, shards, problems)
+
+
+def write_shard(output: Path, measured: Measured, folder: Path, spec: Spec) -> None:
+    """Write the table of a shard."""
+    from launchwise.tables.files import write_table
+    from launchwise.tables.measurements import measurement_schema
+
+    table = rows_to_table(measured.rows, measured.notes, spec)
+    state = source_state(folder, spec).as_facts()
+    facts = {
+        "fingerprint": measured.fingerprint,
+        "versions": versions(),
+        "seconds": seconds_of(measured.notes),
+        "states": dict.fromkeys(sorted(set(table["commit"])), state),
+    }
+    write_table(output, table, measurement_schema(spec), facts)
