@@ -17,6 +17,7 @@ from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
+from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.packages import own_error
 from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.space import Configuration, Problem, baseline, feasible
@@ -85,6 +86,7 @@ def checked(
         f"{count} variant{'s' if count > 1 else ''}, {spec.size} configurations, constraints aside"
     )
     check_signatures(folder, spec)
+    check_own_functions(folder, spec)
     yield Step("spec", OK, known)
     if said := corners.complaint(spec):
         raise UserError(folder / SPEC_FILE, *said)

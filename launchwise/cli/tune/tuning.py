@@ -19,6 +19,7 @@ from launchwise.cli.workloads import workload_folder
 from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.spec import Spec, load_spec
 
@@ -81,6 +82,7 @@ def prepared(asked: Question) -> Project:
     workload = workload_folder(asked.workload)
     spec = load_spec(workload)
     check_signatures(workload, spec)
+    check_own_functions(workload, spec)
     folder = asked.folder or Path("tuned", spec.workload)
     settings = _settings(workload, spec, asked)
     path = folder / SETTINGS
