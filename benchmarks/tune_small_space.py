@@ -65,7 +65,14 @@ SPEC: dict[str, Any] = {
     "title": "mean of five points",
     "problem": {"n": {"type": "integer", "minimum": 3, "maximum": 16384}},
     "arguments": {
-        "out": {"type": "float32", "shape": ["n", "n"], "role": "inout", "fill": "zeros"},
+        "out": {
+            "type": "float32",
+            "shape": ["n", "n"],
+            "role": "inout",
+            "fill": "zeros",
+            # The border stays, and all else is written anew.
+            "restore": False,
+        },
         "in": {"type": "float32", "shape": ["n", "n"]},
         "n": {"type": "int32", "value": "n"},
     },

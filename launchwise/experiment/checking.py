@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
@@ -11,6 +12,7 @@ from launchwise.base.expressions import names_in
 from launchwise.experiment.method import ProblemBlock
 from launchwise.experiment.study import Blind, Range, Study, TransferSplit
 from launchwise.gpus.profile import FEATURES_OF_GPU
+from launchwise.workloads.fitting_sizes import nearest_problem
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import (
     CONSTRAINTS,
@@ -93,9 +95,15 @@ def _check_blind(blind: Blind, spec: Spec) -> None:
         if name not in blind.parameters:
             raise Misfit("blind.parameters", f"{name} is missing")
         values = blind.parameters[name]
+        # Sizes drawn from a range are moved to the nearest that fit.
+        check = (
+            spec.problem[name].check
+            if isinstance(values, Range)
+            else partial(spec.check_value, name)
+        )
         ends = [values.minimum, values.maximum] if isinstance(values, Range) else values
         for value in ends:
-            if complaint := spec.problem[name].check(value):
+            if complaint := check(value):
                 raise Misfit(f"blind.parameters.{name}", complaint)
 
 
@@ -212,6 +220,10 @@ def check_rows(spec: Spec, chosen: Iterable[Mapping[str, Any]]) -> None:
         _check_configurations(spec, tunables, "")
 
 
+def _named(problem: Problem) -> str:
+    return ", ".join(f"{name}={value}" for name, value in problem.items())
+
+
 def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = True) -> None:
     """Check that the baseline is feasible for every problem, and every variant for some problem.
 
@@ -235,10 +247,13 @@ def check_space(spec: Spec, listed: Iterable[Problem], every_variant: bool = Tru
         for text in (work.items, work.bytes, work.flop, work.footprint_bytes, work.host_bytes):
             spec.value(text, problem)
         if not feasible(spec, problem, first):
-            named = ", ".join(f"{name}={value}" for name, value in problem.items())
+            named = _named(problem)
+            nearest = nearest_problem(spec, problem, [first])
+            near = "" if nearest is None else f"; it may run {_named(nearest)}"
             if Draws(spec, problem, None, 0).any():
-                raise ValueError(f"baseline: violates the constraints for {named}")
-            raise ValueError(f"no configuration satisfies the constraints for {named}")
+                raise ValueError(f"baseline: violates the constraints for {named}{near}")
+            near = near.replace("it", "the baseline", 1)
+            raise ValueError(f"no configuration satisfies the constraints for {named}{near}")
         if idle:
             draws = Draws(spec, problem, LENIENT_GPU, 0)
             for variant in list(idle):

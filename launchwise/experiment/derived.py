@@ -9,7 +9,10 @@ from typing import Any
 
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.study import ProblemSplit, Study
+from launchwise.workloads.corners import nothing_fits
+from launchwise.workloads.fitting_sizes import nearest_problem, nearest_problems
 from launchwise.workloads.parts import ProblemParameter, Value
+from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
 
 SIZES = 5
@@ -28,17 +31,22 @@ def derived_sweep(spec: Spec) -> Sweep:
     """Problems of a workload without ``sweep.yaml``.
 
     Five sizes of each integer, evenly spread between its limits on a log scale; every value of each
-    category. Up to two integers are crossed; more grow together.
+    category. Up to two integers are crossed; more grow together. Sizes that break a constraint of
+    the problem, or at which the baseline is infeasible, are moved to the nearest that fit.
 
     Raises
     ------
     ValueError
-        When an integer has no maximum to spread sizes up to.
+        When an integer has no maximum to spread sizes up to, or no size fits.
     """
+    integers = {name: one for name, one in spec.problem.items() if one.type == "integer"}
+    for name, parameter in integers.items():
+        if parameter.values is None and parameter.maximum is None:
+            raise ValueError(f"problem.{name}: give a maximum, or list sizes in sweep.yaml")
+    low, high = _ends(spec)
     sizes = {
-        name: _sizes(name, parameter)
-        for name, parameter in spec.problem.items()
-        if parameter.type == "integer"
+        name: _sizes(parameter, low.get(name, 1), high.get(name, 1))
+        for name, parameter in integers.items()
     }
     rest = {
         name: list(parameter.values or [])
@@ -46,13 +54,51 @@ def derived_sweep(spec: Spec) -> Sweep:
         if name not in sizes
     }
     if len(sizes) <= MOST_CROSSED:
-        return Sweep(problems=[_block(spec, {**sizes, **rest})])
+        return Sweep(problems=_fitting(spec, [_block(spec, {**sizes, **rest})]))
     longest = max(map(len, sizes.values()))
     together = [
         {name: [values[place * len(values) // longest]] for name, values in sizes.items()}
         for place in range(longest)
     ]
-    return Sweep(problems=[_block(spec, {**each, **rest}) for each in together])
+    return Sweep(problems=_fitting(spec, [_block(spec, {**each, **rest}) for each in together]))
+
+
+def _fitting(spec: Spec, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same blocks where the baseline may run all their problems; else others near them.
+
+    Raises
+    ------
+    ValueError
+        When no problem fits.
+    """
+    wanted = problems_in(blocks)
+    found = {tuple(each.values()): each for each in _near(spec, wanted)}
+    if not found:
+        raise ValueError(f"constraints: {nothing_fits(spec)}")
+    if found.keys() == {tuple(each.values()) for each in wanted}:
+        return blocks
+    return _crossed(spec, list(found.values()))
+
+
+def _near(spec: Spec, wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Nearest problems that the baseline may run; where it may run none, any problems."""
+    for configurations in ([baseline(spec)], []):
+        if found := nearest_problems(spec, wanted, configurations):
+            return found
+    return []
+
+
+def _crossed(spec: Spec, problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Blocks of given problems: those that differ in one parameter lie in one block."""
+    blocks = [{name: [value] for name, value in each.items()} for each in problems]
+    for name in spec.problem:
+        joined: dict[str, dict[str, Any]] = {}
+        for block in blocks:
+            rest = {other: values for other, values in block.items() if other != name}
+            known = joined.setdefault(str(rest), {**block, name: []})
+            known[name] = list(dict.fromkeys([*known[name], *block[name]]))
+        blocks = list(joined.values())
+    return blocks
 
 
 def _block(spec: Spec, values: Mapping[str, list[Value]]) -> dict[str, Any]:
@@ -60,15 +106,31 @@ def _block(spec: Spec, values: Mapping[str, list[Value]]) -> dict[str, Any]:
     return {name: values[name] for name in spec.problem}
 
 
-def _sizes(name: str, parameter: ProblemParameter) -> list[Value]:
+def _ends(spec: Spec) -> tuple[dict[str, int], dict[str, int]]:
+    """Smallest and largest size of each integer that is not listed: limits that fit."""
+    ends = []
+    texts = {name: one.values[0] for name, one in spec.problem.items() if one.values is not None}
+    ranges = {name: one for name, one in spec.problem.items() if one.values is None}
+    limits = [
+        {name: max(1, one.minimum or 1) for name, one in ranges.items()},
+        {name: one.maximum or 1 for name, one in ranges.items()},
+    ]
+    for sizes in limits:
+        wanted = {name: {**texts, **sizes}[name] for name in spec.problem}
+        nearest = nearest_problem(spec, wanted, [baseline(spec)]) or wanted
+        ends.append({name: int(nearest[name]) for name in ranges})
+    for name in ranges:
+        if ends[0][name] >= ends[1][name]:
+            ends[0][name], ends[1][name] = (each[name] for each in limits)
+    return ends[0], ends[1]
+
+
+def _sizes(parameter: ProblemParameter, low: int, high: int) -> list[Value]:
     if parameter.values is not None:
         listed = sorted(value for value in parameter.values if isinstance(value, int))
         count = min(SIZES, len(listed))
         places = [round(i * (len(listed) - 1) / max(1, count - 1)) for i in range(count)]
         return [listed[place] for place in dict.fromkeys(places)]
-    if parameter.maximum is None:
-        raise ValueError(f"problem.{name}: give a maximum, or list sizes in sweep.yaml")
-    low, high = max(1, parameter.minimum or 1), parameter.maximum
     steps = [math.log(low) + math.log(high / low) * i / (SIZES - 1) for i in range(SIZES)]
     return list(dict.fromkeys(min(high, max(low, round(math.exp(step)))) for step in steps))
 

@@ -245,7 +245,7 @@ class Experiment:
             folder = self.folders[workload]
             spec = self.specs[workload] = load_spec(folder)
             # Nothing else has ever evaluated what a single file says.
-            if spec.arguments and (said := corners.complaint(spec)):
+            if spec.arguments and (said := corners.complaint(spec, drawn=False)):
                 raise UserError(folder / SPEC_FILE, *said)
         return self.specs[workload]
 

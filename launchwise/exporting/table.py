@@ -19,9 +19,11 @@ from typing import Any
 from launchwise.learning.answering import Answer, answers, why_none
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
+from launchwise.workloads.fitting_sizes import nearest_problem
 from launchwise.workloads.limits import Limits
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import Problem, baseline
+from launchwise.workloads.sampling import Draws
+from launchwise.workloads.space import LENIENT_GPU, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
 BETWEEN = 3
@@ -169,7 +171,9 @@ def answerable(final: Final, gpus: Sequence[str], problems: Sequence[Problem]) -
 def asked_problems(final: Final) -> list[Problem]:
     """Measured problems, and :data:`BETWEEN` sizes between two of them, sorted.
 
-    The size is the integer parameter with the most values; all others stay.
+    The size is the integer parameter with the most values; all others stay. A size between that
+    breaks a constraint of the problem, or that nothing may run, is moved to the nearest that fits,
+    if that lies between them, too.
     """
     spec = final.spec
     columns = spec.problem_columns
@@ -186,9 +190,22 @@ def asked_problems(final: Final) -> list[Problem]:
             for low, high in itertools.pairwise(sizes):
                 for step in range(1, BETWEEN + 1):
                     value = round(low * (high / low) ** (step / (BETWEEN + 1)))
-                    found.add((*rest[:place], value, *rest[place:]))
+                    row = (*rest[:place], value, *rest[place:])
+                    fits = _fitting(spec, dict(zip(columns, row, strict=True)), size)
+                    if fits is not None and low < int(fits[size]) < high:
+                        found.add(tuple(fits.values()))
     problems = [dict(zip(columns, row, strict=True)) for row in sorted(found, key=_sortable)]
     return [problem for problem in problems if spec.check_problem(problem) is None]
+
+
+def _fitting(spec: Spec, wanted: Problem, size: str) -> Problem | None:
+    """The wanted problem, or one near in ``size`` that is a problem and that something may run."""
+    nearest = nearest_problem(spec, wanted, moving=[size])
+    if nearest is None or feasible(spec, nearest, baseline(spec)):
+        return nearest
+    if Draws(spec, nearest, LENIENT_GPU, 0).any() is not None:
+        return nearest
+    return nearest_problem(spec, wanted, [baseline(spec)], moving=[size])
 
 
 def _sortable(row: tuple[Value, ...]) -> list[tuple[bool, Value]]:

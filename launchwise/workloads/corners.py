@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from launchwise.gpus.profile import GPU_FEATURES
+from launchwise.workloads.fitting_sizes import nearest_problems
 from launchwise.workloads.parts import ProblemParameter, Value, Variant
-from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline
+from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
 MOST_CORNERS = 64
@@ -22,11 +23,28 @@ PLAUSIBLE = 128
 
 
 def corner_problems(spec: Spec) -> list[Problem]:
-    """Problems with the smallest and largest sizes and every category."""
+    """Problems with the smallest and largest sizes and every category.
+
+    Sizes that break a constraint of the problem are moved to the nearest that fit, or left out
+    where none do. Where the baseline is infeasible, the nearest problem that it may run is added.
+    """
     values = {name: _ends(parameter) for name, parameter in spec.problem.items()}
-    return [
+    crossed = [
         dict(zip(values, each, strict=True)) for each in _some(itertools.product(*values.values()))
     ]
+    found = nearest_problems(spec, crossed)
+    first = baseline(spec)
+    idle = [problem for problem in found if not _is_feasible(spec, problem, first)]
+    found += nearest_problems(spec, idle, [first])
+    return list({tuple(each.values()): each for each in found}.values())
+
+
+def _is_feasible(spec: Spec, problem: Problem, configuration: Configuration) -> bool:
+    """Whether constraints hold; also where they have no value, which is complained of later."""
+    try:
+        return feasible(spec, problem, configuration)
+    except ValueError:
+        return True
 
 
 def _ends(parameter: ProblemParameter) -> list[Value]:
@@ -63,13 +81,21 @@ def _some(every: Iterable[Any]) -> list[Any]:
     return listed[:: max(1, step)]
 
 
-def complaint(spec: Spec) -> tuple[str, str] | None:
+def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:
     """First expression without a value at a corner: its key and what is wrong; None for none.
 
     Constraints are tried everywhere, all others where the constraints hold.
+
+    Parameters
+    ----------
+    drawn
+        Whether constraints of the problem that no drawn size meets are a mistake.
     """
     plausible = dict.fromkeys(GPU_FEATURES, PLAUSIBLE)
-    for problem in corner_problems(spec):
+    corners = corner_problems(spec)
+    if drawn and not corners:
+        return "constraints", nothing_fits(spec)
+    for problem in corners:
         for key, text in _of_work(spec):
             if said := _failure(spec, text, problem):
                 return key, f"{said} for {_named(problem)}"
@@ -93,6 +119,31 @@ def complaint(spec: Spec) -> tuple[str, str] | None:
                     ):
                         return key, f"{said} for {where}"
     return None
+
+
+def nothing_fits(spec: Spec) -> str:
+    """What is said where no drawn size meets the constraints of the problem."""
+    texts = " and ".join(spec.problem_constraints)
+    names = [
+        name
+        for name in spec.problem
+        if any(name in spec.formulas.raw_names(text) for text in spec.problem_constraints)
+    ]
+    limits = ", ".join(_limits(name, spec.problem[name]) for name in names)
+    return (
+        f"no size was found that meets {texts} ({limits}); if there are some, list them as values"
+    )
+
+
+def _limits(name: str, parameter: ProblemParameter) -> str:
+    if parameter.values is not None:
+        return f"{name} in {', '.join(map(str, parameter.values))}"
+    low, high = parameter.minimum, parameter.maximum
+    if low is not None and high is not None:
+        return f"{name} from {low} to {high}"
+    if low is not None:
+        return f"{name} from {low}"
+    return f"{name} up to {high}" if high is not None else f"any {name}"
 
 
 def _of_work(spec: Spec) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, Formulas
 from launchwise.base.typed import Strict, read_yaml, validated
+from launchwise.workloads import problem_checks
 from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
 from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE, Cost
@@ -79,7 +80,12 @@ class Spec(Strict, title="spec.yaml"):
     )
     variants: dict[str, Variant] = Field(min_length=1, description="CUDA implementations by name")
     constraints: list[Expression] = Field(
-        [], description="conditions that configurations of every variant satisfy"
+        [],
+        description=(
+            "conditions that configurations of every variant satisfy; one that reads problem "
+            "parameters only, such as `n % 256 == 0`, says which problems there are: sizes that "
+            "are drawn keep it, others are refused"
+        ),
     )
     feasible: str | None = Field(
         None,
@@ -269,17 +275,21 @@ class Spec(Strict, title="spec.yaml"):
         """Value of an expression of this file for a problem and a configuration on a GPU."""
         return self.formulas.value(text, {**problem, **(configuration or {}), **(gpu or {})})
 
+    @property
+    def problem_constraints(self) -> list[str]:
+        """Constraints that read problem parameters only: what breaks one is no problem."""
+        return problem_checks.problem_constraints(self)
+
+    def check_value(self, name: str, value: Any) -> str | None:
+        """Complaint about a value of a problem parameter, whatever the others are, or None."""
+        return problem_checks.check_value(self, name, value)
+
     def check_problem(self, problem: Mapping[str, Any]) -> str | None:
-        """Complaint about ``problem`` (missing, unknown or illegal values), or None."""
-        for name in problem:
-            if name not in self.problem:
-                return unknown("problem parameter", name, self.problem)
-        for name, parameter in self.problem.items():
-            if name not in problem:
-                return f"{name} is missing"
-            if complaint := parameter.check(problem[name]):
-                return f"{name}: {complaint}"
-        return None
+        """Complaint about ``problem``, or None.
+
+        Its values may be missing, unknown or illegal, or break a constraint of the problem.
+        """
+        return problem_checks.check_problem(self, problem)
 
 
 def load_spec(folder: Path) -> Spec:

@@ -96,10 +96,13 @@ def test_a_broken_spec_is_blamed_on_itself(home: Path) -> None:
 @pytest.mark.parametrize(
     ("constraint", "said"),
     [
-        ("n < 0", "no configuration satisfies the constraints for n=64, dtype=float32, order=2"),
+        (
+            "n + 0 * bx < 0",
+            "no configuration satisfies the constraints for n=64, dtype=float32, order=2",
+        ),
         ("variant != 'linear'", "baseline: violates the constraints for n=64"),
         ("variant != 'block3d'", "variants.block3d.constraints: no configuration of any problem"),
-        ("n // 0 < 3", "'n // 0 < 3' cannot be evaluated: integer division"),
+        ("bx // 0 < 3", "'bx // 0 < 3' cannot be evaluated: integer division"),
     ],
 )
 def test_a_constraint_that_leaves_nothing_is_found_when_the_experiment_is_loaded(
@@ -111,6 +114,24 @@ def test_a_constraint_that_leaves_nothing_is_found_when_the_experiment_is_loaded
     assert line.startswith(f"{path}: ")
     assert said in line
     assert line.endswith("(required by sweeps.acoustic.problems)")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said"),
+    [
+        ("n < 0", "n=64: n < 0 does not hold, and no size near meets the constraints"),
+        ("n % 3 == 0", "n=64: n % 3 == 0 does not hold; the nearest size that fits is n=63"),
+        ("n // 0 < 3", "n=64: 'n // 0 < 3' cannot be evaluated: integer division"),
+    ],
+)
+def test_a_problem_that_breaks_a_constraint_is_none_of_the_workload(
+    home: Path, constraint: str, said: str
+) -> None:
+    path = home / "kernels" / "acoustic" / "spec.yaml"
+    path.write_text(f'{path.read_text()}\nconstraints: ["{constraint}"]\n')
+    line = line_of()
+    assert line.startswith(f"{path.with_name('sweep.yaml')}: problems: ")
+    assert said in line
 
 
 def test_problems_that_a_user_chooses_need_not_reach_every_variant(home: Path) -> None:

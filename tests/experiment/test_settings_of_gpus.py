@@ -27,8 +27,8 @@ def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home: Path) -
     path.write_text(f'{path.read_text()}\nconstraints: ["n < 200"]\n')
     own = {"acoustic": [{"n": [256], "dtype": ["float32"], "order": [2]}]}
     line = line_of(nested("gpus/h200.sm72/problems", own))
-    assert "no configuration satisfies the constraints for n=256" in line
-    assert line.endswith("(required by gpus.h200.sm72.problems.acoustic)")
+    assert "gpus.h200.sm72.problems.acoustic: n=256: n < 200 does not hold" in line
+    assert line.endswith("the nearest size that fits is n=199")
 
 
 def test_a_study_asks_about_every_gpu_with_rows_of_its_workload(home: Path) -> None:

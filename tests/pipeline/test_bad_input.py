@@ -118,7 +118,7 @@ def test_the_command_line_itself_is_blamed(project: Project) -> None:
 
 def test_a_constraint_that_leaves_nothing_is_blamed_on_the_spec(project: Project) -> None:
     path = project.folder / "kernels" / "acoustic" / "spec.yaml"
-    path.write_text(f'{path.read_text()}\nconstraints: ["n < 20"]\n')
+    path.write_text(f'{path.read_text()}\nconstraints: ["n + 0 * bx < 20"]\n')
     line = line_of(project, "-n")
     assert line.startswith(
         "launchwise: kernels/acoustic/spec.yaml: "

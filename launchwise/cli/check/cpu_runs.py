@@ -80,9 +80,13 @@ def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess
             if said := _too_large(spec, problem):
                 yield Run(_named(problem), "", "left out", said)
                 continue
+            chosen = small_runs.chosen(spec, problem)
+            if not chosen:
+                said = f"{_named(problem)} has no feasible configuration"
+                yield Run(_named(problem), "", "left out", said)
             jobs += [
                 _Job(problem, each, ahead.compile(_builds(workload, problem, each)))
-                for each in small_runs.chosen(spec, problem)
+                for each in chosen
             ]
         for number, job in enumerate(jobs):
             rest = len(jobs) - number

@@ -7,14 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.experiment.method import Sweep
 from launchwise.workloads import corners
+from launchwise.workloads.drawn_problems import drawn_problems
 from launchwise.workloads.space import (
     Configuration,
     Problem,
-    baseline,
     feasible,
     problems,
 )
@@ -37,11 +38,20 @@ SEED = 2026
 def small_problems(folder: Path, spec: Spec) -> list[Problem]:
     """The smallest problems of ``sweep.yaml``; without one, the smallest sizes and odd ones.
 
-    One for each combination of texts, such as types.
+    One for each combination of texts, such as types. All are problems of the workload; where the
+    baseline is infeasible, the nearest that it may run comes first.
+
+    Raises
+    ------
+    UserError
+        When ``sweep.yaml`` lists what is no problem of the workload.
     """
     path = folder / SWEEP_FILE
     if path.is_file():
-        listed = problems(spec, validated(Sweep, read_yaml(path), path).problems)
+        try:
+            listed = problems(spec, validated(Sweep, read_yaml(path), path).problems)
+        except ValueError as error:
+            raise UserError(path, "problems", str(error)) from error
         listed.sort(key=lambda each: float(spec.value(spec.work.footprint_bytes, each)))
         kinds: dict[str, Problem] = {}
         for problem in listed:
@@ -51,12 +61,12 @@ def small_problems(folder: Path, spec: Spec) -> list[Problem]:
     sizes = {name: _sizes(spec, name, place) for place, name in enumerate(spec.problem)}
     smallest = {name: small for name, (small, _) in sizes.items()}
     odd = {name: larger for name, (_, larger) in sizes.items()}
-    found = [smallest, odd]
+    wanted = [smallest, odd]
     for problem in corners.corner_problems(spec):
         texts = {name: value for name, value in problem.items() if isinstance(value, str)}
-        found.append({**odd, **texts})
-    different = {json.dumps(problem): problem for problem in found}
-    return list(different.values())[:MOST_PROBLEMS]
+        wanted.append({**odd, **texts})
+    found = drawn_problems(spec, list({json.dumps(each): each for each in wanted}.values()))
+    return found[:MOST_PROBLEMS]
 
 
 def _sizes(spec: Spec, name: str, place: int) -> tuple[Any, Any]:
@@ -73,11 +83,15 @@ def _sizes(spec: Spec, name: str, place: int) -> tuple[Any, Any]:
 
 
 def chosen(spec: Spec, problem: Problem) -> list[Configuration]:
-    """The baseline, then feasible corners: one of each variant, another of each, and so on."""
-    found = [baseline(spec)]
+    """The baseline, then corners: one of each variant, another of each, and so on.
+
+    All are feasible; where nothing that is tried is, the list is empty.
+    """
+    first, *rest = corners.corner_configurations(spec)
+    found = [first] if feasible(spec, problem, first) else []
     per_variant: dict[str, list[Configuration]] = {}
-    for configuration in corners.corner_configurations(spec)[1:]:
-        if feasible(spec, problem, configuration) and configuration != found[0]:
+    for configuration in rest:
+        if feasible(spec, problem, configuration) and configuration != first:
             per_variant.setdefault(str(configuration["variant"]), []).append(configuration)
     few = [_evenly(listed) for listed in per_variant.values()]
     found += [each for rank in itertools.zip_longest(*few) for each in rank if each is not None]

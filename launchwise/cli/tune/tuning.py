@@ -16,9 +16,10 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.tune.question import Question
 from launchwise.cli.workloads import workload_folder
-from launchwise.experiment.derived import derived_sweep
+from launchwise.experiment.derived import derived_sweep, problems_in
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.workloads.fitting_sizes import nearest_value
 from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.spec import Spec, load_spec
@@ -165,7 +166,11 @@ def block_of(spec: Spec, words: Sequence[str]) -> dict[str, list[Any]]:
                     "tune", name, f"needs a value, such as {name}={_example(spec, name)}"
                 )
             given[name] = list(parameter.values)
-    return {name: given[name] for name in spec.problem}
+    block: dict[str, Any] = {name: given[name] for name in spec.problem}
+    for problem in problems_in([block]):
+        if said := spec.check_problem(problem):
+            raise UserError("tune", "problem", said)
+    return block
 
 
 def _value(spec: Spec, name: str, text: str, word: str) -> Any:
@@ -176,14 +181,15 @@ def _value(spec: Spec, name: str, text: str, word: str) -> Any:
             value = int(text)
         except ValueError:
             raise UserError("tune", word, f"{text!r} is not an integer") from None
-    if said := parameter.check(value):
+    if said := spec.check_value(name, value):
         raise UserError("tune", word, said)
     return value
 
 
 def _example(spec: Spec, name: str) -> Any:
     parameter = spec.problem[name]
-    return parameter.values[0] if parameter.values else parameter.maximum or 1024
+    example = parameter.values[0] if parameter.values else parameter.maximum or 1024
+    return nearest_value(spec, name, example) or example
 
 
 def command(project: Project, asked: Question) -> list[str]:

@@ -19,7 +19,9 @@ from launchwise.learning.answering import Answer, answers
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
+from launchwise.workloads.fitting_sizes import nearest_problem
 from launchwise.workloads.parts import Value
+from launchwise.workloads.problem_checks import broken
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import Problem, gpu_facts
 from launchwise.workloads.spec import Spec
@@ -29,6 +31,9 @@ LISTED = 20
 
 MOST_DRAWS = 1000
 """Draws per problem before the range counts as used up."""
+
+MOST_MOVED = 10
+"""Further draws per problem, moved to the nearest sizes that meet constraints of the problem."""
 
 
 class Frozen(Strict, title="frozen answers"):
@@ -68,14 +73,14 @@ def draw_problems(
     used = {tuple(each[name] for name in spec.problem_columns) for each in measured}
     dice = random.Random(f"blind {seed}")
     found: list[Problem] = []
-    for _ in range(MOST_DRAWS * blind.problems):
+    most = MOST_DRAWS * blind.problems
+    moved = MOST_MOVED * blind.problems if spec.problem_constraints else 0
+    for number in range(most + moved):
         if len(found) == blind.problems:
             break
-        problem = {name: _drawn(blind.parameters[name], dice) for name in spec.problem}
-        if complaint := spec.check_problem(problem):
-            raise UserError(spec.workload, "blind.parameters", complaint)
-        key = tuple(problem.values())
-        if key in used:
+        problem = _problem(blind, spec, dice, move=number >= most)
+        key = tuple((problem or {}).values())
+        if problem is None or key in used:
             continue
         used.add(key)
         if Draws(domain.narrowed, problem, facts, 0).draw(dice, set()) is not None:
@@ -84,6 +89,39 @@ def draw_problems(
         message = f"hold {len(found)} problems that were not measured, not {blind.problems}"
         raise UserError(spec.workload, "blind.parameters", message)
     return found
+
+
+def _problem(blind: Blind, spec: Spec, dice: random.Random, move: bool) -> Problem | None:
+    """A drawn problem; None for one that breaks a constraint of the problem.
+
+    Parameters
+    ----------
+    move
+        Whether the nearest problem that fits stands for one that breaks a constraint.
+
+    Raises
+    ------
+    UserError
+        When a value is not one of the workload's.
+    """
+    problem = {name: _drawn(blind.parameters[name], dice) for name in spec.problem}
+    for name, value in problem.items():
+        if complaint := spec.problem[name].check(value):
+            raise UserError(spec.workload, "blind.parameters", f"{name}: {complaint}")
+    if broken(spec, problem) is None:
+        return problem
+    nearest = nearest_problem(spec, problem) if move else None
+    return nearest if nearest is not None and _within(blind, nearest) else None
+
+
+def _within(blind: Blind, problem: Problem) -> bool:
+    """Whether a problem lies in the ranges of a blind test."""
+    return all(
+        values.minimum <= int(problem[name]) <= values.maximum
+        if isinstance(values, Range)
+        else problem[name] in values
+        for name, values in blind.parameters.items()
+    )
 
 
 def _drawn(values: Range | Sequence[Value], dice: random.Random) -> Value:

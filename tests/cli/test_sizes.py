@@ -1,0 +1,302 @@
+"""Sizes that must meet conditions, through ``launchwise check --cpu`` and ``launchwise tune``."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.cli.app import main
+from launchwise.cli.check.small_runs import chosen, small_problems
+from launchwise.cli.predict.answering import read_problem
+from launchwise.cli.tune.tuning import Question, prepared
+from launchwise.experiment.derived import derived_study, derived_sweep, problems_in
+from launchwise.workloads.corners import corner_problems
+from launchwise.workloads.space import baseline, feasible
+from launchwise.workloads.spec import Spec, load_spec
+
+GUIDE = ROOT / "docs" / "how-to" / "add_a_kernel.md"
+SPEC: dict[str, Any] = {
+    "workload": "vec",
+    "title": "twice a vector, four numbers per thread",
+    "problem": {"n": {"type": "integer", "minimum": 1000, "maximum": 1048576}},
+    "tunables": {"block_size_x": {"kind": "launch", "values": [32, 64]}},
+    "arguments": {
+        "out": {"type": "float32", "shape": ["n"], "role": "output"},
+        "array": {"type": "float32", "shape": ["n"], "fill": "normal"},
+    },
+    "reference": {"file": "reference.py:expected"},
+    "variants": {
+        "vec": {
+            "source": "vec.cu",
+            "kernel": "vec",
+            "tunables": ["block_size_x"],
+            "grid": ["n // (4 * block_size_x)"],
+            "block": ["block_size_x"],
+        }
+    },
+    "baseline": {"variant": "vec", "block_size_x": 64},
+}
+KERNEL = """\
+__global__ void vec(float4 *out, const float4 *in)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float4 v = in[i];
+    out[i] = make_float4(2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w);
+}
+"""
+OWN = "n % (4 * block_size_x) == 0"
+"""Condition of the variant."""
+
+needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A kernel that is right for multiples of 256 only."""
+    # Compilation by nvcc has tests of its own.
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "vec"
+    path.mkdir()
+    (path / "vec.cu").write_text(KERNEL)
+    (path / "reference.py").write_text("def expected(array, **others):\n    return 2 * array\n")
+    return path
+
+
+def write(folder: Path, variant: list[str] | None = None, **changes: Any) -> Spec:
+    """The spec with changes of its top level, and conditions of its variant."""
+    raw = {**SPEC, **changes}
+    if variant is not None:
+        raw["variants"] = {"vec": {**SPEC["variants"]["vec"], "constraints": variant}}
+    (folder / "spec.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
+    return load_spec(folder)
+
+
+def sizes(**limits: tuple[int, int]) -> dict[str, Any]:
+    """Integers between limits."""
+    return {
+        name: {"type": "integer", "minimum": low, "maximum": high}
+        for name, (low, high) in limits.items()
+    }
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    """The one line of a command that refuses."""
+    assert main([str(word) for word in words]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1, line
+    return line
+
+
+def tuned(folder: Path, *words: str) -> list[dict[str, Any]]:
+    """Problems of ``launchwise tune``, without the run."""
+    asked = Question(
+        workload=str(folder),
+        problem=words,
+        gpu="local",
+        device=None,
+        minutes=None,
+        folder=None,
+        cores=1,
+        dry_run=True,
+    )
+    project = prepared(asked)
+    return problems_in(project.experiment.blocks_of("local", folder.name))
+
+
+@needs_gxx
+@pytest.mark.parametrize("place", ["variant", "problem", "derived"])
+def test_drawn_sizes_keep_multiples(
+    folder: Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if place == "variant":
+        write(folder, [OWN])
+    elif place == "problem":
+        write(folder, constraints=["n % 256 == 0"])
+    else:
+        write(folder, derived={"rest": "round_up(n, 256) - n"}, constraints=["rest == 0"])
+    assert main(["check", str(folder), "--cpu"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "cpu:" in line]
+    assert all(line.startswith("ok") for line in lines)
+    # The odd size is an odd multiple.
+    assert [int(n) for line in lines for n in re.findall(r"n=(\d+)", line)] == [1024] * 2 + [
+        1280
+    ] * 2
+    problems = tuned(folder)
+    assert len(problems) == 5
+    assert all(problem["n"] % 256 == 0 for problem in problems)
+
+
+def test_a_size_that_breaks_a_constraint_is_refused_where_it_stands(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, constraints=["n % 256 == 0"])
+    line = said(capsys, "tune", folder, "n=2048,2000", "--dry-run")
+    assert "tune: n=2048,2000: n % 256 == 0 does not hold" in line
+    assert "the nearest size that fits is n=2048" in line
+    (folder / "sweep.yaml").write_text("problems:\n  - {n: [1024, 5000]}\n")
+    line = said(capsys, "check", folder, "--cpu")
+    assert "sweep.yaml: problems: n=5000: n % 256 == 0 does not hold" in line
+    assert "fits is n=5120" in line
+    line = said(capsys, "tune", folder, "--dry-run")
+    assert "n=5000: n % 256 == 0 does not hold" in line
+    assert tuned(folder, "n=2048,4096") == [{"n": 2048}, {"n": 4096}]
+
+
+def test_a_study_names_sizes_that_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = write(folder, constraints=["n % 256 == 0"])
+    assert spec.check_value("n", 1024) is None
+    assert "fits is n=1024" in (spec.check_value("n", 1025) or "")
+    assert spec.check_problem({"n": 1024}) is None
+    study = derived_study(spec, problems_in(derived_sweep(spec).problems))
+    assert study is not None
+    split = study.splits["interpolation"]
+    assert all(n % 256 == 0 for part in (split.train, split.test) for n in part["n"])  # type: ignore[union-attr]
+
+
+def test_nothing_runs_against_its_constraints(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # No size is a multiple of 256: nothing is feasible at any.
+    spec = write(folder, [OWN, "block_size_x == 64"], problem=sizes(n=(1025, 1100)))
+    assert [chosen(spec, problem) for problem in small_problems(folder, spec)] == [[], []]
+    main(["check", str(folder), "--cpu"])
+    out = capsys.readouterr()
+    assert "wrong" not in out.err
+    if shutil.which("g++"):
+        assert "n=1025: no feasible configuration" in out.out
+        assert "\nok       cpu" not in out.out
+    assert "no configuration satisfies the constraints for n=" in said(capsys, "tune", folder)
+
+
+def test_another_configuration_runs_where_the_baseline_may_not(folder: Path) -> None:
+    scalar = {**SPEC["variants"]["vec"], "grid": ["ceil_div(n, block_size_x)"]}
+    both = {"vec": {**SPEC["variants"]["vec"], "constraints": [OWN]}, "scalar": scalar}
+    spec = write(folder, variants=both)
+    problems = small_problems(folder, spec)
+    # The odd size stays for the variant that may run it.
+    assert [problem["n"] for problem in problems] == [1024, 1280, 1013]
+    runs = [(problem, each) for problem in problems for each in chosen(spec, problem)]
+    assert all(feasible(spec, problem, each) for problem, each in runs)
+    assert [each["variant"] for problem, each in runs if problem["n"] == 1013] == ["scalar"] * 2
+    # Not where the expected values come from a variant that may not run it.
+    spec = write(folder, variants=both, reference={"variant": "vec"})
+    assert [problem["n"] for problem in small_problems(folder, spec)] == [1024, 1280]
+
+
+def test_sizes_without_constraints_are_drawn_as_ever(folder: Path) -> None:
+    spec = write(folder, problem=sizes(n=(1000, 1048576)))
+    assert small_problems(folder, spec) == [{"n": 1000}, {"n": 1013}]
+    assert derived_sweep(spec).problems == [{"n": [1000, 5690, 32382, 184268, 1048576]}]
+    assert corner_problems(spec) == [{"n": 1000}, {"n": 1048576}]
+
+
+@pytest.mark.parametrize(
+    ("problem", "constraints", "derived"),
+    [
+        (sizes(n=(1, 4096), k=(1, 64)), ["n % k == 0"], {}),
+        (sizes(n=(16, 4096), k=(16, 4096)), ["n % 16 == 0", "k % 16 == 0"], {}),
+        (sizes(n=(16, 4096), k=(16, 4096)), ["n * k % 1024 == 0"], {}),
+        (sizes(n=(1, 4096), k=(1, 4096)), ["n >= 2 * k + 8"], {}),
+        (sizes(n=(8, 4096), k=(8, 4096)), ["k <= n"], {}),
+        (sizes(n=(16, 4096), k=(3, 9)), ["log2(n) == log2(n) // 1", "k % 2 == 1"], {}),
+        (sizes(n=(100, 1 << 24)), ["log2(n) == log2(n) // 1"], {}),
+        (sizes(n=(1, 1 << 20)), ["n >= 5000", "(n - 2) % 128 == 0"], {}),
+        (sizes(n=(10, 4096), k=(10, 4096)), ["inner % 32 == 0"], {"inner": "(n - 2) * (k - 2)"}),
+        (sizes(n=(16, 512), k=(16, 512), m=(16, 512)), ["n % m == 0", "m % 8 == 0 and k <= m"], {}),
+        (
+            {**sizes(n=(1, 4096)), "k": {"type": "integer", "values": [3, 64, 100, 256]}},
+            ["n % k == 0 and k % 64 == 0"],
+            {},
+        ),
+        (
+            {**sizes(n=(1, 4096)), "t": {"type": "category", "values": ["float32", "float64"]}},
+            ["n % (4 if t == 'float32' else 2) == 0"],
+            {},
+        ),
+    ],
+)
+def test_drawn_sizes_keep_conditions_of_every_kind(
+    folder: Path, problem: dict[str, Any], constraints: list[str], derived: dict[str, str]
+) -> None:
+    spec = write(folder, problem=problem, constraints=constraints, derived=derived)
+    small = small_problems(folder, spec)
+    drawn = problems_in(derived_sweep(spec).problems)
+    corners = corner_problems(spec)
+    for each in (*small, *drawn, *corners):
+        assert spec.check_problem(each) is None
+        assert feasible(spec, each, baseline(spec))
+    assert len(small) >= 2
+    assert len(corners) >= 2
+    assert len(drawn) >= 4
+    assert derived_study(spec, drawn) is not None
+    # The second is another size than the first.
+    assert any(small[0][name] != small[1][name] for name in problem)
+
+
+def test_odd_sizes_remain_odd_multiples_and_apart(folder: Path) -> None:
+    limits = sizes(n=(16, 4096), k=(16, 4096))
+    spec = write(folder, problem=limits, constraints=["n % 16 == 0", "k % 16 == 0"])
+    smallest, odd = small_problems(folder, spec)
+    assert smallest == {"n": 16, "k": 16}
+    assert odd["n"] != odd["k"]
+    assert all(int(value) % 32 == 16 and int(value) > 16 for value in odd.values())
+    assert all(int(value) < 100 for value in odd.values())
+
+
+def test_several_parameters_are_refused_together(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, problem=sizes(n=(1, 4096), k=(1, 64)), constraints=["n % k == 0"])
+    line = said(capsys, "tune", folder, "n=1000", "k=7")
+    assert "tune: problem: n=1000, k=7: n % k == 0 does not hold" in line
+    assert "fits is n=1001, k=7" in line
+
+
+def test_a_question_about_a_size_that_breaks_a_constraint_is_refused(folder: Path) -> None:
+    spec = write(folder, constraints=["n % 256 == 0"])
+    assert read_problem(["n=2048"], spec, "recommend") == {"n": 2048}
+    with pytest.raises(UserError) as refused:
+        read_problem(["n=2000"], spec, "recommend")
+    assert str(refused.value).startswith("recommend: problem: n=2000: n % 256 == 0 does not hold")
+    assert str(refused.value).endswith("fits is n=2048")
+
+
+@pytest.mark.parametrize("words", [["check"], ["check", "--cpu"], ["tune", "--dry-run"]])
+def test_a_constraint_that_nothing_meets_is_told(
+    folder: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, constraints=["n % 7 == 8"])
+    line = said(capsys, words[0], folder, *words[1:])
+    assert "spec.yaml: constraints: no size was found that meets n % 7 == 8" in line
+    assert "n from 1000 to 1048576" in line
+
+
+def test_a_constraint_of_tunables_is_none_of_the_problem(folder: Path) -> None:
+    spec = write(folder, constraints=["n >= block_size_x", "block_size_x <= 64"])
+    assert spec.problem_constraints == []
+    assert spec.check_problem({"n": 1000}) is None
+
+
+def test_the_guide_is_right(folder: Path) -> None:
+    text = GUIDE.read_text().split("## Sizes that must be multiples")[1].split("\n## ")[0]
+    example = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
+    spec = write(folder, **example)
+    assert [problem["n"] for problem in small_problems(folder, spec)] == [1024, 1280]
+    condition = re.findall(r'`constraints: \["(.*?)"\]`', text)[0]
+    assert condition == OWN
+    for other in re.findall(r"\(`(.*?)`, `(.*?)`\), and `(.*?)`", text.replace("\n", " "))[0]:
+        names = {name: (4, 4096) for name in re.findall(r"\b(?:n|k|rows|cols)\b", other)}
+        changed = write(
+            folder,
+            problem=sizes(**{"n": (4, 4096), **names}),
+            constraints=[other],
+        )
+        assert len(small_problems(folder, changed)) == 2

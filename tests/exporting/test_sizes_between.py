@@ -1,0 +1,55 @@
+"""Sizes between measured ones, for exported tables and the lookup, keep the constraints."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pandas as pd
+import pytest
+
+from launchwise.exporting.table import asked_problems
+from launchwise.learning.final import Final
+from launchwise.workloads.spec import Spec
+
+WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
+
+
+def spec_with(own: list[str], variant: list[str]) -> Spec:
+    """A workload with constraints of the problem, and of its variant."""
+    return Spec.model_validate(
+        {
+            "workload": "vec",
+            "title": "a vector",
+            "problem": {
+                "n": {"type": "integer", "minimum": 1, "maximum": 1 << 20},
+                "k": {"type": "integer", "minimum": 1, "maximum": 64},
+            },
+            "tunables": {"threads": {"kind": "launch", "values": [32, 64]}},
+            "variants": {"vec": {"tunables": ["threads"], "constraints": variant}},
+            "constraints": own,
+            "baseline": {"variant": "vec", "threads": 64},
+            "work": WORK,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "variant", "between"),
+    [
+        ([], [], [1448, 2048, 2896]),
+        (["n % 256 == 0"], [], [1536, 2048, 2816]),
+        ([], ["n % (4 * threads) == 0"], [1536, 2048, 2816]),
+        (["n % 1024 == 0"], [], [2048, 3072]),
+        (["n in (1024, 4096)"], [], []),
+        (["n % (512 * k) == 0"], [], [2048, 3072]),
+    ],
+)
+def test_sizes_between_measured_ones_fit(
+    own: list[str], variant: list[str], between: list[int]
+) -> None:
+    measured = pd.DataFrame({"n": [1024, 4096], "k": [2, 2]})
+    final: Any = SimpleNamespace(spec=spec_with(own, variant), measured=measured)
+    found = asked_problems(cast(Final, final))
+    assert [problem["n"] for problem in found] == [1024, *between, 4096]
+    assert {problem["k"] for problem in found} == {2}

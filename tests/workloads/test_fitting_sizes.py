@@ -1,0 +1,193 @@
+"""Sizes near wanted ones that meet conditions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.base.expressions import evaluate
+from launchwise.workloads.fitting_sizes import MOST_EVALUATED, Search
+from launchwise.workloads.parts import ProblemParameter
+from launchwise.workloads.size_conditions import Condition, inlined, parts
+
+LARGE = (1, 1 << 20)
+
+
+def nearest(
+    texts: list[str],
+    wanted: dict[str, Any],
+    limits: Mapping[str, tuple[int, int]] | None = None,
+    names: Mapping[str, Any] | None = None,
+) -> dict[str, Any] | None:
+    """The nearest problem of integers between ``limits``."""
+    ranges = {name: (limits or {}).get(name, LARGE) for name in wanted}
+    parameters = {
+        name: ProblemParameter(type="integer", minimum=low, maximum=high)
+        for name, (low, high) in ranges.items()
+    }
+    conditions = [Condition.of(part, parameters, names) for text in texts for part in parts(text)]
+    search = Search(parameters, wanted, conditions)
+    first = search.nearest()
+    assert first == Search(parameters, wanted, conditions).nearest()
+    return first
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "expected"),
+    [
+        ("n % 256 == 0", 1000, 1024),
+        ("n % 256 == 0", 1024, 1024),
+        ("256 * (n // 256) == n", 1000, 1024),
+        ("round_up(n, 96) == n", 1000, 960),
+        ("n / 64 == n // 64", 1000, 1024),
+        ("n % 256 == 0 and n % 3 == 0", 1000, 768),
+        ("(n - 2) % 128 == 0", 1000, 1026),
+        ("(2 * n + 6) % 128 == 0", 1000, 1021),
+        ("n % 65536 == 7", 60_000, 65_543),
+        ("log2(n) == log2(n) // 1", 1000, 1024),
+        ("log2(n) == log2(n) // 1", 100_000, 131_072),
+        ("n % 2 == 1", 900, 901),
+        ("n % 32 != 0", 1024, 1025),
+        ("n >= 5000 and n % 96 == 0", 10, 5088),
+        ("n * n <= 1000000", 1 << 20, 1000),
+        ("n ** 0.5 % 1 == 0", 999_990, 1_000_000),
+        ("n % 7 == 9", 1000, None),
+        ("n > 2000000", 1000, None),
+        ("1024 % (n - 512) == 0", 512, 513),
+    ],
+)
+def test_one_size_is_moved_to_the_nearest_that_fits(
+    text: str, wanted: int, expected: int | None
+) -> None:
+    assert nearest([text], {"n": wanted}) == (None if expected is None else {"n": expected})
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted", "expected"),
+    [
+        (["n % k == 0"], {"n": 1000, "k": 7}, {"n": 1001, "k": 7}),
+        (["width * height % 1024 == 0"], {"width": 1000, "height": 1000}, None),
+        (["m <= n"], {"m": 1000, "n": 990}, {"m": 990, "n": 990}),
+        (["rows >= 2 * cols + 8"], {"rows": 4, "cols": 64}, {"rows": 136, "cols": 64}),
+        (["a + b == 1024"], {"a": 3, "b": 900}, {"a": 3, "b": 1021}),
+        (["width == 2 * height"], {"width": 1000, "height": 501}, {"width": 1000, "height": 500}),
+        (["2 * w == h and w % 16 == 0"], {"w": 500, "h": 1000}, {"w": 496, "h": 992}),
+        (["m % 16 == 0", "n % 16 == 0", "m <= n"], {"m": 90, "n": 1000}, {"m": 96, "n": 1008}),
+        (["n % k == 0", "k % 3 == 0"], {"n": 900, "k": 100}, {"n": 900, "k": 90}),
+        (["n == 3 * m"], {"n": 900, "m": 10, "k": 17}, None),
+    ],
+)
+def test_several_sizes_are_moved_together(
+    texts: list[str], wanted: dict[str, int], expected: dict[str, int] | None
+) -> None:
+    found = nearest(texts, wanted)
+    assert found is not None
+    assert all(evaluate(text, found) for text in texts)
+    if expected is not None:
+        assert distance(wanted, found) <= distance(wanted, expected)
+
+
+def test_values_of_a_configuration_are_read() -> None:
+    names = {"block_size_x": 64}
+    assert nearest(["n % (4 * block_size_x) == 0"], {"n": 1037}, names=names) == {"n": 1024}
+    # A condition on the configuration alone is met by no size.
+    assert nearest(["block_size_x > 64", "n > 3"], {"n": 2}, names=names) is None
+
+
+def test_listed_values_are_all_tried() -> None:
+    one = ProblemParameter(type="integer", values=[7, 1, 640, 1000])
+    condition = [Condition.of("n % 64 == 0", {"n": one})]
+    assert Search({"n": one}, {"n": 1000}, condition).nearest() == {"n": 640}
+
+
+def test_a_further_wish_is_granted() -> None:
+    one = ProblemParameter(type="integer", minimum=256)
+    condition = [Condition.of("n % 256 == 0", {"n": one})]
+    search = Search({"n": one}, {"n": 269}, condition, lambda problem: problem["n"] != 256)
+    assert search.nearest() == {"n": 512}
+
+
+def test_derived_names_are_inlined_and_conditions_parted() -> None:
+    derived = {"padded": "round_up(n, 32)", "rest": "padded - n"}
+    text = inlined("rest == 0 and (n > 3 and n < 9 or n == 64)", derived)
+    assert parts(text) == ["round_up(n, 32) - n == 0", "n > 3 and n < 9 or n == 64"]
+
+
+def distance(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    """How far apart two problems are in size."""
+    pairs = [sorted((one[name], other[name])) for name in one]
+    return sum(math.log((high + 1) / (low + 1)) for low, high in pairs)
+
+
+ONE = st.sampled_from(
+    [
+        *("n % {a} == 0", "n % {a} == {b}", "(n + {b}) % {a} == 0", "n >= {b}", "n <= {a} + {b}"),
+        *("round_up(n, {a}) == n", "n // {a} * {a} == n", "n * n >= {b}", "n % {a} != 0"),
+        *("log2(n) == log2(n) // 1", "n == {b}", "n in ({a}, {b})", "{a} % n == 0"),
+    ]
+)
+TWO = st.sampled_from(
+    [
+        *("n % m == 0", "m <= n", "n * m % {a} == 0", "n == 2 * m", "n + m == {b}", "m % {a} == 0"),
+        *("n >= 2 * m + {a}", "n * m <= {b}", "n % {a} == 0", "(n - m) % {a} == 0"),
+    ]
+)
+NUMBERS = {"a": st.integers(1, 20), "b": st.integers(1, 60)}
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(ONE, min_size=1, max_size=2), st.integers(1, 60), st.fixed_dictionaries(NUMBERS))
+def test_one_size_is_the_nearest_of_all(
+    texts: list[str], wanted: int, numbers: dict[str, int]
+) -> None:
+    texts = [text.format(**numbers) for text in texts]
+    fitting = [{"n": n} for n in range(1, 61) if all(evaluate(t, {"n": n}) for t in texts)]
+    found = nearest(texts, {"n": wanted}, {"n": (1, 60)})
+    if not fitting:
+        assert found is None
+    else:
+        assert found in fitting
+        least = min(distance({"n": wanted}, each) for each in fitting)
+        assert distance({"n": wanted}, found) == pytest.approx(least)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    st.lists(TWO, min_size=1, max_size=2),
+    st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    st.fixed_dictionaries(NUMBERS),
+)
+def test_two_sizes_fit_if_any_do(
+    texts: list[str], wanted: tuple[int, int], numbers: dict[str, int]
+) -> None:
+    texts = [text.format(**numbers) for text in texts]
+    limits = {"n": (1, 40), "m": (1, 40)}
+    every = [{"n": n, "m": m} for n, m in itertools.product(range(1, 41), repeat=2)]
+    fitting = [each for each in every if all(evaluate(text, each) for text in texts)]
+    found = nearest(texts, {"n": wanted[0], "m": wanted[1]}, limits)
+    if found is not None:
+        assert found in fitting
+    elif fitting:
+        raise AssertionError(f"{texts} at {wanted}: {fitting[0]} was not found")
+
+
+def test_a_search_that_finds_nothing_ends_soon() -> None:
+    wanted = {name: 1000 for name in "abcdef"}
+    parameters = {name: ProblemParameter(type="integer") for name in wanted}
+    texts = ["a * b * c * d * e * f % 7 == 9", "a % 2 == 0", "b <= a", "f % c == d"]
+    asked: list[Any] = []
+
+    def never(problem: Mapping[str, Any]) -> bool:
+        asked.append(problem)
+        return False
+
+    conditions = [Condition.of(text, parameters) for text in texts]
+    assert Search(parameters, wanted, conditions, never).nearest() is None
+    assert Search(parameters, wanted, [], never).nearest() is None
+    assert len(asked) <= 2 * MOST_EVALUATED
