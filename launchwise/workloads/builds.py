@@ -31,7 +31,8 @@ class Build:
     Parameters
     ----------
     kernels
-        Names of the kernels of a file that does not use ``KERNEL``; empty for one that does.
+        Kernels of a file that does not use ``KERNEL``, as they are launched: ``axpy`` or
+        ``gemm<64, 64, float>``; empty for a file that does.
     """
 
     source: str
@@ -73,7 +74,8 @@ class Build:
         if symbol.endswith(suffix) and not symbol.startswith("_Z"):
             return symbol.removesuffix(suffix)
         for kernel in self.kernels:
-            if re.match(rf"_ZN?\w*?{_mangled(self.symbol(kernel))}(?=\D|$)", symbol):
+            name = self.symbol(split_kernel(kernel)[0])
+            if re.match(rf"_ZN?\w*?{_mangled(name)}(?=\D|$)", symbol):
                 return kernel
         return None
 
@@ -85,6 +87,12 @@ class Build:
     def namespace(self) -> str:
         """Namespace around the file."""
         return f"build_{self.key}"
+
+
+def split_kernel(text: str) -> tuple[str, str]:
+    """Name of a kernel, and its template arguments without brackets: ``gemm<64, float>``."""
+    base, _, rest = text.partition("<")
+    return base.strip(), rest.strip().removesuffix(">").strip()
 
 
 def _mangled(name: str) -> str:
@@ -123,7 +131,10 @@ def translation_unit(builds: Iterable[Build], headers: Iterable[str]) -> str:
     for build in builds:
         defines = [("KERNEL(name)", f"name##_{build.key}")]
         if build.kernels:
-            defines = [(kernel, build.symbol(kernel)) for kernel in build.kernels]
+            bases = dict.fromkeys(
+                split_kernel(kernel)[0].split("::")[-1] for kernel in build.kernels
+            )
+            defines = [(base, build.symbol(base)) for base in bases]
         defines += build.defines
         lines.append(f"namespace {build.namespace} {{")
         lines.extend(f"#define {name} {value}" for name, value in defines)

@@ -51,7 +51,7 @@ def included_files(folder: Path, names: Iterable[str]) -> list[Path]:
             return
         if path not in found:
             found[path] = None
-            for included in _INCLUDE.findall(path.read_text(encoding="utf-8")):
+            for included in _INCLUDE.findall(path.read_text(encoding="utf-8", errors="replace")):
                 visit(included, path.parent)
 
     for name in names:
@@ -85,5 +85,6 @@ def system_headers(folder: Path, sources: Iterable[str]) -> list[str]:
 
     A file that is used as it is includes them itself, which would be inside a namespace.
     """
-    texts = (path.read_text(encoding="utf-8") for path in included_files(folder, sources))
+    files = included_files(folder, sources)
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in files)
     return list(dict.fromkeys(name for text in texts for name in _SYSTEM_INCLUDE.findall(text)))
