@@ -93,8 +93,14 @@ class CpuDevice:
         self.launched: set[str] = set()
         """Keys of the builds that kernels were taken from."""
 
-    def prepare(self, builds: Iterable[Build]) -> None:
-        """Compile builds at the same time, before they are launched; nothing fails here."""
+    def prepare(self, *builds: Build) -> None:
+        """Compile builds at the same time, unless they are kept, for launches here or elsewhere.
+
+        Raises
+        ------
+        CannotCompile
+            For the first that g++ or this device refuses; all others are compiled.
+        """
         self._compiler.prepare(builds)
 
     def begin_round(self, number: int) -> None:

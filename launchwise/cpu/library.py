@@ -55,12 +55,14 @@ class Compiler:
         self._failed: dict[str, CannotCompile] = {}
 
     def prepare(self, builds: Iterable[Build]) -> None:
-        """Compile builds at the same time; what fails is told when it is asked for."""
+        """Compile builds at the same time; the first failure is raised when all are done."""
         missing = [build for build in dict.fromkeys(builds) if self._known(build)[1] is None]
         if missing:
             toolchain.precompiled()
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 list(pool.map(self._tried, missing))
+        for build in missing:
+            self.library(build)
 
     def _tried(self, build: Build) -> None:
         try:

@@ -34,7 +34,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> CpuDevice:
     folder = tmp_path_factory.getbasetemp() / "constructs"
     builds = [NARROW, GROUPS, APPLICATION]
     made = device_for(folder, {each.source: (KERNELS / each.source).read_text() for each in builds})
-    made.prepare(builds)
+    made.prepare(*builds)
     return made
 
 
@@ -352,6 +352,15 @@ __global__ void h(int *out) { *out = lane(); }
     assert launch(device, build, "f", ONE, ONE, [np.zeros(1, np.int32)])[0] == 4
     with pytest.raises(CannotRun, match=r"^f\.cu:3: the CPU device cannot run inline PTX"):
         launch(device, Build.of("f.cu", {}, ["h"]), "h", ONE, ONE, [np.zeros(1, np.int32)])
+
+
+def test_builds_are_compiled_before_they_are_launched(tmp_path: Path) -> None:
+    source = "__global__ void f(int *out) { *out = N; }"
+    device = device_for(tmp_path, {"f.cu": source})
+    builds = [Build.of("f.cu", {"N": value}, ["f"]) for value in (1, "typo", 2)]
+    with pytest.raises(CannotCompile, match=r"^f\.cu:1: 'typo' was not declared"):
+        device.prepare(*builds)
+    assert len(list((tmp_path / "compiled").glob("*.so"))) == 2
 
 
 def test_device_code_that_needs_host_code_is_told(tmp_path: Path) -> None:
