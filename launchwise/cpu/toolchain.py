@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -101,7 +102,6 @@ def own_code() -> str:
     return digest_files(sorted(Path(__file__).parent.glob("*.py")))
 
 
-@cache
 def headers_folder() -> Path:
     """Folder with a copy of the CPU device's headers, so that what is kept outlives a checkout."""
     folder = private_folder(f"header-{toolchain()}") / "include"
@@ -119,7 +119,6 @@ def empty_headers(names: Iterable[str]) -> Path:
     return folder
 
 
-@cache
 def precompiled() -> tuple[Path, Path]:
     """The header of the CPU device, its precompiled form beside it, and its compiled runtime."""
     # Not in the folder that is searched: the runtime would take it with flags of its own.
@@ -132,7 +131,9 @@ def precompiled() -> tuple[Path, Path]:
     }
     with ThreadPoolExecutor() as pool:
         for done in [
-            pool.submit(made, target, partial(_built, options)) for target, options in steps.items()
+            pool.submit(made, target, partial(_built, options))
+            for target, options in steps.items()
+            if not target.exists()
         ]:
             done.result()
     return header, runtime
@@ -147,7 +148,7 @@ def _built(options: list[str], scratch: Path) -> None:
 def made(path: Path, make: Callable[[Path], object]) -> None:
     """Make a file or folder unless it is there; another process may be making the same one."""
     if not path.exists():
-        scratch = path.with_name(f"{path.name}.{os.getpid()}")
+        scratch = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
         make(scratch)
         try:
             scratch.replace(path)

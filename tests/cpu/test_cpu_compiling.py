@@ -108,6 +108,18 @@ def test_unchanged_files_are_compiled_once(tmp_path: Path, monkeypatch: pytest.M
     assert calls == []
 
 
+def test_a_cleaned_temporary_folder_is_filled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
+    for number in range(2):
+        (tmp_path / "system").mkdir()
+        folder = tmp_path / str(number)
+        device = device_for(folder, {"f.cu": "__global__ void f(int *out) { *out = 4; }"})
+        assert value(device) == 4
+        shutil.rmtree(tmp_path / "system")
+
+
 def test_a_copy_of_a_folder_is_answered_from_what_was_kept_for_the_other(tmp_path: Path) -> None:
     sources = {
         "f.cu": '#include <cassert>\n#include "own.h"\n__global__ void f(int *out) {\n'
