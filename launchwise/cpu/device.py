@@ -18,8 +18,9 @@ from typing import Any, Literal
 import numpy as np
 
 from launchwise.cpu.buffers import CpuBuffer, CpuPart, memory_of
-from launchwise.cpu.library import Compiler, Request, private_folder
-from launchwise.cpu.loaded import Library, stacks
+from launchwise.cpu.library import Compiler
+from launchwise.cpu.loaded import Library, Request, stacks
+from launchwise.cpu.toolchain import private_folder
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Buffer, LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import Launch
@@ -88,9 +89,27 @@ class CpuDevice:
         self._compiler = Compiler(folder, headers, cache or private_folder("kernels"))
         self._libraries: dict[str, Library] = {}
         self._launches: dict[str, int] = {}
+        self._round: int | None = None
         self._buffers: weakref.WeakSet[CpuBuffer] = weakref.WeakSet()
         self.launched: set[str] = set()
         """Keys of the builds that kernels were taken from."""
+
+    def prepare(self, *builds: Build) -> None:
+        """Compile builds at the same time, unless they are kept, for launches here or elsewhere.
+
+        Raises
+        ------
+        CannotCompile
+            For the first that g++ or this device refuses; all others are compiled.
+        """
+        self._compiler.prepare(builds)
+
+    def begin_round(self, number: int) -> None:
+        """Run all launches from now on in one order: the first one in round 0, the next in 1.
+
+        Each launch of a run that is repeated so meets every order, however many there are in a run.
+        """
+        self._round = number
 
     def allocate(self, nbytes: int) -> CpuBuffer:
         """Take from the device's memory; OutOfMemory when too little is left."""
@@ -167,7 +186,8 @@ class CpuDevice:
         values = kernel.values(launch.arguments)
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         number = self._launches[kernel.name] = self._launches.get(kernel.name, -1) + 1
-        order = self.orders[number % len(self.orders)]
+        turn = number if self._round is None else self._round
+        order = self.orders[turn % len(self.orders)]
         reason = ctypes.create_string_buffer(1024)
         request = Request(
             tuple(launch.grid),
@@ -186,16 +206,6 @@ class CpuDevice:
             told = reason.value.decode(errors="replace") if failed else overruns[0]
             said = self._compiler.as_user_knows(launch.build, told)
             raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
-
-    def prepare(self, build: Build) -> None:
-        """Compile a build, unless it is kept, for a launch here or in another process.
-
-        Raises
-        ------
-        CannotCompile
-            When g++ or this device refuses it.
-        """
-        self._compiler.library(build)
 
     def constant(self, build: Build, name: str) -> Buffer:
         """A ``__constant__`` or ``__device__`` variable of a build, as a buffer.

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.cpu.buffers import CpuBuffer, memory_of
+from launchwise.cpu.entries import entry_name
 from launchwise.cpu.library import exported
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
 from launchwise.workloads.launches import Launch
+
+POINTER, INTEGER, FLOATING, STRUCTURE, BFLOAT16 = range(5)
+"""Kinds of parameters, as in ``kinds.h``."""
 
 _memory_of_stacks: list[int] = []
 
@@ -29,10 +33,34 @@ def stacks(library: ctypes.CDLL) -> int:
     return _memory_of_stacks[0]
 
 
+class Request(ctypes.Structure):
+    """``launchwise_cpu::Request`` in ``failures.h``."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("order", ctypes.c_uint),
+        ("poison", ctypes.c_ubyte),
+        ("stacks", ctypes.c_void_p),
+        ("reason", ctypes.c_void_p),
+        ("reason_bytes", ctypes.c_uint),
+    )
+
+
+def _kind(argument: Any) -> int:
+    """Kind of a number: complex ones are structures to a kernel."""
+    if argument.dtype.name == "bfloat16":
+        return BFLOAT16
+    return {"b": INTEGER, "i": INTEGER, "u": INTEGER, "f": FLOATING}.get(
+        argument.dtype.kind, STRUCTURE
+    )
+
+
 class Kernel:
     """A compiled kernel and its parameters, which ``describe`` of cuda_on_cpu.h codes."""
 
-    KINDS = ("a buffer", "an integer", "a floating-point number", "a structure")
+    KINDS = ("a buffer", "an integer", "a floating-point number", "a structure", "a bfloat16")
 
     def __init__(self, library: ctypes.CDLL, name: str) -> None:
         self.library = library
@@ -40,7 +68,7 @@ class Kernel:
         self.run = getattr(library, f"run_{name}")
         described = (ctypes.c_uint * 4096)()
         count = getattr(library, f"describe_{name}")(described)
-        self.parameters = [(each // 4, each % 4) for each in described[:count]]
+        self.parameters = [(each // 8, each % 8) for each in described[:count]]
 
     def values(self, arguments: tuple[Any, ...]) -> list[Any]:
         """Arguments as the kernel reads them."""
@@ -62,13 +90,13 @@ class Kernel:
                     f"argument {number} is a buffer, the parameter {self.KINDS[kind]}"
                 )
             return ctypes.c_void_p(memory_of(argument, argument.nbytes).ctypes.data)
-        given = {"b": 1, "i": 1, "u": 1, "f": 2}.get(argument.dtype.kind, 3)
+        given, name = _kind(argument), str(argument.dtype)
         # A pointer may be passed as an integer: null, or the address of a table.
-        fits = argument.nbytes == size and (
-            given == kind or 3 in (given, kind) or (given, kind) == (1, 0)
-        )
+        fits = argument.nbytes == size and (given == kind or (given, kind) == (INTEGER, POINTER))
         if not fits:
-            message = f"argument {number} is {argument.dtype}, the parameter {self.KINDS[kind]}"
+            if given == STRUCTURE and argument.dtype.names:
+                name = f"a structure of {argument.nbytes} B"
+            message = f"argument {number} is {name}, the parameter {self.KINDS[kind]}"
             raise self._unfit(f"{message} of {size} B")
         return (ctypes.c_char * size).from_buffer_copy(argument.tobytes())
 
@@ -82,13 +110,16 @@ class Library:
     def __init__(self, build: Build, path: Path) -> None:
         self._build = build
         self._path = path
-        self._loaded = ctypes.CDLL(str(path))
+        try:
+            self._loaded = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise LaunchFailed(f"{build.source}: {error}", fatal=False) from error
         self._kernels: dict[str, Kernel] = {}
 
     def kernel(self, launch: Launch) -> Kernel:
         """The launched kernel, by its name in the build or in the source."""
         if launch.kernel not in self._kernels:
-            for name in (self._build.symbol(launch.kernel), launch.kernel):
+            for name in (entry_name(self._build, launch.kernel), launch.kernel):
                 if hasattr(self._loaded, f"run_{name}"):
                     self._kernels[launch.kernel] = Kernel(self._loaded, name)
                     break

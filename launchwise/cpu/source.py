@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from launchwise.cpu.other_code import other_code
 
 REFUSED = {
     r"\b(?:asm|__asm__|__asm)\b": "inline PTX (asm)",
@@ -26,17 +28,34 @@ REFUSED = {
 }
 """Pattern in the preprocessed text of the user's files to the name of what the CPU cannot run."""
 
+LIBRARIES = "cub|thrust|cutlass|cute"
+
+REFUSED |= {
+    rf"\b(?:{LIBRARIES})\s*::|\bnamespace\s+(?:{LIBRARIES})\b|"
+    r"\b(?:curand|cublas|cufft|cusparse|cusolver|cudnn|nvtx)\w+": "a library of CUDA's",
+    r"\b__nv_fp8\w*|\b__nv_fp4\w*|\b__nv_fp6\w*": "numbers of 8 bits and less",
+}
+
+_REFUSED = re.compile("|".join(REFUSED))
+
 HEADERS = {
-    r"cuda_fp16\.h|cuda_fp16\.hpp|cuda_bf16\.h|cuda_fp8\.h": "half precision",
+    r"cuda_fp[468]\.h": "numbers of 8 bits and less",
     r"mma\.h": "tensor cores (wmma)",
     r"cuda_pipeline.*|cooperative_groups/memcpy_async\.h": "asynchronous copies",
-    r"cooperative_groups\.h|cooperative_groups/.*": "cooperative groups",
-    r"cub/.*|thrust/.*|cuda/.*|cutlass/.*|cute/.*|curand.*|cublas.*|cufft.*": "a library of CUDA's",
+    r"cooperative_groups/.*": "these cooperative groups",
+    r"cub/.*|thrust/.*|cuda/.*|cutlass/.*|cute/.*": "a library of CUDA's",
+    r"(?:curand|cublas|cufft|cusparse|cusolver|cudnn|nvtx|nvToolsExt|nvml)[\w/]*\.h": (
+        "a library of CUDA's"
+    ),
     r"texture_.*|surface_.*": "textures",
+    r"(?:cuda_profiler_api|cudaProfiler|nvrtc|device_functions|device_atomic_functions|sm_\w+|"
+    r"cuda_device_runtime_api|driver_types|driver_functions|channel_descriptor|host_defines|"
+    r"builtin_types|crt/\w+|math_functions|library_types)\.h": "this header of CUDA's",
 }
-"""Pattern of a header that g++ does not find to the name of what it declares."""
+"""Pattern of a header that is empty on the CPU, for host code, to the name of what it declares."""
 
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"([ \d]*)$', re.MULTILINE)
+_MARKING = re.compile(r"^#.*$", re.MULTILINE)
 _SPACE = r"(?:\s|^\#[^\n]*$)"
 _ALIGNED = rf"__attribute__{_SPACE}*\(\((?:[^()]|\([^()]*\))*\)\)|alignas{_SPACE}*\([^()]*\)"
 _SHARED = re.compile(
@@ -75,10 +94,23 @@ class Place:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A ``__global__`` function: its name, and the expression that names it from outside."""
+    """A ``__global__`` function.
+
+    Parameters
+    ----------
+    name, arguments
+        Its name, and the template arguments of an explicit instantiation, with ``<>``.
+    scope
+        Named namespaces around it, the outermost first.
+    template
+        Whether it is a template, which cannot be launched without arguments.
+    """
 
     name: str
-    expression: str
+    arguments: str
+    scope: tuple[str, ...]
+    template: bool
+    place: Place = field(compare=False)
 
 
 @dataclass
@@ -86,6 +118,7 @@ class Source:
     """Output of the preprocessor for one translation unit."""
 
     text: str
+    host_names: frozenset[str] = frozenset()
     _arrays: int = field(default=0, init=False)
 
     @cached_property
@@ -99,9 +132,40 @@ class Source:
         """File and line of a character of the text."""
         index = bisect.bisect_right(self._markers, position, key=lambda marker: marker[0]) - 1
         if index < 0:
-            return Place("<input>", 1, True)
+            return Place("cuda_on_cpu.h", 1, True)
         start, line, file, system = self._markers[index]
-        return Place(file, line + self.text.count("\n", start, position), system)
+        return Place(unquoted(file), line + self.text.count("\n", start, position), system)
+
+    def needed(self, kernels: Iterable[str] = ()) -> Source:
+        """The same source with blanks for what no launch needs; its lines stay where they are.
+
+        Parameters
+        ----------
+        kernels
+            Names of the kernels to launch; without any, all of them.
+        """
+        starts, pieces, places, total = [], [], [], 0
+        ends = [marker[0] for marker in self._markers[1:]] + [len(self.text)]
+        # What a macro of a system header stands for is marked as the system's, in the user's file.
+        users = {file for _, _, file, system in self._markers if not system}
+        for (start, _, file, _), end in zip(self._markers, ends, strict=True):
+            if file in users and start < end:
+                starts.append(start)
+                places.append(total)
+                # A piece ends with the line of the next marker, which is no code.
+                pieces.append(_MARKING.sub(lambda line: " " * len(line[0]), self.text[start:end]))
+                total += end - start
+        own, names, kept, done = "".join(pieces), set(), [], 0
+        for begin, stop, name in other_code(own, kernels, _REFUSED):
+            names.add(name)
+            first = bisect.bisect_right(places, begin) - 1
+            for index in range(first, bisect.bisect_left(places, stop)):
+                shift = starts[index] - places[index]
+                at = shift + max(begin, places[index])
+                to = shift + min(stop, places[index] + len(pieces[index]))
+                kept += [self.text[done:at], re.sub(r"(?m)^(?!#).+$", "", self.text[at:to])]
+                done = to
+        return Source("".join([*kept, self.text[done:]]), frozenset(names - {""}))
 
     @property
     def waits(self) -> bool:
@@ -131,16 +195,16 @@ class Source:
         return line.startswith("#") or len(re.findall(r'(?<!\\)"', line)) % 2 == 1
 
     def kernels(self) -> list[Kernel]:
-        """The kernels that can be launched: no template but its explicit instantiations."""
+        """The kernels of the source, and the explicit instantiations of templates."""
         found: dict[Kernel, None] = {}
         text = re.sub(_ALIGNED, lambda match: " " * len(match[0]), self.text)
         for match in _KERNEL.finditer(text):
-            if not match["given"] and _TEMPLATE.search(
+            template = not match["given"] and _TEMPLATE.search(
                 text, max(0, match.start() - 2000), match.start()
-            ):
-                continue
-            scope = "".join(f"{name}::" for name in self._scope(match.start()))
-            found[Kernel(match["name"], f"{scope}{match['name']}{match['given'] or ''}")] = None
+            )
+            scope = tuple(self._scope(match.start()))
+            place = self.place(match.start("name"))
+            found[Kernel(match["name"], match["given"] or "", scope, bool(template), place)] = None
         return list(found)
 
     def _scope(self, position: int) -> Iterator[str]:
@@ -151,7 +215,7 @@ class Source:
                 open_braces.append(match["name"] or "")
             elif match[0] == "}" and open_braces:
                 open_braces.pop()
-        return (name for name in open_braces if name)
+        return (name for joined in open_braces if joined for name in joined.split("::"))
 
     def translated(self) -> str:
         """The text as g++ compiles it.
@@ -169,8 +233,8 @@ class Source:
             pieces.append(self._shared(match, self.text[match.end() : end], self.place(end)))
             done = end + 1
         text = "".join([*pieces, self.text[done:]])
+        text = re.sub(r"\b__(?:global|device|host|managed)__\b", "", text)
         text = re.sub(r"\bstatic\s+__constant__|__constant__\s+static\b|\b__constant__\b", "", text)
-        text = re.sub(r"\b__global__\b", "", text)
         return re.sub(r"(?<!\()\(?\b__noinline__\b", _noinline, text)
 
     def _statement_end(self, position: int) -> int:
@@ -214,6 +278,13 @@ class Source:
             flags=re.MULTILINE,
         )
         return f"{aligned};{''.join(calls)}"
+
+
+def unquoted(name: str) -> str:
+    """A file's name as the preprocessor writes it in a marker, with its own bytes."""
+    plain = re.sub(r"\\([\\\"])", r"\1", name)
+    raw = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), plain)
+    return raw.encode("latin-1").decode(errors="replace") if raw != plain else plain
 
 
 def _noinline(match: re.Match[str]) -> str:

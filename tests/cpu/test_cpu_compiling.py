@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from launchwise.cpu import library
+from launchwise.cpu import library, toolchain
 from launchwise.cpu.device import CpuDevice
-from launchwise.cpu.library import CannotCompile
+from launchwise.cpu.toolchain import CannotCompile, CannotRun
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
 from tests.cpu.runs import device_for, launch
@@ -55,13 +55,69 @@ def test_a_changed_file_is_never_answered_from_a_kept_library(tmp_path: Path, in
     assert len(kept) == 3
 
 
+def test_headers_of_other_folders_and_new_ones_belong_to_a_kept_library(tmp_path: Path) -> None:
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "value.h").write_text("#define VALUE 1\n")
+    source = """#include "../beside/value.h"
+#if __has_include(<other.h>)
+#include <other.h>
+#endif
+__global__ void f(int *out) { *out = VALUE; }
+"""
+    folder = tmp_path / "own"
+    device = device_for(folder, {"f.cu": source})
+    assert value(device) == 1
+    (tmp_path / "beside" / "value.h").write_text("#define VALUE 2\n")
+    assert value(reopened(device, folder)) == 2
+    (folder / "other.h").write_text("#undef VALUE\n#define VALUE 3\n")
+    assert value(reopened(device, folder)) == 3
+
+
+@pytest.mark.parametrize("kernels", [[], ["f"]])
+def test_no_file_of_the_current_folder_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernels: list[str]
+) -> None:
+    source = '#include "own.h"\n__global__ void f(int *out) { *out = VALUE; }'
+    device = device_for(tmp_path / "f", {"f.cu": source, "own.h": "#define VALUE 1\n"})
+    (tmp_path / "f.cu").write_text("__global__ void f(int *out) { *out = 2; }")
+    (tmp_path / "own.h").write_text("#define VALUE 3\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(device, "_compiler", library.Compiler(Path("f"), [], Path("f/compiled")))
+    assert value(device, build=Build.of("f.cu", {}, kernels)) == 1
+
+
+def test_bytes_of_other_encodings_pass_through(tmp_path: Path) -> None:
+    device = device_for(tmp_path, {})
+    comment = b"// \xe9crit \xe0 la main\n"
+    (tmp_path / "own.h").write_bytes(comment + b"#define VALUE 7\n")
+    text = b'#include "own.h"\n__global__ void f(int *out) { *out = VALUE + ("\xe9"[0] == -23); }'
+    (tmp_path / "f.cu").write_bytes(comment + text)
+    build = Build.of("f.cu", {}, ["f"])
+    assert value(device, build=build) == 8
+    (tmp_path / "f.cu").write_bytes(comment + b'\n#error "\xe9"\n' + text)
+    with pytest.raises(CannotCompile, match=r'^f\.cu:3: #error "\?"$'):
+        value(reopened(device, tmp_path), build=build)
+
+
 def test_unchanged_files_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 4; }"})
     assert value(device) == 4
     calls: list[Any] = []
-    monkeypatch.setattr(library, "_gxx", lambda *given: calls.append(given))
+    monkeypatch.setattr(toolchain, "gxx", lambda *given: calls.append(given))
     assert value(reopened(device, tmp_path)) == 4
     assert calls == []
+
+
+def test_a_cleaned_temporary_folder_is_filled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
+    for number in range(2):
+        (tmp_path / "system").mkdir()
+        folder = tmp_path / str(number)
+        device = device_for(folder, {"f.cu": "__global__ void f(int *out) { *out = 4; }"})
+        assert value(device) == 4
+        shutil.rmtree(tmp_path / "system")
 
 
 def test_a_copy_of_a_folder_is_answered_from_what_was_kept_for_the_other(tmp_path: Path) -> None:
@@ -92,13 +148,14 @@ def test_flags_and_compiler_belong_to_a_kept_library(
 ) -> None:
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 4; }"})
     assert value(device) == 4
-    toolchain = library._toolchain.__wrapped__
-    before = toolchain()
-    monkeypatch.setattr(library, "FLAGS", [*library.FLAGS, "-DOTHER"])
-    assert toolchain() != before
-    monkeypatch.setattr(library, "_toolchain", lambda: "another")
-    assert value(reopened(device, tmp_path)) == 4
-    assert len(list((tmp_path / "compiled").glob("*.so"))) == 2
+    digest = toolchain.toolchain.__wrapped__
+    before = digest()
+    monkeypatch.setattr(toolchain, "FLAGS", [*toolchain.FLAGS, "-DOTHER"])
+    assert digest() != before
+    for part in ("toolchain", "own_code"):
+        monkeypatch.setattr(toolchain, part, lambda: "another")
+        assert value(reopened(device, tmp_path)) == 4
+    assert len(list((tmp_path / "compiled").glob("*.so"))) == 3
 
 
 # Messages
@@ -115,13 +172,19 @@ def test_flags_and_compiler_belong_to_a_kept_library(
             r"^f\.cu:2: static assertion failed: whole warps",
         ),
         ("__global__ void f(float4 *out) { out->v = 1; }", r"^f\.cu:1: .*float4.* has no member"),
+        ("\n__global__ void f(int *out) {\n", r"^f\.cu:\d: expected '}'"),
+        (
+            "__device__ int g();\n__global__ void f(int *out) { *out = g(); }",
+            r"^f\.cu: g\(\) is declared, but defined nowhere",
+        ),
     ],
 )
 def test_the_first_error_of_the_compiler_is_told(tmp_path: Path, source: str, said: str) -> None:
-    device = device_for(tmp_path, {"f.cu": source, "part.h": "\n\nint x = ;\n"})
-    with pytest.raises(CannotCompile, match=said) as raised:
-        value(device, build=Build.of("f.cu", {"TILE": 24}))
-    assert "\n" not in str(raised.value)
+    device = device_for(tmp_path, {"f.cu": source, "part.h": "\n\n__device__ int x = ;\n"})
+    for kernels in ([], ["f"]):
+        with pytest.raises(CannotCompile, match=said) as raised:
+            value(device, build=Build.of("f.cu", {"TILE": 24}, kernels))
+        assert "\n" not in str(raised.value)
 
 
 REFUSED = {
@@ -162,19 +225,34 @@ __global__ void f(int *out) {{ part(out); }}
     assert value(device_for(tmp_path, {"f.cu": source})) == 8
 
 
-@pytest.mark.parametrize(
-    ("header", "said"),
-    [
-        ("cuda_fp16.h", "half precision"),
-        ("mma.h", "tensor cores"),
-        ("cub/cub.cuh", "a library of CUDA's"),
-        ("cooperative_groups.h", "cooperative groups"),
-    ],
-)
-def test_headers_of_the_toolkit_are_named(tmp_path: Path, header: str, said: str) -> None:
-    device = device_for(tmp_path, {"f.cu": f"\n#include <{header}>\n"})
-    with pytest.raises(CannotCompile, match=rf"^f\.cu:2: the CPU device cannot run {said}"):
-        value(device)
+LIBRARIES = {
+    "mma.h": ("nvcuda::wmma::mma_sync(a, b);", "tensor cores"),
+    "cub/cub.cuh": ("cub::BlockReduce<float, 32> reduce;", "a library of CUDA's"),
+    "curand_kernel.h": ("curandState state; curand_init(1, 2, 3, &state);", "a library of CUDA's"),
+}
+
+
+@pytest.mark.parametrize("header", LIBRARIES)
+def test_libraries_of_the_toolkit_are_named_where_a_kernel_uses_them(
+    tmp_path: Path, header: str
+) -> None:
+    text, said = LIBRARIES[header]
+    source = f"\n#include <{header}>\n__global__ void f(int *out) {{\n"
+    for kernels in ([], ["f"]):
+        build = Build.of("f.cu", {}, kernels)
+        device = device_for(tmp_path, {"f.cu": source + text + " }"})
+        with pytest.raises(CannotRun, match=rf"^f\.cu:4: the CPU device cannot run {said}"):
+            value(device, build=build)
+        # Host code of the same file may use it.
+        host = f"*out = 6; }}\nint main() {{ {text} return 0; }}"
+        assert value(device_for(tmp_path, {"f.cu": source + host}), build=build) == 6
+
+
+def test_a_missing_name_is_told_with_the_library_that_may_have_it(tmp_path: Path) -> None:
+    source = "#include <cub/cub.cuh>\n__global__ void f(int *out) { BlockReduce<int> reduce; }"
+    said = r"^f\.cu:2: 'BlockReduce' was not .*; f\.cu:1: the CPU device .* \(<cub/cub\.cuh>\)"
+    with pytest.raises(CannotRun, match=said):
+        value(device_for(tmp_path, {"f.cu": source}))
 
 
 def test_words_in_texts_are_not_refused(tmp_path: Path) -> None:

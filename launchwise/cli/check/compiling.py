@@ -11,7 +11,7 @@ from pathlib import Path
 
 from launchwise.base.imports import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
-from launchwise.cpu.library import private_folder
+from launchwise.cpu.toolchain import private_folder
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, nvcc_release
 from launchwise.measuring.source_states import fingerprint

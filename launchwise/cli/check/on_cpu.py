@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.cpu.device import CpuDevice
+from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.library import CannotCompile
 from launchwise.measuring.check_results import complaint
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
@@ -22,8 +22,8 @@ from launchwise.workloads.launches import HostRun
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload, load_workload
 
-ROUNDS = 3
-"""Runs of each configuration: launches go forward, backward and shuffled."""
+ROUNDS = len(ORDERS)
+"""Runs of each configuration: once in each order of threads and warps."""
 
 
 def main() -> None:
@@ -75,7 +75,8 @@ def outcome(
         session = workload.open(device, problem, workload.layout(configuration), seed)
         try:
             work = session.launch(configuration)
-            for _ in range(ROUNDS):
+            for number in range(ROUNDS):
+                device.begin_round(number)
                 session.poison()
                 if isinstance(work, HostRun):
                     work.run()

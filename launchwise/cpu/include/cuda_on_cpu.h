@@ -1,7 +1,7 @@
 // CUDA C++ for g++: runs a kernel's own source on one thread of the CPU.
 //
-// Included before every translation unit of the CPU device. source.py replaces __global__,
-// __shared__ and __constant__ in the preprocessed text.
+// Included before every translation unit of the CPU device. source.py replaces __global__, __device__,
+// __host__, __shared__ and __constant__ in the preprocessed text.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -19,9 +19,6 @@
 // Each library has what the runtime defines for itself.
 #define LAUNCHWISE_HIDDEN __attribute__((visibility("hidden")))
 
-#define __device__
-#define __host__
-#define __managed__
 #define __grid_constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
@@ -34,6 +31,8 @@
 #define CUDART_PI_F 3.141592654f
 #define CUDART_PI 3.1415926535897931
 
+#include "launchwise_cpu/kinds.h"
+#include "launchwise_cpu/host_types.h"
 #include "launchwise_cpu/vectors.h"
 
 LAUNCHWISE_HIDDEN extern dim3 gridDim, blockDim;
@@ -66,16 +65,10 @@ static int run(void (*kernel)(Parameters...), void **arguments, const Request *r
         WAITS);
 }
 
-// Parameters of a kernel: 4 times the size in bytes, plus 0 for a pointer, 1 for an integer, 2 for a
-// floating-point number, 3 for anything else. Returns how many there are.
+// Parameters of a kernel: 8 times the size in bytes, plus the kind. Returns how many there are.
 template <typename... Parameters>
 static unsigned describe(void (*)(Parameters...), unsigned *described) {
-    ((*described++ = 4 * sizeof(Parameters) +
-                     (std::is_pointer<Parameters>::value                                       ? 0
-                      : std::is_integral<Parameters>::value || std::is_enum<Parameters>::value ? 1
-                      : std::is_floating_point<Parameters>::value                              ? 2
-                                                                                               : 3)),
-     ...);
+    ((*described++ = 8 * sizeof(Parameters) + KindOf<std::remove_cv_t<Parameters>>::value), ...);
     return sizeof...(Parameters);
 }
 

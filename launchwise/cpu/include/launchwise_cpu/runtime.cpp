@@ -1,7 +1,9 @@
 // Runs the blocks of a launch one after the other, and the threads of a block in turn.
 //
 // A thread runs until it waits or ends; then the next one in the launch's order runs. So threads are
-// as far apart as barriers allow, and a missing barrier shows.
+// as far apart as barriers allow, and a missing barrier shows. From first to last and from last to
+// first, a warp runs until all its lanes wait for the block or have ended: operations of warps do not
+// keep the warps of a block in step. In a shuffled order they do.
 #include "../cuda_on_cpu.h"
 #include "fibers.h"
 #include <cstdarg>
@@ -33,81 +35,11 @@ void fail(const char *format, ...) {
     _longjmp(way_out, 1);
 }
 
-static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-static struct sigaction before[4];
-static stack_t stack_before;
-static char signal_stack[32 << 10];
+}  // namespace launchwise_cpu
 
-static void on_signal(int number, siginfo_t *info, void *) {
-    if (!pthread_equal(pthread_self(), runner)) {
-        // Not the kernel: whoever handled it before does so when it is raised again.
-        for (int i = 0; i < 4; ++i)
-            if (SIGNALS[i] == number) sigaction(number, &before[i], nullptr);
-        return;
-    }
-    if (number == SIGFPE) fail("divides an integer by zero");
-    if (number == SIGILL) fail("executes an illegal instruction");
-    const char *at = static_cast<const char *>(info->si_addr);
-    const char *first = request->stacks;
-    if (first && at >= first && at < first + MOST_THREADS * STACK_BYTES)
-        fail("a thread needs more than %zu KiB of local memory", LOCAL_BYTES >> 10);
-    fail("accesses memory at %p, where no buffer lies", info->si_addr);
-}
+#include "guards.h"
 
-static inline void catch_signals() {
-    runner = pthread_self();
-    stack_t own = {};
-    own.ss_sp = signal_stack;
-    own.ss_size = sizeof(signal_stack);
-    sigaltstack(&own, &stack_before);
-    struct sigaction action = {};
-    action.sa_sigaction = on_signal;
-    // The handler never returns: its signal must not stay blocked.
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    for (int i = 0; i < 4; ++i) sigaction(SIGNALS[i], &action, &before[i]);
-}
-
-static inline void release_signals() {
-    for (int i = 0; i < 4; ++i) sigaction(SIGNALS[i], &before[i], nullptr);
-    sigaltstack(&stack_before, nullptr);
-}
-
-constexpr unsigned char FENCE = 0xA5;
-alignas(128) unsigned char dynamic_shared[MOST_SHARED + FENCE_BYTES];
-
-struct SharedArray {
-    void *at;
-    size_t bytes;
-};
-
-// A function, because declarations outside of functions call add_shared while the library is loaded.
-static std::vector<SharedArray> &shared_arrays() {
-    static std::vector<SharedArray> arrays;
-    return arrays;
-}
-
-bool add_shared(void *at, size_t bytes) {
-    shared_arrays().push_back({at, bytes});
-    std::memset(at, request ? request->poison : 0xFF, bytes);
-    return true;
-}
-
-static void poison_shared() {
-    std::memset(dynamic_shared, request->poison, request->shared_bytes);
-    for (const SharedArray &array : shared_arrays()) std::memset(array.at, request->poison, array.bytes);
-}
-
-static void raise_fence() {
-    std::memset(dynamic_shared + request->shared_bytes, FENCE, FENCE_BYTES);
-}
-
-static void check_fence() {
-    const unsigned char *fence = dynamic_shared + request->shared_bytes;
-    for (unsigned i = 0; i < FENCE_BYTES; ++i)
-        if (fence[i] != FENCE)
-            fail("writes beyond the %u bytes of dynamic shared memory of its launch",
-                 request->shared_bytes);
-}
+namespace launchwise_cpu {
 
 enum class State : unsigned char { READY, AT_BARRIER, AT_WARP, ENDED };
 
@@ -122,10 +54,12 @@ static std::vector<State> states;
 static std::vector<Exchange> exchanges;
 static std::vector<Warp> warps;
 static std::vector<unsigned> order;
+// Where stretches of `order` end: one per warp, or one for the block.
+static std::vector<unsigned> ends;
 
 static Context scheduler;
 unsigned current;
-static unsigned cursor, threads, live, ready;
+static unsigned cursor, stretch, threads, live, ready;
 static void (*body)();
 
 struct Barrier {
@@ -157,7 +91,7 @@ static inline void open_barrier() {
     ready += barrier.arrived;
     barrier.arrived = barrier.votes = 0;
     for (Meeting &meeting : meetings) meeting.arrived = 0;
-    cursor = 0;
+    stretch = cursor = 0;
 }
 
 // Gives each lane of `lanes` its result; false if they are not all at the same operation.
@@ -227,7 +161,31 @@ static inline unsigned complete(const Warp &warp, unsigned mask) {
          lane->mask);
 }
 
-// No thread is ready: opens what waits for threads that have ended. False if all have.
+// No lane of the warp is ready: opens what waits for lanes that have ended; else lanes that ask at one
+// place which lanes are active are so together.
+static void settle_warp(unsigned warp) {
+    const unsigned ready_before = ready;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        if (!(warps[warp].waiting >> lane & 1)) continue;
+        const Exchange first = exchanges[32 * warp + lane];
+        if (first.kind == Kind::ACTIVE) continue;
+        const unsigned lanes = complete(warps[warp], first.mask);
+        if (lanes) exchange_lanes(warp, lanes, first);
+    }
+    if (ready != ready_before) return;
+    unsigned lanes = 0;
+    Exchange first{};
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        if (!(warps[warp].waiting >> lane & 1)) continue;
+        const Exchange &each = exchanges[32 * warp + lane];
+        if (each.kind != Kind::ACTIVE) continue;
+        if (!lanes) first = each;
+        if (same_line(first.place, each.place)) lanes |= 1u << lane;
+    }
+    if (lanes) exchange_lanes(warp, lanes, first);
+}
+
+// No thread is ready: opens what can be opened. False if all have ended.
 static bool settle() {
     if (!live) return false;
     if (barrier.arrived == live) {
@@ -235,38 +193,38 @@ static bool settle() {
         return true;
     }
     for (unsigned warp = 0; warp < warps.size(); ++warp)
-        for (unsigned lane = 0; lane < 32; ++lane) {
-            if (!(warps[warp].waiting >> lane & 1)) continue;
-            const Exchange first = exchanges[32 * warp + lane];
-            if (first.kind == Kind::ACTIVE) continue;
-            const unsigned lanes = complete(warps[warp], first.mask);
-            if (lanes) exchange_lanes(warp, lanes, first);
-        }
-    if (ready) return true;
-    // Lanes that ask at one place which lanes are active are so together.
-    for (unsigned warp = 0; warp < warps.size(); ++warp) {
-        unsigned lanes = 0;
-        Exchange first{};
-        for (unsigned lane = 0; lane < 32; ++lane) {
-            const Exchange &each = exchanges[32 * warp + lane];
-            if (!(warps[warp].waiting >> lane & 1) || each.kind != Kind::ACTIVE) continue;
-            if (!lanes) first = each;
-            if (same_line(first.place, each.place)) lanes |= 1u << lane;
-        }
-        if (lanes) exchange_lanes(warp, lanes, first);
-    }
+        if (warps[warp].waiting) settle_warp(warp);
     if (!ready) fail_stuck();
     return true;
 }
 
-// The next thread that can run; `threads` if all have ended.
+// The next thread that can run between two places of the order; `threads` if there is none.
+static inline unsigned pick_between(unsigned first, unsigned last) {
+    for (cursor = first; cursor < last;) {
+        const unsigned next = order[cursor++];
+        if (states[next] == State::READY) return next;
+    }
+    return threads;
+}
+
+// The next thread that can run, if possible one of the stretch of the order that ran last; `threads`
+// if all have ended.
 static inline unsigned pick() {
     for (;;) {
-        while (cursor < threads) {
-            const unsigned next = order[cursor++];
-            if (states[next] == State::READY) return next;
+        const unsigned end = ends[stretch], begin = stretch ? ends[stretch - 1] : 0;
+        unsigned next = pick_between(cursor, end);
+        if (next == threads) next = pick_between(begin, end);
+        if (next != threads) return next;
+        if (const unsigned warp = order[begin] / 32; request->order < 2 && warps[warp].waiting) {
+            const unsigned ready_before = ready;
+            settle_warp(warp);
+            if (ready != ready_before) continue;
         }
-        cursor = 0;
+        if (++stretch < ends.size()) {
+            cursor = end;
+            continue;
+        }
+        stretch = cursor = 0;
         if (!ready && !settle()) return threads;
     }
 }
@@ -344,7 +302,7 @@ static inline void run_fibers() {
     live = ready = threads;
     barrier = {};
     meetings.assign(waits == Waits::BY_WARP ? warps.size() : 1, Meeting{});
-    cursor = 0;
+    stretch = cursor = 0;
     for (unsigned i = 0; i < threads; ++i) states[i] = State::READY;
     for (unsigned i = 0; i < warps.size(); ++i) {
         const unsigned lanes = threads - 32 * i;
@@ -372,6 +330,10 @@ static void number_threads() {
             std::swap(order[i - 1], order[(random >> 33) % i]);
         }
     }
+    ends.clear();
+    for (unsigned i = 1; i < threads && request->order < 2; ++i)
+        if (order[i] / 32 != order[i - 1] / 32) ends.push_back(i);
+    ends.push_back(threads);
 }
 
 // Runs every block; `whole_block` runs the current one.

@@ -1,0 +1,87 @@
+// What ends a launch that touches memory it must not: signals, and a fence behind shared memory.
+// A part of runtime.cpp, which defines request, runner and fail() before.
+#pragma once
+#include <csignal>
+#include <cstring>
+#include <pthread.h>
+#include <vector>
+
+namespace launchwise_cpu {
+
+static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+static struct sigaction before[4];
+static stack_t stack_before;
+static char signal_stack[32 << 10];
+
+static void on_signal(int number, siginfo_t *info, void *) {
+    if (!pthread_equal(pthread_self(), runner)) {
+        // Not the kernel: whoever handled it before does so when it is raised again.
+        for (int i = 0; i < 4; ++i)
+            if (SIGNALS[i] == number) sigaction(number, &before[i], nullptr);
+        return;
+    }
+    if (number == SIGFPE) fail("divides an integer by zero");
+    if (number == SIGILL) fail("executes an illegal instruction");
+    const char *at = static_cast<const char *>(info->si_addr);
+    const char *first = request->stacks;
+    if (first && at >= first && at < first + MOST_THREADS * STACK_BYTES)
+        fail("a thread needs more than %zu KiB of local memory", LOCAL_BYTES >> 10);
+    fail("accesses memory at %p, where no buffer lies", info->si_addr);
+}
+
+static inline void catch_signals() {
+    runner = pthread_self();
+    stack_t own = {};
+    own.ss_sp = signal_stack;
+    own.ss_size = sizeof(signal_stack);
+    sigaltstack(&own, &stack_before);
+    struct sigaction action = {};
+    action.sa_sigaction = on_signal;
+    // The handler never returns: its signal must not stay blocked.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    for (int i = 0; i < 4; ++i) sigaction(SIGNALS[i], &action, &before[i]);
+}
+
+static inline void release_signals() {
+    for (int i = 0; i < 4; ++i) sigaction(SIGNALS[i], &before[i], nullptr);
+    sigaltstack(&stack_before, nullptr);
+}
+
+constexpr unsigned char FENCE = 0xA5;
+alignas(128) unsigned char dynamic_shared[MOST_SHARED + FENCE_BYTES];
+
+struct SharedArray {
+    void *at;
+    size_t bytes;
+};
+
+// A function, because declarations outside of functions call add_shared while the library is loaded.
+static std::vector<SharedArray> &shared_arrays() {
+    static std::vector<SharedArray> arrays;
+    return arrays;
+}
+
+bool add_shared(void *at, size_t bytes) {
+    shared_arrays().push_back({at, bytes});
+    std::memset(at, request ? request->poison : 0xFF, bytes);
+    return true;
+}
+
+static void poison_shared() {
+    std::memset(dynamic_shared, request->poison, request->shared_bytes);
+    for (const SharedArray &array : shared_arrays()) std::memset(array.at, request->poison, array.bytes);
+}
+
+static void raise_fence() {
+    std::memset(dynamic_shared + request->shared_bytes, FENCE, FENCE_BYTES);
+}
+
+static void check_fence() {
+    const unsigned char *fence = dynamic_shared + request->shared_bytes;
+    for (unsigned i = 0; i < FENCE_BYTES; ++i)
+        if (fence[i] != FENCE)
+            fail("writes beyond the %u bytes of dynamic shared memory of its launch",
+                 request->shared_bytes);
+}
+
+}  // namespace launchwise_cpu

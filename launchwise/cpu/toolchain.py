@@ -1,0 +1,159 @@
+"""g++ as the CPU device calls it: its flags, the headers that stand for CUDA's, kept files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from pathlib import Path
+
+from launchwise.base.storage import digest, digest_files
+from launchwise.workloads.device import LaunchFailed
+
+INCLUDE = Path(__file__).with_name("include")
+HEADER = "cuda_on_cpu.h"
+RUNTIME = "launchwise_cpu/runtime.cpp"
+FLAGS = [
+    "-std=c++17",
+    "-O1",
+    "-w",
+    "-ffp-contract=off",
+    "-fPIC",
+    "-fno-strict-aliasing",
+    "-fno-threadsafe-statics",
+    # Two libraries of one process may hold functions of one name.
+    "-fno-gnu-unique",
+]
+
+
+class CannotCompile(LaunchFailed):
+    """A build that g++ or the CPU device refuses; the message names file and line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, fatal=False)
+
+
+class CannotRun(CannotCompile):
+    """A build with something that runs on a GPU only."""
+
+
+def private_folder(name: str) -> Path:
+    """A private folder for kept files in the system's temporary folder."""
+    folder = Path(tempfile.gettempdir(), f"launchwise-cpu-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022:
+        folder = _own_folder()
+    (folder / name).mkdir(exist_ok=True)
+    return folder / name
+
+
+@cache
+def _own_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="launchwise-cpu-"))
+
+
+def gxx(arguments: list[str], text: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run g++ in an empty folder, so that no file of the current folder is taken for a header.
+
+    Bytes that are not UTF-8 pass through as surrogates.
+    """
+    path = shutil.which("g++")
+    if path is None:
+        raise CannotCompile("g++ is not on the PATH; the CPU device needs it")
+    return subprocess.run(
+        [os.path.abspath(path), *FLAGS, *arguments],
+        input=text,
+        encoding="utf-8",
+        errors="surrogateescape",
+        capture_output=True,
+        env={**os.environ, "LC_ALL": "C"},
+        cwd=private_folder("empty"),
+    )
+
+
+@cache
+def toolchain() -> str:
+    """Digest of the compiler, its flags and the CPU device's own headers."""
+    own = [path for path in INCLUDE.rglob("*") if path.is_file()]
+    return digest([_version(), FLAGS, digest_files(own)])
+
+
+@cache
+def _version() -> str:
+    """What g++ says of itself, with the folders that it searches."""
+    return gxx(["-v", "-E", "-x", "c++", os.devnull]).stderr
+
+
+@cache
+def header_folders() -> list[Path]:
+    """Folders of headers of the CPU device and of the compiler."""
+    searched = _version().partition("#include <...>")[2].partition("End of search list")[0]
+    return [INCLUDE, *(Path(line.strip()) for line in searched.splitlines()[1:])]
+
+
+@cache
+def own_code() -> str:
+    """Digest of the modules that translate sources: what they kept is not taken from others."""
+    return digest_files(sorted(Path(__file__).parent.glob("*.py")))
+
+
+def headers_folder() -> Path:
+    """Folder with a copy of the CPU device's headers, so that what is kept outlives a checkout."""
+    folder = private_folder(f"header-{toolchain()}") / "include"
+    made(folder, partial(shutil.copytree, INCLUDE))
+    return folder
+
+
+def empty_headers(names: Iterable[str]) -> Path:
+    """Folder in which each of these headers exists, and holds nothing."""
+    folder = private_folder("headers-of-libraries")
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return folder
+
+
+def precompiled() -> tuple[Path, Path]:
+    """The header of the CPU device, its precompiled form beside it, and its compiled runtime."""
+    # Not in the folder that is searched: the runtime would take it with flags of its own.
+    header = headers_folder().with_name(HEADER)
+    made(header, lambda scratch: scratch.write_text((INCLUDE / HEADER).read_text()))
+    ready, runtime = header.with_name(f"{HEADER}.gch"), header.with_name("runtime.o")
+    steps = {
+        ready: ["-x", "c++-header", str(header)],
+        runtime: ["-O2", "-c", str(headers_folder() / RUNTIME)],
+    }
+    with ThreadPoolExecutor() as pool:
+        for done in [
+            pool.submit(made, target, partial(_built, options))
+            for target, options in steps.items()
+            if not target.exists()
+        ]:
+            done.result()
+    return header, runtime
+
+
+def _built(options: list[str], scratch: Path) -> None:
+    done = gxx(["-isystem", str(headers_folder()), *options, "-o", str(scratch)])
+    if done.returncode:
+        raise CannotCompile(f"the header of the CPU device: {done.stderr.strip()}")
+
+
+def made(path: Path, make: Callable[[Path], object]) -> None:
+    """Make a file or folder unless it is there; another process may be making the same one."""
+    if not path.exists():
+        scratch = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+        make(scratch)
+        try:
+            scratch.replace(path)
+        except OSError:
+            # A folder takes no other's place.
+            if not path.is_dir():
+                raise
+            shutil.rmtree(scratch)

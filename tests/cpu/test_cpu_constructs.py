@@ -1,0 +1,375 @@
+"""Numbers of 16 bits, cooperative groups, host code and templates by name on the CPU device."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from launchwise.cpu.device import ORDERS, CpuDevice
+from launchwise.cpu.toolchain import CannotCompile, CannotRun
+from launchwise.workloads.builds import Build, split_kernel
+from launchwise.workloads.device import LaunchFailed
+from tests.cpu.runs import KERNELS, device_for, launch
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
+
+ONE = (1, 1, 1)
+HALF, BFLOAT16 = "arithmetic<half>", "arithmetic<__nv_bfloat16>"
+NARROW = Build.of(
+    "narrow.cu", {}, [HALF, BFLOAT16, "convert", "scale", "total", "multiply", "functions"]
+)
+GROUPS = Build.of("groups.cu", {}, ["softmax", "tiles", "neighbours"])
+APPLICATION = Build.of(
+    "application.cu", {}, ["smooth<3, float>", "smooth<1,float>", "copy", "inner::map<Doubled>"]
+)
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> CpuDevice:
+    """A device with the kernels of these tests, compiled at the same time."""
+    folder = tmp_path_factory.getbasetemp() / "constructs"
+    builds = [NARROW, GROUPS, APPLICATION]
+    made = device_for(folder, {each.source: (KERNELS / each.source).read_text() for each in builds})
+    made.prepare(*builds)
+    return made
+
+
+# Numbers of 16 bits
+
+
+def bfloat16_bits(values: np.ndarray) -> np.ndarray:
+    """Bits of the nearest bfloat16, ties to even."""
+    nearest = values.astype(np.float32)
+    # Cut to float32, with a bit set for what is cut off, a value is still on its side of a tie.
+    cut = np.where(abs(nearest) > abs(values), np.nextafter(nearest, np.float32(0)), nearest)
+    bits = cut.view(np.uint32).astype(np.uint64) | (cut != values)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def from_bfloat16(bits: np.ndarray) -> np.ndarray:
+    """Values of bfloat16 numbers."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def operations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What ``arithmetic`` computes, in float64."""
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    return np.stack([a + b, a - b, a * b, a / b, a * b + a, np.sqrt(abs(a)), np.maximum(a, -b)])
+
+
+def test_half_precision_is_rounded_once(device: CpuDevice) -> None:
+    generator = np.random.default_rng(5)
+    exponents = generator.integers(-12, 8, (2, 500))
+    a, b = (generator.uniform(-2, 2, (2, 500)) * 2.0**exponents).astype(np.float16)
+    with np.errstate(over="ignore"):
+        expected = operations(a, b).astype(np.float16)
+    arguments = [np.zeros((7, 500), np.float16), a, b, np.int32(500)]
+    found = launch(device, NARROW, HALF, (4, 1, 1), (128, 1, 1), arguments)[0]
+    assert np.array_equal(found, expected)
+
+
+def test_bfloat16_is_rounded_once(device: CpuDevice) -> None:
+    generator = np.random.default_rng(6)
+    a, b = bfloat16_bits(generator.normal(size=(2, 300)))
+    expected = bfloat16_bits(operations(from_bfloat16(a), from_bfloat16(b)))
+    arguments = [np.zeros((7, 300), np.uint16), a, b, np.int32(300)]
+    found = launch(device, NARROW, BFLOAT16, (3, 1, 1), (128, 1, 1), arguments)[0]
+    assert np.array_equal(found, expected)
+
+
+def test_numbers_are_converted_as_numpy_does(device: CpuDevice) -> None:
+    values = np.array(
+        [0, -0.0, 1, -2.5, 65504, 65520, 1e-8, 6e-8, 3e-5, 2049, 2051, np.inf, -np.inf, 0.1, 1e30],
+        np.float32,
+    )
+    n = len(values)
+    arguments: list[Any] = [np.zeros(n, np.float16), np.zeros(n, np.uint16)]
+    arguments += [np.zeros((2, n), np.float32), values, np.int32(n)]
+    half, bfloat16, back, *_ = launch(device, NARROW, "convert", ONE, (32, 1, 1), arguments)
+    with np.errstate(over="ignore"):
+        assert np.array_equal(half.view(np.uint16), values.astype(np.float16).view(np.uint16))
+    assert np.array_equal(bfloat16, bfloat16_bits(values))
+    assert np.array_equal(back, [half.astype(np.float32), from_bfloat16(bfloat16)])
+
+
+def test_functions_of_half_and_complex_numbers(
+    device: CpuDevice, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (failures,) = launch(device, NARROW, "functions", ONE, ONE, [np.zeros(1, np.int32)])
+    assert failures[0] == 0, capfd.readouterr().out
+    ones = np.ones(64, np.float16)
+    out = launch(device, NARROW, "total", ONE, (64, 1, 1), [np.zeros(4, np.float16), ones])[0]
+    assert out.tolist() == [64, 0, 32, 32]
+    a = np.array([1 + 2j, 3 - 1j], np.complex64)
+    arguments = [np.zeros(2, np.complex64), a, np.complex64(3 + 4j), np.int32(2)]
+    found = launch(device, NARROW, "multiply", ONE, (32, 1, 1), arguments)[0]
+    assert np.allclose(found, a * (3 + 4j) + a.conj() / 5)
+
+
+def bfloat16_number(value: float) -> Any:
+    """A bfloat16 as an argument."""
+
+    class Type:
+        name, kind = "bfloat16", "V"
+
+        def __str__(self) -> str:
+            return self.name
+
+    class Number:
+        dtype, nbytes = Type(), 2
+
+        def tobytes(self) -> bytes:
+            return bytes(bfloat16_bits(np.array([value])).tobytes())
+
+    return Number()
+
+
+def test_arguments_of_16_bits_have_the_type_of_the_parameter(device: CpuDevice) -> None:
+    values = np.arange(8, dtype=np.float16)
+    right: list[Any] = [values, np.float16(3), bfloat16_number(0.5), np.int32(4)]
+    found = launch(device, NARROW, "scale", ONE, (32, 1, 1), right)[0]
+    assert np.array_equal(found, values * np.float16(1.5))
+    for place, wrong, said in (
+        (1, np.uint16(3), "argument 2 is uint16, the parameter a floating-point number of 2 B"),
+        (1, bfloat16_number(1), "argument 2 is bfloat16, the parameter a floating-point number"),
+        (2, np.float16(1), "argument 3 is float16, the parameter a bfloat16 of 2 B"),
+    ):
+        arguments = [*right[:place], wrong, *right[place + 1 :]]
+        with pytest.raises(LaunchFailed, match=said):
+            launch(device, NARROW, "scale", ONE, (32, 1, 1), arguments)
+
+
+def test_the_size_of_a_structure_is_checked(device: CpuDevice) -> None:
+    arguments: list[Any] = [np.zeros(2, np.complex64), np.zeros(2, np.complex64)]
+    pair = np.array([(1.0, 2.0)], [("re", np.float32), ("im", np.float32)])[0]
+    launch(device, NARROW, "multiply", ONE, (32, 1, 1), [*arguments, pair, np.int32(2)])
+    long = np.array([(1.0, 2.0, 3)], [("re", "f4"), ("im", "f4"), ("n", "i4")])[0]
+    for wrong, said in (
+        (long, "argument 3 is a structure of 12 B, the parameter a structure of 8 B"),
+        (np.float64(1), "argument 3 is float64, the parameter a structure of 8 B"),
+        (np.complex128(1), "argument 3 is complex128, the parameter a structure of 8 B"),
+    ):
+        with pytest.raises(LaunchFailed, match=said):
+            launch(device, NARROW, "multiply", ONE, (32, 1, 1), [*arguments, wrong, np.int32(2)])
+
+
+# Cooperative groups
+
+
+def softmax(device: CpuDevice, build: Build = GROUPS, threads: int = 128) -> bool:
+    """Whether a softmax over the rows of a matrix is right."""
+    values = np.random.default_rng(3).normal(size=(3, 300)).astype(np.float32)
+    arguments = [np.zeros_like(values), values, np.int32(300)]
+    found = launch(device, build, "softmax", (3, 1, 1), (threads, 1, 1), arguments)[0]
+    powers = np.exp(values - values.max(1, keepdims=True))
+    return np.allclose(found, powers / powers.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_a_softmax_of_groups_is_right_in_every_order(device: CpuDevice) -> None:
+    assert all(softmax(device) for _ in ORDERS)
+    assert all(softmax(device, threads=48) for _ in ORDERS)
+
+
+@pytest.mark.parametrize("barrier", ["block.sync();  // 1", "block.sync();  // 2", "// 3"])
+def test_a_missing_barrier_between_operations_of_warps_is_found(
+    tmp_path: Path, barrier: str
+) -> None:
+    text = (KERNELS / "groups.cu").read_text()
+    lines = [line for line in text.splitlines() if barrier not in line]
+    device = device_for(tmp_path, {"groups.cu": "\n".join(lines)})
+    assert not all(softmax(device) for _ in ORDERS)
+
+
+SUM = """
+__device__ float sum_of_warp(float value) {
+    for (int apart = 16; apart; apart /= 2) value += __shfl_xor_sync(0xffffffffu, value, apart);
+    return value;
+}
+__global__ void sum(float *out, const float *in) {
+    __shared__ float sums[8];
+    float value = sum_of_warp(in[threadIdx.x]);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    if (threadIdx.x / 32 == READER) {
+        value = sum_of_warp(threadIdx.x % 32 < 8 ? sums[threadIdx.x % 32] : 0.0f);
+        if (threadIdx.x % 32 == 0) *out = value;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("reader", [0, 7])
+def test_warps_do_not_wait_for_each_other_at_shuffles(tmp_path: Path, reader: int) -> None:
+    values = np.arange(256, dtype=np.float32)
+
+    def right(device: CpuDevice) -> bool:
+        arguments = [np.zeros(1, np.float32), values]
+        build = Build.of("sum.cu", {"READER": reader}, ["sum"])
+        found = launch(device, build, "sum", ONE, (256, 1, 1), arguments)[0]
+        return float(found[0]) == values.sum()
+
+    device = device_for(tmp_path / "right", {"sum.cu": SUM})
+    assert all(right(device) for _ in ORDERS)
+    device = device_for(tmp_path / "wrong", {"sum.cu": SUM.replace("__syncthreads();", "")})
+    assert not all(right(device) for _ in ORDERS)
+
+
+def test_tiles_and_active_lanes(device: CpuDevice) -> None:
+    thread = np.arange(48)
+    rank, first = thread % 8, thread // 8 * 8
+    ones = np.array([sum(1 << k for k in range(8) if (f + k) % 3 == 0) for f in first])
+    # Lanes of a warp with thread % 3 == 1: the warp begins at 0 or 32.
+    warps = [[t for t in range(w, min(w + 32, 48)) if t % 3 == 1] for w in (0, 32)]
+    active = np.full(48, -1)
+    for lanes in warps:
+        for place, lane in enumerate(lanes):
+            active[lane] = lanes[1] * 10000 + len(lanes) * 100 + place
+    expected = [
+        first + 3,
+        np.where(rank >= 1, thread - 1, thread),
+        np.where(rank < 6, thread + 2, thread),
+        thread ^ 5,
+        ones,
+        (first == 8) * 1 + 2 * (thread < 24),
+        thread // 8 * 100 + 6,
+        first + 2,
+        first,
+        np.full(48, 255),
+        2 * (rank + 1),
+        rank * (rank - 1) // 2,
+        first + 7,
+        200 + 40 + thread % 2,
+        active,
+        40 + thread % 4,
+        np.full(48, 2),
+        thread + 48,
+    ]
+    for _ in ORDERS:
+        arguments = [np.zeros((48, 18), np.int32), np.int32(18)]
+        found = launch(device, GROUPS, "tiles", ONE, (48, 1, 1), arguments)[0]
+        for column, values in enumerate(expected):
+            assert np.array_equal(found[:, column], values), column
+
+
+def test_a_missing_barrier_of_a_warp_is_found(device: CpuDevice, tmp_path: Path) -> None:
+    lane, first = np.arange(64) % 32, np.arange(64) // 32 * 32
+    expected = 2 * first + (lane + 1) % 32 + (lane + 31) % 32
+
+    def right(with_kernel: CpuDevice) -> bool:
+        arguments = [np.zeros(64, np.int32)]
+        found = launch(with_kernel, GROUPS, "neighbours", ONE, (64, 1, 1), arguments, 256)[0]
+        return np.array_equal(found, expected)
+
+    assert all(right(device) for _ in ORDERS)
+    text = (KERNELS / "groups.cu").read_text().replace("warp.sync();", "")
+    wrong = device_for(tmp_path, {"groups.cu": text})
+    assert not any(right(wrong) for _ in ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "cg::this_grid().sync();",
+            "f.cu:3: the CPU device cannot run a barrier of the whole grid",
+        ),
+        ("cg::this_cluster().sync();", "f.cu:3: the CPU device cannot run thread block clusters"),
+        ("cg::tiled_partition<64>(cg::this_thread_block());", "f.cu:3: .*of more than 32 threads"),
+        ("if (threadIdx.x < 9) cg::this_thread_block().sync();", r"f.cu:4: sync\(\) in divergent"),
+    ],
+)
+def test_groups_that_the_cpu_has_not_are_named(tmp_path: Path, text: str, said: str) -> None:
+    source = f"""#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void f(int *out) {{ {text}
+    cg::sync(cg::this_thread_block()); }}
+"""
+    device = device_for(tmp_path, {"f.cu": source})
+    with pytest.raises(LaunchFailed, match=said):
+        launch(device, Build.of("f.cu", {}, ["f"]), "f", ONE, (32, 1, 1), [np.zeros(1, np.int32)])
+
+
+def test_each_launch_of_a_round_has_the_order_of_the_round(tmp_path: Path) -> None:
+    source = "__global__ void f(int *out) { *out = threadIdx.x; }"
+    device = device_for(tmp_path, {"f.cu": source})
+    build = Build.of("f.cu", {}, ["f"])
+    last: dict[int, list[int]] = {}
+    for number in range(2):
+        device.begin_round(number)
+        for _ in range(3):
+            zero = [np.zeros(1, np.int32)]
+            found = launch(device, build, "f", ONE, (32, 1, 1), zero)[0]
+            last.setdefault(number, []).append(int(found[0]))
+    assert last == {0: [31] * 3, 1: [0] * 3}
+
+
+# Host code and templates
+
+
+def test_kernels_of_a_whole_program_run(device: CpuDevice) -> None:
+    values = np.arange(9, dtype=np.float32)
+    blended = 0.5 * values[:-1] + 0.25 * values[1:]
+    for kernel, expected in (
+        ("smooth<3, float>", 6 * blended),
+        ("smooth<1,float>", 2 * blended),
+        ("copy", values[:-1]),
+    ):
+        arguments = [np.zeros(8, np.float32), values, np.int32(8)]
+        found = launch(device, APPLICATION, kernel, ONE, (32, 1, 1), arguments)[0]
+        assert np.array_equal(found, expected)
+    arguments = [np.ones(32, np.float32)]
+    found = launch(device, APPLICATION, "inner::map<Doubled>", ONE, (32, 1, 1), arguments)[0]
+    assert (found == 2).all()
+
+
+def test_a_template_that_does_not_fit_its_arguments_is_told_with_its_line(tmp_path: Path) -> None:
+    source = "\ntemplate <int N>\n__global__ void f(int *out) { *out = N; }\n"
+    device = device_for(tmp_path, {"f.cu": source})
+    for kernel, expected in (("f<3>", 3), ("f< 2 + 2 >", 4)):
+        build = Build.of("f.cu", {}, [kernel])
+        assert launch(device, build, kernel, ONE, ONE, [np.zeros(1, np.int32)])[0] == expected
+    assert split_kernel("f< 2 + 2 >") == ("f", "2 + 2")
+    build = Build.of("f.cu", {}, ["f<float>"])
+    with pytest.raises(CannotCompile, match=r"^f\.cu:3: "):
+        launch(device, build, "f<float>", ONE, ONE, [np.zeros(1, np.int32)])
+
+
+def test_a_kernel_that_cannot_run_keeps_no_other_from_running(tmp_path: Path) -> None:
+    source = """#include <mma.h>
+cublasHandle_t handle;
+namespace { __device__ int lane() { int id; asm("mov.u32 %0, %%laneid;" : "=r"(id)); return id; } }
+__device__ int plain() { return 4; }
+template <typename T> __global__ void g(T *out) { nvcuda::wmma::fill_fragment(out, 0); }
+__global__ void f(int *out) { *out = plain(); }
+__global__ void h(int *out) { *out = lane(); }
+"""
+    device = device_for(tmp_path, {"f.cu": source})
+    build = Build.of("f.cu", {}, ["f"])
+    assert launch(device, build, "f", ONE, ONE, [np.zeros(1, np.int32)])[0] == 4
+    with pytest.raises(CannotRun, match=r"^f\.cu:3: the CPU device cannot run inline PTX"):
+        launch(device, Build.of("f.cu", {}, ["h"]), "h", ONE, ONE, [np.zeros(1, np.int32)])
+
+
+def test_builds_are_compiled_before_they_are_launched(tmp_path: Path) -> None:
+    source = "__global__ void f(int *out) { *out = N; }"
+    device = device_for(tmp_path, {"f.cu": source})
+    builds = [Build.of("f.cu", {"N": value}, ["f"]) for value in (1, "typo", 2)]
+    with pytest.raises(CannotCompile, match=r"^f\.cu:1: 'typo' was not declared"):
+        device.prepare(*builds)
+    assert len(list((tmp_path / "compiled").glob("*.so"))) == 2
+
+
+def test_device_code_that_needs_host_code_is_told(tmp_path: Path) -> None:
+    source = """
+int devices() { int n; cudaGetDeviceCount(&n); return n; }
+__global__ void f(int *out) {
+    *out = devices();
+}
+"""
+    device = device_for(tmp_path, {"f.cu": source})
+    with pytest.raises(CannotRun, match=r"^f\.cu:4: the CPU device cannot run devices\(\)"):
+        launch(device, Build.of("f.cu", {}, ["f"]), "f", ONE, ONE, [np.zeros(1, np.int32)])
