@@ -243,6 +243,20 @@ def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]
     return header, [entry for entry in entries if NOTE not in entry]
 
 
+def counted_rows(
+    rows: Iterable[dict[str, Any]], key_columns: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Rows that count: of those with one key the one of the latest attempt, and of one attempt the
+    first."""
+    columns = list(key_columns)
+    counted: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in columns)
+        if key not in counted or _attempt(row) > _attempt(counted[key]):
+            counted[key] = row
+    return list(counted.values())
+
+
 def read_notes(path: Path) -> list[dict[str, Any]]:
     """Entries of a journal that are not rows."""
     return [entry for entry in _read(path)[1] if NOTE in entry]
