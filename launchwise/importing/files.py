@@ -18,8 +18,8 @@ from typing import Any
 from launchwise.base.errors import UserError
 
 KNOWN = (
-    "a Kernel Tuner cache or list of results, T4, KTT's JSON, Triton's *.autotune.json, CLBlast's "
-    "JSON, CSV with a mapping of its columns; each also packed by gzip, bzip2, xz or zip"
+    "a Kernel Tuner cache or list of results, T4, KTT's JSON, Triton's *.autotune.json, "
+    "CSV with a mapping of its columns; each also packed by gzip, bzip2, xz or zip"
 )
 """Formats that an import reads."""
 

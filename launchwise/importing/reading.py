@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.importing.clblast import is_clblast, sweep_of_clblast
 from launchwise.importing.csv_mapping import Mapped, columns_in, read_csv, rows_of_tuner
 from launchwise.importing.files import as_text, loaded, no_format, parse_json, read_members
 from launchwise.importing.kernel_tuner import is_cache, sweep_of_cache
@@ -25,7 +24,6 @@ READERS: list[tuple[Callable[[object], bool], Reader]] = [
     (is_cache, sweep_of_cache),
     (is_triton, sweep_of_triton),
     (is_ktt, sweep_of_ktt),
-    (is_clblast, sweep_of_clblast),
 ]
 """Test of a JSON file's content, and its reader."""
 

@@ -6,7 +6,7 @@ A scanner of braces, not a parser: what macros make is not found.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 _PIECE = re.compile(
@@ -109,10 +109,11 @@ def is_macro(name: str, text: str) -> bool:
     return declared is None and re.search(rf"\b{name}\b", text) is not None
 
 
-def overriding_line(name: str, text: str) -> int:
+def overriding_line(name: str, text: str, macros: Collection[str] = ()) -> int:
     """Line that defines or undefines a macro under no condition; 0 where none does.
 
-    A guard of the file (``#ifndef FILE_H``, then ``#define FILE_H``) is no condition.
+    A guard of the file (``#ifndef FILE_H``, then ``#define FILE_H``) is no condition, unless it is
+    one of the ``macros`` that the build defines: then what it guards is left out.
     """
     conditions: list[str] = []
     lines = text.splitlines()
@@ -125,6 +126,7 @@ def overriding_line(name: str, text: str) -> int:
         if word in opened:
             following = lines[number].split() if number < len(lines) else []
             guards = word == "ifndef" and rest and following[:2] == ["#define", rest[0]]
+            guards = guards and rest[0] not in macros
             # The name of a guard has no value.
             conditions.append("guard" if guards and len(following) == 2 else word)
         elif word == "endif" and conditions:

@@ -264,7 +264,7 @@ def check_described(folder: Path, spec: Spec) -> None:
                 if is_macro(tunable, text):
                     message = f"is launch, but {variant.source} reads {tunable} as a macro"
                     raise UserError(path, f"tunables.{tunable}.kind", f"{message}: say build")
-            elif line := overriding_line(tunable, text):
+            elif line := overriding_line(tunable, text, {*spec.macros, *variant.tunables}):
                 message = (
                     f"{variant.source}:{line} defines {tunable} whatever the tunable is: put "
                     f"#ifndef {tunable} and #endif around that line, or delete it"

@@ -114,19 +114,19 @@ def test_what_cannot_be_imported_is_one_line(
 
 
 def test_files_of_other_programs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    foreign.write(here / "clblast.json", foreign.clblast())
     foreign.write(here / "results.json", foreign.results())
     foreign.write(here / "any.json", {"results": [{"kernel": "k", "parameters": {"A": 16}}]})
     said = complaint(capsys, "import", "any.json", "--as", "cb", "--problem", "m=1024")
     assert "any.json: is of no known format: JSON with the keys results (allowed: a Kernel" in said
+    foreign.write(here / "clblast.json", foreign.clblast())
+    said = complaint(capsys, "import", "clblast.json", "--as", "xgemm", "--problem", "m=1024")
+    assert "clblast.json: is of no known format: JSON with the keys " in said
     said = complaint(capsys, "import", "results.json", "--as", "cb")
     assert "states no device: name it, such as --device results.json=NAME" in said
     known = ["--device", f"results.json={DEVICES['a4000']}", "--problem", "n=4096"]
     assert main(["import", "results.json", "--as", "blur", *known]) == 0
-    assert "a4000: 2 failed, 13 ok" in capsys.readouterr().out.splitlines()
-    assert main(["import", "clblast.json", "--as", "xgemm", "--problem", "m=1024"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["a4000: 2 ok", "fastest on a4000, m=1024: KWG=32, MWG=32 (0.25 ms)"]
+    assert "a4000: 2 failed, 13 ok" in lines
     # Nothing to run, since there is no study.
     assert not any(line.startswith("run: ") for line in lines)
 

@@ -49,7 +49,7 @@ def check(folder: Path) -> None:
         assert spec.value(text, problem, baseline, GPU)
     for argument in spec.arguments.values():
         for text in argument.shape or []:
-            assert spec.value(text, problem) >= 1
+            assert spec.value(text, problem, baseline) >= 1
 
 
 GPU = {

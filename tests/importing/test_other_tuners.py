@@ -1,4 +1,4 @@
-"""Lists of results, Triton's timings, CLBlast's results, and packed files."""
+"""Lists of results, Triton's timings, and packed files."""
 
 from __future__ import annotations
 
@@ -187,18 +187,6 @@ def test_files_of_one_kernel_of_triton_make_a_study_of_sizes(tmp_path: Path) -> 
         import_sweeps(
             files, "mm", tmp_path / "w", tmp_path / "r", **{**options, "problem_names": "a,,"}
         )
-
-
-def test_results_of_clblast(tmp_path: Path) -> None:
-    found = read(foreign.write(tmp_path / "clblast_xgemm_1_32.json", foreign.clblast()))
-    assert (found.device_name, found.kernel_name) == (DEVICE, "Xgemm")
-    assert found.problem == {"m": 1024, "n": 512, "k": 256}
-    assert found.tunables == {"KWG": [16, 32], "MWG": [32]}
-    assert [row.time_ms for row in found.rows] == [0.27, 0.25]
-    content = foreign.clblast()
-    content["results"][0]["kernel"] = "XgemmDirect"
-    with pytest.raises(UserError, match=r"are of several kernels \(Xgemm, XgemmDirect\)"):
-        read(foreign.write(tmp_path / "two.json", content))
 
 
 def test_packed_files_are_read(tmp_path: Path, exact: ForeignSweep) -> None:

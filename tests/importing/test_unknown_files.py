@@ -150,7 +150,6 @@ MADE: list[Callable[[], Any]] = [
     foreign.ktt,
     foreign.t1,
     foreign.results,
-    foreign.clblast,
     lambda: foreign.triton([64, 2, "torch.float16"]),
     lambda: [foreign.results(), {"device_name": "NVIDIA RTX A4000"}],
 ]

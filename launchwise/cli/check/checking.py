@@ -86,7 +86,6 @@ def checked(
         f"{count} variant{'s' if count > 1 else ''}, {spec.size} configurations, constraints aside"
     )
     check_signatures(folder, spec)
-    check_own_functions(folder, spec)
     yield Step("spec", OK, known)
     if said := corners.complaint(spec):
         raise UserError(folder / SPEC_FILE, *said)
@@ -110,7 +109,12 @@ def checked(
         else:
             compiling = pool.submit(compiled, folder, spec, builds, arch, threads)
         waiting: list[Step] = []
-        for step in _on_cpu(folder, spec, workload, process):
+        missing: UserError | None = None
+        try:
+            check_own_functions(folder, spec)
+        except UserError as error:
+            missing = error  # What can be compiled is compiled first.
+        for step in _on_cpu(folder, spec, workload, process) if missing is None else ():
             waiting.append(step)
             if compiling is not None and compiling.done():
                 yield from _of_nvcc(compiling.result(), arch)
@@ -121,6 +125,8 @@ def checked(
         if compiling is not None:
             yield from _of_nvcc(compiling.result(), arch)
         yield from waiting
+        if missing is not None:
+            raise missing
 
 
 def _on_cpu(

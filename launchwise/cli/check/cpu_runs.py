@@ -14,6 +14,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.check import small_runs
 from launchwise.cli.check.cpu_process import CpuProcess, Died
 from launchwise.cpu.device import CpuDevice
+from launchwise.cpu.toolchain import CannotRun
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
 from launchwise.workloads.space import Configuration, Problem, label
@@ -108,8 +109,10 @@ def _outcome(job: _Job, process: CpuProcess, until: float) -> tuple[str, str]:
     for build in job.builds:
         try:
             build.result()
-        except LaunchFailed as refused:
+        except CannotRun as refused:
             return "left out", str(refused)
+        except LaunchFailed as refused:
+            return "failed", str(refused)
     asked = {"problem": job.problem, "configuration": job.configuration}
     try:
         found = process.run(asked, SILENCE_S)

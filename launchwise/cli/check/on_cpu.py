@@ -15,7 +15,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.cpu.device import ORDERS, CpuDevice
-from launchwise.cpu.library import CannotCompile
+from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.check_results import complaint
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.launches import HostRun
@@ -89,7 +89,7 @@ def outcome(
                 error, tolerance = max(error, found.max_error), found.tolerance
         finally:
             session.close()
-    except CannotCompile as failure:
+    except CannotRun as failure:
         return {"status": "left out", "reason": str(failure)}
     except (LaunchFailed, OutOfMemory) as failure:
         return {"status": "failed", "reason": str(failure)}

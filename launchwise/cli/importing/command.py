@@ -21,7 +21,7 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Results of Kernel Tuner, KTT, Triton, CLBlast; T4; CSV. One GPU each.",
+            help="Results of Kernel Tuner, KTT, Triton; T4; CSV. One GPU each.",
         ),
     ],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the workload.")],
