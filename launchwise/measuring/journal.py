@@ -16,7 +16,7 @@ import logging
 import os
 import socket
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -241,6 +241,16 @@ def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]
     """
     header, entries = _read(path)
     return header, [entry for entry in entries if NOTE not in entry]
+
+
+def counting(rows: Iterable[dict[str, Any]], key_columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows that count: of those with one key, the first one of the latest attempt."""
+    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in key_columns)
+        if key not in kept or _attempt(row) > _attempt(kept[key]):
+            kept[key] = row
+    return list(kept.values())
 
 
 def read_notes(path: Path) -> list[dict[str, Any]]:

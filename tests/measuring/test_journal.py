@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
-from launchwise.measuring.journal import Journal, read_journal, read_notes
+from launchwise.measuring.journal import Journal, counting, read_journal, read_notes
 
 KEYS = ["gpu", "n"]
 
@@ -325,3 +325,16 @@ def test_notes_are_kept_apart_from_rows_and_survive(tmp_path: Path) -> None:
             assert len(journal.rows) == 2
     assert read_notes(path) == [{"note": "control", "ratio": 1.01}]
     assert read_journal(path)[1] == [row(1), row(2)]
+
+
+def test_of_two_attempts_the_later_one_counts_for_a_reader_as_for_the_journal(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "j"
+    with Journal(path, "f", KEYS) as journal:
+        for each in (row(1, attempt=1), row(2, attempt=1), row(1, attempt=2)):
+            journal.append(each)
+        # A reader sees every line; of each key one counts.
+        _, lines = read_journal(path)
+        assert len(lines) == 3
+        assert counting(lines, KEYS) == journal.rows == [row(1, attempt=2), row(2, attempt=1)]
