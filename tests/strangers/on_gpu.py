@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,19 @@ from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import load_workload
 
 
+class Verifying(CudaDevice):
+    """A GPU, where rounds do not differ."""
+
+    def begin_round(self, number: int) -> None:
+        """Nothing: the hardware orders its threads."""
+
+
 def found(asked: dict[str, Any], scratch: Path) -> dict[str, Any]:
     """Outcome of the configuration, as on the CPU device."""
     folder, problem, configuration = Path(asked["folder"]), asked["problem"], asked["configuration"]
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
-    device = CudaDevice()
+    device = Verifying()
     builds = [workload.build(problem, configuration), *workload.check_builds(problem)]
     arch = "sm_{}{}".format(*device.device.compute_capability())
     compile_bundle(folder, spec, builds, arch, scratch / "bundle", 1)
@@ -34,7 +42,12 @@ def found(asked: dict[str, Any], scratch: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    code = 1
     with tempfile.TemporaryDirectory() as place:
-        print(json.dumps(found(json.load(sys.stdin), Path(place))), flush=True)
-        # A lost context makes PyCUDA's own clean-up complain.
-        os._exit(0)
+        try:
+            print(json.dumps(found(json.load(sys.stdin), Path(place))), flush=True)
+            code = 0
+        except Exception:
+            traceback.print_exc()
+    # A lost context makes PyCUDA's own clean-up complain.
+    os._exit(code)
