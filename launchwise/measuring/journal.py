@@ -246,8 +246,7 @@ def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]
 def counted_rows(
     rows: Iterable[dict[str, Any]], key_columns: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Rows that count: of those with one key the one of the latest attempt, and of one attempt the
-    first."""
+    """Rows that count: of those with one key, the first one of the latest attempt."""
     columns = list(key_columns)
     counted: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:

@@ -1,0 +1,2 @@
+def packed(src):
+    return src

@@ -1,0 +1,2 @@
+def product(f, g, scale):
+    return f * g.conj() * scale

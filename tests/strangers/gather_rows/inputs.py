@@ -1,0 +1,2 @@
+def permutation(generator, problem):
+    return {"index": generator.permutation(problem["num_rows"])}

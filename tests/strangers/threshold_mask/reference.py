@@ -1,0 +1,2 @@
+def mask(src, thresh):
+    return (src > thresh) * 255
