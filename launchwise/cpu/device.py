@@ -207,6 +207,10 @@ class CpuDevice:
             said = self._compiler.as_user_knows(launch.build, told)
             raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}", fatal=False)
 
+    def parameter_bytes(self, launch: Launch) -> list[int] | None:
+        """Sizes of the kernel's parameters."""
+        return [size for size, _ in self._library(launch.build).kernel(launch).parameters]
+
     def constant(self, build: Build, name: str) -> Buffer:
         """A ``__constant__`` or ``__device__`` variable of a build, as a buffer.
 

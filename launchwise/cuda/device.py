@@ -250,9 +250,7 @@ class CudaDevice:
         if symbol not in self._functions:
             bundle, kernel = self._kernel(launch)
             function = self._module(bundle, kernel.cubin).get_function(kernel.symbol)
-            place = bundle.path, kernel.cubin
-            known = bound_function(bundle.cubin(kernel.cubin), place, kernel.symbol)
-            places = None if known is None else parameter_places(known)
+            places = self._places(launch)
             if places is None:
                 places = natural_places(launch.arguments)
             try:
@@ -264,6 +262,18 @@ class CudaDevice:
             function.prepare(f"{total}s" if total else "")
             self._functions[symbol] = _Prepared(function, places)
         return self._functions[symbol]
+
+    def _places(self, launch: Launch) -> list[tuple[int, int]] | None:
+        """Offset and size of each parameter; None where the driver does not tell."""
+        bundle, kernel = self._kernel(launch)
+        place = bundle.path, kernel.cubin
+        known = bound_function(bundle.cubin(kernel.cubin), place, kernel.symbol)
+        return None if known is None else parameter_places(known)
+
+    def parameter_bytes(self, launch: Launch) -> list[int] | None:
+        """See :class:`launchwise.workloads.device.Device`."""
+        places = self._places(launch)
+        return None if places is None else [size for _, size in places]
 
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """See :class:`Device`; raises LaunchFailed when it is refused."""

@@ -64,6 +64,7 @@ class DescribedSession(Session):
         self._checks: dict[str, list[OutputCheck]] | None = None
         self._poison: dict[str, Poison] = {}
         self._constants: set[Build] = set()
+        self._struct_kernels: set[tuple[Build, str]] = set()
         self._passed: Mapping[str, str] = {}
         self._fills = 0
         self._zones: dict[str, Zone] = {}
@@ -170,7 +171,27 @@ class DescribedSession(Session):
         ]
         shared = int(spec.value(step.shared_bytes, known))
         kernel = resolved_kernel(spec, step.kernel, self.problem, known)
-        return Launch(build, kernel, _sizes(grid), _sizes(block), tuple(values), shared)
+        made = Launch(build, kernel, _sizes(grid), _sizes(block), tuple(values), shared)
+        self._check_structs(made, parameters_of(step.arguments, self.arguments))
+        return made
+
+    def _check_structs(self, launch: Launch, names: list[str]) -> None:
+        """Compare the sizes of structs with those of the kernel's parameters."""
+        structs = [
+            place
+            for place, name in enumerate(names)
+            if isinstance(self.arguments[name].type, dict) and not self.arguments[name].is_array
+        ]
+        if not structs or (launch.build, launch.kernel) in self._struct_kernels:
+            return
+        sizes = self.device.parameter_bytes(launch)
+        for place in structs if sizes is not None and len(sizes) == len(names) else ():
+            assert sizes is not None
+            given = launch.arguments[place].nbytes
+            if given != sizes[place]:
+                message = f"is a struct of {given} B, the kernel's parameter has {sizes[place]} B"
+                raise self._mistake(f"arguments.{names[place]}", message)
+        self._struct_kernels.add((launch.build, launch.kernel))
 
     def _argument(self, name: str, known: Mapping[str, Any], passed: Mapping[str, str]) -> Any:
         argument = self.arguments[name]

@@ -76,6 +76,9 @@ class Device(Protocol):
     def launch(self, launch: Launch, stream: Any = None) -> None:
         """Queue a kernel."""
 
+    def parameter_bytes(self, launch: Launch) -> list[int] | None:
+        """Sizes of the parameters of a launched kernel, bytes; None where the driver is silent."""
+
     def constant(self, build: Build, name: str) -> Buffer:
         """The ``__constant__`` array ``name`` of a build, as a buffer."""
 

@@ -315,3 +315,23 @@ def test_a_missing_file_is_told_as_missing(folder: Path) -> None:
     changed(folder, lambda raw: raw["arguments"]["weight"].update(fill={"file": "weight.npy"}))
     with pytest.raises(UserError, match=r"weight\.npy: is missing"):
         verdict(folder)
+
+
+def test_a_struct_of_another_size_than_the_parameter_is_told(folder: Path) -> None:
+    kernel = (folder / "own.cu").read_text()
+    (folder / "own.cu").write_text(
+        "struct Limits { double low; int last; };\n"
+        + kernel.replace("int entries)", "Limits limits)").replace("entries", "limits.last")
+    )
+    limits = {"type": {"low": "float64", "last": "int32"}, "value": {"low": 0, "last": "entries"}}
+
+    def change(raw: dict[str, Any], limits: dict[str, Any] = limits) -> None:
+        raw["arguments"]["limits"] = limits
+        raw["variants"]["own"]["arguments"] = ["sums", "total", "values", "weight", "limits"]
+
+    changed(folder, change)
+    assert verdict(folder).wrong == ""
+    limits["type"]["low"] = "float32"
+    changed(folder, change)
+    with pytest.raises(UserError, match=r"arguments\.limits: is a struct of 8 B, .* has 16 B"):
+        verdict(folder)
