@@ -16,7 +16,7 @@ import logging
 import os
 import socket
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -243,14 +243,17 @@ def read_journal(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]
     return header, [entry for entry in entries if NOTE not in entry]
 
 
-def counting(rows: Iterable[dict[str, Any]], key_columns: Sequence[str]) -> list[dict[str, Any]]:
+def counted_rows(
+    rows: Iterable[dict[str, Any]], key_columns: Iterable[str]
+) -> list[dict[str, Any]]:
     """Rows that count: of those with one key, the first one of the latest attempt."""
-    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+    columns = list(key_columns)
+    counted: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
-        key = tuple(row[name] for name in key_columns)
-        if key not in kept or _attempt(row) > _attempt(kept[key]):
-            kept[key] = row
-    return list(kept.values())
+        key = tuple(row[name] for name in columns)
+        if key not in counted or _attempt(row) > _attempt(counted[key]):
+            counted[key] = row
+    return list(counted.values())
 
 
 def read_notes(path: Path) -> list[dict[str, Any]]:

@@ -8,7 +8,9 @@ import pytest
 from samples import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "describe_a_kernel.md"
-EXAMPLE = re.compile(r"\]\(\.\./\.\./(?P<spec>[^)]*spec\.yaml)\)[^`]*```yaml\n(?P<text>.*?)```", re.S)
+EXAMPLE = re.compile(
+    r"\]\(\.\./\.\./(?P<spec>[^)]*spec\.yaml)\)[^`]*```yaml\n(?P<text>.*?)```", re.S
+)
 EXAMPLES = [(match["spec"], match["text"]) for match in EXAMPLE.finditer(PAGE.read_text())]
 
 

@@ -84,16 +84,16 @@ def write(
         ``profile``, and what is written: ``shard``, ``sweep``, ``facts``, ``page``.
     """
     from launchwise.measuring.gathering import gather
-    from launchwise.measuring.journal import counting, read_journal, read_notes
+    from launchwise.measuring.journal import counted_rows, read_journal, read_notes
     from launchwise.measuring.visit import Measured, write_shard
     from launchwise.report.answer_files import write_answers
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))
     wanted = {tuple(problem[name] for name in spec.problem_columns) for problem in problems}
-    _, rows = read_journal(Path(journal))
+    # The file holds both attempts of a row that was measured again.
+    rows = counted_rows(read_journal(Path(journal))[1], spec.key_columns)
     own = [row for row in rows if tuple(row[name] for name in spec.problem_columns) in wanted]
-    own = counting(own, spec.key_columns)
     measured = Measured(fingerprint, own, read_notes(Path(journal)))
     write_shard(Path(paths["shard"]), measured, Path(folder), spec)
     gather(Path(folder), [paths["shard"]], None, method, paths["sweep"])
