@@ -23,8 +23,9 @@ __device__ __forceinline__ void difference(const FOUND *found, const EXPECTED *e
         double away = fabs((double)one - (double)other);
         // double does not tell large integers apart.
         if (WHOLE && away < 1) away = 1;
-        // Bits of non-negative doubles have the order of the numbers, and those of NaN are larger.
-        const long long bits = __double_as_longlong(away);
+        // Bits of non-negative doubles have the order of the numbers, and those of this NaN are larger.
+        // A GPU's own NaN is negative, and fabs leaves it so.
+        const long long bits = away == away ? __double_as_longlong(away) : 0x7FF8000000000000LL;
         worst = bits > worst ? bits : worst;
     }
     raise_to_largest(__longlong_as_double(worst), largest);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Any
@@ -80,7 +81,7 @@ class DescribedWorkload(Workload):
         return Build.of(variant.source, macros, dict.fromkeys(kernels))
 
     def check_builds(self, problem: Mapping[str, Any]) -> list[Build]:
-        """Builds that compare large outputs, and the one that watches what must stay."""
+        """Builds that compare large outputs, that watch what must stay, and of the reference."""
         spec = self.spec
         builds: list[Build | None] = [DIGEST_BUILD]
         for argument in spec.arguments.values():
@@ -91,7 +92,33 @@ class DescribedWorkload(Workload):
                     except ValueError:
                         nbytes = 1 << 30  # Data decide its size: it may be large.
                     builds.append(compare_build(argument.dtype(names), nbytes))
+        builds += self._reference_builds(problem)
         return list(dict.fromkeys(build for build in builds if build is not None))
+
+    def _reference_builds(self, problem: Mapping[str, Any]) -> list[Build]:
+        """Builds of the variant that is the reference: neutral ones, in each layout.
+
+        No constraint holds for them: a sweep may leave them out.
+        """
+        spec = self.spec
+        if spec.reference is None or spec.reference.variant is None:
+            return []
+        neutral = {name: one.neutral for name, one in spec.tunables.items()}
+        own = dict(self.layout(neutral))  # type: ignore[call-overload]
+        values = {
+            name: spec.tunables[name].values for name in own if spec.tunables[name].kind == "build"
+        }
+        return [
+            self.build(
+                problem,
+                {
+                    "variant": spec.reference.variant,
+                    **neutral,
+                    **dict(zip(values, chosen, strict=True)),
+                },
+            )
+            for chosen in itertools.product(*values.values())
+        ]
 
     def _layouts(self, problem: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
         """The problem with each value of a type that is a tunable."""

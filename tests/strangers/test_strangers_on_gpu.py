@@ -103,7 +103,7 @@ def begun(
 def test_every_configuration_of_any_hand_is_measured(name: str, begun: Futures) -> None:
     counts = begun[name, RIGHT].result()
     assert counts.keys() <= {"ok", "slow"}, counts
-    assert counts["ok"] > 1
+    assert counts["ok"] > 0
 
 
 @pytest.mark.parametrize(("name", "number"), FAULTS)

@@ -258,3 +258,16 @@ def test_too_few_sizes_give_no_study() -> None:
     spec = load_spec(CONVOLUTION)
     assert derived_study(spec, [{"w": 4096, "h": 4096}]) is None
     assert derived_study(spec, []) is None
+
+
+def test_a_reference_by_a_variant_is_built_though_no_row_is_it(tmp_path: Path) -> None:
+    own = Path(__file__).resolve().parents[1] / "strangers" / "five_point_mean"
+    folder = Path(shutil.copytree(own, tmp_path / own.name))
+    changed(folder, lambda raw: raw["variants"]["naive"].update(constraints=["block_size_x > 16"]))
+    spec = load_spec(folder)
+    problem = {"nx": 100, "ny": 100}
+    neutral = {name: one.neutral for name, one in spec.tunables.items()}
+    reference = {"variant": "naive", **neutral}
+    assert reference not in configurations(spec, problem)
+    workload = load_workload(folder, spec)
+    assert workload.build(problem, reference) in builds_in_order(workload, [problem])
