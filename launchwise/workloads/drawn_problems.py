@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 
 from launchwise.workloads.corners import corner_configurations
 from launchwise.workloads.fitting_sizes import nearest_problem
-from launchwise.workloads.space import Configuration, Problem, baseline, feasible
+from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
 Wish = Callable[[Problem], bool]
+
+MOST_DOUBLINGS = 16
+MOST_ITEMS = 1 << 16
+"""Work items of the largest problem that is drawn: the CPU runs one thread at a time."""
 
 
 def drawn_problems(spec: Spec, wanted: Sequence[Problem]) -> list[Problem]:
@@ -39,6 +43,48 @@ def drawn_problems(spec: Spec, wanted: Sequence[Problem]) -> list[Problem]:
         if plain is not None and plain != moved and _others_run(spec, plain):
             alone.append(plain)
     return list({tuple(each.values()): each for each in (*found, *alone)}.values())
+
+
+def with_several_blocks(spec: Spec, problem: Problem) -> Problem:
+    """A problem like this one whose grids have two blocks or more along each axis that grows.
+
+    A mistake at the border of blocks, or in a loop over tiles, shows in no problem that one block
+    covers. Sizes that grids read are doubled until then, or up to :data:`MOST_ITEMS`.
+    """
+    found = dict(problem)
+    for _ in range(MOST_DOUBLINGS):
+        short = _sizes_of_single_blocks(spec, found)
+        larger = {name: 2 * int(found[name]) - 1 for name in short}
+        larger = {
+            name: size for name, size in larger.items() if spec.problem[name].check(size) is None
+        }
+        grown = {**found, **larger}
+        if not larger or _items(spec, grown) > MOST_ITEMS:
+            break
+        found = grown
+    return found
+
+
+def _items(spec: Spec, problem: Problem) -> float:
+    return float(spec.value(spec.work.items, problem))
+
+
+def _sizes_of_single_blocks(spec: Spec, problem: Problem) -> list[str]:
+    """Integer parameters of the problem that grid axes read which have a single block."""
+    free = {n for n, one in spec.problem.items() if one.type == "integer" and not one.values}
+    short: dict[str, None] = {}
+    for configuration in corner_configurations(spec):
+        names = {**problem, **configuration, **UNKNOWN_GPU}
+        variant = spec.variants[str(configuration["variant"])]
+        for text in variant.grid or ():
+            read = set(spec.formulas.raw_names(text)) & free
+            try:
+                single = read and spec.value(text, names) < 2
+            except ValueError:
+                continue
+            if single:
+                short |= dict.fromkeys(name for name in spec.problem if name in read)
+    return list(short)
 
 
 def _configurations(spec: Spec) -> list[Configuration]:

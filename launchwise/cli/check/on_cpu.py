@@ -25,6 +25,8 @@ from launchwise.workloads.workload import Workload, load_workload
 ROUNDS = len(ORDERS)
 """Runs of each configuration: once in each order of threads and warps."""
 
+RACE = "; right in another order of threads: a barrier or __syncwarp() may be missing"
+
 
 def main() -> None:
     """Run what standard input asks."""
@@ -71,6 +73,7 @@ def outcome(
     With the largest error and what is allowed, where its results were checked.
     """
     error, tolerance = 0.0, 0.0
+    wrong, right = "", 0
     try:
         session = workload.open(device, problem, workload.layout(configuration), seed)
         try:
@@ -84,8 +87,10 @@ def outcome(
                     for launch in work.launches:
                         device.launch(launch)
                 found = session.check()
-                if wrong := complaint(found):
-                    return {"status": "wrong", "reason": wrong}
+                if said := complaint(found):
+                    wrong = wrong or said
+                    continue
+                right += 1
                 error, tolerance = max(error, found.max_error), found.tolerance
         finally:
             session.close()
@@ -93,6 +98,8 @@ def outcome(
         return {"status": "left out", "reason": str(failure)}
     except (LaunchFailed, OutOfMemory) as failure:
         return {"status": "failed", "reason": str(failure)}
+    if wrong:
+        return {"status": "wrong", "reason": wrong + (RACE if right else "")}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}
 
 

@@ -12,7 +12,8 @@ from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.experiment.method import Sweep
 from launchwise.workloads import corners
-from launchwise.workloads.drawn_problems import drawn_problems
+from launchwise.workloads.drawn_problems import drawn_problems, with_several_blocks
+from launchwise.workloads.fitting_sizes import nearest_problem
 from launchwise.workloads.space import (
     Configuration,
     Problem,
@@ -21,7 +22,10 @@ from launchwise.workloads.space import (
 )
 from launchwise.workloads.spec import Spec
 
-MOST_PROBLEMS = 4
+MOST_PROBLEMS = 5
+MOST_FOR_OTHERS = 2
+"""Further problems for configurations that fit none of these."""
+
 MOST_CONFIGURATIONS = 4
 """Of each variant: the first, the last and some between."""
 
@@ -38,8 +42,9 @@ SEED = 2026
 def small_problems(folder: Path, spec: Spec) -> list[Problem]:
     """The smallest problems of ``sweep.yaml``; without one, the smallest sizes and odd ones.
 
-    One for each combination of texts, such as types. All are problems of the workload; where the
-    baseline is infeasible, the nearest that it may run comes first.
+    The largest of them has several blocks in every configuration; further ones let configurations
+    run that fit none of these. One for each combination of texts, such as types. All are problems
+    of the workload; where the baseline is infeasible, the nearest that it may run comes first.
 
     Raises
     ------
@@ -61,12 +66,27 @@ def small_problems(folder: Path, spec: Spec) -> list[Problem]:
     sizes = {name: _sizes(spec, name, place) for place, name in enumerate(spec.problem)}
     smallest = {name: small for name, (small, _) in sizes.items()}
     odd = {name: larger for name, (_, larger) in sizes.items()}
-    wanted = [smallest, odd]
+    wanted = [smallest, odd, with_several_blocks(spec, odd)]
     for problem in corners.corner_problems(spec):
         texts = {name: value for name, value in problem.items() if isinstance(value, str)}
         wanted.append({**odd, **texts})
     found = drawn_problems(spec, list({json.dumps(each): each for each in wanted}.values()))
-    return found[:MOST_PROBLEMS]
+    found = found[:MOST_PROBLEMS]
+    return [*found, *_for_others(spec, found)]
+
+
+def _for_others(spec: Spec, drawn: list[Problem]) -> list[Problem]:
+    """Problems near drawn ones for corner configurations that may run none of those."""
+    found: list[Problem] = []
+    for configuration in corners.corner_configurations(spec):
+        if len(found) == MOST_FOR_OTHERS:
+            break
+        if any(feasible(spec, each, configuration) for each in (*drawn, *found)):
+            continue
+        near = nearest_problem(spec, drawn[-1], [configuration]) if drawn else None
+        if near is not None:
+            found.append(near)
+    return found
 
 
 def _sizes(spec: Spec, name: str, place: int) -> tuple[Any, Any]:
