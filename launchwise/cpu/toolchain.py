@@ -19,7 +19,7 @@ INCLUDE = Path(__file__).with_name("include")
 HEADER = "cuda_on_cpu.h"
 RUNTIME = "launchwise_cpu/runtime.cpp"
 FLAGS = [
-    "-std=c++17",
+    "-std=c++20",
     "-O1",
     "-w",
     "-ffp-contract=off",

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -178,7 +178,8 @@ class Compiler:
     def _cubin(self, group: list[Build], as_it_is: bool = False) -> bytes:
         as_it_is = as_it_is or any(build.source in self._as_it_is for build in group)
         unit = self._units.text(group, as_it_is)
-        return compile_unit(unit, self.folder, self.arch, self._units.folders(group))
+        folders = self._units.folders(group)
+        return compile_unit(unit, self.folder, self.arch, folders, self.spec.compiler_options)
 
     def write(self, path: Path, compiled: list[Compiled]) -> None:
         """Write a bundle of everything in ``compiled``."""
@@ -197,7 +198,7 @@ class Compiler:
         index = {
             "arch": self.arch,
             "toolkit": self.toolkit,
-            "flags": FLAGS,
+            "flags": [*FLAGS, *self.spec.compiler_options],
             "fingerprint": self.fingerprint,
             "cubins": names,
             "builds": {
@@ -218,7 +219,11 @@ def _joined(parts: list[Compiled]) -> Compiled:
 
 
 def compile_unit(
-    unit: str, folder: Path, arch: str, folders: Iterable[Path] | None = None
+    unit: str,
+    folder: Path,
+    arch: str,
+    folders: Iterable[Path] | None = None,
+    given: Sequence[str] = (),
 ) -> bytes:
     """Cubin of one translation unit.
 
@@ -226,6 +231,8 @@ def compile_unit(
     ----------
     folders
         Where headers are searched; those of the workload in ``folder`` when left out.
+    given
+        Options of the workload; a standard or level of optimisation replaces the usual one.
 
     Raises
     ------
@@ -233,7 +240,9 @@ def compile_unit(
         With nvcc's first error.
     """
     searched = include_folders(folder) if folders is None else folders
-    options = [*FLAGS, "-arch", arch, *(f"-I{place}" for place in searched)]
+    replaced = {each[:2] for each in given if each[:2] in ("-s", "-O")}
+    usual = [each for each in FLAGS if each[:2] not in replaced]
+    options = [*usual, *given, "-arch", arch, *(f"-I{place}" for place in searched)]
     try:
         from pycuda.compiler import compile_plain
     except ImportError:

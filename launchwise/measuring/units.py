@@ -284,7 +284,7 @@ def rewritten(
     def sets(match: re.Match[str]) -> str:
         if match[4] not in listed:
             return match[0]
-        return f'{match[1]}error "{match[4]} is a tunable or a macro of the spec"'
+        return f'{match[1]}error "{match[4]} is set by the spec: put #ifndef {match[4]} before it"'
 
     def included(match: re.Match[str]) -> str:
         name = match[1] or match[2]

@@ -19,6 +19,7 @@ from launchwise.base.expressions import Expression, Formulas
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads import problem_checks
 from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
+from launchwise.workloads.compiler_options import CompilerOption
 from launchwise.workloads.completion import completed, derived_features
 from launchwise.workloads.cost import COST_FILE, Cost
 from launchwise.workloads.parts import (
@@ -73,6 +74,14 @@ class Spec(Strict, title="spec.yaml"):
             "`inputs.py:make`, for a spec with `arguments`. It gets what its signature names: "
             "`generator` (of NumPy, seeded), problem parameters, derived names, `problem` (all "
             "parameters). It returns arrays, and numbers, by the names of arguments"
+        ),
+    )
+    compiler_options: list[CompilerOption] = Field(
+        [],
+        description=(
+            "options of nvcc beside `-std=c++17 -O3`: another `-std`, `--use_fast_math`, "
+            "`--fmad=false`, `-O1` to `-O3`, `-maxrregcount=64`, `-lineinfo`, "
+            "`--extra-device-vectorization`, `--expt-relaxed-constexpr`, `--extended-lambda`"
         ),
     )
     reference: Reference | None = Field(

@@ -328,7 +328,7 @@ class TestAlone:
     @pytest.mark.parametrize(
         ("source", "macros", "said"),
         [
-            (C_NAMES, {"BAD": "2"}, 'host.cu:5: "BLOCK is a tunable or a macro of the'),
+            (C_NAMES, {"BAD": "2"}, 'host.cu:5: "BLOCK is set by the spec: put #ifndef'),
             (HOST, {}, "host.cu:13: sizes.h: No such file"),
             (
                 "__global__ void copy(int *o, int *i, int n) { o = x; }",

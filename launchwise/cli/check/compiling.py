@@ -72,9 +72,8 @@ def _kept(folder: Path, builds: Mapping[Build, str], arch: str) -> Path:
     """Where the outcome of these sources, builds, compiler and code is kept."""
     code = digest_files(CODE)
     sources = fingerprint(folder, nvcc_release())
-    return private_folder("nvcc") / (
-        f"{digest([sources, str(folder), arch, code, sorted(build.key for build in builds)])}.json"
-    )
+    keys = sorted(build.key for build in builds)
+    return private_folder("nvcc") / f"{digest([sources, str(folder), arch, code, keys])}.json"
 
 
 def _read(path: Path) -> dict[str, str] | None:
