@@ -187,6 +187,35 @@ def test_the_first_error_of_the_compiler_is_told(tmp_path: Path, source: str, sa
         assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "kill -9 $$",
+        'echo "g++: fatal error: Killed signal terminated program cc1plus" >&2; exit 1',
+    ],
+)
+def test_a_killed_compiler_is_not_the_fault_of_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 3; }"})
+    wrapper = tmp_path / "bin" / "g++"
+    wrapper.parent.mkdir()
+    gxx = shutil.which("g++")
+    wrapper.write_text(
+        f'#!/bin/sh\ncase "$*" in *-shared*) test -e {tmp_path}/free || {{ {ends}; }};; esac\n'
+        f'exec {gxx} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+    build = Build.of("f.cu", {}, ["f"])
+    with pytest.raises(CannotCompile, match=r"^g\+\+ was ended by signal 9 \(Killed\)") as raised:
+        device.prepare(build)
+    assert not isinstance(raised.value, CannotRun)
+    # It is tried again: the next time there may be more memory.
+    (tmp_path / "free").touch()
+    assert value(device, build=build) == 3
+
+
 REFUSED = {
     "inline PTX": 'asm volatile("mov.u32 %0, %%laneid;" : "=r"(*out));',
     "tensor cores": "nvcuda::wmma::fill_fragment(a, 0);",
