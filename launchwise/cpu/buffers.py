@@ -12,8 +12,14 @@ from launchwise.workloads.device import Buffer
 GUARD_BYTES = 1 << 14
 """Guard zone before and behind a buffer."""
 
-GUARD = np.tile(np.array([0x5B, 0x5A, 0xFF, 0xFF], np.uint8), GUARD_BYTES // 4)
-"""Content of a guard zone: NaN in float32 and float64, but not the poison of shared memory."""
+GUARDS = tuple(
+    np.tile(np.array(content, np.uint8), GUARD_BYTES // 4)
+    for content in ([0x5B, 0x5A, 0xFF, 0xFF], [0x3F, 0x40, 0x41, 0x41])
+)
+"""Contents of a guard zone: NaN, but not the poison of shared memory; numbers that adding changes.
+
+Both of float32 and float64; what is read there shows as NaN, and a sum stored there as a change.
+"""
 
 
 class CpuBuffer:
@@ -22,6 +28,7 @@ class CpuBuffer:
     def __init__(self, nbytes: int, address: int | None = None) -> None:
         self.nbytes = nbytes
         self._guards: tuple[np.ndarray, ...] = ()
+        self._content = GUARDS[0]
         self.allocation: Any = address
         if address is None:
             # Neither zeros nor poison: nothing may rely on what fresh memory holds.
@@ -29,14 +36,21 @@ class CpuBuffer:
             self.allocation = memory[GUARD_BYTES : GUARD_BYTES + nbytes]
             self._guards = memory[:GUARD_BYTES], memory[GUARD_BYTES + nbytes :]
             for guard in self._guards:
-                guard[:] = GUARD
+                guard[:] = self._content
+
+    def guard(self, content: np.ndarray) -> None:
+        """Let the guard zones hold this content, one of :data:`GUARDS`."""
+        if content is not self._content:
+            self._content = content
+            for guard in self._guards:
+                guard[:] = content
 
     def overrun(self) -> str:
         """What a launch wrote into a guard zone, in words; '' if nothing. Mends the zone."""
         for end, guard in zip(("start", "end"), self._guards, strict=False):
-            (written,) = np.nonzero(guard != GUARD)
+            (written,) = np.nonzero(guard != self._content)
             if written.size:
-                guard[:] = GUARD
+                guard[:] = self._content
                 byte = written[-1] - GUARD_BYTES if end == "start" else self.nbytes + written[0]
                 return f"writes byte {byte}, beyond the {end} of a buffer of {self.nbytes} B"
         return ""

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from launchwise.cpu.buffers import CpuBuffer, CpuPart, memory_of
+from launchwise.cpu.buffers import GUARDS, CpuBuffer, CpuPart, memory_of
 from launchwise.cpu.library import Compiler
 from launchwise.cpu.loaded import Library, Request, stacks
 from launchwise.cpu.toolchain import private_folder
@@ -199,6 +199,8 @@ class CpuDevice:
             ctypes.addressof(reason),
             ctypes.sizeof(reason),
         )
+        for buffer in list(self._buffers):
+            buffer.guard(GUARDS[order == "backward"])
         with _one_launch:
             failed = kernel.run(pointers, ctypes.byref(request))
         overruns = [said for buffer in list(self._buffers) if (said := buffer.overrun())]

@@ -16,7 +16,7 @@ from launchwise.cpu import toolchain
 from launchwise.cpu.entries import entries
 from launchwise.cpu.messages import first_error, plain
 from launchwise.cpu.source import HEADERS, Refused, Source
-from launchwise.cpu.toolchain import CannotCompile, CannotRun
+from launchwise.cpu.toolchain import CannotCompile, CannotRun, CompilerKilled
 from launchwise.workloads.builds import Build, split_kernel, translation_unit
 from launchwise.workloads.sources import (
     include_folders,
@@ -24,6 +24,13 @@ from launchwise.workloads.sources import (
     system_headers,
     unit_headers,
 )
+
+HEADERS_OF_TYPES = {
+    r"\b(?:__half2?|half2?)\b": "<cuda_fp16.h>",
+    r"\b(?:__)?nv_bfloat16": "<cuda_bf16.h>",
+    r"\bcu(?:Float|Double)?Complex\b": "<cuComplex.h>",
+}
+"""Pattern of a type of CUDA that macros and template arguments may name, to its header."""
 
 PROJECT = "<kernels>/"
 """Stands for the folder ``kernels`` of the project in names of files."""
@@ -67,6 +74,8 @@ class Compiler:
     def _tried(self, build: Build) -> None:
         try:
             self.library(build)
+        except CompilerKilled:
+            pass  # once more, alone: together they may need more memory than there is
         except CannotCompile as failure:
             self._failed[build.key] = failure
 
@@ -107,13 +116,13 @@ class Compiler:
         # A file may include a header for another compiler only: if not, it is missed there. That is
         # not asked by __has_include, after which g++ skips a missing header without a word.
         places = [*include_folders(self._folder), *toolchain.header_folders()]
-        named = system_headers(self._folder, [build.source, *self._headers])
+        named = system_headers(self._folder, [build.source, *self._headers], quoted=True)
         every = [name for name in named if any((at / name.strip("<>")).is_file() for at in places)]
         untouched = every if build.kernels else []
         # Those of the CPU device belong to no namespace, whatever includes them.
         own = [name for name in every if (toolchain.INCLUDE / name.strip("<>")).is_file()]
         headers = [
-            *dict.fromkeys([*untouched, *own]),
+            *dict.fromkeys([*untouched, *own, *_headers_of_types(build)]),
             *unit_headers(self._folder, [build.source], self._headers),
         ]
         lines, last = [], 1
@@ -248,6 +257,12 @@ class Compiler:
         for place in (*include_folders(self._folder), self._folder):
             text = text.replace(f"{place}/", "")
         return plain(text.replace(f"{build.namespace}::", "").replace(f"_{build.key}", ""))
+
+
+def _headers_of_types(build: Build) -> list[str]:
+    """Headers of the types that macros and template arguments of a build name."""
+    said = " ".join([*build.kernels, *dict(build.defines).values()])
+    return [header for pattern, header in HEADERS_OF_TYPES.items() if re.search(pattern, said)]
 
 
 def _of_a_library(header: str) -> bool:

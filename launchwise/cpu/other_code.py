@@ -29,6 +29,19 @@ _LINE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
 _LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DEVICE = re.compile(r"\b__(?:device|global|constant|shared|managed)__\b")
+_FREE = re.compile(r"(?<![\w.])(?<!->)[A-Za-z_]\w*")
+_CALLED = re.compile(r"(?<![\w.])(?<!->)([A-Za-z_]\w*)\s*(?:<[\w\s,:*]*>\s*)?\(")
+_TYPE = (
+    r"\b(?!(?:return|else|case|goto|throw|new|delete|sizeof|do|not|typename|struct|class|enum|union)\b)"
+    r"[A-Za-z_]\w*"
+)
+_LOCAL = re.compile(rf"{_TYPE}\s+([A-Za-z_]\w*)\s*(?:=(?!=)|[;,)\[{{])")
+"""A variable behind its type: two words in a row are nothing else."""
+_VARIABLE = re.compile(
+    rf"(?:{_TYPE}[\s*&]+|[>\]][\s*&]*)\b([A-Za-z_]\w*)\s*[=;,)\[{{:>]"
+    r"|(?<![\w.])(?<!->)([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)"
+)
+"""What is no function: declared behind its type, or assigned to."""
 _ATTRIBUTES = re.compile(
     r"\b(?:__attribute__|alignas|decltype|noexcept|__declspec|explicit)\s*"
     r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\[\[.*?\]\]",
@@ -75,6 +88,17 @@ class _Item:
         """Every identifier in it."""
         return frozenset(_WORD.findall(self.text))
 
+    @cached_property
+    def foreign(self) -> frozenset[str]:
+        """Its identifiers without those of its own variables."""
+        return self.words - set(() if self.kind == "class" else _LOCAL.findall(self.text))
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """Identifiers that may mean a function: no members, and no variables of its own."""
+        own = {name for found in _VARIABLE.findall(self.text) for name in found}
+        return frozenset(_FREE.findall(self.text)) - (own - set(_CALLED.findall(self.text)))
+
     @property
     def name(self) -> str:
         """What it declares, '' if that is not known."""
@@ -96,15 +120,25 @@ class _Item:
             return False
         if self.kind == "declaration":
             return not _MEANT_OTHERWISE & self.words
-        plain = bool(re.fullmatch(r"[A-Za-z_]\w*", self.name))
+        plain = bool(re.fullmatch(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*", self.name))
         special = "constexpr" in self.head or re.match(r"\s*template\s*<\s*>", self.text)
         return plain and not special
 
-    def used_by(self, named: set[str]) -> bool:
-        """Whether one of these names may mean it: of a declaration, any word counts."""
+    def used_by(self, named: set[str], functions: set[str]) -> bool:
+        """Whether one of these names may mean it: of a declaration, any word counts.
+
+        Parameters
+        ----------
+        named
+            Identifiers.
+        functions
+            Those that may mean a function.
+        """
         if self.kind == "declaration":
             return bool((self.words - _TYPES) & named)
-        return self.name in named
+        *outer, name = self.name.split("::")
+        # A method is named as a member.
+        return name in (functions if self.kind == "function" and not outer else named)
 
 
 @dataclass
@@ -246,7 +280,7 @@ def other_code(
         more = {
             id(item)
             for item in host
-            if item.kind != "class" and id(item) not in calling and names & item.words
+            if item.kind != "class" and id(item) not in calling and names & item.functions
         }
         if not more:
             break
@@ -280,15 +314,21 @@ def _unused(items: list[_Item]) -> set[int]:
     open_items = {id(item): item for item in items if item.droppable}
     classes = [item for item in open_items.values() if item.kind == "class"]
     named: set[str] = set()
+    functions: set[str] = set()
+
+    def use(item: _Item) -> None:
+        # A prototype does not use what it declares.
+        own = {item.name} if item.kind == "declaration" and not item.of_device else set()
+        named.update(item.foreign - own)
+        functions.update(item.functions - own)
+
     for item in items:
         inside = any(each.start <= item.start and item.end <= each.end for each in classes)
         if id(item) not in open_items and not inside:
-            # A prototype does not use what it declares.
-            own = {item.name} if item.kind == "declaration" and not item.of_device else set()
-            named |= item.words - own
-    while used := [key for key, item in open_items.items() if item.used_by(named)]:
+            use(item)
+    while used := [key for key, item in open_items.items() if item.used_by(named, functions)]:
         for key in used:
-            named |= open_items.pop(key).words
+            use(open_items.pop(key))
     return set(open_items)
 
 

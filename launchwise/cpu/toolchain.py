@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -42,6 +44,10 @@ class CannotRun(CannotCompile):
     """A build with something that runs on a GPU only."""
 
 
+class CompilerKilled(CannotCompile):
+    """g++ was ended by a signal, which is no fault of the source."""
+
+
 def private_folder(name: str) -> Path:
     """A private folder for kept files in the system's temporary folder."""
     folder = Path(tempfile.gettempdir(), f"launchwise-cpu-{os.getuid()}")
@@ -61,11 +67,16 @@ def gxx(arguments: list[str], text: str | None = None) -> subprocess.CompletedPr
     """Run g++ in an empty folder, so that no file of the current folder is taken for a header.
 
     Bytes that are not UTF-8 pass through as surrogates.
+
+    Raises
+    ------
+    CompilerKilled
+        When a signal ends g++, or one of the programs that it runs.
     """
     path = shutil.which("g++")
     if path is None:
         raise CannotCompile("g++ is not on the PATH; the CPU device needs it")
-    return subprocess.run(
+    done = subprocess.run(
         [os.path.abspath(path), *FLAGS, *arguments],
         input=text,
         encoding="utf-8",
@@ -74,6 +85,21 @@ def gxx(arguments: list[str], text: str | None = None) -> subprocess.CompletedPr
         env={**os.environ, "LC_ALL": "C"},
         cwd=private_folder("empty"),
     )
+    if ended := _signal(done):
+        raise CompilerKilled(f"g++ was ended by {ended}: the machine may lack memory")
+    return done
+
+
+def _signal(done: subprocess.CompletedProcess[str]) -> str:
+    """The signal that ended g++ or a program that it ran, in words; '' if none did."""
+    if done.returncode < 0:
+        return f"signal {-done.returncode} ({signal.strsignal(-done.returncode)})"
+    # The text is the system's, in English.
+    told = re.search(r"^\S+: fatal error: (.+) signal terminated program \w+", done.stderr, re.M)
+    every = {signal.strsignal(each): each for each in signal.valid_signals()} if told else {}
+    if told and told[1] in every:
+        return f"signal {int(every[told[1]])} ({told[1]})"
+    return f"a signal ({told[1]})" if told else ""
 
 
 @cache

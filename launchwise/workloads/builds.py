@@ -92,7 +92,9 @@ class Build:
         suffix = f"_{self.key}"
         if not path.names or not (path.names[-1].endswith(suffix) or self.namespace in path.names):
             return False
-        names = [*path.names[:-1], path.names[-1].removesuffix(suffix)]
+        named = [name for name in path.names[:-1] if not name.startswith("_GLOBAL__N_")]
+        # Namespaces without a name have one in the symbol.
+        names = [*named, path.names[-1].removesuffix(suffix)]
         wanted = split_kernel(kernel)[0].split("::")
         # A symbol of C names no namespaces.
         count = len(wanted) if path.is_cpp else 1

@@ -13,6 +13,7 @@ from scipy.signal import correlate2d
 
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.workloads.builds import Build
+from launchwise.workloads.device import LaunchFailed
 from tests.cpu.runs import KERNELS, device_for, launch
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
@@ -180,3 +181,17 @@ def test_some_missing_barriers_show_in_one_direction_only(tmp_path: Path) -> Non
         device = device_for(tmp_path, {"shift.cu": source}, orders=(order,))
         right[order] = shifts(device, Build.of("shift.cu", {}))
     assert right == {"forward": True, "backward": False, "shuffled": False}
+
+
+def test_a_change_of_what_lies_behind_a_buffer_is_found(tmp_path: Path) -> None:
+    source = "__global__ void f(float *out) { out[4] += 1; }"
+    device = device_for(tmp_path, {"f.cu": source})
+    zeros = [np.zeros(4, np.float32)]
+
+    def run_rounds() -> None:
+        for number in range(len(ORDERS)):
+            device.begin_round(number)
+            launch(device, Build.of("f.cu", {}, ["f"]), "f", (1, 1, 1), (1, 1, 1), zeros)
+
+    with pytest.raises(LaunchFailed, match=r"writes byte 1[6-9], beyond the end of a buffer"):
+        run_rounds()

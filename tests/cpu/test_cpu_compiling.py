@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -371,10 +370,3 @@ __global__ void f(int *out) { *out = c_name[2] + (int)inner::own[1] + counter++;
         LaunchFailed, match=r"no __constant__ or __device__ variable filter \(it has"
     ):
         device.constant(build, "filter")
-
-
-def test_a_missing_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) {}"})
-    monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
-    with pytest.raises(CannotCompile, match=r"g\+\+ is not on the PATH"):
-        value(device)

@@ -23,8 +23,18 @@ NARROW = Build.of(
     "narrow.cu", {}, [HALF, BFLOAT16, "convert", "scale", "total", "multiply", "functions"]
 )
 GROUPS = Build.of("groups.cu", {}, ["softmax", "tiles", "neighbours"])
+CLEARED = {
+    "clear<__half>": np.float16,
+    "clear<__nv_bfloat16>": np.uint16,
+    "clear<cuFloatComplex>": np.complex64,
+}
 APPLICATION = Build.of(
-    "application.cu", {}, ["smooth<3, float>", "smooth<1,float>", "copy", "inner::map<Doubled>"]
+    "application.cu",
+    {},
+    [
+        *("smooth<3, float>", "smooth<1,float>", "copy", "inner::map<Doubled>"),
+        *("outer::shift<float>", *CLEARED),
+    ],
 )
 
 
@@ -324,6 +334,20 @@ def test_kernels_of_a_whole_program_run(device: CpuDevice) -> None:
     arguments = [np.ones(32, np.float32)]
     found = launch(device, APPLICATION, "inner::map<Doubled>", ONE, (32, 1, 1), arguments)[0]
     assert (found == 2).all()
+
+
+def test_host_code_does_not_share_names_with_variables_of_a_kernel(device: CpuDevice) -> None:
+    values = np.arange(9, dtype=np.float32)
+    arguments = [np.zeros(9, np.float32), values, np.int32(8)]
+    found = launch(device, APPLICATION, "outer::shift<float>", ONE, (32, 1, 1), arguments)[0]
+    assert np.array_equal(found, [*(2 * values[:8] + 1), 0])
+
+
+@pytest.mark.parametrize("kernel", CLEARED)
+def test_types_of_template_arguments_are_known(device: CpuDevice, kernel: str) -> None:
+    ones = np.ones(5, CLEARED[kernel])
+    found = launch(device, APPLICATION, kernel, ONE, (4, 1, 1), [ones])[0]
+    assert found.tolist() == [0, 0, 0, 0, 1]
 
 
 def test_a_template_that_does_not_fit_its_arguments_is_told_with_its_line(tmp_path: Path) -> None:

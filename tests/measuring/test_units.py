@@ -145,12 +145,12 @@ def write(folder: Path, spec: dict[str, Any], files: dict[str, bytes]) -> Path:
 
 
 def compiled(folder: Path, problem: dict[str, Any], threads: int = 1) -> tuple[Bundle, list[Any]]:
-    """Bundle and builds of every configuration of a problem."""
+    """Bundle, and builds of the workload's own kernels, of every configuration of a problem."""
     spec = load_spec(folder)
     builds = builds_in_order(load_workload(folder, spec), [problem])
     path = folder / "x.cubins"
     compile_bundle(folder, spec, builds, "sm_90", path, threads)
-    return Bundle(path), builds
+    return Bundle(path), [build for build in builds if build.kernels]
 
 
 class TestHost:
@@ -197,6 +197,15 @@ __global__ void gemm(T *out, const T *__restrict__ in, int n)
     out[i] = tile[i % BN];
 }
 template __global__ void gemm<5, 5, float, false>(float *, const float *, int);
+namespace {
+template <typename T> __global__ void hidden(T *out, const T *in, int n)
+{
+    __shared__ T tile[24];
+    tile[threadIdx.x] = in[n - 1];
+    out[threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+__global__ void alone(float *out, const float *in, int n) { out[threadIdx.x] = in[n - 1]; }
+}
 }
 
 template <Mode M, class Op, char C> __global__ void reduce(float *out, const float *in, int n)
@@ -226,6 +235,8 @@ def template_spec() -> dict[str, Any]:
         "scale<WIDE>",
         "scale<32u>",
         "plain",
+        "mine::hidden<float>",
+        "mine::alone",
     ]
     return {
         "workload": "host",
@@ -273,7 +284,7 @@ class TestTemplates:
         for build in builds:
             shared = [bundle.kernel(build, kernel).shared_bytes for kernel in build.kernels]
             rows = int(dict(build.defines).get("BM", build.kernels[0][5:7]))
-            expected = [rows * (rows // 8) * 2, rows * 8 * 4, 0, 64, 96 * 4, 128, 0]
+            expected = [rows * (rows // 8) * 2, rows * 8 * 4, 0, 64, 96 * 4, 128, 0, 96, 0]
             assert shared == expected
             symbols = {bundle.kernel(build, kernel).symbol for kernel in build.kernels}
             assert len(symbols) == len(build.kernels)
@@ -319,7 +330,8 @@ class TestAlone:
         spec["tunables"]["UNROLL"]["values"] = [4]
         folder = write(tmp_path / "host", spec, {"host.cu": C_NAMES.encode()})
         bundle, builds = compiled(folder, {"n": 1000}, threads=2)
-        assert len(bundle.index["cubins"]) == len(builds) == 2
+        # One more for the project's own kernels.
+        assert len(bundle.index["cubins"]) == len(builds) + 1 == 3
         for build in builds:
             kernel = bundle.kernel(build, "copy")
             assert kernel.symbol == f"copy_{build.key}"

@@ -1,5 +1,6 @@
 // Atomic operations: one thread runs at a time, so each is a plain read and write.
 #pragma once
+#include <ctime>
 
 namespace launchwise_cpu {
 
@@ -51,3 +52,14 @@ static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
 static inline void __nanosleep(unsigned) {}
+
+// clock() is the C library's.
+static inline long long clock64() {
+#if defined(__x86_64__)
+    return static_cast<long long>(__builtin_ia32_rdtsc());
+#else
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+#endif
+}

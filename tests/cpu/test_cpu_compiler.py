@@ -1,0 +1,60 @@
+"""A compiler that is missing, or that something else ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from launchwise.cpu.device import CpuDevice
+from launchwise.cpu.toolchain import CannotCompile, CannotRun
+from launchwise.workloads.builds import Build
+from tests.cpu.runs import device_for, launch
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
+
+ONE = (1, 1, 1)
+BUILD = Build.of("f.cu", {}, ["f"])
+
+
+def value(device: CpuDevice) -> int:
+    """The number that the kernel stores."""
+    return int(launch(device, BUILD, "f", ONE, ONE, [np.zeros(1, np.int32)])[0][0])
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        "kill -9 $$",
+        'echo "g++: fatal error: Killed signal terminated program cc1plus" >&2; exit 1',
+    ],
+)
+def test_a_killed_compiler_is_not_the_fault_of_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 3; }"})
+    wrapper = tmp_path / "bin" / "g++"
+    wrapper.parent.mkdir()
+    gxx = shutil.which("g++")
+    wrapper.write_text(
+        f'#!/bin/sh\ncase "$*" in *-shared*) test -e {tmp_path}/free || {{ {ends}; }};; esac\n'
+        f'exec {gxx} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+    with pytest.raises(CannotCompile, match=r"^g\+\+ was ended by signal 9 \(Killed\)") as raised:
+        device.prepare(BUILD)
+    assert not isinstance(raised.value, CannotRun)
+    # It is tried again: the next time there may be more memory.
+    (tmp_path / "free").touch()
+    assert value(device) == 3
+
+
+def test_a_missing_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) {}"})
+    monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
+    with pytest.raises(CannotCompile, match=r"g\+\+ is not on the PATH"):
+        value(device)
