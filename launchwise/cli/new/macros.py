@@ -8,9 +8,10 @@ from itertools import pairwise
 
 from launchwise.cli.new.declared import declared
 from launchwise.cli.new.expansion import expanded
+from launchwise.cli.new.pieces import reached
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.templates import angle, launched_with
-from launchwise.cli.new.tokens import Code, Macro, is_name
+from launchwise.cli.new.tokens import Code, Macro, is_name, tokenised
 from launchwise.cli.new.types import QUALIFIERS, TYPES, VECTORS, WORDS, words
 
 _KEYWORDS = words(
@@ -83,9 +84,11 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
     Parameters of the kernel's template that are no types come first: they are chosen like macros.
     """
     code = source.code
-    sizes = [token for each in source.constants for size in each.sizes for token in (*size, ";")]
-    tokens = [*sizes, *source.shared, ";", *kernel.head, ";", *kernel.body]
-    known = _declared_names(source, kernel, tokens)
+    constants = used_constants(source, kernel)
+    sizes = [token for each in constants for size in each.sizes for token in (*size, ";")]
+    own = [*kernel.head, ";", *kernel.body]
+    tokens = [*sizes, *reached_by(source, kernel), ";", *own]
+    known = _declared_names(source, kernel, [*source.shared, ";", *own])
     used = list(dict.fromkeys(_read([*kernel.head, ";", *kernel.body, ";", *tokens], code)))
     # The text of a macro may need others: `#define tile (block_size_x * 2)`.
     for name in used:
@@ -167,14 +170,17 @@ def _is_of_the_platform(name: str) -> bool:
     )
 
 
+def reached_by(source: Source, kernel: Kernel) -> tuple[str, ...]:
+    """Tokens of the functions, types and variables that a kernel needs."""
+    types = [token for one in kernel.parameters for token in tokenised(one.written)]
+    start = [*kernel.head, *types, *kernel.body]
+    return reached(start, source.pieces, source.code.macros)
+
+
 def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:
     """Arrays in constant memory that the kernel, or a function that it may call, reads."""
-    return [
-        one
-        for one in source.constants
-        # Once among the shared tokens is its declaration.
-        if one.name in kernel.body or source.shared.count(one.name) > 1
-    ]
+    tokens = {*reached_by(source, kernel), *kernel.body}
+    return [one for one in source.constants if one.name in tokens]
 
 
 def fixed_numbers(source: Source) -> dict[str, int]:

@@ -17,7 +17,7 @@ from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.hosts import host_launch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch, guess_launch
-from launchwise.cli.new.macros import fixed_numbers, needed_macros
+from launchwise.cli.new.macros import fixed_numbers, needed_macros, reached_by
 from launchwise.cli.new.polynomials import names_of
 from launchwise.cli.new.problem import Sizes, guess_sizes
 from launchwise.cli.new.signature import Kernel, Source
@@ -56,7 +56,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     macros = compiled_in(needs, _RESERVED) | _objects(source, kernel)
     indices = Indices(expanded(source, kernel, fixed))
     fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
-    shared = {name: reads(source.shared, name) for name in indices.axes}
+    shared = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
     host = host_launch(source.code.tokens, kernel.name, fixed)
     launch = guess_launch(indices, shared, guess_tunables(needs, _RESERVED), fixed, host)
     types = kernel.types
