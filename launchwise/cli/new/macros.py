@@ -11,7 +11,7 @@ from launchwise.cli.new.expansion import expanded
 from launchwise.cli.new.pieces import reached
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.templates import angle, launched_with
-from launchwise.cli.new.tokens import Code, Macro, is_name, tokenised
+from launchwise.cli.new.tokens import Code, Macro, at_commas, closing, is_name, tokenised
 from launchwise.cli.new.types import QUALIFIERS, TYPES, VECTORS, WORDS, words
 
 _KEYWORDS = words(
@@ -30,7 +30,7 @@ _BUILT_IN = words(
     "INT_MAX INT_MIN UINT_MAX LLONG_MAX LONG_MAX CHAR_BIT SIZE_MAX",
     "HUGE_VAL HUGE_VALF M_PI_2 M_SQRT2 M_E stdin stdout stderr",
 )
-_FIXED = words("WARP_SIZE WARPSIZE WARP_SZ warp_size")
+FIXED = words("WARP_SIZE WARPSIZE WARP_SZ warp_size")
 """Names that the hardware fixes."""
 
 
@@ -199,6 +199,28 @@ def fixed_numbers(source: Source) -> dict[str, int]:
             number = _integer(tokens[place + 1 : place + 2])
             if {*tokens[start:place]} & {"const", "constexpr"} and number is not None:
                 found.setdefault(tokens[place - 1], number)
+    # Enumerators may be short, and variables of a kernel may hide them.
+    return {**{name: one for name, one in constants(source).items() if name.isupper()}, **found}
+
+
+def constants(source: Source) -> dict[str, int]:
+    """Constants of integers in the scope of a file: ``const``, ``constexpr`` and enumerators."""
+    found: dict[str, int] = {}
+    for head, _ in source.pieces:
+        if "enum" in head and "{" in head:
+            start = head.index("{")
+            # An enumerator of a class has another name: `Kind::A`.
+            scoped = {*head[:start]} & {"class", "struct"}
+            parts = [] if scoped else at_commas(head[start + 1 : closing(head, start)])
+        elif {*head} & {"const", "constexpr"} and "(" not in head:
+            parts = [part[-4:] for part in at_commas(head)]
+        else:
+            continue
+        for part in parts:
+            for place, token in enumerate(part[1:], 1):
+                number = _integer(part[place + 1 : place + 2]) if token in ("=", "{") else None
+                if number is not None and part[place + 2 :] in ([], ["}"]):
+                    found.setdefault(part[place - 1], number)
     return found
 
 
@@ -209,7 +231,7 @@ def _integer(tokens: Sequence[str]) -> int | None:
 
 def _is_known(name: str) -> bool:
     known = _KEYWORDS | _BUILT_IN | WORDS | QUALIFIERS | TYPES.keys() | VECTORS.keys()
-    return name in known | _FIXED or name.startswith(_TOOLKIT)
+    return name in known | FIXED or name.startswith(_TOOLKIT)
 
 
 _TOOLKIT = (

@@ -14,6 +14,7 @@ from launchwise.cli.new.arguments import Reading, guess_arguments
 from launchwise.cli.new.expansion import expanded, reads
 from launchwise.cli.new.grids import guess_grid
 from launchwise.cli.new.headers import remarks
+from launchwise.cli.new.hints import tuning_hints
 from launchwise.cli.new.hosts import host_launch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch, guess_launch
@@ -23,7 +24,7 @@ from launchwise.cli.new.problem import Sizes, guess_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.templates import launched_with
 from launchwise.cli.new.tokens import is_name
-from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, guess_tunables, role_of
+from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, guess_tunables
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
@@ -58,7 +59,9 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
     shared = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
     host = host_launch(source.code.tokens, kernel.name, fixed)
-    launch = guess_launch(indices, shared, guess_tunables(needs, _RESERVED), fixed, host)
+    used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
+    known = {name: number for name, number in fixed.items() if name in used}
+    launch = guess_launch(indices, shared, guess_tunables(needs, _RESERVED), known, host)
     types = kernel.types
     taken = {*_RESERVED, *types.values(), *(one.name for one in launch.tunables)}
     bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
@@ -99,13 +102,7 @@ def _notes(file: str, source: Source, kernel: Kernel, fixed: Mapping[str, int]) 
     if others:
         notes.append(f"Other kernels of the file: {', '.join(others)}.")
     notes += [f"{QUESTION[2:]}{remark}" for remark in remarks(source.headers, file)]
-    notes += [
-        f"To tune {name}, write #ifndef {name} before its #define."
-        for name in fixed
-        if role_of(name) in ("block", "tile", "side")
-        and name in {*kernel.head, *kernel.body}
-        and name in source.code.macros
-    ]
+    notes += tuning_hints(source, kernel, fixed)
     return [f"# {note}" for note in notes]
 
 
