@@ -23,8 +23,9 @@ from launchwise.cli.new.polynomials import names_of
 from launchwise.cli.new.problem import Sizes, guess_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.templates import launched_with
-from launchwise.cli.new.tokens import is_name
+from launchwise.cli.new.tokens import is_name, tokenised
 from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, guess_tunables
+from launchwise.cli.new.types import type_of
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
@@ -74,7 +75,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     lines = [
         *_notes(file, source, kernel, fixed),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", [*_problem(sizes, launch.dimensions), *_types(types)]),
+        *section("problem", [*_problem(sizes, launch.dimensions), *_types(source, kernel)]),
         *section("tunables", _tunables(launch.tunables), _COMMENT),
         *(section("macros", _macros(macros), "of every build") if macros else []),
         *section("arguments", arguments, "in the order of the kernel's parameters"),
@@ -125,12 +126,22 @@ def _tunables(tunables: Sequence[Tunable]) -> list[Line]:
     ]
 
 
-def _types(types: Mapping[str, str]) -> list[Line]:
-    """Problem parameters that choose the types of a template."""
-    return [
-        Line(name, {"type": "category", "values": ["float32", "float64"]}, f"types of {parameter}")
-        for parameter, name in types.items()
-    ]
+def _types(source: Source, kernel: Kernel) -> list[Line]:
+    """Problem parameters that choose the types of a template, those of the file first."""
+    given = launched_with(source.code.tokens, kernel.name)
+    lines = []
+    for place, one in enumerate(kernel.template):
+        if one.name in kernel.types:
+            texts = [each[place] for each in given if place < len(each)]
+            found = [type_of(tokenised(text), source.names.aliases) for text in texts]
+            own = [kind for kind, width in found if kind and width == 1]
+            usual = [] if own and not any("float" in kind for kind in own) else _FLOATS
+            value = {"type": "category", "values": list(dict.fromkeys([*own, *usual]))}
+            lines.append(Line(kernel.types[one.name], value, f"types of {one.name}"))
+    return lines
+
+
+_FLOATS = ["float32", "float64"]
 
 
 def _macros(macros: Mapping[str, str]) -> list[Line]:
