@@ -301,6 +301,11 @@ def _assigned(tokens: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
             adds = place not in loops and "threadIdx" in text
             if text and "?" not in text and (adds or not _reads(text, token)):
                 yield place, token, text
+        elif tokens[place + 1] in ("*=", "+=") and place not in loops:
+            # `i *= blockDim.x; i += threadIdx.x;`
+            text = _until(tokens, place + 2, (";", ","))
+            if {*text} & {"threadIdx", "blockIdx", "blockDim"} and "?" not in text:
+                yield place, token, [token, tokens[place + 1][0], "(", *text, ")"]
         elif tokens[place + 1] in ("(", "{") and place and tokens[place - 1] in _INTEGERS:
             inside = list(tokens[place + 2 : closing(tokens, place + 1)])
             if inside:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from launchwise.cli.new.templates import angle
 from launchwise.cli.new.tokens import Macro, closing, is_name
@@ -125,7 +126,7 @@ def _names(head: Sequence[str]) -> Iterator[str]:
         yield from filter(is_name, head)
         return
     depth = 0
-    for token, after in zip(head, (*head[1:], ";"), strict=True):
+    for token, after in pairwise((*head, ";")):
         depth += (token in "([{") - (token in ")]}")
         if depth == 0 and is_name(token) and after in (";", ",", "=", "[", "{", "("):
             yield token
