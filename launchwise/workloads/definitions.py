@@ -115,15 +115,41 @@ def overriding_line(name: str, text: str, macros: Collection[str] = ()) -> int:
     A guard of the file (``#ifndef FILE_H``, then ``#define FILE_H``) is no condition, unless it is
     one of the ``macros`` that the build defines: then what it guards is left out.
     """
+    for number, word, rest in _unconditional(text, macros):
+        named = "".join(rest.split()[:1]).partition("(")[0] == name
+        if word in ("define", "undef") and named:
+            return number
+    return 0
+
+
+def declaring_line(name: str, text: str, macros: Collection[str] = ()) -> int:
+    """Line that declares a name as a constant or an enumerator under no condition; 0 for none.
+
+    A macro of that name would stand in its declaration: ``const int 64 = 128;``. Conditions are
+    those of :func:`overriding_line`.
+    """
+    if name not in text:
+        return 0
+    kept = {number: line for number, word, line in _unconditional(text, macros) if not word}
+    plain = "\n".join(kept.get(number, "") for number in range(1, text.count("\n") + 2))
+    own = re.escape(name)
+    constant = rf"\bconst(?:expr|init)?\b[^;(){{}}=]*?\b(?P<name>{own})\s*[={{\[;]"
+    further = rf"\bconst(?:expr)?\s[^;(){{}}]*,\s*(?P<other>{own})\s*[={{]"
+    one_of = rf"\benum\b[^;{{}}()]*\{{(?:[^{{}};]*,)?\s*(?P<one>{own})\s*[=,}}]"
+    for pattern in (constant, further, one_of):
+        if match := re.search(pattern, plain):
+            return plain.count("\n", 0, match.start(match.lastindex or 0)) + 1
+    return 0
+
+
+def _unconditional(text: str, macros: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    """Lines under no condition: number, word of a directive and its rest, or nothing and all."""
     conditions: list[str] = []
     lines = text.splitlines()
-    opened = ("if", "ifdef", "ifndef")
     for number, line in enumerate(lines, 1):
         match = re.match(r"[ \t]*#[ \t]*(\w+)(.*)", line)
-        if match is None:
-            continue
-        word, rest = match[1], match[2].split()
-        if word in opened:
+        word, rest = (match[1], match[2].split()) if match else ("", [])
+        if word in ("if", "ifdef", "ifndef"):
             following = lines[number].split() if number < len(lines) else []
             guards = word == "ifndef" and rest and following[:2] == ["#define", rest[0]]
             guards = guards and rest[0] not in macros
@@ -131,10 +157,5 @@ def overriding_line(name: str, text: str, macros: Collection[str] = ()) -> int:
             conditions.append("guard" if guards and len(following) == 2 else word)
         elif word == "endif" and conditions:
             conditions.pop()
-        elif (
-            word in ("define", "undef")
-            and not set(conditions) - {"guard"}
-            and "".join(rest[:1]).partition("(")[0] == name
-        ):
-            return number
-    return 0
+        elif not set(conditions) - {"guard"}:
+            yield number, word, match[2] if match else line

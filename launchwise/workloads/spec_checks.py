@@ -20,7 +20,12 @@ from launchwise.workloads.arguments import (
     types_of,
 )
 from launchwise.workloads.builds import split_kernel
-from launchwise.workloads.definitions import definitions, is_macro, overriding_line
+from launchwise.workloads.definitions import (
+    declaring_line,
+    definitions,
+    is_macro,
+    overriding_line,
+)
 from launchwise.workloads.parts import (
     GPU_NAMES,
     LATER_COLUMNS,
@@ -29,8 +34,8 @@ from launchwise.workloads.parts import (
     Variant,
     Work,
 )
-from launchwise.workloads.sources import source_text, sources_text, without_comments
-from launchwise.workloads.templates import check_kernel_text, is_template, kernel_texts
+from launchwise.workloads.sources import included_files, source_text, sources_text, without_comments
+from launchwise.workloads.templates import check_kernel_text, is_template, kernel_texts, macro_names
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
@@ -260,21 +265,46 @@ def check_described(folder: Path, spec: Spec) -> None:
         _check_kernel_names(folder, spec, name, variant)
         text = without_comments(source_text(folder / str(variant.source)))
         for tunable in variant.tunables:
-            if spec.tunables[tunable].kind == "launch":
-                if is_macro(tunable, text):
-                    message = f"is launch, but {variant.source} reads {tunable} as a macro"
-                    raise UserError(path, f"tunables.{tunable}.kind", f"{message}: say build")
-            elif line := overriding_line(tunable, text, {*spec.macros, *variant.tunables}):
-                message = (
-                    f"{variant.source}:{line} defines {tunable} whatever the tunable is: put "
-                    f"#ifndef {tunable} and #endif around that line, or delete it"
-                )
-                raise UserError(path, f"variants.{name}.tunables", message)
+            if spec.tunables[tunable].kind == "launch" and is_macro(tunable, text):
+                message = f"is launch, but {variant.source} reads {tunable} as a macro"
+                raise UserError(path, f"tunables.{tunable}.kind", f"{message}: say build")
+        _check_build_tunables(folder, spec, name, variant)
     if spec.reference is not None and spec.reference.call is not None:
         try:
             check_listed(spec.reference.call)
         except ValueError as error:
             raise UserError(path, "reference.call", str(error)) from None
+
+
+def _check_build_tunables(folder: Path, spec: Spec, name: str, variant: Variant) -> None:
+    """Insist that no file of a variant defines its build tunables otherwise.
+
+    Raises
+    ------
+    UserError
+        With file and line of a definition or of a constant with the name of a tunable.
+    """
+    key = (folder / SPEC_FILE, f"variants.{name}.tunables")
+    build = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
+    macros = {*spec.macros, *variant.tunables}
+    own = macro_names(folder, spec, variant)
+    for path in included_files(folder, [str(variant.source), *spec.headers]):
+        text = without_comments(source_text(path))
+        top = folder.resolve()
+        file = path.relative_to(top).as_posix() if path.is_relative_to(top) else path.name
+        for tunable in build:
+            if line := overriding_line(tunable, text, macros):
+                message = (
+                    f"{file}:{line} defines {tunable} whatever the tunable is: put "
+                    f"#ifndef {tunable} and #endif around that line, or delete it"
+                )
+                raise UserError(*key, message)
+            if tunable in own and (line := declaring_line(tunable, text, macros)):
+                message = (
+                    f"{file}:{line} declares the constant {tunable}, but a build tunable is a "
+                    f"macro: write #ifndef {tunable}, #define {tunable} ... and #endif instead"
+                )
+                raise UserError(*key, message)
 
 
 def _check_kernel_names(folder: Path, spec: Spec, name: str, variant: Variant) -> None:

@@ -53,6 +53,9 @@ def test_guesses(name: str, make: Path, capsys: pytest.CaptureFixture[str]) -> N
     notes = [line for line in lines if line.startswith("# ?")]
     assert len(notes) == len(case.get("notes", ()))
     said = capsys.readouterr().out
+    if "hints" in case:
+        hints = [line.removeprefix("# To tune ") for line in lines if line.startswith("# To tune")]
+        assert [line.split(",")[0] for line in hints] == case["hints"]
     for part in case.get("notes", ()):
         assert any(part in note for note in notes)
         assert part in said

@@ -222,6 +222,35 @@ def test_a_definition_that_overrides_a_tunable_is_told(
         loaded(tmp_path, "gemm<BM, BN, dtype>", source)
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("static constexpr int UNROLL = 8;", True),
+        ("const int A = 3, UNROLL = 8;", True),
+        ("const unsigned\n    UNROLL{8};", True),
+        ("enum { A = 1, UNROLL = 8 };", True),
+        ("enum Sizes : int { UNROLL };", True),
+        ("__constant__ const int UNROLL = 8;", True),
+        ("#ifndef UNROLL\nconstexpr int UNROLL = 8;\n#endif", False),
+        ("#ifdef OTHER\nenum { UNROLL = 8 };\n#endif", False),
+        ("// constexpr int UNROLL = 8;", False),
+        ("constexpr int UNROLLED = 8;", False),
+        ("constexpr int TWICE = 2 * UNROLL;", False),
+        ("enum { A = UNROLL };", False),
+        ("constexpr int f() { return UNROLL; }", False),
+    ],
+)
+def test_a_constant_with_the_name_of_a_tunable_is_told(
+    tmp_path: Path, line: str, told: bool
+) -> None:
+    if not told:
+        loaded(tmp_path, "gemm<BM, BN, dtype>", f"{line}\n{SOURCE}")
+        return
+    said = r"variants.tiled.tunables: gemm.cu:\d declares the constant UNROLL, but a build"
+    with pytest.raises(UserError, match=said):
+        loaded(tmp_path, "gemm<BM, BN, dtype>", f"{line}\n{SOURCE}")
+
+
 FITTING = [
     "T *c, T const *__restrict__ a, const T b[], unsigned n",
     "real *c, const void *a, const Matrix *b, index n",

@@ -24,6 +24,10 @@ def guess_grid(
         if extent == "0":
             grid.append("1")
             continue
+        if axis != "x" and indices.goes_on(axis):
+            grid.append("1")
+            questions.append(f"{axis}: goes on where the other axis ends")
+            continue
         length, question = _length(indices, axis, launch, sizes)
         if question and (own := _as_on_host(kernel, axis, launch, sizes, host)):
             grid.append(own)

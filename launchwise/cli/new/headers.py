@@ -9,6 +9,7 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.cli.new.tokens import cleaned
+from launchwise.cli.new.types import words
 from launchwise.workloads.sources import PROJECT_KERNELS
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.MULTILINE)
@@ -17,6 +18,23 @@ _TOOLKIT = re.compile(
     r"|math_constants|mma|cu(blas|fft|sparse|Complex)|std\w+\.h$|(math|assert|float|limits|string)\.h$)"
 )
 """Headers of the CUDA toolkit and of C: no local files, although some include them in quotes."""
+_STANDARD = words(
+    "algorithm any array atomic barrier bit bitset cassert ccomplex cctype cerrno cfenv",
+    "cfloat charconv chrono cinttypes ciso646 climits clocale cmath codecvt compare complex",
+    "complex.h concepts condition_variable coroutine csetjmp csignal cstdalign cstdarg",
+    "cstdbool cstddef cstdint cstdio cstdlib cstring ctgmath ctime ctype.h cuchar cwchar",
+    "cwctype deque errno.h exception execution expected fenv.h filesystem format forward_list",
+    "fstream functional future generator initializer_list inttypes.h iomanip ios iosfwd",
+    "iostream iso646.h istream iterator latch limits list locale locale.h map mdspan memory",
+    "memory_resource mutex new numbers numeric optional ostream print queue random ranges",
+    "ratio regex scoped_allocator semaphore set setjmp.h shared_mutex signal.h",
+    "source_location span sstream stack stacktrace stdexcept stop_token streambuf string",
+    "string_view strings.h syncstream system_error tgmath.h thread time.h tuple type_traits",
+    "typeindex typeinfo uchar.h unistd.h unordered_map unordered_set utility valarray variant",
+    "vector version wchar.h wctype.h malloc.h memory.h omp.h sys/time.h sys/types.h",
+    "sys/stat.h",
+)
+"""Headers of the standard libraries of C and C++, and common ones of systems."""
 _GUARD = re.compile(
     r"\A\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+\1[ \t]*\n(.*)\n[ \t]*#\s*endif[^\n]*\s*\Z",
     re.DOTALL,
@@ -86,7 +104,7 @@ def with_headers(path: Path) -> tuple[str, list[Header]]:
     def included(name: str, beside: Path) -> str:
         found = _find(name, (beside.resolve().parent, top, PROJECT_KERNELS))
         if found is None:
-            if not _TOOLKIT.match(name):
+            if not _TOOLKIT.match(name) and name not in _STANDARD:
                 headers.setdefault(name, Header(name, None))
             return ""
         if found in seen or len(seen) > MOST_HEADERS:

@@ -16,6 +16,7 @@ from launchwise.cli.new.polynomials import (
     read,
     written,
 )
+from launchwise.cli.new.scopes import loop_places, scope_ends
 from launchwise.cli.new.tokens import closing, is_name, tokenised
 
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
@@ -69,6 +70,7 @@ class Indices:
 
     def __post_init__(self) -> None:
         self._definitions: dict[str, list[tuple[int, list[str]]]] = {}
+        self._ends = scope_ends(self.tokens)
         self._known: dict[int, Polynomial] = {}
         self._depth = 0
         for place, name, text in _assigned(self.tokens):
@@ -90,7 +92,9 @@ class Indices:
             earlier = [each for each in self._definitions.get(name, ()) if each[0] < place]
             if not earlier or self._depth > _DEEPEST:
                 return None
-            start, text = earlier[-1]
+            # A variable of a loop hides an outer one only there.
+            visible = [each for each in earlier if place <= self._ends.get(each[0], place)]
+            start, text = (visible or earlier)[-1]
             if keep:
                 self._depth += 1
                 found = self.value(text, start, keep)
@@ -186,8 +190,17 @@ class Indices:
         return [
             one
             for one in self.comparisons
-            if wanted in names_of(one.index) and not others & names_of(one.index)
+            if wanted in names_of(one.index)
+            and not others & names_of({term: 1 for term in one.index if not _on_grid(term)})
         ]
+
+    def goes_on(self, axis: str) -> bool:
+        """Whether blocks along an axis go on where those along others end, in every index.
+
+        ``blockIdx.y * gridDim.x + blockIdx.x`` does so along y.
+        """
+        factors = [factor for _, factor in self.placed(axis)]
+        return bool(factors) and all(_on_grid(term) for one in factors for term in one)
 
     def strides_over_grid(self, axis: str) -> bool:
         """Whether a loop goes on by the size of the grid along an axis."""
@@ -234,6 +247,11 @@ class Indices:
         self.comparisons.append(Comparison(name, one, bound, length))
 
 
+def _on_grid(term: tuple[str, ...]) -> bool:
+    """Whether a product has a size of the grid as a factor."""
+    return any(name.startswith("gridDim.") for name in term)
+
+
 def _depends(one: Polynomial) -> bool:
     """Whether an expression depends on the thread or the block."""
     return any(word in name for name in names_of(one) for word in ("threadIdx", "blockIdx"))
@@ -269,14 +287,25 @@ def _until(tokens: Sequence[str], start: int, ends: Sequence[str]) -> list[str]:
 
 
 def _assigned(tokens: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Places where a variable gets a value: place, name, expression."""
+    """Places where a variable gets a value: place, name, expression.
+
+    One that is computed from itself is left out, unless a thread's place is added outside of loops:
+    ``i = i * blockDim.x + threadIdx.x``.
+    """
+    loops = loop_places(tokens)
     for place, token in enumerate(tokens[:-1]):
         if not is_name(token) or (place and tokens[place - 1] in (".", "->", "]", "*")):
             continue
         if tokens[place + 1] == "=":
             text = _until(tokens, place + 2, (";", ","))
-            if text and "?" not in text and not _reads(text, token):
+            adds = place not in loops and "threadIdx" in text
+            if text and "?" not in text and (adds or not _reads(text, token)):
                 yield place, token, text
+        elif tokens[place + 1] in ("*=", "+=") and place not in loops:
+            # `i *= blockDim.x; i += threadIdx.x;`
+            text = _until(tokens, place + 2, (";", ","))
+            if {*text} & {"threadIdx", "blockIdx", "blockDim"} and "?" not in text:
+                yield place, token, [token, tokens[place + 1][0], "(", *text, ")"]
         elif tokens[place + 1] in ("(", "{") and place and tokens[place - 1] in _INTEGERS:
             inside = list(tokens[place + 2 : closing(tokens, place + 1)])
             if inside:

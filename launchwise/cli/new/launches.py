@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.polynomials import Polynomial, coefficient, names_of, written
+from launchwise.cli.new.shared import most_threads
 from launchwise.cli.new.tunables import AXES, Tunable, as_block, axis_of, block_values, role_of
 
 
@@ -112,6 +113,9 @@ def guess_launch(
     fitting = [
         _side(one, block) if one.name == square and one.name in block else one for one in tunables
     ]
+    invented, asked = _limited(invented, block, indices)
+    fitting, more = _limited(fitting, block, indices)
+    question = "; ".join(filter(None, [question, *asked, *more]))
     count = max((AXES.index(axis) + 1 for axis in axes["blockIdx"]), default=1)
     extent, sure = [], set()
     for axis in AXES[:count]:
@@ -122,6 +126,23 @@ def guess_launch(
         extent.append(found or _named_extent(axis, count, block, tunables, square))
         sure |= {axis} if found else set()
     return Launch(block, extent, [*invented, *fitting], frozenset(sure), question)
+
+
+def _limited(
+    tunables: Sequence[Tunable], block: Sequence[str], indices: Indices
+) -> tuple[list[Tunable], list[str]]:
+    """Sides of the block for which arrays in shared memory have room, and questions."""
+    room = most_threads(indices)
+    limited, questions = [], []
+    for one in tunables:
+        sides = [axis for axis, side in zip(AXES, block, strict=False) if side == one.name]
+        most, array = min((room[axis] for axis in sides if axis in room), default=(0, ""))
+        if most and one.role == "block" and max(one.values) > most and not one.given:
+            values = [value for value in one.values if value <= most] or [most]
+            one = replace(one, values=values, start=min(one.start, values[-1]))
+            questions.append(f"{one.name}: {array} has room for {most} threads")
+        limited.append(one)
+    return limited, questions
 
 
 def _square(tunables: Sequence[Tunable], axes: Mapping[str, set[str]]) -> str | None:

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 from launchwise.cli.new.declared import declared
 from launchwise.cli.new.expansion import expanded
+from launchwise.cli.new.pieces import reached
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.templates import angle, launched_with
-from launchwise.cli.new.tokens import Code, Macro, is_name
+from launchwise.cli.new.tokens import Code, Macro, at_commas, closing, is_name, tokenised
 from launchwise.cli.new.types import QUALIFIERS, TYPES, VECTORS, WORDS, words
 
 _KEYWORDS = words(
@@ -29,7 +30,7 @@ _BUILT_IN = words(
     "INT_MAX INT_MIN UINT_MAX LLONG_MAX LONG_MAX CHAR_BIT SIZE_MAX",
     "HUGE_VAL HUGE_VALF M_PI_2 M_SQRT2 M_E stdin stdout stderr",
 )
-_FIXED = words("WARP_SIZE WARPSIZE WARP_SZ warp_size")
+FIXED = words("WARP_SIZE WARPSIZE WARP_SZ warp_size")
 """Names that the hardware fixes."""
 
 
@@ -83,9 +84,11 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
     Parameters of the kernel's template that are no types come first: they are chosen like macros.
     """
     code = source.code
-    sizes = [token for each in source.constants for size in each.sizes for token in (*size, ";")]
-    tokens = [*sizes, *source.shared, ";", *kernel.head, ";", *kernel.body]
-    known = _declared_names(source, kernel, tokens)
+    constants = used_constants(source, kernel)
+    sizes = [token for each in constants for size in each.sizes for token in (*size, ";")]
+    own = [*kernel.head, ";", *kernel.body]
+    tokens = [*sizes, *reached_by(source, kernel), ";", *own]
+    known = _declared_names(source, kernel, [*source.shared, ";", *own])
     used = list(dict.fromkeys(_read([*kernel.head, ";", *kernel.body, ";", *tokens], code)))
     # The text of a macro may need others: `#define tile (block_size_x * 2)`.
     for name in used:
@@ -167,14 +170,17 @@ def _is_of_the_platform(name: str) -> bool:
     )
 
 
+def reached_by(source: Source, kernel: Kernel) -> tuple[str, ...]:
+    """Tokens of the functions, types and variables that a kernel needs."""
+    types = [token for one in kernel.parameters for token in tokenised(one.written)]
+    start = [*kernel.head, *types, *kernel.body]
+    return reached(start, source.pieces, source.code.macros)
+
+
 def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:
     """Arrays in constant memory that the kernel, or a function that it may call, reads."""
-    return [
-        one
-        for one in source.constants
-        # Once among the shared tokens is its declaration.
-        if one.name in kernel.body or source.shared.count(one.name) > 1
-    ]
+    tokens = {*reached_by(source, kernel), *kernel.body}
+    return [one for one in source.constants if one.name in tokens]
 
 
 def fixed_numbers(source: Source) -> dict[str, int]:
@@ -193,6 +199,28 @@ def fixed_numbers(source: Source) -> dict[str, int]:
             number = _integer(tokens[place + 1 : place + 2])
             if {*tokens[start:place]} & {"const", "constexpr"} and number is not None:
                 found.setdefault(tokens[place - 1], number)
+    # Enumerators may be short, and variables of a kernel may hide them.
+    return {**{name: one for name, one in constants(source).items() if name.isupper()}, **found}
+
+
+def constants(source: Source) -> dict[str, int]:
+    """Constants of integers in the scope of a file: ``const``, ``constexpr`` and enumerators."""
+    found: dict[str, int] = {}
+    for head, _ in source.pieces:
+        if "enum" in head and "{" in head:
+            start = head.index("{")
+            # An enumerator of a class has another name: `Kind::A`.
+            scoped = {*head[:start]} & {"class", "struct"}
+            parts = [] if scoped else at_commas(head[start + 1 : closing(head, start)])
+        elif {*head} & {"const", "constexpr"} and "(" not in head:
+            parts = [part[-4:] for part in at_commas(head)]
+        else:
+            continue
+        for part in parts:
+            for place, token in enumerate(part[1:], 1):
+                number = _integer(part[place + 1 : place + 2]) if token in ("=", "{") else None
+                if number is not None and part[place + 2 :] in ([], ["}"]):
+                    found.setdefault(part[place - 1], number)
     return found
 
 
@@ -203,7 +231,7 @@ def _integer(tokens: Sequence[str]) -> int | None:
 
 def _is_known(name: str) -> bool:
     known = _KEYWORDS | _BUILT_IN | WORDS | QUALIFIERS | TYPES.keys() | VECTORS.keys()
-    return name in known | _FIXED or name.startswith(_TOOLKIT)
+    return name in known | FIXED or name.startswith(_TOOLKIT)
 
 
 _TOOLKIT = (

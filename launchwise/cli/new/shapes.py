@@ -40,6 +40,8 @@ def guess_shape(
         shape = [by_name[each] for each in {"a": "mk", "b": "kn", "c": "mn"}[first]]
     elif indices is not None and (found := _by_index(indices, parameter.name, sizes, blocks or {})):
         shape = found
+    elif indices is not None and len({*shape}) == 1 and _is_flat(indices, parameter.name, sizes):
+        shape = shape[:1]
     elif SMALL_ARRAY.search(lower):
         shape = [5] * min(dimensions, 2)
     elif "transpos" in title and role == "output":
@@ -151,6 +153,14 @@ def _by_index(indices: Indices, array: str, sizes: Sizes, blocks: Mapping[str, s
                 return []
             best = max(best, found, key=lambda one: (len(one), one[-1].get((), 0) if one else 0))
     return _written(best, sizes) if best or not per_block else per_block
+
+
+def _is_flat(indices: Indices, array: str, sizes: Sizes) -> bool:
+    """Whether no index of an array is multiplied by a size: it has one dimension."""
+    values = [indices.value(text, place) for place, text in accesses(indices, array)]
+    terms = [term for one in values for term in one if term]
+    plain = all(not name.startswith("?") and "[" not in name for term in terms for name in term)
+    return bool(terms) and plain and not any({*term} & sizes.renamed.keys() for term in terms)
 
 
 def _offset(indices: Indices, name: str, array: str, keep: frozenset[str]) -> Polynomial | None:

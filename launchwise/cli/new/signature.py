@@ -13,9 +13,9 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.cli.new.headers import Header, with_headers
+from launchwise.cli.new.pieces import Piece, pieces_of
 from launchwise.cli.new.templates import (
     TemplateParameter,
-    angle,
     names_of_types,
     template_parameters,
 )
@@ -107,6 +107,8 @@ class Source:
         Functions on the device, by name: parameters and body.
     headers
         Local files that are included, directly or not.
+    pieces
+        Those of ``shared``, head and body.
     """
 
     code: Code
@@ -116,6 +118,7 @@ class Source:
     names: Names = field(default_factory=Names)
     functions: Mapping[str, Function] = field(default_factory=dict)
     headers: tuple[Header, ...] = ()
+    pieces: tuple[Piece, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,21 +141,22 @@ def read_source(path: Path) -> Source:
     code = directives(text)
     names = names_of(code.tokens, {name: macro.value for name, macro in code.macros.items()})
     kernels: list[Kernel] = []
-    shared: list[str] = []
+    pieces: list[Piece] = []
     functions: dict[str, Function] = {}
-    for head, body in _pieces(code.tokens):
+    for head, body in pieces_of(code.tokens):
         defined = head[-1:] == ["{"]
         if "__global__" in head:
             kernels += [_kernel(head, body, names)] if defined and not _special(head) else []
         elif not defined or "__device__" in head or "constexpr" in head:
-            shared += [*head, ";", *body]
+            pieces.append((tuple(head), tuple(body)))
             if defined:
                 functions |= _function(head, body)
     if not kernels:
         raise UserError(path, "", "has no kernel: no function is __global__")
     constants = tuple(_constants(code.tokens, names.aliases))
     merged = tuple(_merged(kernels))
-    return Source(code, merged, constants, tuple(shared), names, functions, tuple(headers))
+    shared = tuple(token for head, body in pieces for token in (*head, ";", *body))
+    return Source(code, merged, constants, shared, names, functions, tuple(headers), tuple(pieces))
 
 
 def _special(head: Sequence[str]) -> bool:
@@ -186,51 +190,6 @@ def _merged(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
         if any(other.parameters != first.parameters for other in others):
             refused = "is defined several times, with different parameters"
         yield replace(first, body=body, refused=refused)
-
-
-def _pieces(tokens: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Declarations and functions: head and body; functions of the host without their body.
-
-    Namespaces and ``extern "C" {`` are entered. A head that has a body ends with ``{``.
-    """
-    head: list[str] = []
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        if token == "{" and _is_function(head):
-            end = closing(tokens, place)
-            device = "__global__" in head or "__device__" in head
-            yield [*head, "{"], list(tokens[place + 1 : end]) if device else []
-            head, place = [], end
-        elif token == "{" and ("namespace" in head or head[:1] == ["extern"]) and "=" not in head:
-            head = []
-        elif token == "{":
-            end = closing(tokens, place)
-            head += tokens[place : end + 1]
-            place = end
-        elif token == "}":
-            head = []
-        elif token == ";":
-            yield head, []
-            head = []
-        else:
-            head.append(token)
-        place += 1
-    if head:
-        yield head, []
-
-
-def _is_function(head: Sequence[str]) -> bool:
-    """Whether a body may follow: the head ends with parameters, and is no initial value."""
-    outside: list[str] = []
-    depth = 0
-    while head[:1] == ["template"]:
-        head = head[angle(head, 1) + 1 :]
-    for token in head:
-        depth += (token == "(") - (token == ")")
-        if depth == 0 and token not in ("const", "noexcept"):
-            outside.append(token)
-    return outside[-1:] == [")"] and "=" not in outside
 
 
 def _kernel(head: Sequence[str], body: Sequence[str], names: Names) -> Kernel:

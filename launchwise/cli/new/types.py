@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -138,7 +138,7 @@ def names_of(tokens: Sequence[str], macros: Mapping[str, Sequence[str]]) -> Name
     found = Names({name: " ".join(value) for name, value in macros.items() if value})
     tokens = tuple(tokens)
     for place, token in enumerate(tokens):
-        if token in ("struct", "class", "union"):
+        if token in ("struct", "class", "union") and tokens[place - 1 : place] != ("enum",):
             _read_structure(tokens, place, found)
         elif token == "enum":
             _read_enum(tokens, place, found)
@@ -159,58 +159,135 @@ def _is_type(tokens: Sequence[str]) -> bool:
     return bool(tokens) and all(is_name(each) or each in ("::", "<", ">") for each in tokens)
 
 
+_KINDS = ("struct", "class", "union", "enum")
+_LAYOUT = ("alignas", "__align__", "__attribute__", "__declspec")
+"""Words that change where fields lie."""
+
+
 def _read_structure(tokens: tuple[str, ...], place: int, found: Names) -> None:
     """A structure with its name, or with the name that ``typedef`` gives it after its braces."""
-    if "{" not in tokens[place : place + 16]:
+    if "{" not in tokens[place : place + 24]:
         return
     start = tokens.index("{", place)
-    head, end = tokens[place + 1 : start], closing(tokens, start)
-    if {*head} & {";", ")", "=", ">", ","} - ({")"} if "(" in head else set()):
+    head, end = _without_layout(tokens[place + 1 : start]), closing(tokens, start)
+    derived = ":" in head
+    own = head[: head.index(":")] if derived else head
+    # `struct A f(int n) {` is a function, `class T> struct A {` the end of a template's head;
+    # `struct A<float> {` says nothing of another A.
+    if {*head} & {";", "(", ")", "="} or {*own} & {">", ",", "<"}:
         return
-    before = head[: head.index(":")] if ":" in head else head
-    named = [each for each in before if is_name(each) and each not in ("final", "alignas")]
+    named = [each for each in own if is_name(each) and each != "final"]
     after = tokens[end + 1 : end + 2]
     typedef = place > 0 and tokens[place - 1] == "typedef"
     names = [*named[-1:], *([after[0]] if typedef and after and is_name(after[0]) else [])]
     made = _structure(tokens[start + 1 : end], found, is_union=tokens[place] == "union")
+    if derived or not _is_usual({*after}, tokens[place:start], made.size):
+        made = Structure(is_function=made.is_function)
     for name in names:
-        found.structures[name] = made if ":" not in head else Structure(size=made.size)
+        found.structures[name] = made
+
+
+def _is_usual(after: Set[str], head: Sequence[str], size: int) -> bool:
+    """Whether fields lie as usual in memory: ``alignas(16)`` of 16 bytes changes nothing."""
+    asked = [place for place, token in enumerate(head) if token in _LAYOUT]
+    numbers = [head[place + 2] for place in asked if len(head) > place + 3]
+    plain = all(one.isdigit() and int(one) and size % int(one) == 0 for one in numbers)
+    return not after & {*_LAYOUT} and len(numbers) == len(asked) and plain
+
+
+def _without_layout(head: Sequence[str]) -> list[str]:
+    """A head without ``alignas(16)`` and the like."""
+    kept: list[str] = []
+    place = 0
+    while place < len(head):
+        if head[place] in _LAYOUT and tuple(head[place + 1 : place + 2]) == ("(",):
+            place = closing(head, place + 1)
+        else:
+            kept.append(head[place])
+        place += 1
+    return kept
+
+
+def _members(body: Sequence[str]) -> Iterator[list[str]]:
+    """Declarations in a structure; of functions and types inside with ``{`` for their braces."""
+    member: list[str] = []
+    place = 0
+    while place < len(body):
+        token = body[place]
+        if token == ";":
+            yield member
+            member = []
+        elif token == ":" and member[-1:] and member[-1] in ("public", "private", "protected"):
+            member = []
+        elif token == "{":
+            place = closing(body, place)
+            member.append(token)
+            if _is_method(member):
+                yield member
+                member = []
+        else:
+            member.append(token)
+        place += 1
+    yield member
+
+
+def _is_method(member: Sequence[str]) -> bool:
+    """Whether a declaration is that of a function: brackets come before an initial value."""
+    before = member[: member.index("=")] if "=" in member else member
+    before = before[: before.index("{")] if "{" in before else before
+    return "operator" in before or "(" in before
 
 
 def _structure(body: Sequence[str], names: Names, is_union: bool) -> Structure:
-    """Fields of a structure, by the rules of C for their places."""
-    fields: dict[str, str] = {}
-    size, widest, sure = 0, 1, not is_union
-    place = 0
-    while place < len(body):
-        end = place
-        while end < len(body) and body[end] not in (";", "{"):
-            end += 1
-        tokens = list(body[place:end])
-        if end < len(body) and body[end] == "{":
-            end = closing(body, end)  # A function, or a structure inside.
-            sure = sure and "(" in tokens
-        place = end + 1
-        while tokens[:1] and tokens[0] in ("public", "private", "protected", ":"):
-            tokens = tokens[1:]
-        if not tokens or "(" in tokens or tokens[0] in ("static", "using", "typedef", "friend"):
-            continue
-        tokens = tokens[: tokens.index("=")] if "=" in tokens and "," not in tokens else tokens
-        first, *others = at_commas([each for each in tokens if each not in QUALIFIERS])
-        flat = first[: first.index("[")] if "[" in first else first
-        kind, width = type_of(flat[:-1], names.aliases)
-        for part in (first[len(flat[:-1]) :], *others):
-            plain = len(part) == 1 or (len(part) > 2 and part[1] == "=")
-            sure = sure and bool(kind) and width == 1 and plain and is_name(part[0])
-            if not sure:
-                continue
-            item = BYTES[kind]
-            fields[part[0]] = kind
-            size, widest = -(-size // item) * item + item, max(widest, item)
+    """Fields of a structure, by the rules of C for their places; none where one is no number."""
     function = any(pair == ("operator", "(") for pair in pairwise(body))
-    if not sure or not fields:
+    fields: dict[str, str] = {}
+    size, widest = 0, 1
+    for member in _members(body):
+        if not member or member[0] in ("static", "using", "typedef", "friend", "template"):
+            continue
+        found = _fields(member, names)
+        if found is None or is_union:
+            return Structure(is_function=function)
+        for name, kind in found.items():
+            item = BYTES[kind]
+            fields[name] = kind
+            size, widest = -(-size // item) * item + item, max(widest, item)
+    if not fields:
         return Structure(is_function=function)
     return Structure(fields, -(-size // widest) * widest, function)
+
+
+def _fields(member: Sequence[str], names: Names) -> dict[str, str] | None:
+    """Fields of one declaration to their types; None where one is no plain number."""
+    # A pointer to a function, a table of virtual functions, another layout.
+    if ("(", "*") in pairwise(member) or {*member} & {"virtual", *_LAYOUT}:
+        return None
+    if _is_method(member):
+        return {}
+    if member[0] in _KINDS and (len(member) == 2 or member[-1] == "{"):
+        # A type that is only declared; one without a name has fields of its own.
+        is_enum = member[0] == "enum"
+        return {} if is_enum or (len(member) > 1 and member[1] not in ("{", ":")) else None
+    if "inline" in member or "constexpr" in member:
+        return {}
+    parts = at_commas([each for each in member if each not in {*QUALIFIERS, "mutable"}])
+    kept = [_without_value(part) for part in parts]
+    kind, width = type_of(kept[0][:-1], names.aliases) if kept else ("", 1)
+    if not kind or width > 1:
+        return None
+    found: dict[str, str] = {}
+    for part in (kept[0][-1:], *kept[1:]):
+        if len(part) != 1 or not is_name(part[0]):
+            return None
+        found[part[0]] = kind
+    return found
+
+
+def _without_value(part: Sequence[str]) -> Sequence[str]:
+    """A declaration without its initial value: ``float x = 1``, ``float x{1}``."""
+    ends = [part.index(each) for each in ("=", "{") if each in part]
+    return part[: min(ends)] if ends else part
 
 
 def _read_enum(tokens: tuple[str, ...], place: int, found: Names) -> None:
@@ -218,7 +295,12 @@ def _read_enum(tokens: tuple[str, ...], place: int, found: Names) -> None:
         return
     start = tokens.index("{", place)
     head = [each for each in tokens[place + 1 : start] if each not in ("class", "struct")]
+    if ";" in head or "(" in head:
+        return
     head = head[: head.index(":")] if ":" in head else head
+    after = tokens[closing(tokens, start) + 1 :][:1]
+    if not head and tokens[max(place - 1, 0)] == "typedef" and after:
+        head = [*after]
     prefix = f"{head[-1]}::" if "class" in tokens[place:start] and head else ""
     parts = at_commas(tokens[start + 1 : closing(tokens, start)])
     if head and is_name(head[-1]):

@@ -14,16 +14,18 @@ from launchwise.cli.new.arguments import Reading, guess_arguments
 from launchwise.cli.new.expansion import expanded, reads
 from launchwise.cli.new.grids import guess_grid
 from launchwise.cli.new.headers import remarks
+from launchwise.cli.new.hints import tuning_hints
 from launchwise.cli.new.hosts import host_launch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch, guess_launch
-from launchwise.cli.new.macros import fixed_numbers, needed_macros
+from launchwise.cli.new.macros import fixed_numbers, needed_macros, reached_by
 from launchwise.cli.new.polynomials import names_of
 from launchwise.cli.new.problem import Sizes, guess_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.templates import launched_with
-from launchwise.cli.new.tokens import is_name
-from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, guess_tunables, role_of
+from launchwise.cli.new.tokens import is_name, tokenised
+from launchwise.cli.new.tunables import AXES, Tunable, compiled_in, guess_tunables
+from launchwise.cli.new.types import type_of
 from launchwise.cli.new.yaml_lines import QUESTION, Line, lines_of, section
 from launchwise.workloads.arguments import TOLERANCES
 from launchwise.workloads.parts import GPU_NAMES, LATER_COLUMNS, MEASURED_COLUMNS
@@ -56,9 +58,11 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     macros = compiled_in(needs, _RESERVED) | _objects(source, kernel)
     indices = Indices(expanded(source, kernel, fixed))
     fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
-    shared = {name: reads(source.shared, name) for name in indices.axes}
+    shared = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
     host = host_launch(source.code.tokens, kernel.name, fixed)
-    launch = guess_launch(indices, shared, guess_tunables(needs, _RESERVED), fixed, host)
+    used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
+    known = {name: number for name, number in fixed.items() if name in used}
+    launch = guess_launch(indices, shared, guess_tunables(needs, _RESERVED), known, host)
     types = kernel.types
     taken = {*_RESERVED, *types.values(), *(one.name for one in launch.tunables)}
     bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
@@ -71,7 +75,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     lines = [
         *_notes(file, source, kernel, fixed),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", [*_problem(sizes, launch.dimensions), *_types(types)]),
+        *section("problem", [*_problem(sizes, launch.dimensions), *_types(source, kernel)]),
         *section("tunables", _tunables(launch.tunables), _COMMENT),
         *(section("macros", _macros(macros), "of every build") if macros else []),
         *section("arguments", arguments, "in the order of the kernel's parameters"),
@@ -99,13 +103,7 @@ def _notes(file: str, source: Source, kernel: Kernel, fixed: Mapping[str, int]) 
     if others:
         notes.append(f"Other kernels of the file: {', '.join(others)}.")
     notes += [f"{QUESTION[2:]}{remark}" for remark in remarks(source.headers, file)]
-    notes += [
-        f"To tune {name}, write #ifndef {name} before its #define."
-        for name in fixed
-        if role_of(name) in ("block", "tile", "side")
-        and name in {*kernel.head, *kernel.body}
-        and name in source.code.macros
-    ]
+    notes += tuning_hints(source, kernel, fixed)
     return [f"# {note}" for note in notes]
 
 
@@ -128,12 +126,22 @@ def _tunables(tunables: Sequence[Tunable]) -> list[Line]:
     ]
 
 
-def _types(types: Mapping[str, str]) -> list[Line]:
-    """Problem parameters that choose the types of a template."""
-    return [
-        Line(name, {"type": "category", "values": ["float32", "float64"]}, f"types of {parameter}")
-        for parameter, name in types.items()
-    ]
+def _types(source: Source, kernel: Kernel) -> list[Line]:
+    """Problem parameters that choose the types of a template, those of the file first."""
+    given = launched_with(source.code.tokens, kernel.name)
+    lines = []
+    for place, one in enumerate(kernel.template):
+        if one.name in kernel.types:
+            texts = [each[place] for each in given if place < len(each)]
+            found = [type_of(tokenised(text), source.names.aliases) for text in texts]
+            own = [kind for kind, width in found if kind and width == 1]
+            usual = [] if own and not any("float" in kind for kind in own) else _FLOATS
+            value = {"type": "category", "values": list(dict.fromkeys([*own, *usual]))}
+            lines.append(Line(kernel.types[one.name], value, f"types of {one.name}"))
+    return lines
+
+
+_FLOATS = ["float32", "float64"]
 
 
 def _macros(macros: Mapping[str, str]) -> list[Line]:
