@@ -53,11 +53,14 @@ def with_several_blocks(spec: Spec, problem: Problem) -> Problem:
     """
     found = dict(problem)
     for _ in range(MOST_DOUBLINGS):
-        short = _sizes_of_single_blocks(spec, found)
-        larger = {name: 2 * int(found[name]) - 1 for name in short}
-        larger = {
-            name: size for name, size in larger.items() if spec.problem[name].check(size) is None
-        }
+        larger: dict[str, int] = {}
+        for name in _sizes_of_single_blocks(spec, found):
+            size = 2 * int(found[name]) - 1
+            # A width remains no height.
+            while size in {**found, **larger}.values():
+                size += 2
+            if spec.problem[name].check(size) is None:
+                larger[name] = size
         grown = {**found, **larger}
         if not larger or _items(spec, grown) > MOST_ITEMS:
             break

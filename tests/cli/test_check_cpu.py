@@ -90,6 +90,9 @@ def test_a_right_kernel_passes_at_odd_sizes(
         "tiled tile=16 at rows=1, cols=1",
         "tiled tile=8 at rows=14, cols=27",
         "tiled tile=16 at rows=14, cols=27",
+        # Two blocks of the largest tile along each side.
+        "tiled tile=8 at rows=29, cols=27",
+        "tiled tile=16 at rows=29, cols=27",
     ]
     assert all("largest error 0, allowed 1e-05" in said for said in runs)
 
@@ -142,11 +145,11 @@ def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(
     assert main(["check", str(folder), "--cpu"]) == 1
     said = capsys.readouterr()
     lines = [line for line in said.out.splitlines() if "cpu: " in line]
-    assert len(lines) == 5
+    assert len(lines) == 7
     assert all(line.startswith("left out") and "turn.cu:8" in line for line in lines[:-1])
     # Nothing verified is no success.
     assert said.err.startswith(
-        "launchwise: nothing was verified on the CPU, 4 of 4 runs are left out:"
+        "launchwise: nothing was verified on the CPU, 6 of 6 runs are left out:"
     )
     assert "turn.cu:8" in said.err
 
@@ -163,10 +166,10 @@ def test_every_configuration_is_run_and_told(
     assert main(["check", str(folder), "--cpu"]) == 2
     said = capsys.readouterr()
     statuses = [line[:8].strip() for line in said.out.splitlines() if " cpu: " in line]
-    assert statuses == ["ok", "wrong", "failed", "wrong"]
+    assert statuses == ["ok", "wrong", "failed", "wrong", "ok", "wrong"]
     assert said.err.count("\n") == 1
     assert "wrong on the CPU: output" in said.err
-    assert "(tiled tile=16 at rows=1, cols=1); 2 others are wrong or fail" in said.err
+    assert "(tiled tile=16 at rows=1, cols=1); 3 others are wrong or fail" in said.err
 
 
 def test_what_is_left_out_is_counted_where_others_ran(
@@ -178,7 +181,7 @@ def test_what_is_left_out_is_counted_where_others_ran(
     (folder / "turn.cu").write_text(text.replace(old, some + old))
     assert main(["check", str(folder), "--cpu"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert "cpu: 2 of 4 runs are left out: turn.cu:" in last
+    assert "cpu: 3 of 6 runs are left out: turn.cu:" in last
 
 
 def test_a_mistake_of_the_reference_is_the_users(
