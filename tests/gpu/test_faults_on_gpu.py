@@ -95,7 +95,8 @@ def test_a_launch_with_too_many_registers_is_refused_and_costs_its_row(
 ) -> None:
     shutil.copy(HERE / "greedy_block3d.cu", workload / "block3d.cu")
     rows = checked(workload, profile, [PROBLEM], tmp_path)
-    large = [row for row in rows if row["bx"] * row["by"] * row["bz"] == 1024]
+    greedy = [row for row in rows if row["variant"] == "block3d"]
+    large = [row for row in greedy if row["bx"] * row["by"] * row["bz"] == 1024]
     assert large
     assert {row["status"] for row in large} == {"failed"}
     assert all("resources" in row["reason"] for row in large)
