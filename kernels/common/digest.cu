@@ -1,5 +1,6 @@
 // Digests of memory that a kernel must leave alone, to tell whether it did: inputs, and the guard
 // zones around arrays. One digest per region, which begins as 0.
+#include "common/warp.cuh"
 
 // A region of device memory.
 struct Region {
@@ -7,11 +8,11 @@ struct Region {
     unsigned long long count;
 };
 
-// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): every bit of the word changes half of all.
+// The finalizer of MurmurHash3 (Appleby 2011): every bit of the word changes half of all.
 static __device__ __forceinline__ unsigned long long mixed(unsigned long long word) {
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
-    return word ^ (word >> 31);
+    word = (word ^ (word >> 33)) * 0xFF51AFD7ED558CCDull;
+    word = (word ^ (word >> 33)) * 0xC4CEB9FE1A85EC53ull;
+    return word ^ (word >> 33);
 }
 
 // Adds, for every word of 8 bytes of region blockIdx.y, a hash of the word and its place: a sum does
@@ -25,13 +26,13 @@ extern "C" __global__ void KERNEL(digest_regions)(const Region *regions,
     const unsigned long long first = blockIdx.x * (unsigned long long)blockDim.x + threadIdx.x;
     unsigned long long sum = 0;
     for (unsigned long long i = first; i < words; i += step) {
-        sum += mixed(whole[i] + 0x9E3779B97F4A7C15ull * (i + 1));
+        sum += mixed(whole[i] ^ mixed(i + 1));
     }
     for (unsigned long long i = 8 * words + first; i < region.count; i += step) {
-        sum += mixed(region.bytes[i] + 0x9E3779B97F4A7C15ull * (i + 1));
+        sum += mixed(region.bytes[i] ^ mixed(i + 1));
     }
     for (int distance = 16; distance; distance /= 2) {
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, distance);
+        sum += common::shuffle_xor(sum, distance);
     }
     if (threadIdx.x % 32 == 0) atomicAdd(&digests[blockIdx.y], sum);
 }

@@ -13,7 +13,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT, library_files
 from launchwise.base.storage import digest, digest_files, digest_in_order
 from launchwise.base.typed import Strict, read_yaml, validated
-from launchwise.workloads.builds import COMPARE_SOURCE
+from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, DIGEST_SOURCE
 from launchwise.workloads.sources import included_files
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.workload import host_file
@@ -188,7 +188,7 @@ def deciding_files(folder: Path) -> list[Path]:
     names = [path.name for path in own if path.suffix != ".yaml"]
     host = host_file(folder)
     if names and not host.is_file():
-        names.append(COMPARE_SOURCE)
+        names += [COMPARE_SOURCE, COMPARE_HALF_SOURCE, DIGEST_SOURCE]
     own += [path for path in included_files(folder, names) if path not in known]
     if not host.is_file():
         return own

@@ -73,7 +73,7 @@ class OwnReference:
         where = reference.call or str(reference.file)
         by_name = self._by_name(given, where)
         return {
-            name: self._checked(name, each, where, {**names, **content.numbers})
+            name: self._fitting(name, each, where, {**names, **content.numbers})
             for name, each in by_name.items()
             if each is not None
         }
@@ -145,7 +145,7 @@ class OwnReference:
             raise self._unfit(message)
         return {outputs[0]: given}
 
-    def _checked(self, name: str, given: Any, where: str, names: Mapping[str, Any]) -> np.ndarray:
+    def _fitting(self, name: str, given: Any, where: str, names: Mapping[str, Any]) -> np.ndarray:
         """Expected values in the shape of the output, or fewer where the data decide."""
         argument = self._spec.arguments[name]
         dtype = argument.dtype(names)

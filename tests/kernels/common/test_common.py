@@ -28,12 +28,17 @@ from tests.support.host_device import HostDevice
 
 KERNELS = ROOT / "kernels"
 WORKLOADS = ("acoustic", "granger", "sentiment", "tridiagonal")
-# compare.cu is no header: it compares outputs of every workload that has no host code of its own.
+# compare.cu, compare_half.cu and digest.cu are no headers: they verify every workload that has no
+# host code of its own.
 INCLUDED_BY: dict[str, set[str]] = {
     "async_copy.cuh": {"acoustic"},
     "bulk_copy.cuh": {"acoustic"},
     "compare.cu": set(),
+    "compare_half.cu": set(),
+    "difference.cuh": set(),
+    "digest.cu": set(),
     "dynamic_shared.cuh": {"acoustic", "granger", "sentiment", "tridiagonal"},
+    "half_types.cuh": set(),
     "largest.cuh": {"acoustic", "tridiagonal"},
     "uniform.cuh": {"acoustic", "granger", "tridiagonal"},
     "warp.cuh": {"acoustic", "granger", "sentiment"},
