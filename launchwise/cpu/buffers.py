@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ GUARDS = tuple(
 """Contents of a guard zone: NaN, but not the poison of shared memory; numbers that adding changes.
 
 Both of float32 and float64; what is read there shows as NaN, and a sum stored there as a change.
+The numbers differ from buffer to buffer, so that a copy from one zone to another shows, too.
 """
+
+_numbers = itertools.count(1)
 
 
 class CpuBuffer:
@@ -28,7 +32,8 @@ class CpuBuffer:
     def __init__(self, nbytes: int, address: int | None = None) -> None:
         self.nbytes = nbytes
         self._guards: tuple[np.ndarray, ...] = ()
-        self._content = GUARDS[0]
+        self._kind = self._content = GUARDS[0]
+        self._mark = next(_numbers) % 250
         self.allocation: Any = address
         if address is None:
             # Neither zeros nor poison: nothing may rely on what fresh memory holds.
@@ -40,10 +45,14 @@ class CpuBuffer:
 
     def guard(self, content: np.ndarray) -> None:
         """Let the guard zones hold this content, one of :data:`GUARDS`."""
-        if content is not self._content:
-            self._content = content
-            for guard in self._guards:
-                guard[:] = content
+        if content is self._kind:
+            return
+        self._kind = content
+        self._content = content.copy()
+        if content is not GUARDS[0]:
+            self._content[1::4] = self._mark
+        for guard in self._guards:
+            guard[:] = self._content
 
     def overrun(self) -> str:
         """What a launch wrote into a guard zone, in words; '' if nothing. Mends the zone."""

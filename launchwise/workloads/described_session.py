@@ -95,7 +95,7 @@ class DescribedSession(Session):
             if self.device.guards_buffers:
                 buffer = self.memory.take(nbytes)
             else:
-                self._zones[name] = guarded(self.device, self.memory, nbytes)
+                self._zones[name] = guarded(self.device, self.memory, nbytes, len(self._zones))
                 buffer = self._zones[name].array
             if content is not None:
                 self.device.upload(buffer, content)

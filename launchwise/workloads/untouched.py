@@ -23,7 +23,9 @@ BLOCKS_PER_SM = 4
 GUARD_BYTES = 4096
 """Guard zone before and behind an array; a multiple of every alignment that CUDA asks for."""
 
-GUARD_BYTE = 0xA5
+GUARD_BYTE = 0x81
+"""Byte of the guard zones of the first array; each further array has one of its own, so that a copy
+from beyond one array to beyond another shows."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +35,20 @@ class Zone:
     before: Buffer
     array: Buffer
     behind: Buffer
+    byte: int
 
 
-def guarded(device: Device, memory: Allocations, nbytes: int) -> Zone:
-    """Allocate an array between two guard zones; OutOfMemory as any allocation."""
+def guarded(device: Device, memory: Allocations, nbytes: int, number: int) -> Zone:
+    """Allocate array ``number`` between two guard zones; OutOfMemory as any allocation."""
     whole = memory.take(nbytes + 2 * GUARD_BYTES)
     zone = Zone(
         device.part(whole, 0, GUARD_BYTES),
         device.part(whole, GUARD_BYTES, nbytes),
         device.part(whole, GUARD_BYTES + nbytes, GUARD_BYTES),
+        GUARD_BYTE + number % 100,
     )
     for guard in (zone.before, zone.behind):
-        device.fill_bytes(guard, GUARD_BYTE)
+        device.fill_bytes(guard, zone.byte)
     return zone
 
 
@@ -123,12 +127,12 @@ class Untouched:
         for end, guard in (("start", zone.before), ("end", zone.behind)):
             there = np.empty(GUARD_BYTES, np.uint8)
             self._device.download(guard, there)
-            written = np.flatnonzero(there != GUARD_BYTE)
+            written = np.flatnonzero(there != zone.byte)
             if written.size and not said:
                 last, first = int(written[-1]), int(written[0])
                 byte = last - GUARD_BYTES if end == "start" else zone.array.nbytes + first
                 said = f"writes byte {byte}, beyond the {end} of {name} ({zone.array.nbytes} B)"
-            self._device.fill_bytes(guard, GUARD_BYTE)
+            self._device.fill_bytes(guard, zone.byte)
         return said
 
     def _digests(self) -> np.ndarray:

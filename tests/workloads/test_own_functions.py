@@ -13,7 +13,7 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.cpu.device import CpuDevice
-from launchwise.workloads.device import OutOfMemory
+from launchwise.workloads.device import LaunchFailed, OutOfMemory
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Finding, load_workload
 
@@ -335,3 +335,27 @@ def test_a_struct_of_another_size_than_the_parameter_is_told(folder: Path) -> No
     changed(folder, change)
     with pytest.raises(UserError, match=r"arguments\.limits: is a struct of 8 B, .* has 16 B"):
         verdict(folder)
+
+
+@pytest.mark.parametrize("guards", [True, False])
+def test_a_copy_from_beyond_one_array_to_beyond_another_is_found(
+    folder: Path, guards: bool
+) -> None:
+    changed(folder, lambda raw: raw["arguments"]["sums"].update(shape=["n"]))
+    changed(folder, lambda raw: raw["arguments"]["values"].update(shape=["n"]))
+    (folder / "inputs.py").write_text(
+        "def make(generator, n): return {'values': generator.uniform(size=n), 'entries': n}\n"
+    )
+    (folder / "reference.py").write_text("def expected(values, n): return values, [n]\n")
+    (folder / "own.cu").write_text(
+        "__global__ void own(float *sums, int *total, const float *values, const float *, int n)\n"
+        "{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    if (i <= n) sums[i] = values[i];\n    if (i == 0) *total = n;\n}\n"
+    )
+    device = CpuDevice(folder, [], orders=("backward",))
+    device.guards_buffers = guards
+    if guards:
+        with pytest.raises(LaunchFailed, match="beyond the end of a buffer of 400 B"):
+            verdict(folder, device)
+    else:
+        assert "beyond the end of sums (400 B)" in verdict(folder, device).wrong
