@@ -65,7 +65,7 @@ class OwnReference:
         """
         reference = self._reference
         if self._expected is not None:
-            given: Any = self._expected(self._available(names, content))
+            given: Any = self._expected(self._available(self._expected, names, content))
         elif reference.call is not None:
             given = called(self._spec, {**names, **self._numbers(names, content)}, content.arrays)
         else:
@@ -90,7 +90,7 @@ class OwnReference:
         """
         compare = self._compare
         assert compare is not None
-        available = self._available(names, content)
+        available = self._available(compare, names, content)
         result = compare({**available, "found": found, "expected": expected})
         if not isinstance(result, bool | np.bool_):
             message = f"returns {type(result).__name__}, must return True or False"
@@ -102,23 +102,29 @@ class OwnReference:
         """Whether results are compared by a function of the user's own."""
         return self._compare is not None
 
-    def _available(self, names: Mapping[str, Any], content: Content) -> dict[str, Any]:
-        """What a function may ask for; it may change its arrays."""
+    def _available(
+        self, function: OwnFunction, names: Mapping[str, Any], content: Content
+    ) -> dict[str, Any]:
+        """What a function may ask for. Arrays that it takes are copies: it may change them."""
         spec = self._spec
         derived = {
             name: spec.value(name, names)
             for name in spec.derived
             if set(spec.formulas.raw_names(name)) <= set(names)
         }
-        arrays = {name: widened(array) for name, array in content.arrays.items()}
+        # A comparison is called for every configuration: what it does not take is not copied.
+        arrays = {
+            name: widened(array) if function.takes(name) else array
+            for name, array in content.arrays.items()
+        }
         return {**derived, **self._numbers(names, content), **names, **arrays}
 
     def _numbers(self, names: Mapping[str, Any], content: Content) -> dict[str, Any]:
         """Numbers among the arguments whose values are known, in their own types."""
         spec = self._spec
         numbers: dict[str, Any] = dict(content.numbers)
+        known = {**names, **content.numbers}
         for name, argument in spec.arguments.items():
-            known = {**names, **content.numbers}
             read = {each for text in argument.values.values() for each in _raw(spec, text)}
             if argument.values and read <= set(known):
                 numbers[name] = number(spec, name, known)

@@ -56,6 +56,10 @@ class OwnFunction:
         """Every parameter that its signature names."""
         return (*self.wanted, *self.optional)
 
+    def takes(self, name: str) -> bool:
+        """Whether it is given a value of that name."""
+        return self.takes_all or name in self.names()
+
     def __call__(self, available: Mapping[str, Any]) -> Any:
         """Result for those of the ``available`` values that the signature names.
 
@@ -67,9 +71,8 @@ class OwnFunction:
         if missing := [name for name in self.wanted if name not in available]:
             message = f"{self.name} takes {missing[0]!r}: {unknown('name', missing[0], available)}"
             raise UserError(self.file, self.name, message)
-        names = available if self.takes_all else (n for n in self.names() if n in available)
         try:
-            return self.call(**{name: available[name] for name in names})
+            return self.call(**{n: value for n, value in available.items() if self.takes(n)})
         except Exception as error:
             raise own_error(self.folder, error) from error
 
