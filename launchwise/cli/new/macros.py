@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from launchwise.cli.new.declared import declared
 from launchwise.cli.new.expansion import expanded
-from launchwise.cli.new.pieces import reached
+from launchwise.cli.new.pieces import is_of_the_device, reached
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.templates import angle, launched_with
 from launchwise.cli.new.tokens import Code, Macro, at_commas, closing, is_name, tokenised
@@ -87,7 +87,7 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
     constants = used_constants(source, kernel)
     sizes = [token for each in constants for size in each.sizes for token in (*size, ";")]
     own = [*kernel.head, ";", *kernel.body]
-    tokens = [*sizes, *reached_by(source, kernel), ";", *own]
+    tokens = [*sizes, *compiled_with(source, kernel), ";", *own]
     known = _declared_names(source, kernel, [*source.shared, ";", *own])
     used = list(dict.fromkeys(_read([*kernel.head, ";", *kernel.body, ";", *tokens], code)))
     # The text of a macro may need others: `#define tile (block_size_x * 2)`.
@@ -175,6 +175,21 @@ def reached_by(source: Source, kernel: Kernel) -> tuple[str, ...]:
     types = [token for one in kernel.parameters for token in tokenised(one.written)]
     start = [*kernel.head, *types, *kernel.body]
     return reached(start, source.pieces, source.code.macros)
+
+
+def compiled_with(source: Source, kernel: Kernel) -> tuple[str, ...]:
+    """Tokens of :func:`reached_by`, and of device functions and constants that no kernel needs.
+
+    nvcc compiles these all the same, so their macros must be defined.
+    """
+    needed = reached_by(source, kernel)
+    known = {*needed}
+    others = [
+        piece
+        for piece in source.pieces
+        if is_of_the_device(piece[0]) and not {*piece[0], *piece[1]} <= known
+    ]
+    return (*needed, *(token for head, body in others for token in (*head, ";", *body)))
 
 
 def used_constants(source: Source, kernel: Kernel) -> list[Parameter]:

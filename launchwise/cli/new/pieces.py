@@ -87,6 +87,15 @@ def reached(
 _TYPES = ("struct", "class", "union", "enum")
 
 
+def is_of_the_device(head: Sequence[str]) -> bool:
+    """Whether a head is that of a device function or variable, or of a constant; none of a type."""
+    if _type_place(_without_template(head)) >= 0:
+        return False
+    return bool({*head} & {"__device__", "__constant__"}) or (
+        "constexpr" in head and not is_function(head)
+    )
+
+
 def _without_template(head: Sequence[str]) -> tuple[str, ...]:
     head = tuple(head)
     while head[:1] == ("template",):
