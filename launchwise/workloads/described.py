@@ -12,13 +12,9 @@ from launchwise.workloads.content import Content, Source, nbytes_of
 from launchwise.workloads.device import Device
 from launchwise.workloads.expected import Outputs, OwnReference
 from launchwise.workloads.output_check import compare_build
-from launchwise.workloads.parts import Variant
-from launchwise.workloads.steps import steps_of
 from launchwise.workloads.templates import macro_names, resolved_kernel
 from launchwise.workloads.untouched import DIGEST_BUILD
 from launchwise.workloads.workload import Session, Workload
-
-__all__ = ["DescribedWorkload", "kernels_of", "steps_of"]
 
 
 class DescribedWorkload(Workload):
@@ -63,8 +59,13 @@ class DescribedWorkload(Workload):
 
     def layout(self, configuration: Mapping[str, Any]) -> Hashable:
         """Values of the tunables that arrays or the reference depend on: they share buffers."""
+        return tuple((name, configuration[name]) for name in self._read_by_layouts)
+
+    @cached_property
+    def _read_by_layouts(self) -> list[str]:
+        """Tunables that arrays or the reference depend on, in the order of the spec."""
         read = {*self._read_by_data, *self._read_by_arrays(scratch=True)}
-        return tuple((name, configuration[name]) for name in self.spec.tunables if name in read)
+        return [name for name in self.spec.tunables if name in read]
 
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """Build tunables of the variant as macros of the same names, and ``macros`` of the spec."""
@@ -76,7 +77,7 @@ class DescribedWorkload(Workload):
             if name in named:
                 macros[name] = spec.value(text, problem, configuration)
         kernels = [
-            resolved_kernel(spec, kernel, problem, configuration) for kernel in kernels_of(variant)
+            resolved_kernel(spec, kernel, problem, configuration) for kernel in variant.kernel_names
         ]
         return Build.of(variant.source, macros, dict.fromkeys(kernels))
 
@@ -155,8 +156,3 @@ class DescribedWorkload(Workload):
         return self._kept[1]
 
     _kept: tuple[Any, tuple[Content, Outputs]] | None = None
-
-
-def kernels_of(variant: Variant) -> list[str]:
-    """Names of a variant's ``__global__`` functions."""
-    return list(dict.fromkeys(step.kernel for step in steps_of(variant)))

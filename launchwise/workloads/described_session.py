@@ -21,7 +21,7 @@ from launchwise.workloads.launches import Launch, LaunchSequence, Restore, Runna
 from launchwise.workloads.output_check import OutputCheck
 from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.poison import BYTE, Poison
-from launchwise.workloads.steps import Planned, planned, steps_of, swapped_in
+from launchwise.workloads.steps import Planned, planned, swapped_in
 from launchwise.workloads.templates import resolved_kernel
 from launchwise.workloads.untouched import Untouched, Zone, guarded
 from launchwise.workloads.verdicts import nan_in, unchanged, wrong_element
@@ -146,7 +146,7 @@ class DescribedSession(Session):
             (only,) = launches
             return Launch(**{**vars(only), "restores": restores})
         places = [each.place for each in plan]
-        main = next((number for number, step in enumerate(steps_of(variant)) if step.main), 0)
+        main = next((number for number, step in enumerate(variant.steps) if step.main), 0)
         return LaunchSequence(launches, places.index(main) if main in places else 0, restores)
 
     def _buffer(self, name: str, passed: Mapping[str, str] | None = None) -> Buffer:

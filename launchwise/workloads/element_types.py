@@ -13,8 +13,6 @@ TYPES = (
 )
 """Types of arguments, by NumPy's names; bfloat16 is that of ml_dtypes."""
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-
 
 def element_type(name: str) -> np.dtype[Any]:
     """NumPy dtype of a name in :data:`TYPES`."""

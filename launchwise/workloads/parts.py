@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -155,6 +156,20 @@ class Variant(Repeated, title="variant"):
         elif self.kernel is not None or self.kernels:
             raise ValueError("source is missing: which file has the kernel?")
         return self
+
+    # Kept: a sweep asks for each configuration.
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Its kernels in the order in which they run; none for a kernel that host code launches."""
+        if self.kernels or self.kernel is None:
+            return self.kernels
+        known = {name: getattr(self, name) for name in ("block", "grid", "shared_bytes")}
+        return [Step(kernel=self.kernel, arguments=self.arguments, **known)]
+
+    @cached_property
+    def kernel_names(self) -> list[str]:
+        """Names of its ``__global__`` functions as the spec gives them, each once."""
+        return list(dict.fromkeys(step.kernel for step in self.steps))
 
 
 class Work(Strict, title="work"):

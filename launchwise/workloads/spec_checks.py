@@ -35,7 +35,7 @@ from launchwise.workloads.parts import (
     Work,
 )
 from launchwise.workloads.sources import included_files, source_text, sources_text, without_comments
-from launchwise.workloads.templates import check_kernel_text, is_template, kernel_texts, macro_names
+from launchwise.workloads.templates import check_kernel_text, is_template, macro_names
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
@@ -317,7 +317,7 @@ def _check_kernel_names(folder: Path, spec: Spec, name: str, variant: Variant) -
     """
     key = (folder / SPEC_FILE, f"variants.{name}.kernel")
     text = without_comments(sources_text(folder, [str(variant.source), *spec.headers]))
-    for kernel in kernel_texts(variant):
+    for kernel in variant.kernel_names:
         base = split_kernel(kernel)[0]
         if not re.search(rf"\b{re.escape(base.split('::')[-1])}\s*(?:<[^;{{}}()]*>\s*)?\(", text):
             known = list(dict.fromkeys(each.name for each in definitions(text)))

@@ -38,14 +38,6 @@ class Planned:
     passed: Mapping[str, str]
 
 
-def steps_of(variant: Variant) -> list[Step]:
-    """Kernels of a variant, in order."""
-    if variant.kernels or variant.kernel is None:
-        return variant.kernels
-    known = {name: getattr(variant, name) for name in ("block", "grid", "shared_bytes")}
-    return [Step(kernel=variant.kernel, arguments=variant.arguments, **known)]
-
-
 def swapped_in(variant: Variant) -> list[tuple[str, str]]:
     """Pairs of arrays that a variant swaps."""
     pairs = [each.swap for each in (variant, *variant.kernels)]
@@ -61,10 +53,9 @@ def planned(spec: Spec, variant: Variant, names: Mapping[str, Any]) -> list[Plan
         When a count cannot be evaluated, is negative or too large.
     """
     made: list[Planned] = []
-    steps = steps_of(variant)
     swaps = _Swaps()
     for outer in swaps.repeated(spec, variant, names):
-        for place, step in enumerate(steps):
+        for place, step in enumerate(variant.steps):
             for inner in swaps.repeated(spec, step, {**names, **outer}):
                 if len(made) == MOST_LAUNCHES:
                     raise ValueError(f"more than {MOST_LAUNCHES} launches in a run")

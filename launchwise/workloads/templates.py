@@ -246,12 +246,6 @@ def _declares(source: str, name: str) -> bool:
     return any(re.search(rf"\b{plain}\b", body) for body in enums)
 
 
-def kernel_texts(variant: Variant) -> list[str]:
-    """Kernels of a variant as its spec names them, each once."""
-    named = [step.kernel for step in variant.kernels] or [variant.kernel or ""]
-    return list(dict.fromkeys(named))
-
-
 def macro_names(folder: Path, spec: Spec, variant: Variant) -> list[str]:
     """Build tunables of a variant, and macros of the spec, that become macros of a build.
 
@@ -264,17 +258,16 @@ def macro_names(folder: Path, spec: Spec, variant: Variant) -> list[str]:
         Folder of the workload.
     """
     own = [*own_names(spec, variant), *spec.macros]
-    texts = kernel_texts(variant)
-    named = {name for text in texts for name in template_names(text)}
+    named = {name for text in variant.kernel_names for name in template_names(text)}
     if not named or variant.source is None:
         return own
     path = folder / variant.source
     changed = path.stat().st_mtime_ns if path.is_file() else 0
-    listed = (variant.source, *spec.headers)
+    listed, texts = (variant.source, *spec.headers), tuple(variant.kernel_names)
     return [
         name
         for name in own
-        if name not in named or _reads_macro(folder, listed, changed, name, tuple(texts))
+        if name not in named or _reads_macro(folder, listed, changed, name, texts)
     ]
 
 

@@ -20,7 +20,6 @@ from launchwise.cli.check.parameters import (
 )
 from launchwise.workloads.arguments import Argument, Step, parameters_of
 from launchwise.workloads.builds import split_kernel
-from launchwise.workloads.described import steps_of
 from launchwise.workloads.parts import SPEC_FILE, Variant
 from launchwise.workloads.sources import sources_text
 from launchwise.workloads.spec import Spec
@@ -81,7 +80,7 @@ def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:
     for variant, one in spec.variants.items():
         text = sources_text(folder, [str(one.source), *spec.headers])
         known, aliases = signatures(text), aliases_of(text)
-        for step in steps_of(one):
+        for step in one.steps:
             name = split_kernel(step.kernel)[0].split("::")[-1]
             defined = known.get(name, [])
             # Several definitions belong to branches of #if, or are overloads.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from launchwise.cli.new.signature import Function, Kernel, Source
 from launchwise.cli.new.templates import angle
-from launchwise.cli.new.tokens import Macro, at_commas, closing, is_name
+from launchwise.cli.new.tokens import Macro, at_commas, closing
 
 MOST_TOKENS = 60_000
 _DEEPEST = 6
@@ -162,8 +162,3 @@ def reads(tokens: Sequence[str], variable: str) -> set[str]:
             member = tokens[place + 2] if place + 2 < len(tokens) else ""
             found |= {*"xyz"} if whole else {member} & {*"xyz"}
     return found
-
-
-def is_word(token: str) -> bool:
-    """Whether a token is a name that may stand for a value."""
-    return is_name(token) and token not in ("return", "else", "case", "if", "for", "while")

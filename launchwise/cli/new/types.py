@@ -63,19 +63,6 @@ BYTES = {
 }
 
 
-def fits(declared: str, given: str) -> bool:
-    """Whether an array or number of type ``given`` may be passed where a kernel declares a type.
-
-    A sign makes no difference to the bytes. Complex numbers are pairs of ``float32``.
-    """
-    if declared == given or {declared, given} <= {"bool", "uint8", "int8"}:
-        return True
-    if declared == "complex64":
-        return given == "float32"
-    same = BYTES.get(declared) == BYTES.get(given)
-    return same and "int" in declared and "int" in given
-
-
 @dataclass(frozen=True)
 class Structure:
     """A structure that the file defines.
