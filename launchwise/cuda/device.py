@@ -18,6 +18,7 @@ import pycuda.driver as cuda
 
 from launchwise.base.errors import UserError
 from launchwise.calling.tensor_maps import TensorMapRefused, encode_tensor_map
+from launchwise.cuda.buffers import CudaBuffer, CudaGlobal, CudaPart
 from launchwise.cuda.graphs import CapturedGraph, Graphs, GraphsMissing
 from launchwise.cuda.parameters import (
     ParameterMismatch,
@@ -36,33 +37,6 @@ from launchwise.workloads.device import Buffer
 from launchwise.workloads.launches import Launch, LibraryRun
 
 FLUSH_FACTOR = 2
-
-
-class CudaPart:
-    """Some bytes of a buffer."""
-
-    def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
-        self.allocation = int(whole.allocation) + offset  # type: ignore[attr-defined]
-        self.nbytes = nbytes
-
-
-class CudaGlobal:
-    """A variable of a module, such as a ``__constant__`` array."""
-
-    def __init__(self, allocation: int, nbytes: int) -> None:
-        self.allocation = allocation
-        self.nbytes = nbytes
-
-
-class CudaBuffer:
-    """Device memory of PyCUDA with its size."""
-
-    def __init__(self, nbytes: int) -> None:
-        try:
-            self.allocation = cuda.mem_alloc(nbytes)
-        except cuda.MemoryError as error:
-            raise OutOfMemory(f"{nbytes / 1e9:.2f} GB cannot be allocated: {error}") from error
-        self.nbytes = nbytes
 
 
 @dataclass(frozen=True)
