@@ -224,7 +224,7 @@ def _texts(spec: Spec) -> set[str]:
 
 def _entry(device: int, answer: Answer, spec: Spec) -> Entry:
     first = answer.suggestions[0]
-    neutral = {name: one.neutral for name, one in spec.tunables.items()}
+    neutral = spec.neutral
     whole = {"variant": first.configuration["variant"], **neutral, **first.configuration}
     return Entry(
         device=device,

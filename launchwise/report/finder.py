@@ -302,7 +302,7 @@ def limits(study: StudyData) -> list[tuple[str, Any]]:
 
 def neutral(configuration: Mapping[str, Value], study: StudyData) -> dict[str, Value]:
     """A configuration with every tunable: those that its variant lacks at their neutral value."""
-    return {name: one.neutral for name, one in study.spec.tunables.items()} | dict(configuration)
+    return study.spec.neutral | dict(configuration)
 
 
 def usual_reasons(study: StudyData) -> str:

@@ -65,7 +65,7 @@ def corner_configurations(spec: Spec) -> list[Configuration]:
 
 
 def _of_variant(spec: Spec, name: str, variant: Variant) -> Iterator[Configuration]:
-    neutral = {each: tunable.neutral for each, tunable in spec.tunables.items()}
+    neutral = spec.neutral
     ends = {each: _ends_of(spec.tunables[each].values) for each in variant.tunables}
     for values in _some(itertools.product(*ends.values())):
         yield {"variant": name, **neutral, **dict(zip(ends, values, strict=True))}

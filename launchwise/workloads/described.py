@@ -104,7 +104,7 @@ class DescribedWorkload(Workload):
         spec = self.spec
         if spec.reference is None or spec.reference.variant is None:
             return []
-        neutral = {name: one.neutral for name, one in spec.tunables.items()}
+        neutral = spec.neutral
         own = dict(self.layout(neutral))  # type: ignore[call-overload]
         values = {
             name: spec.tunables[name].values for name in own if spec.tunables[name].kind == "build"
@@ -123,7 +123,7 @@ class DescribedWorkload(Workload):
 
     def _layouts(self, problem: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
         """The problem with each value of a type that is a tunable."""
-        neutral = {name: one.neutral for name, one in self.spec.tunables.items()}
+        neutral = self.spec.neutral
         if kind not in self.spec.tunables:
             return [{**neutral, **problem}]
         return [{**neutral, **problem, kind: each} for each in self.spec.tunables[kind].values]

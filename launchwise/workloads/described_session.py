@@ -343,7 +343,7 @@ class DescribedSession(Session):
     def _by_variant(self, variant: str) -> Outputs:
         """Outputs of a variant at neutral tunables."""
         spec = self.workload.spec
-        neutral = {name: one.neutral for name, one in spec.tunables.items()}
+        neutral = spec.neutral
         own = {name: value for name, value in self.names.items() if name in spec.tunables}
         work = self.launch({"variant": variant, **neutral, **own})
         self._refill()

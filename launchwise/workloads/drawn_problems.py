@@ -94,7 +94,7 @@ def _configurations(spec: Spec) -> list[Configuration]:
     """The baseline, and the configuration that computes what is expected, if one does."""
     found = [baseline(spec)]
     if spec.reference is not None and spec.reference.variant is not None:
-        neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+        neutral = spec.neutral
         found.append({"variant": spec.reference.variant, **neutral})
     return found
 

@@ -62,7 +62,7 @@ class Draws:
         self._spec = spec
         self._problem = dict(problem)
         self._facts = {**UNKNOWN_GPU, **(gpu_facts or {})}
-        self._neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+        self._neutral = spec.neutral
         self._growth = Growth(spec, {**self._facts, **self._problem})
         self._used = self._growth.used
         self._sizes = {

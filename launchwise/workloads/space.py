@@ -123,7 +123,7 @@ def narrowings(spec: Spec, blocks: Iterable[ProblemBlock]) -> dict[tuple[Value, 
 
 def baseline(spec: Spec) -> Configuration:
     """The baseline's configuration with every tunable in it."""
-    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+    neutral = spec.neutral
     return {"variant": spec.baseline["variant"], **neutral, **spec.baseline}
 
 
@@ -185,7 +185,7 @@ class Growth:
     def __init__(self, spec: Spec, names: Mapping[str, Any]) -> None:
         self._spec = spec
         self._names = dict(names)
-        self._neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+        self._neutral = spec.neutral
         # The order of spec.tunables, not of the variant's list, so that columns never move.
         self.used = {
             name: [tunable for tunable in spec.tunables if tunable in variant.tunables]
@@ -276,7 +276,7 @@ def _spans(spec: Spec, configuration: Configuration) -> bool:
 
 
 def _candidates(spec: Spec) -> Iterator[Configuration]:
-    neutral = {name: tunable.neutral for name, tunable in spec.tunables.items()}
+    neutral = spec.neutral
     for name, variant in spec.variants.items():
         # The order of spec.tunables, not of the variant's list, so that columns never move.
         chosen = [tunable for tunable in spec.tunables if tunable in variant.tunables]

@@ -163,6 +163,11 @@ class Spec(Strict, title="spec.yaml"):
         """Columns that name a configuration: the variant, then the tunables."""
         return ["variant", *self.tunables]
 
+    @property
+    def neutral(self) -> dict[str, Value]:
+        """Value of each tunable in the rows of variants without it."""
+        return {name: tunable.neutral for name, tunable in self.tunables.items()}
+
     def values_of(self, column: str) -> list[Value]:
         """Values that a column of a configuration may hold, neutral ones included."""
         if column == "variant":

@@ -84,7 +84,7 @@ def usual_configuration(
     rule = next((each for each in rules if spec.value(each.when, problem)), None)
     if rule is None:
         return None
-    found: dict[str, Value] = {name: one.neutral for name, one in spec.tunables.items()}
+    found: dict[str, Value] = spec.neutral
     found = {"variant": rule.configuration["variant"], **found}
     for name, value in rule.configuration.items():
         if _is_expression(name, value, spec):

@@ -34,7 +34,7 @@ def choice(grid: Grid, spec: Spec, gpu: Mapping[str, Any]) -> dict[str, Any]:
     # Constraints speak of cubes: rows are those of this grid, padded.
     problem = {"n": grid.pitch, "dtype": grid.dtype.name, "order": grid.order}
     for values in listed:
-        whole = {**{name: one.neutral for name, one in spec.tunables.items()}, **values}
+        whole = {**spec.neutral, **values}
         if feasible(spec, problem, whole, gpu):
             return values
     raise UserError("simulation", "device", "its GPU can run no kernel of the acoustic stencil")

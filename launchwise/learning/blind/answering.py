@@ -204,7 +204,7 @@ def read_frozen(path: str | Path) -> Frozen:
 
 def whole(configuration: Mapping[str, Value], spec: Spec) -> dict[str, Value]:
     """A configuration with every tunable in it, in the order of the spec."""
-    neutral = {name: one.neutral for name, one in spec.tunables.items()}
+    neutral = spec.neutral
     found = {"variant": configuration["variant"], **neutral, **configuration}
     return {name: found[name] for name in spec.tunable_columns}
 
