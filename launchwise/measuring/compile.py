@@ -23,7 +23,7 @@ from launchwise.measuring.messages import refusal
 from launchwise.measuring.source_states import FLAGS, fingerprint
 from launchwise.measuring.symbols import constant_symbols, kernel_symbols
 from launchwise.measuring.units import Units
-from launchwise.workloads.builds import Build, spread, symbol_path
+from launchwise.workloads.builds import Build, by_source, spread, symbol_path
 from launchwise.workloads.sources import include_folders
 from launchwise.workloads.spec import Spec
 
@@ -50,11 +50,7 @@ def compile_bundle(
     with compiler, ThreadPoolExecutor(threads) as pool:
         compiled = list(pool.map(compiler.compile, groups))
     refused = {key: said for part in compiled for key, said in part.refused.items()}
-    by_source: dict[str, list[Build]] = {}
-    for group in groups:
-        for build in group:
-            by_source.setdefault(build.source, []).append(build)
-    for own in by_source.values():
+    for own in by_source(build for group in groups for build in group).values():
         # No configuration is to blame when all of a source are refused.
         if all(build.key in refused for build in own):
             raise UserError(folder, arch, refused[own[0].key])
@@ -97,7 +93,8 @@ class Compiler:
         self.fingerprint = fingerprint(folder, self.toolkit)
         self._catching = warnings.catch_warnings(record=True)
         self._said: list[warnings.WarningMessage] = []
-        self._succeeded = False
+        self._succeeded: set[str] = set()
+        """Sources of which a build compiled."""
         self._scratch = tempfile.TemporaryDirectory(prefix="launchwise-units-")
         self._units = Units(folder, spec.headers, Path(self._scratch.name))
         self._as_it_is: set[str] = set()
@@ -123,8 +120,8 @@ class Compiler:
         Raises
         ------
         UserError
-            With what nvcc said, when it says the same of the first and the last build of a group
-            before it has taken any: then the source is wrong, not a configuration.
+            With what nvcc said, when it says the same of the first and the last build of a source
+            before it has taken any of it: then the source is wrong, not a configuration.
         """
         alone = [build for build in group if self._is_alone(build)]
         if alone and len(group) > 1:
@@ -134,13 +131,16 @@ class Compiler:
         try:
             cubin = self._cubin(group)
         except UserError:
+            sources = by_source(group)
+            if len(sources) > 1:
+                return _joined([self.compile(own) for own in sources.values()])
             if len(group) == 1:
                 return self._compile_again(group[0])
-            if not self._succeeded:
+            if group[0].source not in self._succeeded:
                 self._blame_source(group)
             half = len(group) // 2
             return _joined([self.compile(group[:half]), self.compile(group[half:])])
-        self._succeeded = True
+        self._succeeded |= {build.source for build in group}
         return Compiled([(group, cubin)])
 
     def _is_alone(self, build: Build) -> bool:
@@ -151,7 +151,7 @@ class Compiler:
             cubin = self._cubin_again(build)
         except UserError as error:
             return Compiled([], {build.key: error.message})
-        self._succeeded = True
+        self._succeeded.add(build.source)
         return Compiled([([build], cubin)])
 
     def _cubin_again(self, build: Build) -> bytes:

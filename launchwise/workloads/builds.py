@@ -198,6 +198,14 @@ def macros_of(build: Build) -> list[tuple[str, str]]:
     return [*((base, build.symbol(base)) for base in bases), *build.defines]
 
 
+def by_source(builds: Iterable[Build]) -> dict[str, list[Build]]:
+    """Builds of each source, in their order."""
+    found: dict[str, list[Build]] = {}
+    for build in builds:
+        found.setdefault(build.source, []).append(build)
+    return found
+
+
 def spread(builds: Iterable[Build], units: int) -> list[list[Build]]:
     """Cut ``builds`` into at most ``units`` groups of nearly equal size, deterministically."""
     ordered = sorted(set(builds), key=lambda build: (build.source, build.defines))
