@@ -23,9 +23,11 @@ def entries(build: Build, kernels: list[Kernel], waits: str) -> str:
     by this name alone.
     """
     lines = ['extern "C" char *make_stacks() { return launchwise_cpu::make_stacks(); }']
+    launched = {entry_name(build, text) for text in build.kernels} | set(build.kernels)
     by_name: dict[str, list[Kernel]] = {}
     for kernel in kernels:
-        if not kernel.template:
+        # Those of a file that nothing launches may be overloaded: their names alone mean no one.
+        if not kernel.template and (not launched or kernel.name in launched):
             by_name.setdefault(kernel.name, []).append(kernel)
     for name, same in by_name.items():
         if len({(kernel.scope, kernel.arguments) for kernel in same}) == 1:

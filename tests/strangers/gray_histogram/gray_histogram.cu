@@ -10,3 +10,14 @@ __global__ void histogramKernel(const unsigned char* d_image, int num_pixels, un
     atomicAdd(&d_hist[d_image[idx]], 1u);
   }
 }
+
+// Brightness of 8 and of 16 bit images; both names are the same.
+__global__ void brightnessKernel(const unsigned char* d_image, int num_pixels, unsigned int* d_sum)
+{
+  for (int i = threadIdx.x; i < num_pixels; i += blockDim.x) atomicAdd(d_sum, d_image[i]);
+}
+
+__global__ void brightnessKernel(const unsigned short* d_image, int num_pixels, unsigned int* d_sum)
+{
+  for (int i = threadIdx.x; i < num_pixels; i += blockDim.x) atomicAdd(d_sum, d_image[i]);
+}
