@@ -188,9 +188,8 @@ def _merged(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
         body = tuple(token for kernel in (first, *others) for token in kernel.body)
         refused = first.refused
         if any(other.parameters != first.parameters for other in others):
-            refused = (
-                "is defined several times, with different parameters: give each one a name of its own"
-            )
+            many = "is defined several times, with different parameters"
+            refused = f"{many}: give each one a name of its own"
         yield replace(first, body=body, refused=refused)
 
 
