@@ -93,6 +93,11 @@ def test_a_right_kernel_passes_at_odd_sizes(
         # Two blocks of the largest tile along each side.
         "tiled tile=8 at rows=29, cols=27",
         "tiled tile=16 at rows=29, cols=27",
+        # One size above the 256 threads of the largest block.
+        "tiled tile=8 at rows=301, cols=1",
+        "tiled tile=16 at rows=301, cols=1",
+        "tiled tile=8 at rows=1, cols=301",
+        "tiled tile=16 at rows=1, cols=301",
     ]
     assert all("largest error 0, allowed 1e-05" in said for said in runs)
 
@@ -145,11 +150,11 @@ def test_what_the_cpu_cannot_run_is_left_out_with_its_reason(
     assert main(["check", str(folder), "--cpu"]) == 1
     said = capsys.readouterr()
     lines = [line for line in said.out.splitlines() if "cpu: " in line]
-    assert len(lines) == 7
+    assert len(lines) == 11
     assert all(line.startswith("left out") and "turn.cu:8" in line for line in lines[:-1])
     # Nothing verified is no success.
     assert said.err.startswith(
-        "launchwise: nothing was verified on the CPU, 6 of 6 runs are left out:"
+        "launchwise: nothing was verified on the CPU, 10 of 10 runs are left out:"
     )
     assert "turn.cu:8" in said.err
 
@@ -166,10 +171,10 @@ def test_every_configuration_is_run_and_told(
     assert main(["check", str(folder), "--cpu"]) == 2
     said = capsys.readouterr()
     statuses = [line[:8].strip() for line in said.out.splitlines() if " cpu: " in line]
-    assert statuses == ["ok", "wrong", "failed", "wrong", "ok", "wrong"]
+    assert statuses == ["ok", "wrong", "failed", "wrong", *["ok", "wrong"] * 3]
     assert said.err.count("\n") == 1
     assert "wrong on the CPU: output" in said.err
-    assert "(tiled tile=16 at rows=1, cols=1); 3 others are wrong or fail" in said.err
+    assert "(tiled tile=16 at rows=1, cols=1); 5 others are wrong or fail" in said.err
 
 
 def test_what_is_left_out_is_counted_where_others_ran(
@@ -181,7 +186,7 @@ def test_what_is_left_out_is_counted_where_others_ran(
     (folder / "turn.cu").write_text(text.replace(old, some + old))
     assert main(["check", str(folder), "--cpu"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert "cpu: 3 of 6 runs are left out: turn.cu:" in last
+    assert "cpu: 5 of 10 runs are left out: turn.cu:" in last
 
 
 def test_a_mistake_of_the_reference_is_the_users(
@@ -225,3 +230,87 @@ def test_without_a_compiler_it_says_so(
     monkeypatch.setenv("PATH", str(folder))
     assert main(["check", str(folder), "--cpu"]) == 2
     assert "check: --cpu: g++ is not on the PATH" in capsys.readouterr().err
+
+
+SUMS = """\
+__global__ void sums(float *total, const float *input, int columns)
+{
+    __shared__ float parts[8];
+    float sum = 0;
+    for (int i = threadIdx.x; i < columns; i += 256)
+        sum += input[blockIdx.x * columns + i];
+    for (int step = 16; step; step /= 2)
+        sum += __shfl_down_sync(0xffffffff, sum, step);
+    if (threadIdx.x % 32 == 0)
+        parts[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int warp = 0; warp < 8; warp++)
+        sum += parts[warp];
+    if (threadIdx.x == 0)
+        total[blockIdx.x] = sum;
+}
+"""
+SPEC_OF_SUMS = """\
+workload: sums
+title: sums of rows
+problem:
+  rows: {type: integer, minimum: 1, maximum: 4096}
+  columns: {type: integer, minimum: 4, maximum: 4096}
+tunables: {}
+arguments:
+  total: {type: float32, shape: [rows], role: output}
+  input: {type: float32, shape: [rows, columns]}
+  columns: {type: int32, value: columns}
+reference: {call: numpy.sum, given: [input, 1], tolerance: 1.0e-4}
+variants:
+  plain: {source: sums.cu, kernel: sums, tunables: [], block: [256], grid: [rows]}
+baseline: {variant: plain}
+"""
+
+
+@pytest.fixture
+def sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Sums of rows by blocks of eight warps."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    path = tmp_path / "sums"
+    path.mkdir()
+    (path / "spec.yaml").write_text(SPEC_OF_SUMS)
+    (path / "sums.cu").write_text(SUMS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("warp < 8", "warp < 2"),
+        ("i += 256", "i += 512"),
+        ("    __syncthreads();\n", ""),
+    ],
+    ids=["two of eight warps", "step of a loop inside a block", "barrier between warps"],
+)
+def test_a_mistake_beyond_one_warp_shows(
+    sums: Path, capsys: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
+    assert main(["check", str(sums), "--cpu"]) == 0
+    assert "plain at rows=1, columns=301: largest error" in capsys.readouterr().out
+    assert old in SUMS
+    (sums / "sums.cu").write_text(SUMS.replace(old, new))
+    assert main(["check", str(sums), "--cpu"]) == 2
+    assert "at rows=1, columns=301" in "".join(
+        line for line in capsys.readouterr().out.splitlines(keepends=True) if "wrong" in line
+    )
+
+
+def test_a_size_above_a_block_that_is_too_much_work_is_left_out(
+    sums: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sums / "spec.yaml"
+    text = path.read_text().replace("shape: [rows, columns]", "shape: [40000, columns]")
+    path.write_text(text.replace("call: numpy.sum, given: [input, 1]", "file: right.py:expected"))
+    (sums / "right.py").write_text(
+        "def expected(input, rows):\n    return input[:rows].sum(axis=1)\n"
+    )
+    assert main(["check", str(sums), "--cpu"]) == 0
+    said = capsys.readouterr().out
+    assert "rows=1, columns=301: needs 48 MB, too much for the CPU device" in said

@@ -20,6 +20,10 @@ class Died(Exception):
     """The process ended, or was ended because it did not answer; the message says which."""
 
 
+class Silent(Died):
+    """It did not answer in time."""
+
+
 class CpuProcess:
     """A process of :mod:`launchwise.cli.check.on_cpu`; it ends with the block."""
 
@@ -62,8 +66,10 @@ class CpuProcess:
 
         Raises
         ------
+        Silent
+            When there is none within so many seconds.
         Died
-            When there is none within so many seconds, or the process dies.
+            When the process dies.
         """
         if self._process.poll() is not None and self._opened:
             self._process.communicate()
@@ -82,7 +88,7 @@ class CpuProcess:
         if not select.select([process.stdout], [], [], seconds)[0]:
             process.kill()
             process.wait()
-            raise Died(f"did not finish within {seconds:g} s")
+            raise Silent(f"did not finish within {seconds:g} s")
         line = process.stdout.readline()
         if not line:
             code = process.wait()

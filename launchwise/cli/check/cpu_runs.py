@@ -12,9 +12,11 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.cli.check import small_runs
-from launchwise.cli.check.cpu_process import CpuProcess, Died
+from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
+from launchwise.cli.check.wide_sizes import wide_problems
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
+from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import LaunchFailed
 from launchwise.workloads.space import Configuration, Problem, label
@@ -23,6 +25,9 @@ from launchwise.workloads.workload import Workload
 
 SILENCE_S = 30.0
 """Time limit of one configuration, without its compilation, s."""
+
+WIDE_S = 5.0
+"""Time limit of all problems with a size above the threads of a block, s."""
 
 TOTAL_S = 120.0
 """Time after which no further configuration is tried, s."""
@@ -60,6 +65,7 @@ class _Job:
     problem: Problem
     configuration: Configuration
     builds: list[Future[None]]
+    wide: bool = False
 
 
 def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess) -> Iterator[Run]:
@@ -73,38 +79,69 @@ def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess
         When the spec or the workload's own code is wrong.
     """
     until = time.monotonic() + TOTAL_S
-    deaths = 0
+    deaths, spent = 0, 0.0
     process.open(folder, 4 * small_runs.MEMORY_BYTES, small_runs.SEED)
     with _Ahead(folder, spec) as ahead:
-        jobs: list[_Job] = []
-        for problem in small_runs.small_problems(folder, spec):
-            if said := _too_large(spec, problem):
-                yield Run(_named(problem), "", "left out", said)
-                continue
-            chosen = small_runs.chosen(spec, problem)
-            if not chosen:
-                said = f"{_named(problem)} has no feasible configuration"
-                yield Run(_named(problem), "", "left out", said)
-            jobs += [
-                _Job(problem, each, ahead.compile(_builds(workload, problem, each)))
-                for each in chosen
-            ]
+        jobs, left_out = _planned(folder, spec, workload, ahead)
+        yield from left_out
         for number, job in enumerate(jobs):
-            rest = len(jobs) - number
-            if deaths == MOST_DEATHS or time.monotonic() > until:
+            why = ""
+            if deaths == MOST_DEATHS:
+                why = f"{deaths} configurations crashed or hung"
+            elif time.monotonic() > until:
                 why = f"time limit ({TOTAL_S:g} s)"
-                if deaths == MOST_DEATHS:
-                    why = f"{deaths} configurations crashed or hung"
-                yield Run(_named(job.problem), "", "left out", f"{why}: {rest} were not tried")
+            elif job.wide and spent > WIDE_S:
+                why = f"time limit of sizes above a block ({WIDE_S:g} s)"
+            if why:
+                said = f"{why}: {len(jobs) - number} were not tried"
+                yield Run(_named(job.problem), "", "left out", said)
                 return
-            status, said = _outcome(job, process, until)
+            begun = time.monotonic()
+            status, said = _outcome(job, process)
+            spent += time.monotonic() - begun if job.wide else 0.0
             if status == "died":
                 status, deaths = "failed", deaths + 1
             name = f"{label(job.configuration, spec)} at {_named(job.problem)}"
             yield Run(name, str(job.configuration["variant"]), status, said)
 
 
-def _outcome(job: _Job, process: CpuProcess, until: float) -> tuple[str, str]:
+def _planned(
+    folder: Path, spec: Spec, workload: Workload, ahead: _Ahead
+) -> tuple[list[_Job], list[Run]]:
+    """Configurations of small problems, whose builds are being compiled, and what is left out."""
+    jobs: list[_Job] = []
+    left_out: list[Run] = []
+    small = small_runs.small_problems(folder, spec)
+    for problem in small:
+        chosen = small_runs.chosen(spec, problem)
+        said = _too_large(spec, problem)
+        if not said and not chosen:
+            said = f"{_named(problem)} has no feasible configuration"
+        if said:
+            left_out.append(Run(_named(problem), "", "left out", said))
+            continue
+        jobs += [
+            _Job(problem, each, ahead.compile(_builds(workload, problem, each))) for each in chosen
+        ]
+    drawn = not (folder / SWEEP_FILE).is_file()
+    for wide in wide_problems(spec, small) if drawn else ():
+        if wide.too_large:
+            left_out.append(Run(_named(wide.problem), "", "left out", wide.too_large))
+            continue
+        builds = [
+            (each, _builds(workload, wide.problem, each))
+            for each in small_runs.chosen(spec, wide.problem)
+        ]
+        # Builds that the size itself changes are compiled for one configuration only.
+        known = [(each, needed) for each, needed in builds if ahead.knows(needed)]
+        jobs += [
+            _Job(wide.problem, each, ahead.compile(needed), wide=True)
+            for each, needed in known or builds[:1]
+        ]
+    return jobs, left_out
+
+
+def _outcome(job: _Job, process: CpuProcess) -> tuple[str, str]:
     """Status of a configuration, ``died`` where its process did, and what is said of it."""
     for build in job.builds:
         try:
@@ -115,7 +152,11 @@ def _outcome(job: _Job, process: CpuProcess, until: float) -> tuple[str, str]:
             return "failed", str(refused)
     asked = {"problem": job.problem, "configuration": job.configuration}
     try:
-        found = process.run(asked, SILENCE_S)
+        found = process.run(asked, WIDE_S if job.wide else SILENCE_S)
+    except Silent as death:
+        if job.wide:
+            return "left out", f"{death}: too much work for the CPU device"
+        return "died", str(death)
     except Died as death:
         return "died", str(death)
     if "error" in found:
@@ -165,6 +206,10 @@ class _Ahead:
                 self._first = self._first or future
             found.append(self._futures[build.key])
         return found
+
+    def knows(self, builds: list[Build]) -> bool:
+        """Whether all of these are being compiled already."""
+        return all(build.key in self._futures for build in builds)
 
     def _compile(self, build: Build, first: Future[Any] | None) -> None:
         if first is not None:
