@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from launchwise.cli.new.guards import guards_writes
 from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch
@@ -19,6 +20,7 @@ def guess_grid(
     kernel: Kernel, indices: Indices, launch: Launch, sizes: Sizes, host: HostLaunch
 ) -> tuple[list[str], str]:
     """Blocks per dimension, and a question unless the kernel's bounds say all of them."""
+    arrays = [one.name for one in kernel.parameters if one.pointer and not one.const]
     grid, questions = [], []
     for axis, extent in zip(AXES, launch.extent, strict=False):
         if extent == "0":
@@ -28,7 +30,9 @@ def guess_grid(
             grid.append("1")
             questions.append(f"{axis}: goes on where the other axis ends")
             continue
-        length, question = _length(indices, axis, launch, sizes)
+        length, question = _length(indices, axis, launch, sizes, arrays)
+        if question == _UNBOUNDED:
+            question = f"{axis}: {_UNBOUNDED}{_as_multiple(length, extent)}"
         if question and (own := _as_on_host(kernel, axis, launch, sizes, host)):
             grid.append(own)
             questions.append(f"{axis}: as the host code of the file")
@@ -44,12 +48,33 @@ def guess_grid(
     return grid, "; ".join(filter(None, questions))
 
 
-def _length(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> tuple[str, str]:
+_UNBOUNDED = "the kernel has no bound"
+
+
+def _as_multiple(length: str, extent: str) -> str:
+    """What to do about a kernel that has no bound where blocks have several elements."""
+    if extent == "1":
+        return ""
+    plain = re.compile(r"\w+")
+    size, block = (text if plain.fullmatch(text) else f"({text})" for text in (length, extent))
+    return f'; where sizes must fit, constraints: ["{size} % {block} == 0"]'
+
+
+def _length(
+    indices: Indices, axis: str, launch: Launch, sizes: Sizes, arrays: Sequence[str]
+) -> tuple[str, str]:
     """Elements along an axis, and a question unless all bounds agree."""
     known = [(one.bound, length_of(one.bound, sizes)) for one in indices.bounds(axis)]
-    texts = [text for _, text in known if text]
+    shorter = [
+        one for one in indices.bounds(axis) if any(factor < 0 for factor in one.bound.values())
+    ]
+    # `i < n - 1` around less than all that is written is that of a neighbour.
+    neighbours = [
+        one.bound for one in shorter if not guards_writes(indices.tokens, one.place, arrays)
+    ]
+    texts = [text for bound, text in known if text and bound not in neighbours]
     if not texts:
-        return _unbounded(indices, axis, launch, sizes)
+        return _unbounded(indices, axis, launch, sizes), _UNBOUNDED
     question = ""
     leading = {_leading(bound) for bound, text in known if text}
     # A bound that is a number is that of a border: `i > 0`.
@@ -68,29 +93,28 @@ def _leading(bound: Polynomial) -> str:
     return repr(sorted((term, factor) for term, factor in bound.items() if term))
 
 
-def _unbounded(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> tuple[str, str]:
+def _unbounded(indices: Indices, axis: str, launch: Launch, sizes: Sizes) -> str:
     """Length of an axis without a bound: by the stride of an index, or by names."""
-    question = f"{axis}: the kernel has no bound"
     if launch.dimensions > 1 and len({*sizes.axes.values()}) == 1:
-        return sizes.axes["x"], question
+        return sizes.axes["x"]
     if launch.dimensions == 1 and len(sizes.axes) > 1:
         stride = _stride(indices, axis, sizes)
         others = [name for name in sizes.names if name != stride]
         if stride and len(others) == 1:
-            return others[0], question
+            return others[0]
         if launch.extent[0] == "1":
-            return sizes.axes.get("y", sizes.names[0]), question
-        return " * ".join(sizes.axes.values()), question
+            return sizes.axes.get("y", sizes.names[0])
+        return " * ".join(sizes.axes.values())
     stride = _stride(indices, axis, sizes)
     others = [name for name in sizes.names if name != stride]
     if stride and len(sizes.names) == 2:
-        return others[0], question
+        return others[0]
     plain = {
         _stride(indices, other, sizes) for other in AXES[: launch.dimensions] if other != axis
     } - {""}
     if not stride and len(plain) == 1 and len(sizes.names) == 2:
-        return plain.pop(), question
-    return sizes.axes.get(axis, sizes.names[0]), question
+        return plain.pop()
+    return sizes.axes.get(axis, sizes.names[0])
 
 
 def _stride(indices: Indices, axis: str, sizes: Sizes) -> str:

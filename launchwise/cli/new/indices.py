@@ -39,12 +39,15 @@ class Comparison:
         The first value that it may not have.
     length
         The same for ``name``: of ``i / 32 < n`` the index is i, the bound 32 n, the length n.
+    place
+        Of the operator in the kernel's tokens.
     """
 
     name: str
     index: Polynomial
     bound: Polynomial
     length: Polynomial
+    place: int = 0
 
 
 @dataclass
@@ -244,7 +247,7 @@ class Indices:
         bound = {term: factor for term, factor in bound.items() if factor}
         name = left[0] if len(left) == 1 else ""
         one, bound = _undivided(one, bound)
-        self.comparisons.append(Comparison(name, one, bound, length))
+        self.comparisons.append(Comparison(name, one, bound, length, place))
 
 
 def _on_grid(term: tuple[str, ...]) -> bool:

@@ -50,6 +50,19 @@ def role_in(body: Sequence[str], parameter: Parameter) -> tuple[str, str]:
     return "output", "output or input"
 
 
+def written_at(body: Sequence[str], array: str) -> list[int]:
+    """Places where an array is written, or may be."""
+    names, definitions = aliases_of(body, array)
+    return [
+        place
+        for place, token in enumerate(body)
+        if token in names
+        and place not in definitions
+        and not _is_member(body, place)
+        and "w" in _use(body, place)
+    ]
+
+
 def _is_member(body: Sequence[str], place: int) -> bool:
     return bool(place) and body[place - 1] in (".", "->")
 

@@ -22,7 +22,7 @@ def scope_ends(tokens: Sequence[str]) -> dict[int, int]:
         if token == "{":
             opened.append(min(closing(tokens, place), opened[-1] if opened else len(tokens)))
         elif token == "(" and place and tokens[place - 1] == "for":
-            end = _end_of_body(tokens, closing(tokens, place) + 1)
+            end = end_of_statement(tokens, closing(tokens, place) + 1)
             opened.append(min(end, opened[-1] if opened else len(tokens)))
         elif opened and is_name(token) and tokens[place + 1] in ("=", "(", "{"):
             before = tokens[place - 1]
@@ -37,16 +37,16 @@ def loop_places(tokens: Sequence[str]) -> set[int]:
     end = 0
     for place, token in enumerate(tokens[:-1]):
         if token in ("for", "while") and tokens[place + 1] == "(":
-            end = max(end, _end_of_body(tokens, closing(tokens, place + 1) + 1))
+            end = max(end, end_of_statement(tokens, closing(tokens, place + 1) + 1))
         elif token == "do":
-            end = max(end, _end_of_body(tokens, place + 1))
+            end = max(end, end_of_statement(tokens, place + 1))
         if place < end:
             found.add(place)
     return found
 
 
-def _end_of_body(tokens: Sequence[str], start: int) -> int:
-    """Place where the statement at ``start`` ends."""
+def end_of_statement(tokens: Sequence[str], start: int) -> int:
+    """Place where the statement at ``start`` ends: its semicolon, or the bracket of its block."""
     place = start
     while place < len(tokens):
         if tokens[place] == "{":
