@@ -314,3 +314,22 @@ def test_a_size_above_a_block_that_is_too_much_work_is_left_out(
     assert main(["check", str(sums), "--cpu"]) == 0
     said = capsys.readouterr().out
     assert "rows=1, columns=301: needs 48 MB, too much for the CPU device" in said
+
+
+def test_a_write_beyond_a_buffer_names_the_size_that_fills_no_block(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = complaint(folder, capsys, "if (row < rows && col < cols)\n        output", "output")
+    assert "beyond the end of a buffer of 4 B" in said
+    assert "; cols = 1 is no multiple of tile = 8: the kernel needs a bound, or the spec" in said
+    assert 'constraints: ["cols % tile == 0"]' in said
+
+
+def test_too_little_shared_memory_names_its_key(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = "__shared__ float part[tile][tile + 1];"
+    new = "extern __shared__ float room[]; float (*part)[tile + 1] = (float (*)[tile + 1])room;"
+    said = complaint(folder, capsys, old, new)
+    assert "writes beyond the 0 bytes of dynamic shared memory of its launch" in said
+    assert "; shared_bytes of variants.tiled sets them" in said

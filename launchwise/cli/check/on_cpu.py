@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.cli.check.failure_hints import hint
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.check_results import complaint
@@ -97,7 +98,8 @@ def outcome(
     except CannotRun as failure:
         return {"status": "left out", "reason": str(failure)}
     except (LaunchFailed, OutOfMemory) as failure:
-        return {"status": "failed", "reason": str(failure)}
+        said = str(failure)
+        return {"status": "failed", "reason": said + hint(said, spec, problem, configuration)}
     if wrong:
         return {"status": "wrong", "reason": wrong + (RACE if right else "")}
     return {"status": "ok", "reason": "", "max_error": error, "tolerance": tolerance}

@@ -1,0 +1,41 @@
+"""What a failed launch on the CPU device may have to do with the keys of a spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from launchwise.workloads.space import UNKNOWN_GPU
+from launchwise.workloads.spec import Spec
+
+_CEIL_DIV = re.compile(r"ceil_div\(([^,()]+), ([^,()]+)\)")
+
+
+def hint(
+    reason: str, spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> str:
+    """The key that a failure points to, to be added to its reason; '' for none."""
+    if "bytes of dynamic shared memory" in reason:
+        return f"; shared_bytes of variants.{configuration['variant']} sets them"
+    if "beyond the end of a buffer" in reason:
+        names = {**UNKNOWN_GPU, **problem, **configuration}
+        for length, block in _divisions(spec, str(configuration["variant"])):
+            try:
+                size, side = (int(spec.value(text, names)) for text in (length, block))
+            except ValueError:
+                continue
+            if side > 1 and size % side:
+                named = block if block == str(side) else f"{block} = {side}"
+                return (
+                    f"; {length} = {size} is no multiple of {named}: the kernel needs a bound, "
+                    f'or the spec constraints: ["{length} % {block} == 0"]'
+                )
+    return ""
+
+
+def _divisions(spec: Spec, variant: str) -> Iterator[tuple[str, str]]:
+    """Sizes that grids divide, and by what."""
+    one = spec.variants[variant]
+    for text in (*(one.grid or ()), *(text for step in one.kernels for text in step.grid)):
+        yield from ((match[1].strip(), match[2].strip()) for match in _CEIL_DIV.finditer(text))
