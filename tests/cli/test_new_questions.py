@@ -59,3 +59,30 @@ __global__ void flip(unsigned char *out, const unsigned char *in, int width, int
     said = line(tmp_path, "grid")
     assert 'constraints: ["width % TILE_X == 0"]; y: ' in said
     assert said.endswith('constraints: ["height % 4 == 0"]')
+
+
+def test_a_name_that_ifdef_alone_reads_stays_undefined(tmp_path: Path) -> None:
+    spec = written(
+        tmp_path,
+        """\
+__global__ void twice(float *x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+#if defined(OTHER_VENDOR) && !defined(PLAIN)
+    i ^= 1;
+#endif
+#ifdef SAFE
+    if (i < 0) return;
+#endif
+    if (i < n) x[i] *= 2;
+}
+""",
+    )
+    assert list(spec["tunables"]) == ["block_size_x"]
+    assert "macros" not in spec
+    lines = (tmp_path / "mine" / "spec.yaml").read_text().splitlines()
+    (said,) = (each for each in lines if "undefined" in each)
+    assert said == (
+        "# Left undefined, as #ifdef alone reads it: OTHER_VENDOR, PLAIN, SAFE. "
+        "Define a name under macros."
+    )

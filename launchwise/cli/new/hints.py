@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from launchwise.cli.new.macros import FIXED, constants, reached_by
+from launchwise.cli.new.macros import FIXED, Need, constants, reached_by
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.tunables import role_of
 
@@ -38,6 +38,14 @@ def tuning_hints(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> li
             lines = f"#ifndef {name}, #define {name} {number} and #endif"
             hints.append(f"To tune {name}, write {lines} in the place of its declaration.")
     return hints
+
+
+def left_undefined(needs: Sequence[Need]) -> list[str]:
+    """One line about names that ``#ifdef`` and ``defined()`` alone read; none where none does."""
+    names = ", ".join(need.name for need in needs if need.only_tested)
+    if not names:
+        return []
+    return [f"Left undefined, as #ifdef alone reads it: {names}. Define a name under macros."]
 
 
 def _sides(tokens: tuple[str, ...]) -> set[str]:

@@ -106,34 +106,50 @@ def _uncommented(match: re.Match[str]) -> str:
 class _Branches:
     """Which branches of ``#if`` enclose a line.
 
-    ``missing`` names what a branch finds undefined; ``#if 0`` makes a branch dead.
+    ``missing`` names what a branch finds undefined; ``#if 0`` makes a branch dead. ``asked`` names
+    what ``#ifdef`` or ``defined()`` wants to be defined.
     """
 
     def __init__(self) -> None:
         self.missing: list[str] = []
         self.dead: list[bool] = []
+        self.asked: list[str] = []
 
-    def enter(self, missing: str, dead: bool = False) -> None:
-        self.missing.append(missing)
-        self.dead.append(dead)
+    def enter(self, word: str, condition: str) -> None:
+        """Begin ``#if``, ``#ifdef`` or ``#ifndef``."""
+        negated = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition)
+        named = re.match(r"\w+", condition)
+        name = named[0] if named else ""
+        missing = negated[1] if word == "if" and negated else ""
+        self.missing.append(name if word == "ifndef" else missing)
+        self.dead.append(word == "if" and condition in ("0", "false"))
+        self.asked.append(name if word == "ifdef" else _asked(word, condition))
 
-    def turn(self, word: str, condition: str) -> None:
-        """Take ``#else`` or ``#elif``."""
+    def turn(self, word: str, first: str, condition: str) -> None:
+        """Take ``#else`` or ``#elif``; ``first`` is the condition of its ``#if``."""
         if self.dead:
             self.missing[-1] = ""
-            always = condition in ("1", "true")
-            self.dead[-1] = word == "else" and always
+            self.asked[-1] = _asked(word, condition)
+            self.dead[-1] = word == "else" and first in ("1", "true")
 
     def leave(self) -> None:
         if self.dead:
             self.missing.pop()
             self.dead.pop()
+            self.asked.pop()
+
+
+def _asked(word: str, condition: str) -> str:
+    """The name that a branch wants to be defined: ``#if defined(X)``, ``#elif defined(X)``."""
+    match = re.match(r"defined\s*\(?\s*(\w+)", condition)
+    return match[1] if match and word in ("if", "elif") and "||" not in condition else ""
 
 
 def directives(text: str) -> Code:
     """Tokens and directives of a cleaned text."""
     plain: list[str] = []
     macros: dict[str, Macro] = {}
+    optional: dict[str, Macro] = {}
     conditions: set[str] = set()
     tested: set[str] = set()
     compared: dict[str, set[int]] = {}
@@ -151,17 +167,14 @@ def directives(text: str) -> Code:
         word = re.split(r"\W", word)[0]
         condition = directive[len(word) :].strip()
         if word in ("elif", "else"):
-            branches.turn(word, opened[-1])
+            branches.turn(word, opened[-1], condition)
         elif word == "endif":
             branches.leave()
             opened = opened[:-1] or [""]
             continue
         if word in ("if", "ifdef", "ifndef"):
             opened.append(condition)
-            negated = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition)
-            named = re.match(r"\w+", condition) if word == "ifndef" else None
-            missing = named[0] if named else negated[1] if word == "if" and negated else ""
-            branches.enter(missing, word == "if" and condition in ("0", "false"))
+            branches.enter(word, condition)
         if any(branches.dead):
             continue
         names = [token for token in tokenised(condition) if is_name(token)]
@@ -174,7 +187,10 @@ def directives(text: str) -> Code:
                 own,
                 tuple(filter(is_name, parameters)) if match[2] else None,
             )
-            macros.setdefault(match[1], macro)
+            # What stands below `#ifdef X` is meant for those who define X.
+            unset = [each for each in branches.asked if each and each not in macros]
+            apart = any(not each.startswith("__") for each in unset)
+            (optional if apart else macros).setdefault(match[1], macro)
         elif word == "include" and '"' in directive:
             includes.append(directive.split('"')[1])
         elif word in ("ifdef", "ifndef"):
@@ -189,7 +205,7 @@ def directives(text: str) -> Code:
                 compared.setdefault(name, set()).add(int(number))
     return Code(
         tuple(tokenised("\n".join(plain))),
-        macros,
+        {**optional, **macros},
         frozenset(conditions | unrolled),
         frozenset(tested - conditions),
         tuple(includes),

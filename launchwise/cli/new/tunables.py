@@ -98,7 +98,7 @@ def compiled_in(needs: Sequence[Need], reserved: Collection[str] = ()) -> dict[s
     """
     found = {need.name: "'float'" for need in needs if need.is_type}
     for need in needs:
-        if need.in_template or need.is_type:
+        if need.in_template or need.is_type or need.only_tested:
             continue
         if need.switch:
             found[need.name] = "1"
@@ -115,7 +115,8 @@ def _is_size(need: Need) -> bool:
 def guess_tunables(needs: Sequence[Need], reserved: Collection[str] = ()) -> list[Tunable]:
     """Build tunables for the macros of a kernel: blocks first, then as the file uses them."""
     fixed = compiled_in(needs, reserved)
-    needs = [need for need in needs if need.name not in fixed]
+    # A name that `#ifdef` alone reads is on as 0, too: it stays undefined.
+    needs = [need for need in needs if need.name not in fixed and not need.only_tested]
     roles = {need.name: role_of(need.name) for need in needs}
     blocks = [name for name, role in roles.items() if role == "block"]
     found = [_tunable(need, roles[need.name], len(blocks)) for need in needs]
@@ -134,11 +135,8 @@ def _tunable(need: Need, role: str, blocks: int) -> Tunable:
         usual = (1,) if not usual and re.search("vec|width", need.name.lower()) else usual
         own = () if need.default is None else (need.default,)
         values = sorted({*usual, *need.compared, *own})
-        question = ""
-        if need.only_tested:
-            question = f"#ifdef {need.name} finds it defined as 0, too: write #if {need.name}"
-        start = need.default if need.default is not None else 1 if need.only_tested else values[0]
-        return Tunable(need.name, "build", values, start, "flag", axis, question, given)
+        start = need.default if need.default is not None else values[0]
+        return Tunable(need.name, "build", values, start, "flag", axis, "", given)
     values, start = values_of(role, axis, blocks, need.name)
     if need.default is not None:
         values, start = around(values, need.default, role), need.default

@@ -14,7 +14,7 @@ from launchwise.cli.new.arguments import Reading, guess_arguments
 from launchwise.cli.new.expansion import expanded, reads
 from launchwise.cli.new.grids import guess_grid
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.hints import tuning_hints
+from launchwise.cli.new.hints import left_undefined, tuning_hints
 from launchwise.cli.new.hosts import host_launch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.launches import Launch, guess_launch
@@ -72,8 +72,9 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
     reading = Reading(source, kernel, indices, sizes, launch.dimensions, title, fixed, blocks)
     arguments = guess_arguments(reading)
+    hints = tuning_hints(source, kernel, fixed)
     lines = [
-        *_notes(file, source, kernel, fixed),
+        *_notes(file, source, kernel, [*left_undefined(needs), *hints]),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
         *section("problem", [*_problem(sizes, launch.dimensions), *_types(source, kernel)]),
         *section("tunables", _tunables(launch.tunables), _COMMENT),
@@ -93,7 +94,7 @@ _COMMENT = "build tunables become macros of the same name"
 # Sections
 
 
-def _notes(file: str, source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> list[str]:
+def _notes(file: str, source: Source, kernel: Kernel, hints: Sequence[str]) -> list[str]:
     """Comments at the top."""
     others = [one.name for one in source.kernels if one.name != kernel.name]
     notes = [
@@ -103,8 +104,7 @@ def _notes(file: str, source: Source, kernel: Kernel, fixed: Mapping[str, int]) 
     if others:
         notes.append(f"Other kernels of the file: {', '.join(others)}.")
     notes += [f"{QUESTION[2:]}{remark}" for remark in remarks(source.headers, file)]
-    notes += tuning_hints(source, kernel, fixed)
-    return [f"# {note}" for note in notes]
+    return [f"# {note}" for note in (*notes, *hints)]
 
 
 def _problem(sizes: Sizes, dimensions: int) -> list[Line]:
