@@ -86,3 +86,123 @@ __global__ void twice(float *x, int n)
         "# Left undefined, as #ifdef alone reads it: OTHER_VENDOR, PLAIN, SAFE. "
         "Define a name under macros."
     )
+
+
+WALK = """\
+template <int GX, int GY, int PM, int PN>
+__global__ void twice(int m, int n, float *c)
+{
+    extern __shared__ float room[];
+    for (int j = threadIdx.y; j < PN; j += GY)
+        for (int i = threadIdx.x; i < PM; i += GX) {
+            int row = blockIdx.x * PM + i, col = blockIdx.y * PN + j;
+            room[j * PM + i] = 2;
+            if (row < m && col < n) c[col * m + row] *= room[j * PM + i];
+        }
+}
+template <int GX, int GY, int PM, int PN>
+void launch(int rows, int columns, float *c)
+{
+    HOST
+}
+"""
+MEMBERS = """\
+dim3 blockDim;
+    blockDim.x = GX;
+    blockDim.y = GY;
+    dim3 grid((rows + PM - 1) / PM, (columns + PN - 1) / PN);
+    size_t bytes = PM * PN * sizeof(float);
+    twice<GX, GY, PM, PN><<<grid, blockDim, bytes, 0>>>(rows, columns, c);"""
+DIM3 = """\
+dim3 threads(GX, GY), grid((rows + PM - 1) / PM, (columns + PN - 1) / PN);
+    twice<GX, GY, PM, PN><<<grid, threads, PM * PN * sizeof(float)>>>(rows, columns, c);"""
+NUMBERS = """\
+dim3 threads(8, 16), grid((rows + 31) / 32, (columns + 31) / 32);
+    twice<8, 16, 32, 32><<<grid, threads, threads.x * rows>>>(rows, columns, c);"""
+
+
+@pytest.mark.parametrize(
+    ("host", "shared"),
+    [(MEMBERS, "PM * PN * 4"), (DIM3, "PM * PN * 4"), (NUMBERS, "GX * m"), ("", "")],
+)
+def test_the_block_of_host_code_is_that_of_the_spec(tmp_path: Path, host: str, shared: str) -> None:
+    spec = written(tmp_path, WALK.replace("HOST", host))
+    (variant,) = spec["variants"].values()
+    assert variant["block"] == ["GX", "GY"]
+    assert variant["grid"] == ["ceil_div(m, PM)", "ceil_div(n, PN)"]
+    assert "?" not in line(tmp_path, "block") + line(tmp_path, "grid")
+    said = line(tmp_path, "shared_bytes")
+    assert said == f'shared_bytes: "{shared}"' if shared else said.endswith("__shared__ array")
+    if host == NUMBERS:
+        assert [spec["baseline"][name] for name in ("GX", "GY", "PM", "PN")] == [8, 16, 32, 32]
+
+
+def test_a_block_that_differs_from_that_of_the_host_code_asks(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        """\
+#define BLOCK_X 64
+__global__ void twice(float *x, int n)
+{
+    int i = blockIdx.x * BLOCK_X + threadIdx.x;
+    if (i < n) x[i] *= 2;
+}
+void run(float *x, int n)
+{
+    dim3 grid, block;
+    block.x = 32;
+    grid.x = n / 64;
+    twice<<<grid, block>>>(x, n);
+}
+""",
+    )
+    assert line(tmp_path, "block") == 'block: ["64"]  # ? x: the host code has 32 threads'
+
+
+def test_shared_memory_of_the_scope_of_the_file_is_asked_for(tmp_path: Path) -> None:
+    text = """\
+extern __shared__ double kept[];
+__global__ void turned(double *out, const double *in, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) kept[threadIdx.x] = in[i];
+    if (i < n) out[i] = kept[threadIdx.x];
+}
+__global__ void plain(double *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 1;
+}
+"""
+    written(tmp_path, text, "--kernel", "turned")
+    said = line(tmp_path, "shared_bytes")
+    assert said == 'shared_bytes: "8 * block_size_x"  # ? bytes of the extern __shared__ array'
+    (variant,) = written(tmp_path, text, "--kernel", "plain", name="other")["variants"].values()
+    assert "shared_bytes" not in variant
+
+
+def test_a_launch_through_a_pointer_counts(tmp_path: Path) -> None:
+    spec = written(
+        tmp_path,
+        """\
+#define WARPS 4
+#define THREADS (WARPS * 32)
+template <int PARTS>
+__global__ void sums(float *out, const float *in, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = PARTS * in[i];
+}
+void run(float *out, const float *in, int n)
+{
+    auto chosen = &sums<1>;
+    if (n > 4096) chosen = &sums<2>;
+    dim3 blockDim, gridDim;
+    blockDim.x = THREADS;
+    blockDim.y = 1;
+    gridDim.x = (n + THREADS - 1) / THREADS;
+    chosen<<<gridDim, blockDim, 0, 0>>>(out, in, n);
+}
+""",
+    )
+    assert spec["baseline"]["block_size_x"] == 128

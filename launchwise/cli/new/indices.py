@@ -111,6 +111,13 @@ class Indices:
 
         return read(tokens, expand)
 
+    def definitions(self, keep: frozenset[str] = frozenset()) -> Iterator[Polynomial]:
+        """What variables of the kernel are set to; names in ``keep`` stand for themselves."""
+        for starts in self._definitions.values():
+            for place, text in starts:
+                if len(text) < 200:
+                    yield self.value(text, place, keep)
+
     def side(self, name: str) -> str:
         """Axis of the threads for whose index blocks are ``name`` elements apart; or ''."""
         found = set()
@@ -164,10 +171,7 @@ class Indices:
 
     def _indices(self) -> Iterator[Polynomial]:
         """Values of variables and of compared expressions that depend on the block."""
-        for starts in self._definitions.values():
-            for place, text in starts:
-                if len(text) < 200:
-                    yield self.value(text, place)
+        yield from self.definitions()
         yield from (one.index for one in self.comparisons)
         yield from self.steps.values()
         for place, token in list(enumerate(self.tokens))[:MOST_TOKENS]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from launchwise.cli.new.hosts import HostLaunch
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.polynomials import Polynomial, coefficient, names_of, written
 from launchwise.cli.new.shared import most_threads
+from launchwise.cli.new.sides import known_sides, side_in_memory
 from launchwise.cli.new.tunables import AXES, Tunable, as_block, axis_of, block_values, role_of
 
 
@@ -45,21 +46,25 @@ class Launch:
         return len(self.extent)
 
 
-def by_index(indices: Indices, tunables: Sequence[Tunable]) -> list[Tunable]:
-    """Tunables with the role and the axis that the arithmetic of indices gives them.
+def by_index(indices: Indices, tunables: Sequence[Tunable], host: HostLaunch) -> list[Tunable]:
+    """Tunables with the role and the axis that host code and the arithmetic of indices give them.
 
     A name that stands for a side along two axes says nothing: threads may walk along one of them.
     """
     factors = {axis: indices.per_block(axis) for axis in AXES}
     several = len(indices.axes["threadIdx"]) > 1
     named = indices.axes["blockDim"] or any(one.role == "block" for one in tunables)
+    known = known_sides(indices, tunables, host)
     changed = []
     for one in tunables:
-        axis = indices.side(one.name) or _side_in_memory(indices, one)
+        axis = known.get(one.name) or indices.side(one.name) or side_in_memory(indices, one)
         own = [
             axis for axis in AXES if any(one.name in names_of(factor) for factor in factors[axis])
         ]
-        if axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
+        if axis in known.values() and one.name not in known and one.role in ("side", "tile"):
+            # Threads walk through the part of the result that a block computes.
+            one = replace(one, role="tile", axis=axis, question="")
+        elif axis and (one.role not in ("block", "flag") or (one.axis and one.axis != axis)):
             several_sides = several or one.role != "block"
             one = as_block(one, axis, several_sides and len(indices.axes["threadIdx"]) > 1)
         elif one.role == "other" and not named and indices.is_side_of_all(one.name):
@@ -68,26 +73,6 @@ def by_index(indices: Indices, tunables: Sequence[Tunable]) -> list[Tunable]:
             one = replace(one, role="tile", axis=own[0], question="")
         changed.append(one)
     return changed
-
-
-def _side_in_memory(indices: Indices, one: Tunable) -> str:
-    """Axis of the threads that walk in steps of a tunable, or have an element each in an array."""
-    if one.role != "other" or indices.is_square(one.name):
-        return ""
-    walks = {
-        axis
-        for name, step in indices.steps.items()
-        if step == {(one.name,): 1}
-        for axis in indices.started_by(name)
-    }
-    if not walks and indices.axes["threadIdx"] == {"x"}:
-        text = " ".join(indices.tokens)
-        for match in re.finditer(rf"__shared__ [\w ]+? (\w+) \[ {re.escape(one.name)} \]", text):
-            if f"{match[1]} [ threadIdx . x ]" in text or re.search(
-                rf"(\w+) = threadIdx \. x ;.*{match[1]} \[ \1 \]", text
-            ):
-                walks.add("x")
-    return walks.pop() if len(walks) == 1 else ""
 
 
 def guess_launch(
@@ -106,7 +91,7 @@ def guess_launch(
     fixed
         Macros that the file itself sets to integers.
     """
-    tunables = by_index(indices, tunables)
+    tunables = by_index(indices, tunables, host)
     axes = {name: indices.axes[name] or shared_axes[name] for name in indices.axes}
     block, invented, question = _block(indices, axes, tunables, fixed, host)
     square = _square(tunables, axes)
@@ -115,7 +100,8 @@ def guess_launch(
     ]
     invented, asked = _limited(invented, block, indices)
     fitting, more = _limited(fitting, block, indices)
-    question = "; ".join(filter(None, [question, *asked, *more]))
+    differ = _differing(block, fitting, host)
+    question = "; ".join(filter(None, [question, *asked, *more, *differ]))
     count = max((AXES.index(axis) + 1 for axis in axes["blockIdx"]), default=1)
     extent, sure = [], set()
     for axis in AXES[:count]:
@@ -126,6 +112,17 @@ def guess_launch(
         extent.append(found or _named_extent(axis, count, block, tunables, square))
         sure |= {axis} if found else set()
     return Launch(block, extent, [*invented, *fitting], frozenset(sure), question)
+
+
+def _differing(
+    block: Sequence[str], tunables: Sequence[Tunable], host: HostLaunch
+) -> Iterator[str]:
+    """Sides of the block that the file gives other numbers than its own launch has."""
+    starts = {one.name: one.start for one in tunables if one.given}
+    for axis, side, number in zip(AXES, block, host.block, strict=False):
+        own = int(side) if side.isdigit() else starts.get(side)
+        if number is not None and own is not None and own != number:
+            yield f"{axis}: the host code has {number} threads"
 
 
 def _limited(

@@ -11,6 +11,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new import guesses
 from launchwise.cli.new.arguments import Reading, guess_arguments
+from launchwise.cli.new.dynamic_shared import shared_bytes
 from launchwise.cli.new.expansion import expanded, reads
 from launchwise.cli.new.grids import guess_grid
 from launchwise.cli.new.headers import remarks
@@ -58,11 +59,12 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     macros = compiled_in(needs, _RESERVED) | _objects(source, kernel)
     indices = Indices(expanded(source, kernel, fixed))
     fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
-    shared = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
-    host = host_launch(source.code.tokens, kernel.name, fixed)
+    read = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
+    template = [one.name for one in kernel.template]
+    host = host_launch(source.code, kernel.name, fixed, template)
     used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
     known = {name: number for name, number in fixed.items() if name in used}
-    launch = guess_launch(indices, shared, guess_tunables(needs, _RESERVED), known, host)
+    launch = guess_launch(indices, read, guess_tunables(needs, _RESERVED), known, host)
     types = kernel.types
     taken = {*_RESERVED, *types.values(), *(one.name for one in launch.tunables)}
     bounds = {name for one in indices.comparisons for name in names_of(one.bound)}
@@ -73,6 +75,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     reading = Reading(source, kernel, indices, sizes, launch.dimensions, title, fixed, blocks)
     arguments = guess_arguments(reading)
     hints = tuning_hints(source, kernel, fixed)
+    shared = shared_bytes(source, kernel, launch, sizes, host, fixed)
     lines = [
         *_notes(file, source, kernel, [*left_undefined(needs), *hints]),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
@@ -82,7 +85,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
         *section("arguments", arguments, "in the order of the kernel's parameters"),
         *section("reference", _reference(title, arguments)),
         "variants:",
-        *section(_variant_name(kernel), _variant(file, kernel, launch, grid), "", 2),
+        *section(_variant_name(kernel), [*_variant(file, kernel, launch, grid), *shared], "", 2),
         *lines_of([Line("baseline", _baseline(kernel, launch.tunables))]),
     ]
     return "\n".join(lines) + "\n"
@@ -184,11 +187,6 @@ def _variant(file: str, kernel: Kernel, launch: Launch, grid: tuple[list[str], s
     if len(names) > 1 and all(map(is_name, launch.block)):
         lines.append(Line("constraints", [f"{' * '.join(launch.block)} >= 32"]))
     lines += [Line("grid", *grid), Line("block", launch.block, launch.question)]
-    if _has_dynamic_shared_memory(kernel.body):
-        threads = " * ".join(launch.block)
-        size = _item_bytes(kernel)
-        question = "bytes of the extern __shared__ array"
-        lines.append(Line("shared_bytes", f"{size} * {threads}", question))
     return lines
 
 
@@ -219,28 +217,6 @@ def _launched(kernel: Kernel) -> tuple[str, str]:
         for one in kernel.template
     ]
     return f"{kernel.name}<{', '.join(given)}>", ""
-
-
-def _has_dynamic_shared_memory(body: Sequence[str]) -> bool:
-    return any(
-        token == "extern" and "__shared__" in body[place : place + 4]
-        for place, token in enumerate(body)
-    )
-
-
-def _item_bytes(kernel: Kernel) -> int | str:
-    """Bytes of an element of the ``extern __shared__`` array, by its type; 4 where that is none."""
-    body = kernel.body
-    place = body.index("__shared__")
-    words = body[place + 1 : place + 4]
-    if "double" in words or list(words[:2]) == ["long", "long"]:
-        return 8
-    sizes = {"char": 1, "short": 2, "half": 2, "__half": 2}
-    types = kernel.types
-    for word in words:
-        if word in types:
-            return f"(8 if {types[word]} == 'float64' else 4)"
-    return next((sizes[word] for word in words if word in sizes), 4)
 
 
 def _baseline(kernel: Kernel, tunables: Sequence[Tunable]) -> dict[str, Any]:

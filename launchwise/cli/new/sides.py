@@ -1,0 +1,71 @@
+"""Sides of the block, from the steps in which threads walk and from their number in the block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from launchwise.cli.new.hosts import HostLaunch
+from launchwise.cli.new.indices import Indices
+from launchwise.cli.new.polynomials import Polynomial
+from launchwise.cli.new.tunables import AXES, Tunable
+
+
+def known_sides(indices: Indices, tunables: Iterable[Tunable], host: HostLaunch) -> dict[str, str]:
+    """Tunables to the axis whose threads they number, as host code and arithmetic say.
+
+    The side in ``(i = threadIdx.x; i < n; i += SIDE)``, in ``j * SIDE + threadIdx.x`` and in
+    ``threadIdx.y * SIDE + threadIdx.x``, the number of a thread in its block.
+    """
+    names = {one.name for one in tunables if one.role in ("other", "block")}
+    names = {name for name in names if not indices.is_square(name)}
+    found: dict[str, set[str]] = {}
+    for name, axis in (*_steps(indices), *_numbers(indices)):
+        if name in names:
+            found.setdefault(name, set()).add(axis)
+    for axis, name in zip(AXES, host.sides, strict=False):
+        if name in {one.name for one in tunables} and host.sides.count(name) == 1:
+            found[name] = {axis}
+    return {name: axes.pop() for name, axes in found.items() if len(axes) == 1}
+
+
+def _steps(indices: Indices) -> Iterable[tuple[str, str]]:
+    """Names by which loops go on whose first value is an index of threads, with its axis."""
+    for variable, step in indices.steps.items():
+        for term, factor in step.items():
+            if len(step) == len(term) == factor == 1:
+                yield from ((term[0], axis) for axis in indices.started_by(variable))
+
+
+def _numbers(indices: Indices) -> Iterable[tuple[str, str]]:
+    """Names in ``j * SIDE + threadIdx.x`` and ``threadIdx.y * SIDE + threadIdx.x``."""
+    counters = {name for name, step in indices.steps.items() if step == {(): 1}}
+    for one in indices.definitions(frozenset(counters)):
+        axes = [axis for axis in AXES if one.get((f"threadIdx.{axis}",)) == 1]
+        if len(axes) != 1:
+            continue
+        whole = len(one) == 2 and axes == ["x"]
+        for name, other in _pairs(one):
+            if other in counters or (whole and other == "threadIdx.y"):
+                yield name, axes[0]
+
+
+def _pairs(one: Polynomial) -> Iterable[tuple[str, str]]:
+    """Products of two names, either first."""
+    for term, factor in one.items():
+        if factor == 1 and len(term) == 2:
+            yield term
+            yield term[::-1]
+
+
+def side_in_memory(indices: Indices, one: Tunable) -> str:
+    """Axis of the threads that have an element each in an array of shared memory; or ''."""
+    if one.role != "other" or indices.is_square(one.name) or indices.axes["threadIdx"] != {"x"}:
+        return ""
+    text = " ".join(indices.tokens)
+    for match in re.finditer(rf"__shared__ [\w ]+? (\w+) \[ {re.escape(one.name)} \]", text):
+        if f"{match[1]} [ threadIdx . x ]" in text or re.search(
+            rf"(\w+) = threadIdx \. x ;.*{match[1]} \[ \1 \]", text
+        ):
+            return "x"
+    return ""
