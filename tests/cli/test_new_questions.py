@@ -116,6 +116,9 @@ dim3 blockDim;
 DIM3 = """\
 dim3 threads(GX, GY), grid((rows + PM - 1) / PM, (columns + PN - 1) / PN);
     twice<GX, GY, PM, PN><<<grid, threads, PM * PN * sizeof(float)>>>(rows, columns, c);"""
+SUMMED = DIM3.replace("PM * PN * sizeof(float)>", "room>").replace(
+    "dim3", "size_t room = 0; room += (PM + 1) * 4; room += PN * sizeof(double); dim3"
+)
 NUMBERS = """\
 dim3 threads(8, 16), grid((rows + 31) / 32, (columns + 31) / 32);
     twice<8, 16, 32, 32><<<grid, threads, threads.x * rows>>>(rows, columns, c);"""
@@ -123,7 +126,13 @@ dim3 threads(8, 16), grid((rows + 31) / 32, (columns + 31) / 32);
 
 @pytest.mark.parametrize(
     ("host", "shared"),
-    [(MEMBERS, "PM * PN * 4"), (DIM3, "PM * PN * 4"), (NUMBERS, "GX * m"), ("", "")],
+    [
+        (MEMBERS, "PM * PN * 4"),
+        (DIM3, "PM * PN * 4"),
+        (SUMMED, "(PM + 1) * 4 + PN * 8"),
+        (NUMBERS, "GX * m"),
+        ("", ""),
+    ],
 )
 def test_the_block_of_host_code_is_that_of_the_spec(tmp_path: Path, host: str, shared: str) -> None:
     spec = written(tmp_path, WALK.replace("HOST", host))

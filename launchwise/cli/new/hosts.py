@@ -39,7 +39,11 @@ class HostLaunch:
 
 
 def host_launch(
-    code: Code, kernel: str, fixed: Mapping[str, int], template: Sequence[str] = ()
+    code: Code,
+    kernel: str,
+    fixed: Mapping[str, int],
+    template: Sequence[str] = (),
+    alone: bool = False,
 ) -> HostLaunch:
     """How a file launches a kernel; an empty launch where it does not, or in other words.
 
@@ -51,13 +55,15 @@ def host_launch(
         What the file sets to integers.
     template
         Names of the kernel's template parameters.
+    alone
+        Whether the file has no other kernel.
     """
     tokens = code.tokens
     launches = [place for place in range(1, len(tokens) - 3) if _is_launch(tokens, place)]
     named = [place for place in launches if _launched(tokens, place)[0] == kernel]
     taken = [place for place, token in enumerate(tokens) if token == kernel and place]
     taken = [place for place in taken if tokens[place - 1] in ("=", "&", "?", ":", "return")]
-    pointers = [place for place in launches if taken and place > taken[0]]
+    pointers = [place for place in launches if alone or (taken and place > taken[0])]
     for place in named or pointers[:1]:
         _, arguments, start = _launched(tokens, place)
         end = _closing_launch(tokens, place + 3)
@@ -102,15 +108,18 @@ def _named(part: Sequence[str], arguments: list[list[str]], template: Sequence[s
 
 
 def _value_of(part: list[str], earlier: Sequence[str]) -> list[str]:
-    """An expression, or that of the variable that it names."""
-    if len(part) == 1 and is_name(part[0]):
-        for place in range(len(earlier) - 2, 0, -1):
-            if earlier[place] == part[0] and earlier[place + 1] == "=":
-                end = next(
-                    (at for at in range(place, len(earlier)) if earlier[at] == ";"), len(earlier)
-                )
-                return at_commas(earlier[place + 2 : end])[0] if end > place + 2 else part
-    return part
+    """An expression, or that of the variable that it names, with all that is added to it."""
+    if len(part) != 1 or not is_name(part[0]):
+        return part
+    found: list[str] = []
+    for place in range(len(earlier) - 1):
+        if earlier[place] != part[0] or earlier[place + 1] not in ("=", "+="):
+            continue
+        end = next((at for at in range(place, len(earlier)) if earlier[at] == ";"), len(earlier))
+        value = at_commas(earlier[place + 2 : end])[0] if end > place + 2 else []
+        begins = earlier[place + 1] == "=" or found in ([], ["0"])
+        found = value if begins else [*found, "+", *value]
+    return found or part
 
 
 def _closing_launch(tokens: Sequence[str], start: int) -> int:

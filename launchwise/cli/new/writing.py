@@ -61,7 +61,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     fixed |= {name: int(value) for name, value in macros.items() if value.isdigit()}
     read = {name: reads(reached_by(source, kernel), name) for name in indices.axes}
     template = [one.name for one in kernel.template]
-    host = host_launch(source.code, kernel.name, fixed, template)
+    host = host_launch(source.code, kernel.name, fixed, template, len(source.kernels) == 1)
     used = {*kernel.head, *kernel.body, *reached_by(source, kernel)}
     known = {name: number for name, number in fixed.items() if name in used}
     launch = guess_launch(indices, read, guess_tunables(needs, _RESERVED), known, host)
