@@ -14,7 +14,7 @@ from pathlib import Path
 from launchwise.base.storage import digest
 from launchwise.cpu import toolchain
 from launchwise.cpu.entries import entries
-from launchwise.cpu.messages import first_error, plain
+from launchwise.cpu.messages import first_error, further_errors, plain
 from launchwise.cpu.source import HEADERS, Refused, Source
 from launchwise.cpu.toolchain import CannotCompile, CannotRun, CompilerKilled
 from launchwise.workloads.builds import Build, split_kernel, translation_unit
@@ -238,8 +238,9 @@ class Compiler:
         scratch.replace(library)
 
     def _refusal(self, build: Build, said: str, source: Source) -> CannotCompile:
-        """The first error in the output of g++, if possible one in a file of the user's."""
-        error = first_error(said, str(toolchain.headers_folder()), str(self._folder / build.source))
+        """The first errors in the output of g++, if possible in files of the user's."""
+        own = str(toolchain.headers_folder())
+        error = first_error(said, own, str(self._folder / build.source))
         if (word := error.undeclared) in source.host_names:
             message = f"the CPU device cannot run {word}(), which is host code"
             return CannotRun(self.as_user_knows(build, f"{error.place}: {message}"))
@@ -250,7 +251,8 @@ class Compiler:
             name = next(name for pattern, name in HEADERS.items() if re.fullmatch(pattern, header))
             text += f"; {file}:{line}: the CPU device cannot run {name} (<{header}>)"
             return CannotRun(self.as_user_knows(build, text))
-        return CannotCompile(self.as_user_knows(build, text))
+        more = (f"; {one.place}: {one.message}" for one in further_errors(said, own, error))
+        return CannotCompile(self.as_user_knows(build, text + "".join(more)))
 
     def as_user_knows(self, build: Build, text: str) -> str:
         """The text without the names that a build adds, and with paths inside the folder."""

@@ -60,6 +60,21 @@ def first_error(said: str, headers: str, source: str) -> Error:
     return Error(source, f"g++: {' '.join(said.split())[-500:]}")
 
 
+def further_errors(said: str, headers: str, first: Error) -> list[Error]:
+    """Errors after the first one, in other lines of the user's files: at most two."""
+    foreign = (headers, "/usr/", "<")
+    found = {first.place: first}
+    for place, message in _ERROR.findall(said):
+        # What is not declared is told once.
+        known = any(one.message == message for one in found.values())
+        if not place.startswith(foreign) and not known and len(found) <= MOST_FURTHER:
+            found.setdefault(place, Error(place, message))
+    return list(found.values())[1:]
+
+
+MOST_FURTHER = 2
+
+
 def plain(text: str) -> str:
     """The text with a question mark for each byte that is not UTF-8."""
     return text.encode(errors="surrogateescape").decode(errors="replace").replace("\ufffd", "?")

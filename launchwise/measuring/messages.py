@@ -12,11 +12,20 @@ _ERROR = re.compile(
     r"(?:catastrophic |fatal )?error(?: #[\w-]+)?: *(?P<text>[^\n]*)$",
     re.MULTILINE,
 )
+_MORE = re.compile(r" {8,}(\S.*)")
+"""Lines of nvcc that go on with a message: candidates of a call, types of its arguments."""
+
+_DECLARED = re.compile(r" \(declared at line \d+ of [^()]*\)")
 _TEMPORARY = re.compile(r"(?:\S*/)?(?:tmpxft_\S*|kernel\.(?:cu|ptx|cubin))\b")
+
+MOST_ERRORS = 3
+MOST_CANDIDATES = 3
 
 
 def refusal(said: str, error: Exception, folder: Path) -> str:
-    """First error of nvcc: ``nvcc failed: file.cu:12: identifier "x" is undefined``.
+    """First errors of nvcc, in one line: ``nvcc failed: file.cu:12: identifier "x" is undefined``.
+
+    Up to :data:`MOST_ERRORS` of different lines of the source, with semicolons between them.
 
     Parameters
     ----------
@@ -27,13 +36,33 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
     folder
         Folder of the workload: paths of files inside are relative to it.
     """
-    if match := _ERROR.search(said):
+    by_place: dict[str, str] = {}
+    for match in _ERROR.finditer(said):
         what = match["text"].removeprefix("#error ")
-        text = f"{match['file'].strip()}:{match['line'] or match['other']}: {what}"
-    else:
-        lines = [line.strip() for line in said.splitlines() if "error" in line or "fatal" in line]
-        text = lines[0] if lines else (said.strip() or repr(error))[:500]
+        if more := _continued(said[match.end() :]):
+            what = f"{what.removesuffix(':')}: {more}"
+        place = f"{match['file'].strip()}:{match['line'] or match['other']}"
+        by_place.setdefault(as_user_knows(place, folder), as_user_knows(what, folder))
+    if by_place:
+        told = [f"{place}: {what}" for place, what in by_place.items()]
+        return f"nvcc failed: {'; '.join(told[:MOST_ERRORS])}"
+    lines = [line.strip() for line in said.splitlines() if "error" in line or "fatal" in line]
+    text = lines[0] if lines else (said.strip() or repr(error))[:500]
     return f"nvcc failed: {as_user_knows(text, folder)}"
+
+
+def _continued(rest: str) -> str:
+    """What the lines after an error add to it; the source and its caret are left out."""
+    lines = rest.splitlines()[1:]
+    more: list[str] = []
+    for line, after in zip(lines, [*lines[1:], ""], strict=False):
+        match = _MORE.match(line)
+        if match is None or set(line.strip()) <= {*"^~"} or after.strip() == "^":
+            break
+        more.append(_DECLARED.sub("", match[1]))
+    if len(more) > MOST_CANDIDATES + 1:
+        more = [*more[:MOST_CANDIDATES], f"{len(more) - MOST_CANDIDATES - 1} more", more[-1]]
+    return ", ".join(more)
 
 
 def as_user_knows(text: str, folder: Path) -> str:

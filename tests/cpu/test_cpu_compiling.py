@@ -189,6 +189,17 @@ def test_the_first_error_of_the_compiler_is_told(tmp_path: Path, source: str, sa
         assert "\n" not in str(raised.value)
 
 
+def test_errors_of_three_lines_are_told(tmp_path: Path) -> None:
+    lines = ["*out = one;", "*out = one;", "*out = two;", "out = 1.5;", "*out = three;"]
+    source = "__global__ void f(int *out) {\n" + "\n".join(lines) + "\n}\n"
+    with pytest.raises(CannotCompile) as raised:
+        value(device_for(tmp_path, {"f.cu": source}))
+    first, second, third = str(raised.value).split("; ")
+    assert first == "f.cu:2: 'one' was not declared in this scope"
+    assert second.startswith("f.cu:4: 'two' was not declared")
+    assert third.startswith("f.cu:5: cannot convert 'double' to 'int*'")
+
+
 REFUSED = {
     "inline PTX": 'asm volatile("mov.u32 %0, %%laneid;" : "=r"(*out));',
     "tensor cores": "nvcuda::wmma::fill_fragment(a, 0);",
