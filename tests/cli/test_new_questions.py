@@ -215,3 +215,35 @@ void run(float *out, const float *in, int n)
 """,
     )
     assert spec["baseline"]["block_size_x"] == 128
+
+
+KEPT = """\
+__device__ int next(int *counter) { int place = atomicAdd(counter, 1); return place; }
+__global__ void kept(float *out, int *counter, float *all, const float *in, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    all[i] = in[i];
+    if (in[i] > 0) {
+        BODY
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "out[atomicAdd(counter, 1)] = in[i];",
+        "int first; first = atomicAdd(counter, 1); int place = first + 0; out[place] = in[i];",
+        "const int place = next(counter); out[place] = in[i];",
+        "int at = 0; if (i % 32 == 0) at = atomicAdd_block(counter, 32); "
+        "at = __shfl_sync(~0u, at, 0); out[at + i % 32] = in[i];",
+    ],
+)
+def test_an_output_whose_places_a_counter_gives_asks_for_its_length(
+    tmp_path: Path, body: str
+) -> None:
+    written(tmp_path, KEPT.replace("BODY", body))
+    assert "; a counter gives the places: length: data, and compare" in line(tmp_path, "out")
+    assert "counter gives" not in line(tmp_path, "all") + line(tmp_path, "counter")

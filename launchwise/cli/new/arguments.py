@@ -10,6 +10,7 @@ from typing import Any
 
 from launchwise.base.expressions import evaluate
 from launchwise.cli.new import guesses
+from launchwise.cli.new.counters import is_counted
 from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.macros import used_constants
 from launchwise.cli.new.problem import Sizes
@@ -105,6 +106,9 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
         )
         fill = guesses.guess_fill(one) if isinstance(kind, str) else ""
         fill = "uniform" if kind == "uint8" else fill
+        functions = reading.source.functions
+        if role != "input" and is_counted(tokens, one.name, functions):
+            ask = f"{ask}; a counter gives the places: length: data, and compare in any order?"
     if kind == "uint8" and unclear:
         known = reading.source.names.structure(one.written)
         size = known.size if known is not None and known.size else UNKNOWN_BYTES
