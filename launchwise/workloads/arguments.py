@@ -319,8 +319,9 @@ class Reference(Strict, title="reference"):
         pattern=FUNCTION,
         description=(
             "a comparison of your own instead of the tolerance, `reference.py:same`. It gets "
-            "`found` and `expected`, outputs by name, and what else its signature names; it "
-            "returns whether the result is right. With it, a reference may be left out"
+            "`found` (whole arrays) and `expected` (what the reference returns), outputs by name, "
+            "and what else its signature names; it returns True, False, or a text that says what "
+            "is wrong, empty where nothing is. With it, a reference may be left out"
         ),
     )
     allow_nan: bool = Field(

@@ -81,19 +81,23 @@ class OwnReference:
     def compared(
         self, names: Mapping[str, Any], content: Content, found: Outputs, expected: Outputs
     ) -> str:
-        """What the comparison of the user's own says: '' where it returns true.
+        """What the comparison of the user's own says: '' where it returns True or an empty text.
 
         Raises
         ------
         UserError
-            When it fails, or returns no truth value.
+            When it fails, or returns neither a truth value nor a text.
         """
         compare = self._compare
         assert compare is not None
         available = self._available(compare, names, content)
         result = compare({**available, "found": found, "expected": expected})
+        if isinstance(result, str):
+            said = " ".join(result.split())
+            return f"{compare.named}: {said}" if said else ""
         if not isinstance(result, bool | np.bool_):
-            message = f"returns {type(result).__name__}, must return True or False"
+            kind = type(result).__name__
+            message = f"returns {kind}, must return True, False or a text that says what is wrong"
             raise UserError(compare.file, compare.name, message)
         return "" if result else f"{compare.named} returns False"
 

@@ -333,3 +333,40 @@ def test_too_little_shared_memory_names_its_key(
     said = complaint(folder, capsys, old, new)
     assert "writes beyond the 0 bytes of dynamic shared memory of its launch" in said
     assert "; shared_bytes of variants.tiled sets them" in said
+
+
+def test_a_comparison_of_ones_own_agrees_or_says_why(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "spec.yaml"
+    call = "call: numpy.transpose, given: [input]"
+    path.write_text(path.read_text().replace(call, 'compare: "own.py:same"'))
+    (folder / "own.py").write_text(
+        "def same(found, input):\n"
+        "    away = (found['output'] != input.T).sum()\n"
+        "    return f'{away} elements differ' if away else ''\n"
+    )
+    assert main(["check", str(folder), "--cpu"]) == 0
+    said = capsys.readouterr().out
+    assert "tiled tile=8 at rows=1, cols=1: own.py:same agrees\n" in said
+    assert "largest error" not in said
+    said = complaint(folder, capsys, "= input[row", "= 1 + input[row")
+    assert "wrong on the CPU: own.py:same: 1 elements differ (" in said
+
+
+def test_a_comparison_of_ones_own_is_asked_in_every_order_of_threads(
+    sums: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sums / "spec.yaml"
+    given = "call: numpy.sum, given: [input, 1], tolerance: 1.0e-4"
+    path.write_text(path.read_text().replace(given, "compare: own.py:same"))
+    (sums / "own.py").write_text(
+        "def same(found, input):\n"
+        "    return bool((abs(found['total'] - input.sum(axis=1)) < 1e-3).all())\n"
+    )
+    # From the last thread to the first, all parts are there when thread 0 adds them.
+    text = SUMS.replace("    __syncthreads();\n", "")
+    (sums / "sums.cu").write_text(text)
+    assert main(["check", str(sums), "--cpu"]) == 2
+    said = capsys.readouterr().err
+    assert "own.py:same returns False; right in another order of threads" in said

@@ -260,8 +260,23 @@ def test_a_comparison_that_gives_no_truth_value_is_told(folder: Path) -> None:
     changed(folder, lambda raw: raw["reference"].update(compare="reference.py:same"))
     with (folder / "reference.py").open("a") as file:
         file.write("\n\ndef same(found, expected):\n    return 1\n")
-    with pytest.raises(UserError, match=r"reference\.py: same: returns int, must return True or"):
+    message = r"reference\.py: same: returns int, must return True, False or a text that says what"
+    with pytest.raises(UserError, match=message):
         verdict(folder)
+
+
+def test_a_comparison_may_say_what_is_wrong(folder: Path) -> None:
+    changed(folder, lambda raw: raw["reference"].update(compare="reference.py:same"))
+    with (folder / "reference.py").open("a") as file:
+        file.write(
+            "\n\ndef same(found, expected):\n"
+            "    away = abs(found['sums'] - expected['sums']).max()\n"
+            "    return f'sums are {away:.0f}\\n  off' if away > 0.5 else ''\n"
+        )
+    assert verdict(folder).wrong == ""
+    kernel = (folder / "own.cu").read_text()
+    (folder / "own.cu").write_text(kernel.replace("= all;", "= all + 7.0f;"))
+    assert verdict(folder).wrong == "reference.py:same: sums are 7 off"
 
 
 def test_what_does_not_fit_twice_is_told(folder: Path) -> None:

@@ -80,6 +80,7 @@ def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess
     """
     until = time.monotonic() + TOTAL_S
     deaths, spent = 0, 0.0
+    compare = None if spec.reference is None else spec.reference.compare
     process.open(folder, 4 * small_runs.MEMORY_BYTES, small_runs.SEED)
     with _Ahead(folder, spec) as ahead:
         jobs, left_out = _planned(folder, spec, workload, ahead)
@@ -97,7 +98,7 @@ def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess
                 yield Run(_named(job.problem), "", "left out", said)
                 return
             begun = time.monotonic()
-            status, said = _outcome(job, process)
+            status, said = _outcome(job, process, compare)
             spent += time.monotonic() - begun if job.wide else 0.0
             if status == "died":
                 status, deaths = "failed", deaths + 1
@@ -141,8 +142,11 @@ def _planned(
     return jobs, left_out
 
 
-def _outcome(job: _Job, process: CpuProcess) -> tuple[str, str]:
-    """Status of a configuration, ``died`` where its process did, and what is said of it."""
+def _outcome(job: _Job, process: CpuProcess, compare: str | None) -> tuple[str, str]:
+    """Status of a configuration, ``died`` where its process did, and what is said of it.
+
+    ``compare`` names a comparison of the user's own.
+    """
     for build in job.builds:
         try:
             build.result()
@@ -163,6 +167,8 @@ def _outcome(job: _Job, process: CpuProcess) -> tuple[str, str]:
         raise UserError(*found["error"])
     if found["status"] != "ok":
         return found["status"], found["reason"]
+    if compare:
+        return "ok", f"{compare} agrees"
     return "ok", f"largest error {found['max_error']:.3g}, allowed {found['tolerance']:.3g}"
 
 
