@@ -16,6 +16,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, Formulas
+from launchwise.base.names import WORKLOAD, check_folder_name
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads import problem_checks
 from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
@@ -39,9 +40,7 @@ FEATURES_FILE = "features.yaml"
 class Spec(Strict, title="spec.yaml"):
     """A workload: problem space, tunables, variants, constraints, baseline and work."""
 
-    workload: str = Field(
-        pattern=r"^[a-z][a-z0-9_]*$", description="name of the workload: that of its folder"
-    )
+    workload: str = Field(pattern=WORKLOAD, description="name of the workload: that of its folder")
     title: str = Field(description="title of the workload in the report")
     description: str = Field("", description="what the workload computes, for the report")
     problem: dict[Name, ProblemParameter] = Field(
@@ -317,7 +316,9 @@ def load_spec(folder: Path) -> Spec:
         One line with the file and the key.
     """
     path = folder / SPEC_FILE
-    spec = validated(Spec, read_yaml(path), path)
+    raw = read_yaml(path)
+    check_folder_name(folder)
+    spec = validated(Spec, raw, path)
     for key, file in (("features", FEATURES_FILE), ("cost", COST_FILE)):
         beside = folder / file
         if beside.is_file():

@@ -175,6 +175,22 @@ def test_a_syntax_error_in_host_code_names_file_and_line(
     assert "SyntaxError" in said
 
 
+def test_a_folder_that_cannot_name_a_workload_is_told_with_a_name_near_to_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (folder / "spec.yaml").read_text()
+    for workload in (folder.name, "my-sums"):
+        other = folder.with_name("my-sums")
+        shutil.copytree(folder, other, dirs_exist_ok=True)
+        named = text.replace(f"workload: {folder.name}", f"workload: {workload}")
+        (other / "spec.yaml").write_text(named)
+        assert main(["check", str(other)]) == 2
+        assert capsys.readouterr().err == (
+            f"launchwise: {other}: names the workload: lower-case letters, digits and _, "
+            "a letter first; such as my_sums\n"
+        )
+
+
 def test_nothing_compiled_is_no_success(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import check_folder_name
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.signature import Source, choose, read_source
-from launchwise.cli.new.writing import check_name, spec_text
+from launchwise.cli.new.writing import spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
 from launchwise.workloads.parts import SPEC_FILE
 
@@ -37,7 +38,8 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     source = read_source(file)
     kernel = choose(source, name, file)
     spec = folder / SPEC_FILE
-    text = spec_text(check_name(folder), file.name, source, kernel)
+    check_folder_name(folder.resolve())
+    text = spec_text(folder.resolve().name, file.name, source, kernel)
     copies = {folder / file.name: file}
     copies |= {folder / one.place: one.path for one in source.headers if one.path and one.place}
     try:

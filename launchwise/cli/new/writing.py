@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new import guesses
 from launchwise.cli.new.arguments import Reading, guess_arguments
@@ -221,19 +219,3 @@ def _launched(kernel: Kernel) -> tuple[str, str]:
 
 def _baseline(kernel: Kernel, tunables: Sequence[Tunable]) -> dict[str, Any]:
     return {"variant": _variant_name(kernel), **{one.name: one.start for one in tunables}}
-
-
-def check_name(folder: Path) -> str:
-    """Name of the workload: that of the folder.
-
-    Raises
-    ------
-    UserError
-        When a workload cannot have that name.
-    """
-    name = folder.resolve().name
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        near = re.sub(r"[^a-z0-9_]", "_", name.lower()).lstrip("0123456789_") or "kernel"
-        message = "names the workload: lower-case letters, digits and _, a letter first"
-        raise UserError(folder, "", f"{message}; such as {near}")
-    return name
