@@ -168,9 +168,14 @@ void run(float *x, int n)
     assert line(tmp_path, "block") == 'block: ["64"]  # ? x: the host code has 32 threads'
 
 
-def test_shared_memory_of_the_scope_of_the_file_is_asked_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("type_", "size"), [("double", 8), ("float4", 16), ("unsigned char", 1), ("long long", 8)]
+)
+def test_shared_memory_of_the_scope_of_the_file_is_asked_for(
+    tmp_path: Path, type_: str, size: int
+) -> None:
     text = """\
-extern __shared__ double kept[];
+extern __shared__ TYPE kept[];
 __global__ void turned(double *out, const double *in, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -183,9 +188,12 @@ __global__ void plain(double *out, int n)
     if (i < n) out[i] = 1;
 }
 """
+    text = text.replace("TYPE", type_).replace("double", type_)
     written(tmp_path, text, "--kernel", "turned")
     said = line(tmp_path, "shared_bytes")
-    assert said == 'shared_bytes: "8 * block_size_x"  # ? bytes of the extern __shared__ array'
+    assert said == (
+        f'shared_bytes: "{size} * block_size_x"  # ? bytes of the extern __shared__ array'
+    )
     (variant,) = written(tmp_path, text, "--kernel", "plain", name="other")["variants"].values()
     assert "shared_bytes" not in variant
 
@@ -247,3 +255,28 @@ def test_an_output_whose_places_a_counter_gives_asks_for_its_length(
     written(tmp_path, KEPT.replace("BODY", body))
     assert "; a counter gives the places: length: data, and compare" in line(tmp_path, "out")
     assert "counter gives" not in line(tmp_path, "all") + line(tmp_path, "counter")
+
+
+def test_a_number_of_blocks_may_be_no_size(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        """\
+__global__ void all(float *out, const float *in, int n, int chunks, int rounds)
+{
+    __shared__ float kept[256];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (int c = 0; c < chunks; c++) {
+        kept[threadIdx.x] = in[c * blockDim.x + threadIdx.x];
+        __syncthreads();
+        for (int c = 0; c < blockDim.x; c++) sum += kept[c];
+        for (int r = 0; r < rounds; r++) sum += kept[r];
+        __syncthreads();
+    }
+    if (i < n) out[i] = sum;
+}
+""",
+    )
+    question = "# ? range; or no size, but the value n // block_size_x?"
+    assert line(tmp_path, "chunks").endswith(question)
+    assert line(tmp_path, "rounds").endswith("# ? range")

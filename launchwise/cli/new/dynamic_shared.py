@@ -14,7 +14,6 @@ from launchwise.cli.new.tunables import AXES
 from launchwise.cli.new.types import BYTES, type_of
 from launchwise.cli.new.yaml_lines import Line
 
-_SIZES = {"char": 1, "short": 2, "half": 2, "__half": 2}
 _OPERATORS = {"+": "+", "-": "-", "*": "*", "/": "//", "%": "%", "(": "(", ")": ")"}
 
 
@@ -37,7 +36,7 @@ def shared_bytes(
     if own := _as_on_host(source, kernel, launch, sizes, host, macros):
         return [Line("shared_bytes", own)]
     threads = " * ".join(launch.block)
-    size = _item_bytes(array, kernel)
+    size = _item_bytes(array, source, kernel)
     return [Line("shared_bytes", f"{size} * {threads}", "bytes of the extern __shared__ array")]
 
 
@@ -56,16 +55,14 @@ def _declaration(source: Source, kernel: Kernel) -> list[str]:
     return []
 
 
-def _item_bytes(array: Sequence[str], kernel: Kernel) -> int | str:
-    """Bytes of an element of the array, by its type; 4 where that is none."""
-    words = array[array.index("__shared__") + 1 :]
-    if "double" in words or list(words[:2]) == ["long", "long"]:
-        return 8
-    types = kernel.types
+def _item_bytes(array: Sequence[str], source: Source, kernel: Kernel) -> int | str:
+    """Bytes of an element of the array, by its type; 4 where that is unknown."""
+    words = [word for word in array[array.index("__shared__") + 1 :] if is_name(word)]
     for word in words:
-        if word in types:
-            return f"(8 if {types[word]} == 'float64' else 4)"
-    return next((_SIZES[word] for word in words if word in _SIZES), 4)
+        if word in kernel.types:
+            return f"(8 if {kernel.types[word]} == 'float64' else 4)"
+    kind, width = type_of(words[:-1], source.names.aliases)
+    return BYTES[kind] * width if kind in BYTES else 4
 
 
 def _as_on_host(

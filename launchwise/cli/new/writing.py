@@ -9,6 +9,7 @@ from typing import Any
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.cli.new import guesses
 from launchwise.cli.new.arguments import Reading, guess_arguments
+from launchwise.cli.new.block_counts import counts_of_blocks
 from launchwise.cli.new.dynamic_shared import shared_bytes
 from launchwise.cli.new.expansion import expanded, reads
 from launchwise.cli.new.grids import guess_grid
@@ -69,6 +70,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     pitches, loops = indices.pitches(), indices.loops()
     sizes = guess_sizes(kernel, launch.dimensions, taken, fixed, bounds | pitches, pitches, loops)
     grid = guess_grid(kernel, indices, launch, sizes, host)
+    counts = counts_of_blocks(indices, launch, sizes)
     blocks = {f"blockIdx.{axis}": text for axis, text in zip(AXES, grid[0], strict=False)}
     reading = Reading(source, kernel, indices, sizes, launch.dimensions, title, fixed, blocks)
     arguments = guess_arguments(reading)
@@ -77,7 +79,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     lines = [
         *_notes(file, source, kernel, [*left_undefined(needs), *hints]),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
-        *section("problem", [*_problem(sizes, launch.dimensions), *_types(source, kernel)]),
+        *section("problem", [*_problem(sizes, launch.dimensions, counts), *_types(source, kernel)]),
         *section("tunables", _tunables(launch.tunables), _COMMENT),
         *(section("macros", _macros(macros), "of every build") if macros else []),
         *section("arguments", arguments, "in the order of the kernel's parameters"),
@@ -108,7 +110,7 @@ def _notes(file: str, source: Source, kernel: Kernel, hints: Sequence[str]) -> l
     return [f"# {note}" for note in (*notes, *hints)]
 
 
-def _problem(sizes: Sizes, dimensions: int) -> list[Line]:
+def _problem(sizes: Sizes, dimensions: int, counts: Mapping[str, str]) -> list[Line]:
     if not sizes.renamed:
         question = "the kernel takes no size: what does the problem have?"
         lengths = [int(length) for length in sizes.axes.values() if length.isdigit()]
@@ -118,7 +120,8 @@ def _problem(sizes: Sizes, dimensions: int) -> list[Line]:
     count = min(max(dimensions, min(len(sizes.names), 2)), 3)
     limits = {"minimum": 16 if count > 1 else 1024, "maximum": _LARGEST[count]}
     ask = "range" if sizes.renamed else question
-    return [Line(name, {"type": "integer", **limits}, ask) for name in sizes.names]
+    asked = {name: f"{ask}; or no size, but the value {text}?" for name, text in counts.items()}
+    return [Line(name, {"type": "integer", **limits}, asked.get(name, ask)) for name in sizes.names]
 
 
 def _tunables(tunables: Sequence[Tunable]) -> list[Line]:
