@@ -66,7 +66,7 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
     return [
         *_listed(source, kernel.name),
         *(f"{copy}: copied, too" for copy in copies if copy != folder / file.name),
-        *remarks(source.headers, file.name),
+        *remarks(source.headers, file.name, str(folder)),
         f"{spec}: {questions} lines with a question, marked {QUESTION.strip()!r}",
     ]
 

@@ -12,10 +12,19 @@ from launchwise.cli.new.tokens import cleaned
 from launchwise.cli.new.types import words
 from launchwise.workloads.sources import PROJECT_KERNELS
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.MULTILINE)
+_INCLUDE = re.compile(
+    r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[^\n]*$', re.MULTILINE
+)
 _TOOLKIT = re.compile(
-    r"(cuda|cooperative_groups|device_launch_parameters|vector_types|curand|cub/|thrust/|nv/"
-    r"|math_constants|mma|cu(blas|fft|sparse|Complex)|std\w+\.h$|(math|assert|float|limits|string)\.h$)"
+    r"(cuda|cub|thrust|nv|nvtx3|cooperative_groups|crt)/"
+    r"|(curand|cu(blas|fft|sparse|solver|pti|dnn|tensor)|nv(rtc|jpeg|ml|ToolsExt)|npp|nccl)\w*\.\w+$"
+    r"|cuda(GL|EGL|VDPAU|Profiler|rt_platform)?(Typedefs)?\.h$|cuComplex\.h$"
+    r"|cuda_(runtime|runtime_api|device_runtime_api|fp4|fp6|fp8|fp16|bf16|awbarrier\w*|pipeline\w*"
+    r"|profiler_api|occupancy|stdint|gl_interop|egl_interop|vdpau_interop|(texture|surface)_types)\.h"
+    r"|cooperative_groups\.h|device_(\w+_functions|functions|launch_parameters|types)\.h"
+    r"|(vector|driver|texture|surface|library|builtin|channel|math)_(types|functions)\.h"
+    r"|sm_\d\d_\w+\.h|math_constants\.h|mma\.h|host_(config|defines)\.h"
+    r"|std\w+\.h$|(math|assert|float|limits|string)\.h$"
 )
 """Headers of the CUDA toolkit and of C: no local files, although some include them in quotes."""
 _STANDARD = words(
@@ -45,7 +54,7 @@ MOST_HEADERS = 500
 
 @dataclass(frozen=True)
 class Header:
-    """A file that a CUDA file includes with quotation marks, directly or not.
+    """A file of the user's that a CUDA file includes, directly or not.
 
     Parameters
     ----------
@@ -99,12 +108,15 @@ def with_headers(path: Path) -> tuple[str, list[Header]]:
         text = cleaned(read_text(file))
         if file != path and (guarded := _GUARD.match(text)):
             text = guarded[2]
-        return _INCLUDE.sub(lambda match: included(match[1], file), text)
+        return _INCLUDE.sub(lambda match: included(match[1] or match[2], file, not match[1]), text)
 
-    def included(name: str, beside: Path) -> str:
-        found = _find(name, (beside.resolve().parent, top, PROJECT_KERNELS))
+    def included(name: str, beside: Path, angled: bool) -> str:
+        foreign = _TOOLKIT.match(name) or name in _STANDARD
+        folders = (beside.resolve().parent, top, PROJECT_KERNELS)
+        found = None if angled and foreign else _find(name, folders)
         if found is None:
-            if not _TOOLKIT.match(name) and name not in _STANDARD:
+            # A name in angle brackets may be that of a library that is installed.
+            if not foreign and (not angled or name.endswith(".cuh")):
                 headers.setdefault(name, Header(name, None))
             return ""
         if found in seen or len(seen) > MOST_HEADERS:
@@ -133,15 +145,17 @@ def _find(name: str, folders: Sequence[Path]) -> Path | None:
     return None
 
 
-def remarks(headers: Sequence[Header], file: str) -> list[str]:
-    """What a person must do about headers that are not copied; one line each."""
+def remarks(headers: Sequence[Header], file: str, folder: str) -> list[str]:
+    """What a person must do about headers that are not copied to a folder; one line each."""
     found = []
     for one in headers:
         if one.path is None:
-            found.append(f"{file} includes {one.name}, which is not there: copy it here")
+            found.append(
+                f"{file} includes {one.name}, which is not there: copy it to {folder}/{one.name}"
+            )
         elif not one.place:
             found.append(
-                f"{file} includes {one.name}, which lies outside its folder: copy it here, and "
-                "name it without .. in the #include"
+                f"{file} includes {one.name}, which lies outside its folder: copy it to {folder}, "
+                "and name it without .. in the #include"
             )
     return found

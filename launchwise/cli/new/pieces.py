@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from launchwise.cli.new.templates import angle
-from launchwise.cli.new.tokens import Macro, closing, is_name
+from launchwise.cli.new.tokens import Code, Macro, closing, is_name
 
 Piece = tuple[tuple[str, ...], tuple[str, ...]]
 """Head and body of a declaration or of a function on the device."""
@@ -42,6 +43,59 @@ def pieces_of(tokens: Sequence[str]) -> Iterator[tuple[list[str], list[str]]]:
         place += 1
     if head:
         yield head, []
+
+
+def host_spans(tokens: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of the first token of each function of the host, and after its last one."""
+    found: list[tuple[int, int]] = []
+    place = start = 0
+    while place < len(tokens):
+        token = tokens[place]
+        if token == "{":
+            head = tokens[start:place]
+            function = is_function(head)
+            end = closing(tokens, place)
+            if not function and ("namespace" in head or tuple(head[:1]) == ("extern",)):
+                start, end = place + 1, place
+            elif function:
+                device = {*head} & {"__global__", "__device__", "constexpr"}
+                found += [] if device else [(start, end + 1)]
+                start = end + 1
+            place = end
+        elif token in (";", "}"):
+            start = place + 1
+        place += 1
+    return found
+
+
+def without_host_conditions(code: Code) -> Code:
+    """A file without the names that ``#if`` reads around parts of the host's functions alone."""
+    spans = host_spans(code.tokens)
+    of_host = {name for name, ranges in code.asking.items() if _within(ranges, spans)}
+    return replace(
+        code,
+        conditions=code.conditions - of_host,
+        tested=code.tested - of_host,
+        compared={name: one for name, one in code.compared.items() if name not in of_host},
+        unrolled=code.unrolled - of_host,
+    )
+
+
+def _within(ranges: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether spans that follow one another cover each range, and an empty one lies inside."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return bool(ranges) and all(
+        any(
+            first <= start and end <= last and (start < end or first < start < last)
+            for first, last in joined
+        )
+        for start, end in ranges
+    )
 
 
 def is_function(head: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from launchwise.base.errors import UserError, unknown
 from launchwise.cli.new.headers import Header, with_headers
 from launchwise.cli.new.pasting import without_pasting
-from launchwise.cli.new.pieces import Piece, pieces_of
+from launchwise.cli.new.pieces import Piece, pieces_of, without_host_conditions
 from launchwise.cli.new.templates import (
     TemplateParameter,
     names_of_types,
@@ -139,7 +139,7 @@ def read_source(path: Path) -> Source:
         When it cannot be read or has no kernel.
     """
     text, headers = with_headers(path)
-    code = without_pasting(directives(text))
+    code = without_pasting(without_host_conditions(directives(text)))
     names = names_of(code.tokens, {name: macro.value for name, macro in code.macros.items()})
     kernels: list[Kernel] = []
     pieces: list[Piece] = []

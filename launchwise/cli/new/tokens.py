@@ -65,6 +65,9 @@ class Code:
         Names that ``#if``, ``#elif`` and ``#pragma unroll`` read as values.
     unrolled
         Those of ``#pragma unroll``.
+    asking
+        Names to the tokens, from one place to another, between each ``#if`` that reads them and its
+        ``#endif``; guards around definitions alone are left out.
     tested
         Names that are only asked to be defined: ``#ifdef``, ``defined(…)``.
     includes
@@ -83,6 +86,7 @@ class Code:
     switches: tuple[str, ...] = ()
     compared: Mapping[str, frozenset[int]] = field(default_factory=dict)
     unrolled: frozenset[str] = frozenset()
+    asking: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
 
 def split(text: str) -> Code:
@@ -139,6 +143,32 @@ class _Branches:
             self.asked.pop()
 
 
+class _Ranges:
+    """Tokens between ``#if`` and ``#endif``, by the names that the conditions read."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[tuple[int, int]]] = {}
+        self._open: list[tuple[bool, int, list[str]]] = []
+
+    def enter(self, guards: bool, place: int) -> None:
+        self._open.append((guards, place, []))
+
+    def read(self, names: Sequence[str]) -> None:
+        if self._open:
+            self._open[-1][2].extend(names)
+
+    def stands(self, names: Sequence[str], place: int) -> None:
+        """Names that a directive without an end reads."""
+        for name in names:
+            self.found.setdefault(name, []).append((place, place))
+
+    def leave(self, place: int) -> None:
+        guards, start, names = self._open.pop() if self._open else (False, 0, [])
+        if not (guards and start == place):
+            for name in names:
+                self.found.setdefault(name, []).append((start, place))
+
+
 def _asked(word: str, condition: str) -> str:
     """The name that a branch wants to be defined: ``#if defined(X)``, ``#elif defined(X)``."""
     match = re.match(r"defined\s*\(?\s*(\w+)", condition)
@@ -147,7 +177,7 @@ def _asked(word: str, condition: str) -> str:
 
 def directives(text: str) -> Code:
     """Tokens and directives of a cleaned text."""
-    plain: list[str] = []
+    tokens: list[str] = []
     macros: dict[str, Macro] = {}
     optional: dict[str, Macro] = {}
     conditions: set[str] = set()
@@ -155,12 +185,12 @@ def directives(text: str) -> Code:
     compared: dict[str, set[int]] = {}
     unrolled: set[str] = set()
     includes: list[str] = []
-    branches, opened = _Branches(), [""]
+    branches, opened, ranges = _Branches(), [""], _Ranges()
     lines = text.split("\n")
     groups = _groups(lines)
     for place, line in enumerate(lines):
         if not line.lstrip().startswith("#"):
-            plain += [] if any(branches.dead) else [line]
+            tokens += [] if any(branches.dead) else tokenised(line)
             continue
         directive = line.lstrip()[1:].strip()
         word = directive.split(maxsplit=1)[0] if directive else ""
@@ -170,11 +200,13 @@ def directives(text: str) -> Code:
             branches.turn(word, opened[-1], condition)
         elif word == "endif":
             branches.leave()
+            ranges.leave(len(tokens))
             opened = opened[:-1] or [""]
             continue
         if word in ("if", "ifdef", "ifndef"):
             opened.append(condition)
             branches.enter(word, condition)
+            ranges.enter(word == "ifndef", len(tokens))
         if any(branches.dead):
             continue
         names = [token for token in tokenised(condition) if is_name(token)]
@@ -195,16 +227,20 @@ def directives(text: str) -> Code:
             includes.append(directive.split('"')[1])
         elif word in ("ifdef", "ifndef"):
             tested.update(names[:1])
+            ranges.read(names[:1])
         elif word == "pragma":
-            unrolled.update(names[1:] if names[:1] == ["unroll"] else [])
+            read = names[1:] if names[:1] == ["unroll"] else []
+            unrolled.update(read)
+            ranges.stands(read, len(tokens))
         elif word in ("if", "elif"):
             asked = set(re.findall(r"\bdefined\s*\(?\s*(\w+)", condition))
             tested |= asked
             conditions |= set(names) - asked - {"defined"}
+            ranges.read(names)
             for name, number in re.findall(r"\b([A-Za-z_]\w*)\s*[=!]=\s*(\d+)", condition):
                 compared.setdefault(name, set()).add(int(number))
     return Code(
-        tuple(tokenised("\n".join(plain))),
+        tuple(tokens),
         {**optional, **macros},
         frozenset(conditions | unrolled),
         frozenset(tested - conditions),
@@ -216,6 +252,7 @@ def directives(text: str) -> Code:
         ),
         {name: frozenset(numbers) for name, numbers in compared.items()},
         frozenset(unrolled),
+        {name: tuple(found) for name, found in ranges.found.items()},
     )
 
 

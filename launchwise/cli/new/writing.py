@@ -77,7 +77,7 @@ def spec_text(workload: str, file: str, source: Source, kernel: Kernel) -> str:
     hints = tuning_hints(source, kernel, fixed)
     shared = shared_bytes(source, kernel, launch, sizes, host, fixed)
     lines = [
-        *_notes(file, source, kernel, [*left_undefined(needs), *hints]),
+        *_notes(workload, file, source, kernel, [*left_undefined(needs), *hints]),
         *lines_of([Line("workload", workload), Line("title", workload.replace("_", " "))]),
         *section("problem", [*_problem(sizes, launch.dimensions, counts), *_types(source, kernel)]),
         *section("tunables", _tunables(launch.tunables), _COMMENT),
@@ -97,7 +97,9 @@ _COMMENT = "build tunables become macros of the same name"
 # Sections
 
 
-def _notes(file: str, source: Source, kernel: Kernel, hints: Sequence[str]) -> list[str]:
+def _notes(
+    workload: str, file: str, source: Source, kernel: Kernel, hints: Sequence[str]
+) -> list[str]:
     """Comments at the top."""
     others = [one.name for one in source.kernels if one.name != kernel.name]
     notes = [
@@ -106,7 +108,7 @@ def _notes(file: str, source: Source, kernel: Kernel, hints: Sequence[str]) -> l
     ]
     if others:
         notes.append(f"Other kernels of the file: {', '.join(others)}.")
-    notes += [f"{QUESTION[2:]}{remark}" for remark in remarks(source.headers, file)]
+    notes += [f"{QUESTION[2:]}{remark}" for remark in remarks(source.headers, file, workload)]
     return [f"# {note}" for note in (*notes, *hints)]
 
 
