@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
+from launchwise.cli.problems import block_of
 from launchwise.cli.tune.question import Question
 from launchwise.cli.workloads import workload_folder
-from launchwise.experiment.derived import derived_sweep, problems_in
+from launchwise.experiment.derived import derived_sweep
 from launchwise.experiment.discovery import SWEEP_FILE, find_studies
 from launchwise.experiment.experiment import Experiment, load_experiment
-from launchwise.workloads.fitting_sizes import nearest_value
 from launchwise.workloads.own_functions import check_own_functions
 from launchwise.workloads.parts import SPEC_FILE
 from launchwise.workloads.spec import Spec, load_spec
@@ -137,59 +137,6 @@ def _derived_problems(workload: Path, spec: Spec) -> list[dict[str, Any]]:
     except ValueError as error:
         message = f"{error}, or name problems on the command line"
         raise UserError(workload / SPEC_FILE, "", message) from error
-
-
-def block_of(spec: Spec, words: Sequence[str]) -> dict[str, list[Any]]:
-    """Problems from words such as ``n=512,1024``.
-
-    Parameters without a word have their only value, if they have but one.
-
-    Raises
-    ------
-    UserError
-        When a word is none of these, or a parameter has no value.
-    """
-    given: dict[str, list[Any]] = {}
-    for word in words:
-        name, equals, values = word.partition("=")
-        if not equals:
-            raise UserError("tune", word, "is not NAME=VALUE, such as n=512")
-        if name not in spec.problem:
-            raise UserError("tune", word, unknown("problem parameter", name, spec.problem))
-        if name in given:
-            raise UserError("tune", word, f"{name} is given twice")
-        given[name] = [_value(spec, name, value, word) for value in values.split(",")]
-    for name, parameter in spec.problem.items():
-        if name not in given:
-            if parameter.values is None or len(parameter.values) != 1:
-                raise UserError(
-                    "tune", name, f"needs a value, such as {name}={_example(spec, name)}"
-                )
-            given[name] = list(parameter.values)
-    block: dict[str, Any] = {name: given[name] for name in spec.problem}
-    for problem in problems_in([block]):
-        if said := spec.check_problem(problem):
-            raise UserError("tune", "problem", said)
-    return block
-
-
-def _value(spec: Spec, name: str, text: str, word: str) -> Any:
-    parameter = spec.problem[name]
-    value: Any = text
-    if parameter.type == "integer":
-        try:
-            value = int(text)
-        except ValueError:
-            raise UserError("tune", word, f"{text!r} is not an integer") from None
-    if said := spec.check_value(name, value):
-        raise UserError("tune", word, said)
-    return value
-
-
-def _example(spec: Spec, name: str) -> Any:
-    parameter = spec.problem[name]
-    example = parameter.values[0] if parameter.values else parameter.maximum or 1024
-    return nearest_value(spec, name, example) or example
 
 
 def command(project: Project, asked: Question) -> list[str]:

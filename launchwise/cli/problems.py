@@ -1,0 +1,64 @@
+"""Problems that the words of a command line name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from launchwise.base.errors import UserError, unknown
+from launchwise.experiment.derived import problems_in
+from launchwise.workloads.fitting_sizes import nearest_value
+from launchwise.workloads.spec import Spec
+
+
+def block_of(spec: Spec, words: Sequence[str]) -> dict[str, list[Any]]:
+    """Problems from words such as ``n=512,1024``.
+
+    Parameters without a word have their only value, if they have but one.
+
+    Raises
+    ------
+    UserError
+        When a word is none of these, or a parameter has no value.
+    """
+    given: dict[str, list[Any]] = {}
+    for word in words:
+        name, equals, values = word.partition("=")
+        if not equals:
+            raise UserError("tune", word, "is not NAME=VALUE, such as n=512")
+        if name not in spec.problem:
+            raise UserError("tune", word, unknown("problem parameter", name, spec.problem))
+        if name in given:
+            raise UserError("tune", word, f"{name} is given twice")
+        given[name] = [_value(spec, name, value, word) for value in values.split(",")]
+    for name, parameter in spec.problem.items():
+        if name not in given:
+            if parameter.values is None or len(parameter.values) != 1:
+                raise UserError(
+                    "tune", name, f"needs a value, such as {name}={_example(spec, name)}"
+                )
+            given[name] = list(parameter.values)
+    block: dict[str, Any] = {name: given[name] for name in spec.problem}
+    for problem in problems_in([block]):
+        if said := spec.check_problem(problem):
+            raise UserError("tune", "problem", said)
+    return block
+
+
+def _value(spec: Spec, name: str, text: str, word: str) -> Any:
+    parameter = spec.problem[name]
+    value: Any = text
+    if parameter.type == "integer":
+        try:
+            value = int(text)
+        except ValueError:
+            raise UserError("tune", word, f"{text!r} is not an integer") from None
+    if said := spec.check_value(name, value):
+        raise UserError("tune", word, said)
+    return value
+
+
+def _example(spec: Spec, name: str) -> Any:
+    parameter = spec.problem[name]
+    example = parameter.values[0] if parameter.values else parameter.maximum or 1024
+    return nearest_value(spec, name, example) or example
