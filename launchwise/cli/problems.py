@@ -11,8 +11,8 @@ from launchwise.workloads.fitting_sizes import nearest_value
 from launchwise.workloads.spec import Spec
 
 
-def block_of(spec: Spec, words: Sequence[str]) -> dict[str, list[Any]]:
-    """Problems from words such as ``n=512,1024``.
+def block_of(spec: Spec, words: Sequence[str], command: str = "tune") -> dict[str, list[Any]]:
+    """Problems from words such as ``n=512,1024`` of a command.
 
     Parameters without a word have their only value, if they have but one.
 
@@ -25,36 +25,42 @@ def block_of(spec: Spec, words: Sequence[str]) -> dict[str, list[Any]]:
     for word in words:
         name, equals, values = word.partition("=")
         if not equals:
-            raise UserError("tune", word, "is not NAME=VALUE, such as n=512")
+            raise UserError(command, word, "is not NAME=VALUE, such as n=512")
         if name not in spec.problem:
-            raise UserError("tune", word, unknown("problem parameter", name, spec.problem))
+            raise UserError(command, word, unknown("problem parameter", name, spec.problem))
         if name in given:
-            raise UserError("tune", word, f"{name} is given twice")
-        given[name] = [_value(spec, name, value, word) for value in values.split(",")]
+            raise UserError(command, word, f"{name} is given twice")
+        given[name] = [_value(spec, name, value, word, command) for value in values.split(",")]
     for name, parameter in spec.problem.items():
         if name not in given:
             if parameter.values is None or len(parameter.values) != 1:
                 raise UserError(
-                    "tune", name, f"needs a value, such as {name}={_example(spec, name)}"
+                    command, name, f"needs a value, such as {name}={_example(spec, name)}"
                 )
             given[name] = list(parameter.values)
     block: dict[str, Any] = {name: given[name] for name in spec.problem}
     for problem in problems_in([block]):
         if said := spec.check_problem(problem):
-            raise UserError("tune", "problem", said)
+            raise UserError(command, "problem", said)
     return block
 
 
-def _value(spec: Spec, name: str, text: str, word: str) -> Any:
+def problems_of(spec: Spec, words: Sequence[str], command: str) -> list[dict[str, Any]]:
+    """Every problem that words such as ``n=512,1024`` name; see :func:`block_of`."""
+    block: dict[str, Any] = dict(block_of(spec, words, command))
+    return problems_in([block])
+
+
+def _value(spec: Spec, name: str, text: str, word: str, command: str) -> Any:
     parameter = spec.problem[name]
     value: Any = text
     if parameter.type == "integer":
         try:
             value = int(text)
         except ValueError:
-            raise UserError("tune", word, f"{text!r} is not an integer") from None
+            raise UserError(command, word, f"{text!r} is not an integer") from None
     if said := spec.check_value(name, value):
-        raise UserError("tune", word, said)
+        raise UserError(command, word, said)
     return value
 
 

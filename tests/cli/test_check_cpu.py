@@ -370,3 +370,32 @@ def test_a_comparison_of_ones_own_is_asked_in_every_order_of_threads(
     assert main(["check", str(sums), "--cpu"]) == 2
     said = capsys.readouterr().err
     assert "own.py:same returns False; right in another order of threads" in said
+
+
+def test_named_sizes_run_in_place_of_small_ones(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(folder), "rows=70", "cols=9,33", "--cpu"]) == 0
+    runs = [line for line in capsys.readouterr().out.splitlines() if " cpu: " in line]
+    assert [line.partition(" at ")[2].partition(":")[0] for line in runs] == [
+        *["rows=70, cols=9"] * 2,
+        *["rows=70, cols=33"] * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rows=70", "cols=9"], "check: rows=70: problems run on the CPU alone: add --cpu"),
+        (["rows=70", "--cpu"], "check: cols: needs a value, such as cols="),
+        (["rows=0", "cols=9", "--cpu"], "check: rows=0: "),
+        (["rows", "--cpu"], "check: rows: is not NAME=VALUE"),
+    ],
+)
+def test_sizes_that_cannot_run_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(["check", str(folder), *words]) == 2
+    said_there = capsys.readouterr().err
+    assert said in said_there
+    assert said_there.count("\n") == 1

@@ -15,6 +15,7 @@ from launchwise.cli.check.compiling import Outcome, compiled
 from launchwise.cli.check.cpu_process import CpuProcess
 from launchwise.cli.check.cpu_runs import run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
+from launchwise.cli.problems import problems_of
 from launchwise.workloads import corners
 from launchwise.workloads.builds import Build
 from launchwise.workloads.own_functions import check_own_functions
@@ -65,7 +66,11 @@ class Step:
 
 
 def checked(
-    folder: Path, arch: str, threads: int, process: CpuProcess | None = None
+    folder: Path,
+    arch: str,
+    threads: int,
+    process: CpuProcess | None = None,
+    words: Sequence[str] = (),
 ) -> Iterator[Step]:
     """Check the workload in ``folder`` step by step.
 
@@ -73,6 +78,8 @@ def checked(
     ----------
     process
         Runs small problems on the CPU device, too, while nvcc works.
+    words
+        Problems that it runs in place of small ones, as words ``NAME=VALUE``.
 
     Raises
     ------
@@ -85,6 +92,7 @@ def checked(
     known = (
         f"{count} variant{'s' if count > 1 else ''}, {spec.size} configurations, constraints aside"
     )
+    given = problems_of(spec, words, "check") if words else None
     check_signatures(folder, spec)
     yield Step("spec", OK, known)
     if said := corners.complaint(spec):
@@ -114,7 +122,7 @@ def checked(
             check_own_functions(folder, spec)
         except UserError as error:
             missing = error  # What can be compiled is compiled first.
-        for step in _on_cpu(folder, spec, workload, process) if missing is None else ():
+        for step in _on_cpu(folder, spec, workload, process, given) if missing is None else ():
             waiting.append(step)
             if compiling is not None and compiling.done():
                 yield from _of_nvcc(compiling.result(), arch)
@@ -130,10 +138,14 @@ def checked(
 
 
 def _on_cpu(
-    folder: Path, spec: Spec, workload: Workload, process: CpuProcess | None
+    folder: Path,
+    spec: Spec,
+    workload: Workload,
+    process: CpuProcess | None,
+    given: Sequence[Problem] | None,
 ) -> Iterator[Step]:
     if process is not None:
-        for run in run_on_cpu(folder, spec, workload, process):
+        for run in run_on_cpu(folder, spec, workload, process, given):
             yield Step("cpu", run.status, f"{run.name}: {run.said}", run.variant)
 
 

@@ -13,6 +13,14 @@ def check(
     workload: Annotated[
         str, typer.Argument(help="Folder with a spec.yaml, or a workload of kernels/.")
     ],
+    problem: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME=VALUE[,VALUE...]...",
+            help="Problems to run on the CPU, such as n=512,1024. Left out: small ones.",
+            show_default=False,
+        ),
+    ] = None,
     arch: Annotated[
         str, typer.Option(help="Architecture that the kernels are compiled for.")
     ] = "sm_90",
@@ -29,17 +37,20 @@ def check(
     import sys
     from contextlib import ExitStack
 
+    from launchwise.base.errors import UserError
     from launchwise.cli.check.cpu_process import CpuProcess
     from launchwise.cli.workloads import workload_folder
 
     folder = workload_folder(workload)
+    if problem and not cpu:
+        raise UserError("check", problem[0], "problems run on the CPU alone: add --cpu")
     steps = []
     with ExitStack() as stack:
         # It loads its libraries while this process loads its own.
         process = stack.enter_context(CpuProcess()) if cpu else None
         from launchwise.cli.check.checking import checked, summary, verdict
 
-        for step in checked(folder, arch, os.cpu_count() or 1, process):
+        for step in checked(folder, arch, os.cpu_count() or 1, process, problem or []):
             steps.append(step)
             if not as_json:
                 print(f"{step.status:8} {step.name}: {step.said}", flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +68,14 @@ class _Job:
     wide: bool = False
 
 
-def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess) -> Iterator[Run]:
-    """Run small problems and yield the outcome of each configuration.
+def run_on_cpu(
+    folder: Path,
+    spec: Spec,
+    workload: Workload,
+    process: CpuProcess,
+    given: Sequence[Problem] | None = None,
+) -> Iterator[Run]:
+    """Run problems and yield the outcome of each configuration: small ones where none are given.
 
     Builds are compiled ahead, on every core.
 
@@ -83,7 +89,7 @@ def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess
     compare = None if spec.reference is None else spec.reference.compare
     process.open(folder, 4 * small_runs.MEMORY_BYTES, small_runs.SEED)
     with _Ahead(folder, spec) as ahead:
-        jobs, left_out = _planned(folder, spec, workload, ahead)
+        jobs, left_out = _planned(folder, spec, workload, ahead, given)
         yield from left_out
         for number, job in enumerate(jobs):
             why = ""
@@ -107,12 +113,12 @@ def run_on_cpu(folder: Path, spec: Spec, workload: Workload, process: CpuProcess
 
 
 def _planned(
-    folder: Path, spec: Spec, workload: Workload, ahead: _Ahead
+    folder: Path, spec: Spec, workload: Workload, ahead: _Ahead, given: Sequence[Problem] | None
 ) -> tuple[list[_Job], list[Run]]:
-    """Configurations of small problems, whose builds are being compiled, and what is left out."""
+    """Configurations of problems, whose builds are being compiled, and what is left out."""
     jobs: list[_Job] = []
     left_out: list[Run] = []
-    small = small_runs.small_problems(folder, spec)
+    small = small_runs.small_problems(folder, spec) if given is None else list(given)
     for problem in small:
         chosen = small_runs.chosen(spec, problem)
         said = _too_large(spec, problem)
@@ -124,7 +130,7 @@ def _planned(
         jobs += [
             _Job(problem, each, ahead.compile(_builds(workload, problem, each))) for each in chosen
         ]
-    drawn = not (folder / SWEEP_FILE).is_file()
+    drawn = given is None and not (folder / SWEEP_FILE).is_file()
     for wide in wide_problems(spec, small) if drawn else ():
         if wide.too_large:
             left_out.append(Run(_named(wide.problem), "", "left out", wide.too_large))
