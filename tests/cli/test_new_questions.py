@@ -14,6 +14,22 @@ def line(tmp_path: Path, key: str, name: str = "mine") -> str:
     return next(each.strip() for each in lines if each.strip().startswith(f"{key}:"))
 
 
+def test_a_grid_of_host_code_for_a_kernel_without_bounds_asks_for_multiples(
+    tmp_path: Path,
+) -> None:
+    written(
+        tmp_path,
+        """\
+__global__ void one(float *out, int n) { out[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+void run(float *x, int count) { one<<<(count + 128 - 1) / 128, 128>>>(x, count); }
+""",
+    )
+    assert line(tmp_path, "grid") == (
+        'grid: ["ceil_div(n, block_size_x)"]  # ? x: as the host code of the file; where sizes '
+        'must fit, constraints: ["n % block_size_x == 0"]'
+    )
+
+
 SHIFTED = """\
 __global__ void slope(float *out, const float *in, int n, int last)
 {

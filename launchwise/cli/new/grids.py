@@ -31,12 +31,15 @@ def guess_grid(
             questions.append(f"{axis}: goes on where the other axis ends")
             continue
         length, question = _length(indices, axis, launch, sizes, arrays)
-        if question == _UNBOUNDED:
-            question = f"{axis}: {_UNBOUNDED}{_as_multiple(length, extent)}"
+        unbounded = question == _UNBOUNDED
         if question and (own := _as_on_host(kernel, axis, launch, sizes, host)):
             grid.append(own)
-            questions.append(f"{axis}: as the host code of the file")
+            size = re.match(r"ceil_div\((\w+),", own)
+            more = _as_multiple(size[1], extent) if unbounded and size else ""
+            questions.append(f"{axis}: as the host code of the file{more}")
             continue
+        if unbounded:
+            question = f"{axis}: {_UNBOUNDED}{_as_multiple(length, extent)}"
         grid.append(length if extent == "1" else f"ceil_div({length}, {extent})")
         questions.append(question)
     named = [one.name for one in launch.tunables if one.role == "grid"]
