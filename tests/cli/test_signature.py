@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
+from launchwise.cli.new.directives import split
 from launchwise.cli.new.macros import needed_macros, used_constants
 from launchwise.cli.new.roles import role_in
 from launchwise.cli.new.signature import Parameter, Source, choose, read_source
-from launchwise.cli.new.tokens import split, tokenised
+from launchwise.cli.new.tokens import tokenised
 from launchwise.cli.new.types import type_of
 from launchwise.cli.new.writing import spec_text
 

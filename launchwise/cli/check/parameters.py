@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from launchwise.cli.new.tokens import is_name, split, tokenised
+from launchwise.cli.new.directives import split
+from launchwise.cli.new.tokens import is_name, tokenised
 from launchwise.workloads.definitions import without_bounds
 
 _SCALARS: Mapping[str, tuple[str, int]] = {

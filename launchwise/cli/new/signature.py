@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.cli.new.directives import directives
 from launchwise.cli.new.headers import Header, with_headers
 from launchwise.cli.new.pasting import without_pasting
 from launchwise.cli.new.pieces import Piece, pieces_of, without_host_conditions
@@ -20,7 +21,7 @@ from launchwise.cli.new.templates import (
     names_of_types,
     template_parameters,
 )
-from launchwise.cli.new.tokens import Code, at_commas, closing, directives, is_name
+from launchwise.cli.new.tokens import Code, at_commas, closing, is_name
 from launchwise.cli.new.types import QUALIFIERS, WORDS, Names, names_of, type_of
 
 
