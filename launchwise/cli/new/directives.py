@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from launchwise.cli.new.tokens import Code, Macro, cleaned, is_name, tokenised
 
@@ -15,40 +15,164 @@ def split(text: str) -> Code:
     return directives(cleaned(text))
 
 
+def directives(text: str, optional: bool = True) -> Code:
+    """Tokens and directives of a cleaned text.
+
+    Parameters
+    ----------
+    optional
+        Whether what stands below ``#ifdef X`` counts where the file does not define X.
+    """
+    return _Reader(text.split("\n"), optional).code()
+
+
+class _Reader:
+    """A reader of the lines of a file."""
+
+    def __init__(self, lines: Sequence[str], optional: bool) -> None:
+        self._lines = lines
+        self._optional = optional
+        self._groups = _groups(lines)
+        self._branches, self._ranges = _Branches(), _Ranges()
+        self._tokens: list[str] = []
+        self._macros: dict[str, Macro] = {}
+        self._optional_macros: dict[str, Macro] = {}
+        self._conditions: set[str] = set()
+        self._tested: set[str] = set()
+        self._compared: dict[str, set[int]] = {}
+        self._unrolled: set[str] = set()
+        self._includes: list[str] = []
+
+    def code(self) -> Code:
+        for place, line in enumerate(self._lines):
+            if line.lstrip().startswith("#"):
+                self._directive(place, line.lstrip()[1:].strip())
+            elif not self._is_hidden():
+                self._tokens += tokenised(line)
+        guards = dict.fromkeys(self._groups.values())
+        macros = {**self._optional_macros, **self._macros}
+        return Code(
+            tuple(self._tokens),
+            macros,
+            frozenset(self._conditions | self._unrolled),
+            frozenset(self._tested - self._conditions),
+            tuple(self._includes),
+            tuple(name for name in guards if name in macros and not macros[name].value),
+            {name: frozenset(numbers) for name, numbers in self._compared.items()},
+            frozenset(self._unrolled),
+            {name: tuple(found) for name, found in self._ranges.found.items()},
+        )
+
+    def _is_hidden(self, outer: bool = False) -> bool:
+        """Whether a branch is dead, or meant for those who define a name of their own.
+
+        ``outer`` leaves the innermost branch out.
+        """
+        count = len(self._branches.dead) - outer
+        unset = not self._optional and any(self._branches.unset[:count])
+        return unset or any(self._branches.dead[:count])
+
+    def _directive(self, place: int, directive: str) -> None:
+        word = directive.split(maxsplit=1)[0] if directive else ""
+        word = re.split(r"\W", word)[0]
+        condition = directive[len(word) :].strip()
+        if word == "endif":
+            self._branches.leave()
+            self._ranges.leave(len(self._tokens))
+        elif word in ("elif", "else"):
+            self._branches.turn(word, condition, self._macros)
+            if not self._is_hidden(outer=True) and not self._branches.is_dead():
+                self._condition(word, condition)
+        elif word in ("if", "ifdef", "ifndef"):
+            hidden = self._is_hidden()
+            self._branches.enter(word, condition, self._macros)
+            self._ranges.enter(word == "ifndef", len(self._tokens))
+            if not hidden and not self._branches.is_dead():
+                self._condition(word, condition)
+        elif self._is_hidden():
+            return
+        elif word == "define" and (match := _DEFINE.match(directive)):
+            self._define(place, match)
+        elif word == "include" and '"' in directive:
+            self._includes.append(directive.split('"')[1])
+        elif word == "pragma":
+            names = list(filter(is_name, tokenised(condition)))
+            read = names[1:] if names[:1] == ["unroll"] else []
+            self._unrolled.update(read)
+            self._ranges.stands(read, len(self._tokens))
+
+    def _condition(self, word: str, condition: str) -> None:
+        """Names that a condition reads."""
+        names = list(filter(is_name, tokenised(condition)))
+        if word in ("ifdef", "ifndef"):
+            self._tested.update(names[:1])
+            self._ranges.read(names[:1])
+        elif word in ("if", "elif"):
+            asked = set(re.findall(r"\bdefined\s*\(?\s*(\w+)", condition))
+            self._tested |= asked
+            self._conditions |= set(names) - asked - {"defined"}
+            self._ranges.read(names)
+            for name, number in re.findall(r"\b([A-Za-z_]\w*)\s*[=!]=\s*(\d+)", condition):
+                self._compared.setdefault(name, set()).add(int(number))
+
+    def _define(self, place: int, match: re.Match[str]) -> None:
+        """Keep a macro; the first definition counts: the others belong to other branches."""
+        own, parameters = tuple(tokenised(match[3])), tokenised(match[2] or "")
+        macro = Macro(
+            tuple(_without(own, parameters)),
+            match[1] in self._branches.missing or place in self._groups,
+            own,
+            tuple(filter(is_name, parameters)) if match[2] else None,
+        )
+        # What stands below `#ifdef X` is meant for those who define X.
+        apart = any(self._branches.unset)
+        (self._optional_macros if apart else self._macros).setdefault(match[1], macro)
+
+
 class _Branches:
     """Which branches of ``#if`` enclose a line.
 
-    ``missing`` names what a branch finds undefined; ``#if 0`` makes a branch dead. ``asked`` names
-    what ``#ifdef`` or ``defined()`` wants to be defined.
+    ``missing`` names what a branch finds undefined; ``#if 0`` makes a branch ``dead``; ``unset``
+    says of a branch that it is taken only where a name is defined that the file does not define.
     """
 
     def __init__(self) -> None:
         self.missing: list[str] = []
         self.dead: list[bool] = []
-        self.asked: list[str] = []
+        self.unset: list[bool] = []
+        self._first: list[tuple[str, str]] = []
 
-    def enter(self, word: str, condition: str) -> None:
+    def is_dead(self) -> bool:
+        """Whether the innermost branch is dead."""
+        return bool(self.dead) and self.dead[-1]
+
+    def enter(self, word: str, condition: str, macros: Mapping[str, Macro]) -> None:
         """Begin ``#if``, ``#ifdef`` or ``#ifndef``."""
         negated = re.match(r"!\s*defined\s*\(?\s*(\w+)", condition)
         named = re.match(r"\w+", condition)
         name = named[0] if named else ""
-        missing = negated[1] if word == "if" and negated else ""
-        self.missing.append(name if word == "ifndef" else missing)
+        whole = negated is not None and re.fullmatch(r"\W*", condition[negated.end() :])
+        missing = name if word == "ifndef" else negated[1] if word == "if" and negated else ""
+        self.missing.append(missing)
         self.dead.append(word == "if" and condition in ("0", "false"))
-        self.asked.append(name if word == "ifdef" else _asked(word, condition))
+        asked = name if word == "ifdef" else _asked(word, condition)
+        self.unset.append(_is_unset(asked, macros))
+        # The other branch of `#ifndef X` is that of those who define X.
+        other = missing if (word == "ifndef" or whole) and _is_unset(missing, macros) else ""
+        self._first.append((condition, other))
 
-    def turn(self, word: str, first: str, condition: str) -> None:
-        """Take ``#else`` or ``#elif``; ``first`` is the condition of its ``#if``."""
+    def turn(self, word: str, condition: str, macros: Mapping[str, Macro]) -> None:
+        """Take ``#else`` or ``#elif``."""
         if self.dead:
+            first, other = self._first[-1]
             self.missing[-1] = ""
-            self.asked[-1] = _asked(word, condition)
+            self.unset[-1] = bool(other) or _is_unset(_asked(word, condition), macros)
             self.dead[-1] = word == "else" and first in ("1", "true")
 
     def leave(self) -> None:
         if self.dead:
-            self.missing.pop()
-            self.dead.pop()
-            self.asked.pop()
+            for each in (self.missing, self.dead, self.unset, self._first):
+                each.pop()
 
 
 class _Ranges:
@@ -83,85 +207,9 @@ def _asked(word: str, condition: str) -> str:
     return match[1] if match and word in ("if", "elif") and "||" not in condition else ""
 
 
-def directives(text: str) -> Code:
-    """Tokens and directives of a cleaned text."""
-    tokens: list[str] = []
-    macros: dict[str, Macro] = {}
-    optional: dict[str, Macro] = {}
-    conditions: set[str] = set()
-    tested: set[str] = set()
-    compared: dict[str, set[int]] = {}
-    unrolled: set[str] = set()
-    includes: list[str] = []
-    branches, opened, ranges = _Branches(), [""], _Ranges()
-    lines = text.split("\n")
-    groups = _groups(lines)
-    for place, line in enumerate(lines):
-        if not line.lstrip().startswith("#"):
-            tokens += [] if any(branches.dead) else tokenised(line)
-            continue
-        directive = line.lstrip()[1:].strip()
-        word = directive.split(maxsplit=1)[0] if directive else ""
-        word = re.split(r"\W", word)[0]
-        condition = directive[len(word) :].strip()
-        if word in ("elif", "else"):
-            branches.turn(word, opened[-1], condition)
-        elif word == "endif":
-            branches.leave()
-            ranges.leave(len(tokens))
-            opened = opened[:-1] or [""]
-            continue
-        if word in ("if", "ifdef", "ifndef"):
-            opened.append(condition)
-            branches.enter(word, condition)
-            ranges.enter(word == "ifndef", len(tokens))
-        if any(branches.dead):
-            continue
-        names = [token for token in tokenised(condition) if is_name(token)]
-        if word == "define" and (match := _DEFINE.match(directive)):
-            # The first definition counts: the others belong to other branches.
-            own, parameters = tuple(tokenised(match[3])), tokenised(match[2] or "")
-            macro = Macro(
-                tuple(_without(own, parameters)),
-                match[1] in branches.missing or place in groups,
-                own,
-                tuple(filter(is_name, parameters)) if match[2] else None,
-            )
-            # What stands below `#ifdef X` is meant for those who define X.
-            unset = [each for each in branches.asked if each and each not in macros]
-            apart = any(not each.startswith("__") for each in unset)
-            (optional if apart else macros).setdefault(match[1], macro)
-        elif word == "include" and '"' in directive:
-            includes.append(directive.split('"')[1])
-        elif word in ("ifdef", "ifndef"):
-            tested.update(names[:1])
-            ranges.read(names[:1])
-        elif word == "pragma":
-            read = names[1:] if names[:1] == ["unroll"] else []
-            unrolled.update(read)
-            ranges.stands(read, len(tokens))
-        elif word in ("if", "elif"):
-            asked = set(re.findall(r"\bdefined\s*\(?\s*(\w+)", condition))
-            tested |= asked
-            conditions |= set(names) - asked - {"defined"}
-            ranges.read(names)
-            for name, number in re.findall(r"\b([A-Za-z_]\w*)\s*[=!]=\s*(\d+)", condition):
-                compared.setdefault(name, set()).add(int(number))
-    return Code(
-        tuple(tokens),
-        {**optional, **macros},
-        frozenset(conditions | unrolled),
-        frozenset(tested - conditions),
-        tuple(includes),
-        tuple(
-            name
-            for name in dict.fromkeys(groups.values())
-            if name in macros and not macros[name].value
-        ),
-        {name: frozenset(numbers) for name, numbers in compared.items()},
-        frozenset(unrolled),
-        {name: tuple(found) for name, found in ranges.found.items()},
-    )
+def _is_unset(name: str, macros: Mapping[str, Macro]) -> bool:
+    """Whether neither a file nor a compiler for CUDA defines a name."""
+    return bool(name) and name not in macros and not name.startswith(("__", "CUDA", "NV"))
 
 
 _GUARDED = re.compile(r"\s*#\s*ifndef\s+(\w+)")
