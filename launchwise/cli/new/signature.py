@@ -134,13 +134,26 @@ class Function:
 def read_source(path: Path) -> Source:
     """Kernels and constant memory of a CUDA file.
 
+    What stands below ``#ifdef X`` is left out where the file does not define X, unless a kernel
+    stands there.
+
     Raises
     ------
     UserError
         When it cannot be read or has no kernel.
     """
     text, headers = with_headers(path)
-    code = without_pasting(without_host_conditions(directives(text)))
+    whole = _read(directives(text), headers)
+    if not whole.kernels:
+        raise UserError(path, "", "has no kernel: no function is __global__")
+    plain = _read(directives(text, optional=False), headers)
+    same = [one.name for one in plain.kernels] == [one.name for one in whole.kernels]
+    return plain if same else whole
+
+
+def _read(code: Code, headers: Sequence[Header]) -> Source:
+    """What a file declares, by its tokens and macros."""
+    code = without_pasting(without_host_conditions(code))
     names = names_of(code.tokens, {name: macro.value for name, macro in code.macros.items()})
     kernels: list[Kernel] = []
     pieces: list[Piece] = []
@@ -153,8 +166,6 @@ def read_source(path: Path) -> Source:
             pieces.append((tuple(head), tuple(body)))
             if defined:
                 functions |= _function(head, body)
-    if not kernels:
-        raise UserError(path, "", "has no kernel: no function is __global__")
     constants = tuple(_constants(code.tokens, names.aliases))
     merged = tuple(_merged(kernels))
     shared = tuple(token for head, body in pieces for token in (*head, ";", *body))
