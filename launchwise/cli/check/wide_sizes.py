@@ -24,6 +24,9 @@ MOST_BYTES = 1 << 25
 MOST_PROBLEMS = 4
 MOST_THREADS = 1024
 
+ELEMENTS = 4
+"""Elements that a thread may handle at once, as a vector, in a loop inside a block."""
+
 RAGGED = 32 + 13
 """Threads with work in the last step of a loop over a size: one warp and a part of the next."""
 
@@ -45,8 +48,9 @@ class Wide:
 def wide_problems(spec: Spec, drawn: Sequence[Problem]) -> list[Wide]:
     """Problems with one integer above the threads of the largest block that runs.
 
-    The other integers are those of the first of ``drawn``, as far as constraints allow. A parameter
-    for which one of ``drawn`` is such a problem gets no other one.
+    One that no grid reads is above :data:`ELEMENTS` times the threads. The other integers are those
+    of the second of ``drawn``, which are odd, or of the first where that is too much work, as far
+    as constraints allow. A parameter for which one of ``drawn`` is such a problem gets no other.
     """
     if not drawn:
         return []
@@ -59,7 +63,7 @@ def wide_problems(spec: Spec, drawn: Sequence[Problem]) -> list[Wide]:
         if any(_is_wide(spec, each, name) for each in known):
             continue
         most = max(int(each[name]) for each in known)
-        candidates = _candidates(spec, drawn[0], name, parameter)
+        candidates = _candidates(spec, drawn[:2], name, parameter)
         new = [one for one in candidates if int(one.problem[name]) > most]
         # A smaller block may fit where the largest needs too much.
         found += ([one for one in new if not one.too_large] or new)[:1]
@@ -67,42 +71,55 @@ def wide_problems(spec: Spec, drawn: Sequence[Problem]) -> list[Wide]:
 
 
 def _candidates(
-    spec: Spec, smallest: Problem, name: str, parameter: ProblemParameter
+    spec: Spec, small: Sequence[Problem], name: str, parameter: ProblemParameter
 ) -> Iterator[Wide]:
     """Problems for the largest block that runs, then for smaller ones."""
     configurations = corner_configurations(spec)
-    for threads in sorted({_threads(spec, smallest, one) for one in configurations}, reverse=True):
+    sides = {_threads(spec, small[0], one) for one in configurations}
+    for threads in sorted(sides, reverse=True):
         if not 1 < threads <= MOST_THREADS:
             continue
-        wanted = {**smallest, name: _above(parameter, threads)}
-        problem = _near(spec, wanted, name, threads)
-        if problem is not None and _largest_block(spec, problem) >= threads:
-            yield Wide(problem, _too_large(spec, problem))
+        least = _elements(spec, name) * threads
+        for each in reversed(small):
+            problem = _near(spec, {**each, name: _above(parameter, least)}, name, least)
+            if problem is not None and _largest_block(spec, problem) >= threads:
+                yield Wide(problem, _too_large(spec, problem))
 
 
-def _near(spec: Spec, wanted: Problem, name: str, threads: int) -> Problem | None:
-    """The nearest problem that the baseline may run, if possible above a number of threads."""
+def _elements(spec: Spec, name: str) -> int:
+    """Elements of a thread: several where blocks loop over a size, and no grid divides it."""
+    grids = [
+        text
+        for one in spec.variants.values()
+        for text in (*(one.grid or ()), *(text for step in one.kernels for text in step.grid))
+    ]
+    return 1 if any(name in spec.formulas.raw_names(text) for text in grids) else ELEMENTS
+
+
+def _near(spec: Spec, wanted: Problem, name: str, least: int) -> Problem | None:
+    """The nearest problem that the baseline may run, if possible above a number of elements."""
 
     def is_above(problem: Problem) -> bool:
-        return int(problem[name]) > threads
+        return int(problem[name]) > least
 
     runs = [baseline(spec)]
     above = nearest_problem(spec, wanted, runs, is_above) if is_above(wanted) else None
     return above or nearest_problem(spec, wanted, runs)
 
 
-def _above(parameter: ProblemParameter, threads: int) -> int:
-    """A value above a number of threads, or else the largest."""
-    wanted = threads + RAGGED
+def _above(parameter: ProblemParameter, least: int) -> int:
+    """A value above a number of elements, or else the largest."""
+    wanted = least + RAGGED
     if parameter.values is not None:
         listed = sorted(int(each) for each in parameter.values)
-        return next((each for each in listed if each > threads), listed[-1])
+        return next((each for each in listed if each > least), listed[-1])
     return wanted if parameter.maximum is None else min(wanted, parameter.maximum)
 
 
 def _is_wide(spec: Spec, problem: Problem, name: str) -> bool:
     threads = _largest_block(spec, problem)
-    return threads > 0 and int(problem[name]) > threads and not _too_large(spec, problem)
+    least = _elements(spec, name) * threads
+    return threads > 0 and int(problem[name]) > least and not _too_large(spec, problem)
 
 
 def _largest_block(spec: Spec, problem: Problem) -> int:
