@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from launchwise.base.imports import ROOT
 from launchwise.cli.app import main
 from launchwise.cli.check import cpu_runs, small_runs
+from launchwise.cli.check.wide_sizes import wide_problems
 from launchwise.workloads.spec import load_spec
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
@@ -309,6 +311,43 @@ def test_a_mistake_beyond_one_warp_shows(
     assert "at rows=14, columns=1069" in "".join(
         line for line in capsys.readouterr().out.splitlines(keepends=True) if "wrong" in line
     )
+
+
+@pytest.mark.parametrize(
+    ("problem", "wide"),
+    [
+        # Counts launches only; an exponent, whose largest value is too much work.
+        ({"columns": (4, 4096), "rounds": (1, 4096)}, [{"columns": 1069, "rounds": 27}]),
+        ({"rows": (1, 4096), "exponent": (3, 24)}, []),
+        ({"rows": (1, 4096), "columns": (4, 700)}, [{"rows": 14, "columns": 700}]),
+        ({"rows": (1, 4096), "columns": (2048, 4096)}, []),
+    ],
+    ids=["repetitions", "exponent", "largest below", "smallest above"],
+)
+def test_sizes_above_a_block_are_drawn_where_blocks_loop_over_them(
+    sums: Path, problem: dict[str, tuple[int, int]], wide: list[dict[str, int]]
+) -> None:
+    path = sums / "spec.yaml"
+    raw = yaml.safe_load(path.read_text())
+    raw["problem"] = {
+        name: {"type": "integer", "minimum": low, "maximum": high}
+        for name, (low, high) in problem.items()
+    }
+    rows, columns = "rows", "columns"
+    if "rounds" in problem:
+        rows = "7"
+        raw["variants"]["plain"]["repeat"] = {"round": "rounds"}
+    if "exponent" in problem:
+        columns = "2 ** exponent"
+    raw["arguments"]["total"]["shape"] = [rows]
+    raw["arguments"]["input"]["shape"] = [rows, columns]
+    raw["arguments"]["columns"]["value"] = columns
+    raw["variants"]["plain"]["grid"] = [rows]
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
+    spec = load_spec(sums)
+    found = wide_problems(spec, small_runs.small_problems(sums, spec))
+    # Rows of a grid are apart: each is a block.
+    assert [one.problem for one in found if one.problem.get("rows", 0) < 99] == wide
 
 
 def test_a_size_above_a_block_that_is_too_much_work_is_left_out(

@@ -50,14 +50,15 @@ def wide_problems(spec: Spec, drawn: Sequence[Problem]) -> list[Wide]:
 
     One that no grid reads is above :data:`ELEMENTS` times the threads. The other integers are those
     of the second of ``drawn``, which are odd, or of the first where that is too much work, as far
-    as constraints allow. A parameter for which one of ``drawn`` is such a problem gets no other.
+    as constraints allow. A parameter for which one of ``drawn`` is such a problem gets no other,
+    nor one that only says how often kernels are launched.
     """
     if not drawn:
         return []
     found: list[Wide] = []
     for name, parameter in spec.problem.items():
         fixed = parameter.minimum is not None and parameter.minimum == parameter.maximum
-        if parameter.type != "integer" or fixed:
+        if parameter.type != "integer" or fixed or _only_repeats(spec, name):
             continue
         known = [*drawn, *(one.problem for one in found)]
         if any(_is_wide(spec, each, name) for each in known):
@@ -82,8 +83,24 @@ def _candidates(
         least = _elements(spec, name) * threads
         for each in reversed(small):
             problem = _near(spec, {**each, name: _above(parameter, least)}, name, least)
-            if problem is not None and _largest_block(spec, problem) >= threads:
-                yield Wide(problem, _too_large(spec, problem))
+            if problem is None or _largest_block(spec, problem) < threads:
+                continue
+            said = _too_large(spec, problem)
+            # A largest value below, such as that of an exponent, need not be told.
+            if not said or int(problem[name]) > least:
+                yield Wide(problem, said)
+
+
+def _only_repeats(spec: Spec, name: str) -> bool:
+    """Whether a parameter counts launches, and is the size of no array."""
+    parts = [part for one in spec.variants.values() for part in (one, *one.kernels)]
+    counts = [text for part in parts for text in part.repeat.values()]
+    shapes = [text for one in spec.arguments.values() for text in one.sizes]
+    return _is_read(spec, name, counts) and not _is_read(spec, name, shapes)
+
+
+def _is_read(spec: Spec, name: str, texts: Sequence[str]) -> bool:
+    return any(name in spec.formulas.raw_names(text) for text in texts)
 
 
 def _elements(spec: Spec, name: str) -> int:
@@ -93,7 +110,7 @@ def _elements(spec: Spec, name: str) -> int:
         for one in spec.variants.values()
         for text in (*(one.grid or ()), *(text for step in one.kernels for text in step.grid))
     ]
-    return 1 if any(name in spec.formulas.raw_names(text) for text in grids) else ELEMENTS
+    return 1 if _is_read(spec, name, grids) else ELEMENTS
 
 
 def _near(spec: Spec, wanted: Problem, name: str, least: int) -> Problem | None:
