@@ -447,3 +447,16 @@ def test_sizes_that_cannot_run_are_refused(
     said_there = capsys.readouterr().err
     assert said in said_there
     assert said_there.count("\n") == 1
+
+
+def test_a_size_above_a_block_that_takes_too_long_is_left_out(
+    sums: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_runs, "WIDE_S", 2.0)
+    old = "    float sum = 0;\n"
+    new = f"{old}    for (volatile int x = 0; columns == 1069 && x < 1;);\n"
+    (sums / "sums.cu").write_text(SUMS.replace(old, new))
+    assert main(["check", str(sums), "--cpu"]) == 0
+    said = capsys.readouterr().out
+    reason = "did not finish within 2 s: too much work for the CPU device"
+    assert f"left out cpu: plain at rows=14, columns=1069: {reason}" in said
