@@ -9,12 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from launchwise.workloads.declarations import Item, declarations
-
-CALLS = re.compile(
-    r"<<<|\bcuda[A-Z]\w*\s*\(|\b(?:cublas|cufft|curand|cusparse|cusolver|cudnn|nvtx)[A-Z]\w*\s*\("
-)
-"""A launch, or a call of the CUDA runtime or of a library of CUDA's."""
+from launchwise.workloads.declarations import CALLS, Item, declarations
 
 
 def other_code(

@@ -4,7 +4,8 @@ nvcc reads copies of such files, in a folder of their own, where
 
 - ``#pragma unroll`` gets the value of a macro, which nvcc does not expand there;
 - ``#pragma once`` counts per build, since every build lies in a namespace of its own;
-- a line that sets a macro of the build anew is an error: it would override a tunable.
+- a line that sets a macro of the build anew is an error: it would override a tunable;
+- functions of the host that launch have no body: they instantiate kernels that no build asks for.
 
 ``#line`` keeps the name and the lines of the user's file in every message. Macros that a file
 defines, its include guards among them, end with its build.
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launchwise.base.storage import digest
+from launchwise.measuring.host_functions import macros_in, without_host_bodies
 from launchwise.measuring.symbols import mark_of
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.definitions import definitions, without_bounds
@@ -205,6 +207,9 @@ class Units:
             if path not in shared and not path.is_relative_to(COMMON)
         ]
         place = self._scratch / digest([source, list(names)])
+        whole = without_comments(sources_text(self._folder, [source]))
+        known = {each.name.split("::")[-1] for each in definitions(whole)}
+        defined = macros_in(whole)
         macros: set[str] = set()
         for path in files:
             content = path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("latin-1")
@@ -213,22 +218,21 @@ class Units:
             copy = place / path.relative_to(path.anchor)
             copy.parent.mkdir(parents=True, exist_ok=True)
             foreign = foreign_headers(self._folder, content, path.parent, quoted=True)
-            text = rewritten(content, path, once, names, foreign)
+            launchless = without_host_bodies(content, defined, known)
+            text = rewritten(launchless, path, once, names, foreign)
             copy.write_bytes(text.encode("latin-1"))
-        text = without_comments(sources_text(self._folder, [source]))
         folder = place / self._folder.relative_to(self._folder.anchor)
         first = files[0].relative_to(files[0].anchor) if files else Path(source)
-        known = {each.name.split("::")[-1] for each in definitions(text)}
-        of_c = set(_EXTERN_C.findall(without_bounds(text)))
+        of_c = set(_EXTERN_C.findall(without_bounds(whole)))
         others = known - {kernel.split("::")[-1] for kernel in kernels}
         return SourceCopy(
             path=place / first,
             folders=(folder,),
             macros=tuple(sorted(macros)),
-            text=text,
-            c_kernels=tuple(sorted(others)) if 'extern "C"' in text else (),
+            text=whole,
+            c_kernels=tuple(sorted(others)) if 'extern "C"' in whole else (),
             is_shared=bool(of_c - known),
-            needs_file_scope=_FILE_SCOPE.search(text) is not None,
+            needs_file_scope=_FILE_SCOPE.search(whole) is not None,
         )
 
 

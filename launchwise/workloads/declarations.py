@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+CALLS = re.compile(
+    r"<<<|\bcuda[A-Z]\w*\s*\(|\b(?:cublas|cufft|curand|cusparse|cusolver|cudnn|nvtx)[A-Z]\w*\s*\("
+)
+"""A launch, or a call of the CUDA runtime or of a library of CUDA's."""
+
 _TOKEN = re.compile(
     r'R"(?P<raw>[^()\\\s]*)\(.*?\)(?P=raw)"'
     r'|"(?:\\.|[^"\\\n])*"'
@@ -68,11 +73,14 @@ class Item:
         ``function`` (with its body), ``class`` or ``declaration``.
     head
         Its text before the body, without templates and attributes.
+    body
+        Place of the brace that opens its body; -1 without one.
     """
 
     kind: str
     start: int
     end: int
+    body: int
     head: str
     text: str
     of_class: bool
@@ -208,7 +216,7 @@ class _Reader:
     def _add(self, kind: str, start: int, end: int, head_end: int, of_class: bool) -> None:
         head = self._head(start, end if head_end < 0 else head_end)
         text = _LITERAL.sub('""', _LINE.sub("", self.text[start:end]))
-        self.items.append(Item(kind, start, end, head, text, of_class))
+        self.items.append(Item(kind, start, end, head_end, head, text, of_class))
 
 
 class _Unbalanced(Exception):
