@@ -35,10 +35,13 @@ class CpuBuffer:
         self._kind = self._content = GUARDS[0]
         self._mark = next(_numbers) % 250
         self.allocation: Any = address
+        self.address = address or 0
         if address is None:
             # Neither zeros nor poison: nothing may rely on what fresh memory holds.
             memory = np.full(nbytes + 2 * GUARD_BYTES, 0x5A, np.uint8)
             self.allocation = memory[GUARD_BYTES : GUARD_BYTES + nbytes]
+            # NumPy lets a slice without elements begin where the whole array does.
+            self.address = memory.ctypes.data + GUARD_BYTES
             self._guards = memory[:GUARD_BYTES], memory[GUARD_BYTES + nbytes :]
             for guard in self._guards:
                 guard[:] = self._content
@@ -73,9 +76,16 @@ def memory_of(buffer: Buffer, nbytes: int) -> np.ndarray:
     return np.asarray(memory[:nbytes])
 
 
+def address_of(buffer: Buffer) -> int:
+    """Where a buffer begins; of somebody else's, where its memory does."""
+    own: Any = getattr(buffer, "address", None)
+    return int(memory_of(buffer, buffer.nbytes).ctypes.data if own is None else own)
+
+
 class CpuPart:
     """Some bytes of a buffer."""
 
     def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
         self.nbytes = nbytes
         self.allocation = memory_of(whole, offset + nbytes)[offset:]
+        self.address = address_of(whole) + offset

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from launchwise.cpu.buffers import CpuBuffer, memory_of
+from launchwise.cpu.buffers import CpuBuffer, address_of
 from launchwise.cpu.entries import entry_name
 from launchwise.cpu.library import exported
 from launchwise.workloads.builds import Build
@@ -89,7 +89,7 @@ class Kernel:
                 raise self._unfit(
                     f"argument {number} is a buffer, the parameter {self.KINDS[kind]}"
                 )
-            return ctypes.c_void_p(memory_of(argument, argument.nbytes).ctypes.data)
+            return ctypes.c_void_p(address_of(argument))
         given, name = _kind(argument), str(argument.dtype)
         # A pointer may be passed as an integer: null, or the address of a table.
         fits = argument.nbytes == size and (given == kind or (given, kind) == (INTEGER, POINTER))

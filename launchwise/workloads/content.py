@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.workloads.arguments import GIVEN, Argument, Fill
+from launchwise.workloads.arguments import GIVEN, NO_ELEMENT, Argument, Fill
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
 from launchwise.workloads.own_functions import OwnFunction, own_function
 from launchwise.workloads.parts import SPEC_FILE
@@ -42,11 +42,14 @@ def shape_of(spec: Spec, argument: Argument, names: Mapping[str, Any]) -> tuple[
     Raises
     ------
     ValueError
-        When a size is negative, or no number.
+        When a size is negative, or no number, or an array that is no scratch has no element.
     """
     shape = tuple(int(spec.value(text, names)) for text in argument.sizes)
     if any(size < 0 for size in shape):
         raise ValueError(f"shape {shape} is negative")
+    # A tunable may decide that a kernel needs no scratch memory.
+    if 0 in shape and argument.role != "scratch":
+        raise ValueError(f"shape {shape} has no element: {NO_ELEMENT}")
     return shape
 
 
@@ -159,7 +162,7 @@ class Source:
         self, name: str, argument: Argument, array: np.ndarray, names: Mapping[str, Any]
     ) -> np.ndarray:
         if argument.shape != GIVEN:
-            wanted = shape_of(self._spec, argument, names)
+            wanted = self._shape(name, argument, names)
             if array.shape != wanted:
                 raise self._unfit(f"gives {name} with shape {array.shape}, must be {wanted}")
         return self._fitting(name, array, argument.dtype(names))
@@ -171,6 +174,13 @@ class Source:
             return cast(array, dtype)
         except ValueError as error:
             raise self._unfit(f"gives {name}, which {error}") from None
+
+    def _shape(self, name: str, argument: Argument, names: Mapping[str, Any]) -> tuple[int, ...]:
+        try:
+            return shape_of(self._spec, argument, names)
+        except ValueError as error:
+            key = f"arguments.{name}.shape"
+            raise UserError(self._folder / SPEC_FILE, key, str(error)) from error
 
     def _unfit(self, message: str) -> UserError:
         assert self._function is not None
@@ -184,7 +194,7 @@ class Source:
         generator: np.random.Generator,
     ) -> np.ndarray:
         spec, dtype, fill = self._spec, argument.dtype(names), argument.fill or "uniform"
-        shape = shape_of(spec, argument, names)
+        shape = self._shape(name, argument, names)
         if isinstance(fill, Fill):
             if fill.file is not None:
                 return _from_file(self._folder, fill.file, shape, dtype)

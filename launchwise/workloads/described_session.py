@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.arguments import GIVEN, parameters_of
+from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.content import nbytes_of, shape_of
 from launchwise.workloads.device import Buffer, Device, OutOfMemory, closed_on_error
@@ -180,7 +180,9 @@ class DescribedSession(Session):
         structs = [
             place
             for place, name in enumerate(names)
-            if isinstance(self.arguments[name].type, dict) and not self.arguments[name].is_array
+            if name != NULL
+            and isinstance(self.arguments[name].type, dict)
+            and not self.arguments[name].is_array
         ]
         if not structs or (launch.build, launch.kernel) in self._struct_kernels:
             return
@@ -194,6 +196,8 @@ class DescribedSession(Session):
         self._struct_kernels.add((launch.build, launch.kernel))
 
     def _argument(self, name: str, known: Mapping[str, Any], passed: Mapping[str, str]) -> Any:
+        if name == NULL:
+            return np.uint64(0)
         argument = self.arguments[name]
         if argument.is_array:
             return self._buffer(name, passed)

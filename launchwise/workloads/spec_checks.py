@@ -13,6 +13,8 @@ from launchwise.base.expressions import FUNCTIONS, check_names
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
+    NO_ELEMENT,
+    NULL,
     Argument,
     Fill,
     Repeated,
@@ -132,6 +134,8 @@ def _check_argument(spec: Spec, name: str, argument: Argument, known: set[str]) 
         raise ValueError(f"{where}.{key}: data is made by a function: inputs is missing")
     for text in argument.sizes:
         check_names(f"{where}.shape", text, known)
+        if text.strip() == "0":
+            raise ValueError(f"{where}.shape: has no element: {NO_ELEMENT}")
     if isinstance(argument.fill, Fill):
         for text in argument.fill.formulas:
             check_names(f"{where}.fill", text, {*spec.problem, *spec.derived})
@@ -151,6 +155,8 @@ def _check_kernels(spec: Spec, where: str, variant: Variant) -> None:
         raise ValueError(f"{where}: needs kernel, the name of its __global__ function")
     for named in (variant.arguments, *(step.arguments for step in variant.kernels)):
         for name in parameters_of(named, spec.arguments):
+            if name == NULL:
+                continue
             if name not in spec.arguments:
                 message = unknown("argument", name, spec.arguments)
                 raise ValueError(f"{where}.arguments: {message}")

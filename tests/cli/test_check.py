@@ -114,7 +114,8 @@ def test_a_mistake_is_one_line_with_file_and_key(
         ),
         (
             of_source("int w, int h)", "int w, const int *h)"),
-            "arguments.h: is a number, the kernel takes an array: convolution_kernel(h)",
+            "arguments.h: is a number, the kernel takes an array, or nullptr in the list of "
+            "arguments: convolution_kernel(h)",
         ),
         (
             of_source("float *output,", "const float *output,"),

@@ -5,13 +5,18 @@ from __future__ import annotations
 import shutil
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from described_workloads import written
 
+from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
+from launchwise.cli.app import main
+from launchwise.cli.check.on_cpu import outcome
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads import space
+from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import load_workload
 
@@ -64,3 +69,60 @@ def test_the_first_configuration_is_compared_with_the_variant_not_with_itself(
     device.launch(session.launch({"variant": "blocked", "block_size_x": 64}))  # type: ignore[arg-type]
     assert "output[" in session.check().wrong
     session.close()
+
+
+def run_on_cpu(folder: Path, cache: Path) -> dict[str, Any]:
+    """Outcome of the baseline at n=1000."""
+    spec = load_spec(folder)
+    device = CpuDevice(folder, spec.headers, cache=cache)
+    chosen = baseline(spec)
+    return outcome(load_workload(folder, spec), spec, device, {"n": 1000}, chosen, 1)
+
+
+SUMS = 'shape: ["ceil_div(n, BLOCK)"], role: scratch'
+
+
+class TestNoElements:
+    """Null pointers, and arrays without elements, in a workload that scans in three launches."""
+
+    def folder(self, place: Path, old: str, new: str) -> Path:
+        """The workload with one passage of its spec replaced."""
+        path = place / "running_total"
+        shutil.copytree(ROOT / "tests" / "strangers" / "running_total", path)
+        text = (path / "spec.yaml").read_text()
+        assert text.count(old) >= 1
+        (path / "spec.yaml").write_text(text.replace(old, new))
+        return path
+
+    @pytest.mark.parametrize(
+        ("old", "new", "said"),
+        [
+            (SUMS, "shape: [0], role: scratch", "arguments.sums.shape: has no element"),
+            (SUMS, "shape: [n - 1000]", "arguments.sums.shape: shape (0,) has no element"),
+            (SUMS, "shape: [n - 1000], role: inout", "arguments.sums.shape: shape (0,)"),
+        ],
+    )
+    def test_an_array_without_elements_is_refused(
+        self, tmp_path: Path, old: str, new: str, said: str
+    ) -> None:
+        folder = self.folder(tmp_path, old, new)
+        with pytest.raises(UserError) as refused:
+            run_on_cpu(folder, tmp_path)
+        assert said in str(refused.value)
+        assert "nullptr among a kernel's arguments" in str(refused.value)
+
+    def test_a_write_to_scratch_memory_without_elements_is_beyond_its_end(
+        self, tmp_path: Path
+    ) -> None:
+        folder = self.folder(tmp_path, SUMS, "shape: [n - 1000], role: scratch")
+        found = run_on_cpu(folder, tmp_path)
+        assert "writes byte 0, beyond the end of a buffer of 0 B" in found["reason"]
+
+    def test_a_null_pointer_for_a_number_is_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        folder = self.folder(tmp_path, "nullptr, blocks", "nullptr, nullptr")
+        assert main(["check", str(folder)]) == 2
+        assert "nullptr is given, the kernel takes a number: running_total(n)" in (
+            capsys.readouterr().err
+        )

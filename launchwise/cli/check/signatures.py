@@ -18,7 +18,7 @@ from launchwise.cli.check.parameters import (
     signatures,
     words_of,
 )
-from launchwise.workloads.arguments import Argument, Step, parameters_of
+from launchwise.workloads.arguments import NULL, Argument, Step, parameters_of
 from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.parts import SPEC_FILE, Variant
 from launchwise.workloads.sources import sources_text
@@ -69,6 +69,11 @@ def check_signatures(folder: Path, spec: Spec) -> None:
             message = f"{one.name} takes {len(takes)} ({listed}), {len(one.given)} are given"
             raise UserError(folder / SPEC_FILE, key, f"{message} ({', '.join(one.given)})")
         for argument, parameter in zip(one.given, takes, strict=True):
+            if argument == NULL:
+                if parameter.is_pointer is False and not _may_be_pointer(spec, one, parameter):
+                    message = f"nullptr is given, the kernel takes a number: {one.name}"
+                    raise UserError(folder / SPEC_FILE, key, f"{message}({parameter.name})")
+                continue
             # One of several kernels that writes it is enough.
             read_only = (one.variant, argument) not in writable
             if said := _difference(spec, one, argument, parameter, read_only):
@@ -86,7 +91,7 @@ def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:
             # Several definitions belong to branches of #if, or are overloads.
             if len(defined) == 1:
                 listed = parameters_of(step.arguments, spec.arguments)
-                given = tuple(each for each in listed if each in spec.arguments)
+                given = tuple(each for each in listed if each == NULL or each in spec.arguments)
                 yield Launched(variant, step, name, defined[0], given, aliases)
 
 
@@ -101,7 +106,8 @@ def _difference(
         if argument.is_array and _may_be_pointer(spec, launched, parameter):
             return ""
         own, other = ("an array", "a number") if argument.is_array else ("a number", "an array")
-        return f"is {own}, the kernel takes {other}"
+        hint = "" if argument.is_array else ", or nullptr in the list of arguments"
+        return f"is {own}, the kernel takes {other}{hint}"
     if argument.is_written and read_only:
         return f"is {argument.role}, the kernel takes it as const"
     for problem, configuration in _choices(spec, launched.variant):

@@ -26,7 +26,9 @@ static void on_signal(int number, siginfo_t *info, void *) {
     const char *first = request->stacks;
     if (first && at >= first && at < first + MOST_THREADS * STACK_BYTES)
         fail("a thread needs more than %zu KiB of local memory", LOCAL_BYTES >> 10);
-    fail("accesses memory at %p, where no buffer lies", info->si_addr);
+    // %p would write a null pointer as (nil).
+    const auto address = reinterpret_cast<unsigned long long>(info->si_addr);
+    fail("accesses memory at 0x%llx, where no buffer lies", address);
 }
 
 static inline void catch_signals() {
