@@ -167,15 +167,28 @@ def _check_kernels(spec: Spec, where: str, variant: Variant) -> None:
     for number, step in enumerate(variant.kernels):
         inner = _check_repeat(spec, f"{where}.kernels.{number}", step, known | outer)
         for text in (*step.block, *step.grid, step.shared_bytes):
-            check_names(f"{where}.kernels", text, known | outer | inner)
-    check_names(f"{where}.shared_bytes", variant.shared_bytes, known)
+            _check_launch(spec, f"{where}.kernels", text, known | outer | inner)
+    _check_launch(spec, f"{where}.shared_bytes", variant.shared_bytes, known)
+
+
+def _check_launch(spec: Spec, where: str, text: str, known: set[str]) -> None:
+    """As ``check_names``; a launch knows no arguments: those that ``inputs`` gives come later."""
+    try:
+        check_names(where, text, known)
+    except ValueError as error:
+        argument = next((each for each in spec.arguments if f"name {each!r}" in str(error)), None)
+        if argument is None:
+            raise
+        may = "problem parameters, derived names, tunables, and counters"
+        message = f"{text!r} reads the argument {argument}; it may read {may}"
+        raise ValueError(f"{where}: {message}") from None
 
 
 def _check_repeat(spec: Spec, where: str, part: Repeated, known: set[str]) -> set[str]:
     """Check counters and swapped arrays of what is repeated; returns the counters."""
     counters: set[str] = set()
     for name, text in part.repeat.items():
-        check_names(f"{where}.repeat.{name}", text, known | counters)
+        _check_launch(spec, f"{where}.repeat.{name}", text, known | counters)
         if name in known:
             raise ValueError(f"{where}.repeat.{name}: is already a name of the spec")
         counters.add(name)
@@ -252,7 +265,7 @@ def _check_expressions(spec: Spec) -> None:
     for name, variant in spec.variants.items():
         for part in ("constraints", "block", "grid"):
             for text in getattr(variant, part) or ():
-                check_names(f"variants.{name}.{part}", text, known)
+                _check_launch(spec, f"variants.{name}.{part}", text, known)
     for name, text in spec.features.items():
         check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
     if spec.cost is not None:

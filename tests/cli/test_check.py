@@ -109,6 +109,14 @@ def test_a_mistake_is_one_line_with_file_and_key(
             "arguments.image: is float32, the kernel takes double: convolution_kernel(image)",
         ),
         (
+            of_spec(lambda raw: raw["variants"]["tiled"].update(grid=["image", "h"])),
+            "variants.tiled.grid: 'image' reads the argument image; it may read problem parameters",
+        ),
+        (
+            of_spec(lambda raw: raw["variants"]["tiled"].update(repeat={"step": "2 * image"})),
+            "variants.tiled.repeat.step: '2 * image' reads the argument image; it may read",
+        ),
+        (
             of_source("int w, int h)", "int w, size_t h)"),
             "arguments.h: is int32, the kernel takes size_t: convolution_kernel(h)",
         ),

@@ -34,8 +34,28 @@ READERS = (
     ),
     ("`spec.yaml`: `work`", "problem parameters, derived names that read nothing else"),
     (
-        "`spec.yaml`: `constraints`, `block`, `grid`",
-        "problem parameters, tunables, `variant`, derived names, [limits of the GPU](#gpu)",
+        "`spec.yaml`: `constraints`, `block`, `grid`, `shared_bytes`",
+        "problem parameters, tunables, `variant`, derived names, [limits of the GPU](#gpu); under "
+        "`kernels` also counters of `repeat`",
+    ),
+    (
+        "`spec.yaml`: `repeat`",
+        "the same, and counters above; no numbers that `inputs` gives: a bound on them can be a "
+        "problem parameter",
+    ),
+    (
+        "`spec.yaml`: `shape`",
+        "problem parameters, tunables, `variant`, derived names, numbers that `inputs` gives",
+    ),
+    ("`spec.yaml`: `value`", "all that `shape` may read, counters of `repeat`"),
+    ("`spec.yaml`: `fill`", "problem parameters, derived names"),
+    (
+        "`spec.yaml`: `macros`",
+        "problem parameters, build tunables, `variant`, derived names",
+    ),
+    (
+        "`spec.yaml`: `reference`, `given`",
+        "names of arguments, problem parameters, tunables, derived names",
     ),
     (
         "`features.yaml`",
