@@ -15,7 +15,7 @@ from launchwise.cli.new.indices import Indices
 from launchwise.cli.new.macros import used_constants
 from launchwise.cli.new.problem import Sizes
 from launchwise.cli.new.roles import atomics_on, role_in
-from launchwise.cli.new.shapes import guess_shape, shape_at, shape_of_atomics
+from launchwise.cli.new.shapes import guess_shape, is_single, shape_at, shape_of_atomics
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.yaml_lines import Line
 
@@ -84,7 +84,7 @@ def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
 def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]:
     kind, unclear = _type(one, reading)
     tokens = reading.indices.tokens
-    role, question = role_in(tokens, one)
+    role, question = role_in(tokens, one, reading.source.functions)
     atomics = atomics_on(tokens, one)
     ask = "shape"
     if atomics.functions and not one.const:
@@ -107,6 +107,12 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
         fill = guesses.guess_fill(one) if isinstance(kind, str) else ""
         fill = "uniform" if kind == "uint8" else fill
         functions = reading.source.functions
+        if is_single(tokens, one.name):
+            shape, ask = [one.width] if one.width > 1 else [1], "shape: one element?"
+            if role == "output":
+                ask = f"{ask} Where not every launch writes it, it is inout"
+        if fill == "iota" and role != "output":
+            ask = f"{ask}; fill: what do the indices reach?"
         if role != "input" and is_counted(tokens, one.name, functions):
             ask = f"{ask}; a counter gives the places: length: data, and compare in any order?"
     if kind == "uint8" and unclear:

@@ -35,7 +35,7 @@ def guess_scalar(parameter: Parameter, sizes: Sizes) -> tuple[Any, str]:
 # Reference
 
 
-def guess_reference(title: str, inputs: Sequence[str]) -> dict[str, Any]:
+def guess_reference(title: str, inputs: Sequence[str], changed: bool = False) -> dict[str, Any]:
     """Function that computes the expected result, by the names of file and kernel.
 
     Parameters
@@ -44,6 +44,8 @@ def guess_reference(title: str, inputs: Sequence[str]) -> dict[str, Any]:
         Names of file and kernel, lower case.
     inputs
         Names of array arguments that the kernel reads.
+    changed
+        Whether it changes one of them.
     """
     small = [name for name in inputs if SMALL_ARRAY.search(name.lower())]
     large = [name for name in inputs if name not in small]
@@ -53,7 +55,7 @@ def guess_reference(title: str, inputs: Sequence[str]) -> dict[str, Any]:
         return {"call": "numpy.transpose", "given": large[:1]}
     if re.search(r"gemm|matmul|matrix_?mul|(^|[_ ])mm($|[_ ])", title) and len(large) > 1:
         return {"call": "numpy.matmul", "given": large[:2]}
-    if re.search(r"(^|[_ ])add($|[_ ])", title) and len(large) > 1:
+    if re.search(r"(^|[_ ])add($|[_ ])", title) and len(large) > 1 and not changed:
         return {"call": "numpy.add", "given": large[:2]}
     if re.search(r"(^|[_ ])(sum|reduce|reduction)($|[_ ])", title) and large:
         return {"call": "numpy.sum", "given": large[:1]}

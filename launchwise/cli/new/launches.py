@@ -110,7 +110,7 @@ def guess_launch(
             continue
         found = _extent(indices, axis, block, fitting)
         extent.append(found or _named_extent(axis, count, block, tunables, square))
-        sure |= {axis} if found else set()
+        sure |= {axis} if found and _is_proven(indices, axis, fitting) else set()
     return Launch(block, extent, [*invented, *fitting], frozenset(sure), question)
 
 
@@ -202,12 +202,21 @@ def _threads_of_a_product(tunables: Sequence[Tunable]) -> str:
 
 def _fixed_side(indices: Indices, axis: str, axes: Mapping[str, set[str]]) -> str | None:
     """Side of the block that the kernel writes as a number: ``blockIdx.x * 256 + threadIdx.x``."""
+    placed = [(one, factor) for other in AXES for one, factor in indices.placed(other)]
     if axis in axes["blockDim"]:
-        return None
+        if any(f"blockDim.{axis}" in names_of(factor) for _, factor in placed):
+            return None
+        # Loops may go on by blockDim: only an index that no loop changes says the side.
+        plain = list(indices.definitions(frozenset(indices.steps)))
+        placed = [
+            (one, factor)
+            for one in plain
+            for other in AXES
+            if (factor := coefficient(one, f"blockIdx.{other}"))
+        ]
     found = {
         factor[()]
-        for other in AXES
-        for one, factor in indices.placed(other)
+        for one, factor in placed
         if set(factor) == {()} and coefficient(one, f"threadIdx.{axis}") == {(): 1}
     }
     side = found.pop() if len(found) == 1 else 0
@@ -232,6 +241,19 @@ def _extent(indices: Indices, axis: str, block: Sequence[str], tunables: Sequenc
         side = side if re.fullmatch(r"\w+", side) else f"({side})"
         text = text.replace(f"blockDim.{each}", side)
     return _tidied(text)
+
+
+def _is_proven(indices: Indices, axis: str, tunables: Sequence[Tunable]) -> bool:
+    """Whether a bound is that of the elements of blocks; not ``i * items < n`` for n elements.
+
+    Where ``items`` is a parameter of the kernel, a block has that many times as many.
+    """
+    known = {one.name for one in tunables} | {f"blockDim.{each}" for each in AXES}
+    bounds = indices.bounds(axis)
+    return not bounds or any(
+        names_of(coefficient(one.index, f"blockIdx.{axis}")) <= known | names_of(one.bound)
+        for one in bounds
+    )
 
 
 def _tidied(text: str) -> str:

@@ -10,7 +10,7 @@ from launchwise.cli.new.declared import declared
 from launchwise.cli.new.expansion import expanded
 from launchwise.cli.new.pieces import is_of_the_device, reached
 from launchwise.cli.new.signature import Kernel, Parameter, Source
-from launchwise.cli.new.templates import angle, launched_with
+from launchwise.cli.new.templates import angle, launched_numbers, launched_with
 from launchwise.cli.new.tokens import Code, Macro, at_commas, closing, is_name, tokenised
 from launchwise.cli.new.types import QUALIFIERS, TYPES, VECTORS, WORDS, words
 
@@ -60,6 +60,8 @@ class Need:
         Integers with which ``#if`` compares it.
     names, text
         Of an enumeration: enumerators, and the default's text.
+    launched
+        Integers that the file itself gives a parameter of a template, in their order.
     switch
         Whether defining it means that a group of macros is defined, too.
     """
@@ -75,6 +77,7 @@ class Need:
     compared: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     text: str = ""
+    launched: tuple[int, ...] = ()
     switch: bool = False
 
 
@@ -153,6 +156,9 @@ def _template_needs(source: Source, kernel: Kernel) -> Iterator[Need]:
         text = given[0][place] if given and place < len(given[0]) else one.default
         flags = {"true": 1, "false": 0}
         default = flags.get(text, _integer([text])) if text else None
+        launched = launched_numbers(source.code.tokens, kernel.name, place)
+        if default is None and launched:
+            default = launched[0]
         yield Need(
             one.name,
             default,
@@ -160,6 +166,7 @@ def _template_needs(source: Source, kernel: Kernel) -> Iterator[Need]:
             is_flag=one.kind == "flag",
             names=one.values,
             text=text,
+            launched=tuple(launched),
         )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from launchwise.cli.new.signature import Parameter
+from launchwise.cli.new.signature import Function, Parameter
 from launchwise.cli.new.tokens import closing, is_name
 
 _COMPARE = ("==", "!=", "<=", ">=")
@@ -28,8 +28,13 @@ class Atomics:
     index: tuple[str, ...] = ()
 
 
-def role_in(body: Sequence[str], parameter: Parameter) -> tuple[str, str]:
-    """Role of an array, and a question where the kernel's body leaves it open."""
+def role_in(
+    body: Sequence[str], parameter: Parameter, functions: Mapping[str, Function] | None = None
+) -> tuple[str, str]:
+    """Role of an array, and a question where the kernel's body leaves it open.
+
+    ``functions`` are those of the device, by name.
+    """
     if parameter.const:
         return "input", ""
     reads = writes = unclear = False
@@ -37,7 +42,7 @@ def role_in(body: Sequence[str], parameter: Parameter) -> tuple[str, str]:
     for place, token in enumerate(body):
         if token not in names or place in definitions or _is_member(body, place):
             continue
-        use = _use(body, place)
+        use = "rw" if _is_changed(body, place, functions or {}) else _use(body, place)
         reads |= "r" in use
         writes |= "w" in use
         unclear |= "?" in use
@@ -61,6 +66,23 @@ def written_at(body: Sequence[str], array: str) -> list[int]:
         and not _is_member(body, place)
         and "w" in _use(body, place)
     ]
+
+
+def _is_changed(body: Sequence[str], place: int, functions: Mapping[str, Function]) -> bool:
+    """Whether an element is given to a function that takes a reference: ``swap(x[i], x[j])``."""
+    end = closing(body, place + 1) if body[place + 1 : place + 2] in (["["], ("[",)) else place
+    if end == place or tuple(body[end + 1 : end + 2]) not in ((",",), (")",)):
+        return False
+    number, depth = 0, 0
+    for at in range(place - 1, 0, -1):
+        depth += (body[at] in (")", "]")) - (body[at] in ("(", "["))
+        if depth < 0 or body[at] in (";", "{", "}"):
+            function = functions.get(body[at - 1])
+            known = function is not None and number in function.changes
+            whole = at + 1 == place or body[place - 1] == ","
+            return whole and (known or (body[at - 1] == "swap" and body[at] == "("))
+        number += body[at] == "," and depth == 0
+    return False
 
 
 def _is_member(body: Sequence[str], place: int) -> bool:

@@ -40,6 +40,8 @@ def guess_shape(
         shape = [by_name[each] for each in {"a": "mk", "b": "kn", "c": "mn"}[first]]
     elif indices is not None and (found := _by_index(indices, parameter.name, sizes, blocks or {})):
         shape = found
+    elif indices is not None and len({*shape}) == 1 and _reaches_next(indices, parameter.name):
+        shape = [f"{shape[0]} + 1" if isinstance(shape[0], str) else shape[0] + 1]
     elif indices is not None and len({*shape}) == 1 and _is_flat(indices, parameter.name, sizes):
         shape = shape[:1]
     elif SMALL_ARRAY.search(lower):
@@ -47,6 +49,27 @@ def guess_shape(
     elif "transpos" in title and role == "output":
         shape = shape[::-1]
     return [*shape, parameter.width] if parameter.width > 1 else shape
+
+
+def _reaches_next(indices: Indices, array: str) -> bool:
+    """Whether a kernel reads a range of an array's elements: ``x[v + 1] - x[v]``."""
+    found = {tuple(text) for _, text in accesses(indices, array)}
+    return any(text[1:] == ("+", "1") and text[:1] in found for text in found)
+
+
+def is_single(tokens: Sequence[str], array: str) -> bool:
+    """Whether a kernel reaches the first element of an array only: ``*flag = 1``, ``x[0]``."""
+    names, definitions = aliases_of(tokens, array)
+    found = False
+    for place, token in enumerate(tokens):
+        if token not in names or place in definitions or tokens[place - 1] in (".", "->"):
+            continue
+        after = list(tokens[place + 1 : place + 4])
+        pointed = tokens[place - 1] == "*" and after[:1] not in (["++"], ["--"], ["["])
+        if not pointed and after != ["[", "0", "]"]:
+            return False
+        found = True
+    return found
 
 
 def shape_of_atomics(

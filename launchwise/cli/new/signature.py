@@ -125,10 +125,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Function:
-    """A function on the device: names of its parameters, tokens of its body."""
+    """A function on the device: names of its parameters, tokens of its body.
+
+    ``changes`` are the places of the parameters that are references to what is not const.
+    """
 
     parameters: tuple[str, ...]
     body: tuple[str, ...]
+    changes: frozenset[int] = frozenset()
 
 
 def read_source(path: Path) -> Source:
@@ -191,7 +195,8 @@ def _function(head: Sequence[str], body: Sequence[str]) -> dict[str, Function]:
         part = part[: part.index("[")] if "[" in part else part
         named = [token for token in part if is_name(token)]
         names.append(named[-1] if named else "")
-    return {head[start - 1]: Function(tuple(names), tuple(body))}
+    changes = {place for place, part in enumerate(parts) if "&" in part and "const" not in part}
+    return {head[start - 1]: Function(tuple(names), tuple(body), frozenset(changes))}
 
 
 def _merged(kernels: Sequence[Kernel]) -> Iterator[Kernel]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from launchwise.cli.new.tokens import at_commas, is_name
@@ -97,15 +97,57 @@ def _parameter(part: list[str], place: int, names: Names) -> TemplateParameter |
 
 def launched_with(tokens: Sequence[str], kernel: str) -> list[list[str]]:
     """Template arguments with which the file itself launches or instantiates a kernel."""
-    found = []
+    return [given for _, given in _launches(tokens, kernel)]
+
+
+def launched_numbers(tokens: Sequence[str], kernel: str, place: int) -> list[int]:
+    """Numbers that a file gives a parameter of a kernel's template, in their order.
+
+    Also through a function of its own that is a template: ``launch<64>(...)``.
+    """
+    found: list[str] = []
+    for at, given in _launches(tokens, kernel):
+        text = given[place] if place < len(given) else ""
+        found += _through(tokens, at, text) if text and is_name(text) else [text]
+    numbers = [_FLAGS.get(text, text.rstrip("uUlL")) for text in found]
+    return list(dict.fromkeys(int(each) for each in numbers if each.isdigit()))
+
+
+_FLAGS = {"true": "1", "false": "0"}
+
+
+def _through(tokens: Sequence[str], launch: int, name: str) -> list[str]:
+    """What is given to the template parameter ``name`` of the function that holds a launch."""
+    starts = [at for at in range(launch) if tokens[at] == "template" and tokens[at + 1] == "<"]
+    if name in _FLAGS or not starts:
+        return [name]
+    end = angle(tokens, starts[-1] + 1)
+    parts = [
+        part[: part.index("=")] if "=" in part else part
+        for part in at_commas(tokens[starts[-1] + 2 : end])
+    ]
+    names = [part[-1] if part else "" for part in parts]
+    opening = next((at for at in range(end, launch) if tokens[at] == "("), launch)
+    if name not in names or opening == launch:
+        return []
+    calls = [
+        at_commas(tokens[at + 2 : angle(tokens, at + 1)])
+        for at, token in enumerate(tokens[:-1])
+        if token == tokens[opening - 1] and tokens[at + 1] == "<"
+    ]
+    number = names.index(name)
+    return [" ".join(given[number]) for given in calls if number < len(given)]
+
+
+def _launches(tokens: Sequence[str], kernel: str) -> Iterator[tuple[int, list[str]]]:
+    """Places where a file launches or instantiates a kernel, and the template arguments there."""
     for place, token in enumerate(tokens[:-1]):
         if token != kernel or tokens[place + 1] != "<" or tokens[place + 2 : place + 3] == ["<"]:
             continue
         end = angle(tokens, place + 1)
         after = tuple(tokens[end + 1 : end + 4])
         if after == ("<", "<", "<") or "template" in tokens[max(0, place - 8) : place]:
-            found.append([" ".join(part) for part in at_commas(tokens[place + 2 : end])])
-    return found
+            yield place, [" ".join(part) for part in at_commas(tokens[place + 2 : end])]
 
 
 def names_of_types(

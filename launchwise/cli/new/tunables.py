@@ -24,6 +24,12 @@ _TILE = re.compile(
 _BLOCK_TILE = re.compile(r"^(b|block|blk|block_size|blocksize|bs)_?([mnk])$")
 """A side of the part of a matrix product that a block computes."""
 _UNROLL = re.compile(r"unroll|vec|prefetch|stages")
+_HOW = re.compile(
+    r"unroll|prefetch|pad|read_only|vec|shared|smem|cache|ldg|texture|^use_|^with_|_enabled$|align|fast"
+    r"|coalesc|buffer|async"
+)
+"""Names of flags that say how a kernel computes, not what."""
+CHANGES = "tunes nothing if it changes the result: then make it a problem parameter with values"
 _COMPILED_SIZE = re.compile(r"width|height|depth|radius|border|filter|^nx$|^ny$|^nz$|_n$|^n_")
 _AXIS = re.compile(r"(?:_|size|dim|block|tile|^b|^t|^ls)([xyz])$")
 
@@ -129,14 +135,18 @@ def _tunable(need: Need, role: str, blocks: int) -> Tunable:
     given = need.default is not None
     if need.names:
         start: Any = need.text if need.text in need.names else need.names[0]
-        return Tunable(need.name, "build", list(need.names), start, "flag", "", "", True)
+        return Tunable(need.name, "build", list(need.names), start, "flag", "", CHANGES, True)
     if need.is_flag or (need.only_read_by_if and role in ("other", "flag", "size", "unroll")):
         usual: tuple[int, ...] = () if len(need.compared) > 1 else (0, 1)
         usual = (1,) if not usual and re.search("vec|width", need.name.lower()) else usual
         own = () if need.default is None else (need.default,)
         values = sorted({*usual, *need.compared, *own})
         start = need.default if need.default is not None else values[0]
-        return Tunable(need.name, "build", values, start, "flag", axis, "", given)
+        question = "" if _HOW.search(need.name.lower()) else CHANGES
+        return Tunable(need.name, "build", values, start, "flag", axis, question, given)
+    if len(need.launched) > 1 and role != "block":
+        values = sorted(need.launched)
+        return Tunable(need.name, "build", values, need.launched[0], role, axis, CHANGES, True)
     values, start = values_of(role, axis, blocks, need.name)
     if need.default is not None:
         values, start = around(values, need.default, role), need.default

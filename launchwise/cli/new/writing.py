@@ -159,9 +159,10 @@ def _macros(macros: Mapping[str, str]) -> list[Line]:
 
 def _reference(title: str, arguments: Sequence[Line]) -> list[Line]:
     inputs = [line.key for line in arguments if "fill" in line.value]
+    changed = any(line.value.get("role") == "inout" for line in arguments)
     outputs = [line.value["type"] for line in arguments if "role" in line.value]
     kind = outputs[0] if outputs and isinstance(outputs[0], str) else "float32"
-    value = guesses.guess_reference(title, inputs)
+    value = guesses.guess_reference(title, inputs, changed)
     first, *rest = value
     others = "`variant: NAME`, or `call:` a function of NumPy or SciPy"
     if first == "call":
