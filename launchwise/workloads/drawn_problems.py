@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from launchwise.workloads.corners import corner_configurations
 from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.parts import Value
 from launchwise.workloads.space import UNKNOWN_GPU, Configuration, Problem, baseline, feasible
 from launchwise.workloads.spec import Spec
 
@@ -13,7 +14,8 @@ Wish = Callable[[Problem], bool]
 
 MOST_DOUBLINGS = 16
 MOST_ITEMS = 1 << 16
-"""Work items of the largest problem that is drawn: the CPU runs one thread at a time."""
+MOST_BYTES = 1 << 23
+"""Work items and memory of the largest problem that is drawn for its number of blocks."""
 
 
 def drawn_problems(spec: Spec, wanted: Sequence[Problem]) -> list[Problem]:
@@ -45,48 +47,93 @@ def drawn_problems(spec: Spec, wanted: Sequence[Problem]) -> list[Problem]:
     return list({tuple(each.values()): each for each in (*found, *alone)}.values())
 
 
-def with_several_blocks(spec: Spec, problem: Problem) -> Problem:
-    """A problem like this one whose grids have two blocks or more along each axis that grows.
+def with_several_blocks(
+    spec: Spec, starts: Sequence[Problem], configurations: Sequence[Configuration]
+) -> Problem:
+    """A problem whose grids, of all launches, have two blocks or more along each axis that grows.
 
     A mistake at the border of blocks, or in a loop over tiles, shows in no problem that one block
-    covers. Sizes that grids read are doubled until then, or up to :data:`MOST_ITEMS`.
+    covers. Sizes that grids read are doubled until then, as long as the work is little.
+
+    Parameters
+    ----------
+    starts
+        Problems to begin with: the first from which the fewest axes keep a single block counts.
+    configurations
+        Whose grids count.
     """
+    grown = [_grown(spec, each, configurations) for each in starts]
+    return min(grown, key=lambda each: len(single_axes(spec, each, configurations)))
+
+
+def _grown(spec: Spec, problem: Problem, configurations: Sequence[Configuration]) -> Problem:
     found = dict(problem)
     for _ in range(MOST_DOUBLINGS):
-        larger: dict[str, int] = {}
-        for name in _sizes_of_single_blocks(spec, found):
-            size = 2 * int(found[name]) - 1
-            # A width remains no height.
-            while size in {**found, **larger}.values():
-                size += 2
-            if spec.problem[name].check(size) is None:
-                larger[name] = size
-        grown = {**found, **larger}
-        if not larger or _items(spec, grown) > MOST_ITEMS:
+        larger: dict[str, Value] = {}
+        for names in single_axes(spec, found, configurations):
+            larger |= _cheapest(spec, found, names, larger)
+        whole = {**found, **larger}
+        if larger and not is_small(spec, whole):
+            # One axis may still grow where all together are too much work.
+            alone = [{**found, name: size} for name, size in larger.items()]
+            whole = next((each for each in alone if is_small(spec, each)), found)
+        if whole == found:
             break
-        found = grown
+        found = whole
     return found
 
 
-def _items(spec: Spec, problem: Problem) -> float:
-    return float(spec.value(spec.work.items, problem))
+def _cheapest(
+    spec: Spec, problem: Problem, names: Sequence[str], taken: Mapping[str, Value]
+) -> dict[str, Value]:
+    """Larger values of those parameters of an axis that cost least: of n in ``n * 4**k``."""
+    sizes: dict[str, Value] = {}
+    if not taken.keys().isdisjoint(names):
+        return {}
+    for name in names:
+        size = 2 * int(problem[name]) - 1
+        # A width remains no height.
+        while size in {**problem, **taken, **sizes}.values():
+            size += 2
+        if spec.problem[name].check(size) is None:
+            sizes[name] = size
+    work = {name: _bytes(spec, {**problem, name: size}) for name, size in sizes.items()}
+    least = min(work.values(), default=0.0)
+    return {name: size for name, size in sizes.items() if work[name] <= 1.5 * least}
 
 
-def _sizes_of_single_blocks(spec: Spec, problem: Problem) -> list[str]:
-    """Integer parameters of the problem that grid axes read which have a single block."""
+def is_small(spec: Spec, problem: Problem) -> bool:
+    """Whether the CPU, which runs one thread at a time, has little work with a problem."""
+    items = float(spec.value(spec.work.items, problem))
+    return items <= MOST_ITEMS and _bytes(spec, problem) <= MOST_BYTES
+
+
+def _bytes(spec: Spec, problem: Problem) -> float:
+    return float(spec.value(spec.work.footprint_bytes, problem))
+
+
+def single_axes(
+    spec: Spec, problem: Problem, configurations: Sequence[Configuration]
+) -> list[tuple[str, ...]]:
+    """Integer parameters that each axis of a grid reads which has a single block, without doubles.
+
+    Grids of all launches of a run; counters of repetitions are 0.
+    """
     free = {n for n, one in spec.problem.items() if one.type == "integer" and not one.values}
-    short: dict[str, None] = {}
-    for configuration in corner_configurations(spec):
-        names = {**problem, **configuration, **UNKNOWN_GPU}
+    short: dict[tuple[str, ...], None] = {}
+    for configuration in configurations:
         variant = spec.variants[str(configuration["variant"])]
-        for text in variant.grid or ():
+        grids = [variant.grid or (), *(step.grid for step in variant.kernels)]
+        counters = {name: 0 for part in (variant, *variant.kernels) for name in part.repeat}
+        names = {**counters, **problem, **configuration, **UNKNOWN_GPU}
+        for text in (text for grid in grids for text in grid):
             read = set(spec.formulas.raw_names(text)) & free
             try:
                 single = read and spec.value(text, names) < 2
             except ValueError:
                 continue
             if single:
-                short |= dict.fromkeys(name for name in spec.problem if name in read)
+                short[tuple(name for name in spec.problem if name in read)] = None
     return list(short)
 
 

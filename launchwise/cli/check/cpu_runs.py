@@ -13,6 +13,7 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.cli.check import small_runs
 from launchwise.cli.check.cpu_process import CpuProcess, Died, Silent
+from launchwise.cli.check.listed_values import Listed, listed_problems
 from launchwise.cli.check.wide_sizes import wide_problems
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
@@ -131,6 +132,14 @@ def _planned(
             _Job(problem, each, ahead.compile(_builds(workload, problem, each))) for each in chosen
         ]
     drawn = given is None and not (folder / SWEEP_FILE).is_file()
+    listed = listed_problems(spec, small) if drawn else Listed()
+    for number, problem in enumerate(listed.problems):
+        # One configuration each: values that builds read cost a compilation.
+        choice = small_runs.chosen(spec, problem)
+        for each in choice[number % len(choice) :][:1] if choice else ():
+            jobs.append(_Job(problem, each, ahead.compile(_builds(workload, problem, each))))
+    if listed.left_out:
+        left_out.append(Run("listed values", "", "left out", listed.left_out))
     for wide in wide_problems(spec, small) if drawn else ():
         if wide.too_large:
             left_out.append(Run(_named(wide.problem), "", "left out", wide.too_large))

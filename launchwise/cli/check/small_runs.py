@@ -12,7 +12,7 @@ from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.experiment.method import Sweep
 from launchwise.workloads import corners
-from launchwise.workloads.drawn_problems import drawn_problems, with_several_blocks
+from launchwise.workloads.drawn_problems import drawn_problems, single_axes, with_several_blocks
 from launchwise.workloads.fitting_sizes import nearest_problem
 from launchwise.workloads.space import (
     Configuration,
@@ -43,8 +43,8 @@ def small_problems(folder: Path, spec: Spec) -> list[Problem]:
     """The smallest problems of ``sweep.yaml``; without one, the smallest sizes and odd ones.
 
     The largest of them has several blocks in every configuration; further ones let configurations
-    run that fit none of these. One for each combination of texts, such as types. All are problems
-    of the workload; where the baseline is infeasible, the nearest that it may run comes first.
+    run that fit none of these. All are problems of the workload; where the baseline is infeasible,
+    the nearest that it may run comes first.
 
     Raises
     ------
@@ -66,13 +66,12 @@ def small_problems(folder: Path, spec: Spec) -> list[Problem]:
     sizes = {name: _sizes(spec, name, place) for place, name in enumerate(spec.problem)}
     smallest = {name: small for name, (small, _) in sizes.items()}
     odd = {name: larger for name, (_, larger) in sizes.items()}
-    wanted = [smallest, odd, with_several_blocks(spec, odd)]
-    for problem in corners.corner_problems(spec):
-        texts = {name: value for name, value in problem.items() if isinstance(value, str)}
-        wanted.append({**odd, **texts})
+    corner = corners.corner_configurations(spec)
+    wanted = [smallest, odd, with_several_blocks(spec, [odd, smallest], corner)]
     found = drawn_problems(spec, list({json.dumps(each): each for each in wanted}.values()))
     found = found[:MOST_PROBLEMS]
-    return [*found, *_for_others(spec, found)]
+    found += _for_others(spec, found)
+    return [*found, *_for_single_blocks(spec, found)]
 
 
 def _for_others(spec: Spec, drawn: list[Problem]) -> list[Problem]:
@@ -85,6 +84,21 @@ def _for_others(spec: Spec, drawn: list[Problem]) -> list[Problem]:
             continue
         near = nearest_problem(spec, drawn[-1], [configuration]) if drawn else None
         if near is not None:
+            found.append(near)
+    return found
+
+
+def _for_single_blocks(spec: Spec, drawn: list[Problem]) -> list[Problem]:
+    """Problems of several blocks for configurations whose constraints keep them from the others."""
+    found: list[Problem] = []
+    for configuration in corners.corner_configurations(spec):
+        runs = [each for each in (*drawn, *found) if feasible(spec, each, configuration)]
+        single = [len(single_axes(spec, each, [configuration])) for each in runs]
+        if not single or not min(single) or len(found) == MOST_FOR_OTHERS:
+            continue
+        grown = with_several_blocks(spec, [runs[-1], runs[0]], [configuration])
+        near = nearest_problem(spec, grown, [configuration])
+        if near and len(single_axes(spec, near, [configuration])) < min(single):
             found.append(near)
     return found
 

@@ -121,7 +121,14 @@ def _near(spec: Spec, wanted: Problem, name: str, least: int) -> Problem | None:
 
     runs = [baseline(spec)]
     above = nearest_problem(spec, wanted, runs, is_above) if is_above(wanted) else None
-    return above or nearest_problem(spec, wanted, runs)
+    near = above or nearest_problem(spec, wanted, runs)
+    moved = [each for each in wanted if near and each != name and near[each] != wanted[each]]
+    if near is None or not moved:
+        return near
+    # A size that constraints have moved lies at their border: `n >= 2 * rows`.
+    apart = {each: 2 * int(near[each]) + 1 for each in moved if not isinstance(near[each], str)}
+    roomy = nearest_problem(spec, {**near, **apart}, runs, is_above) if is_above(near) else None
+    return near if roomy is None or _too_large(spec, roomy) else roomy
 
 
 def _above(parameter: ProblemParameter, least: int) -> int:

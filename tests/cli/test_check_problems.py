@@ -1,0 +1,158 @@
+"""``launchwise check --cpu``: blocks of every launch, listed values, sizes off the borders."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from launchwise.cli.app import main
+from launchwise.cli.check.listed_values import listed_problems
+from launchwise.cli.check.small_runs import small_problems
+from launchwise.cli.check.wide_sizes import wide_problems
+from launchwise.workloads.spec import Spec, load_spec
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ runs kernels on the CPU")
+
+KERNELS = """\
+__global__ void scale(float *out, const float *in, int n, int negate)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = negate ? -in[i] : 2 * in[i];
+}
+__global__ void count(int *numbers, int rows)
+{
+    int i = blockIdx.x * SIDE + threadIdx.x;
+    if (i < rows) numbers[i] = i;
+}
+"""
+SPEC: dict[str, Any] = {
+    "workload": "pair",
+    "title": "two launches",
+    "problem": {
+        "n": {"type": "integer", "minimum": 1, "maximum": 65536},
+        "rows": {"type": "integer", "minimum": 1, "maximum": 65536},
+        "negate": {"type": "integer", "values": [0, 1]},
+    },
+    "tunables": {"SIDE": {"kind": "build", "values": [32, 64]}},
+    "arguments": {
+        "out": {"type": "float32", "shape": ["n"], "role": "output"},
+        "numbers": {"type": "int32", "shape": ["rows"], "role": "output"},
+        "values": {"type": "float32", "shape": ["n"]},
+        "n": {"type": "int32", "value": "n"},
+        "rows": {"type": "int32", "value": "rows"},
+        "negate": {"type": "int32", "value": "negate"},
+    },
+    "reference": {"file": "right.py:expected"},
+    "variants": {
+        "both": {
+            "source": "pair.cu",
+            "tunables": ["SIDE"],
+            "kernels": [
+                {
+                    "kernel": "scale",
+                    "main": True,
+                    "arguments": ["out", "values", "n", "negate"],
+                    "block": [64],
+                    "grid": ["ceil_div(n, 64)"],
+                },
+                {
+                    "kernel": "count",
+                    "arguments": ["numbers", "rows"],
+                    "block": ["SIDE"],
+                    "grid": ["ceil_div(rows, SIDE)"],
+                },
+            ],
+        }
+    },
+    "baseline": {"variant": "both", "SIDE": 32},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two launches in a row, each with a size of its own."""
+    # Compilation by nvcc has tests of its own.
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    path = tmp_path / "pair"
+    path.mkdir()
+    (path / "pair.cu").write_text(KERNELS)
+    (path / "right.py").write_text(
+        "import numpy as np\n\n\n"
+        "def expected(values, n, rows, negate):\n"
+        "    out = -values if negate else 2 * values\n"
+        "    return {'out': out, 'numbers': np.arange(rows)}\n"
+    )
+    return path
+
+
+def write(folder: Path, **changes: Any) -> Spec:
+    """The spec with some keys changed."""
+    (folder / "spec.yaml").write_text(yaml.safe_dump({**SPEC, **changes}, sort_keys=False))
+    return load_spec(folder)
+
+
+def wrong_runs(folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str) -> list[str]:
+    """Lines of wrong runs with a mistake in the kernels; without it, none is wrong."""
+    assert main(["check", str(folder), "--cpu"]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    assert old in KERNELS
+    (folder / "pair.cu").write_text(KERNELS.replace(old, new))
+    assert main(["check", str(folder), "--cpu"]) == 2
+    return [line for line in capsys.readouterr().out.splitlines() if line.startswith("wrong")]
+
+
+def test_every_launch_has_several_blocks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = write(folder)
+    assert any(each["n"] > 64 and each["rows"] > 64 for each in small_problems(folder, spec))  # type: ignore[operator]
+    wrong = wrong_runs(folder, capsys, "blockIdx.x * SIDE", "blockIdx.x * 32")
+    assert all("SIDE=64" in line for line in wrong)
+    assert wrong
+
+
+def test_each_listed_value_runs_beyond_the_smallest_size(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder)
+    wrong = wrong_runs(folder, capsys, "2 * in[i]", "2 * in[i % 64]")
+    assert any("negate=0" in line for line in wrong)
+
+
+def test_pairs_of_listed_values_run_and_the_others_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = {name: {"type": "integer", "values": [0, 1]} for name in ("negate", "twice")}
+    spec = write(folder, problem={**SPEC["problem"], **flags})
+    small = small_problems(folder, spec)
+    listed = listed_problems(spec, small)
+    assert listed.left_out == ""
+    larger = [each for each in (*small, *listed.problems) if each["n"] != 1]
+    assert {(each["negate"], each["twice"]) for each in larger} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    many = {"type": "integer", "values": list(range(9))}
+    write(folder, problem={**SPEC["problem"], "negate": many})
+    assert main(["check", str(folder), "--cpu"]) == 0
+    said = capsys.readouterr().out
+    assert "negate=5 and 3 more were not run beyond the smallest size" in said
+
+
+def test_a_configuration_that_small_sizes_alone_may_run_has_several_blocks(folder: Path) -> None:
+    variant = {**SPEC["variants"]["both"], "constraints": ["SIDE == 32 or rows <= 2 * SIDE"]}
+    spec = write(
+        folder,
+        variants={"both": variant},
+        tunables={"SIDE": {"kind": "build", "values": [512, 32]}},
+        baseline={"variant": "both", "SIDE": 32},
+    )
+    rows = [int(each["rows"]) for each in small_problems(folder, spec)]
+    assert any(512 < each <= 1024 for each in rows)
+
+
+def test_a_size_above_a_block_lies_off_the_border_of_a_constraint(folder: Path) -> None:
+    spec = write(folder, constraints=["n >= 2 * rows"])
+    drawn = [{"n": 2, "rows": 1, "negate": 0}]
+    (wide,) = (one.problem for one in wide_problems(spec, drawn) if one.problem["rows"] != 1)
+    assert int(wide["rows"]) > 64
+    assert int(wide["n"]) > 2 * int(wide["rows"])
