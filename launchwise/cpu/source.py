@@ -20,7 +20,9 @@ REFUSED = {
     r"<<<": "a launch in the source (<<<>>>)",
     r"\bcuda[A-Z]\w*\s*\(": "a call of the CUDA runtime",
     r"\b__cluster_dims__\b|\bcluster_group\b|\bthis_cluster\b": "thread block clusters",
-    r"\bgrid_group\b|\bthis_grid\b": "a barrier of the whole grid",
+    r"\bgrid_group\b|\bthis_grid\b": (
+        "a group of the whole grid (its sync() fails on a GPU, too: no launch is cooperative)"
+    ),
     r"\b__(?:ballot|any|all|shfl|shfl_up|shfl_down|shfl_xor)\s*\(": (
         "a warp operation without _sync, which CUDA 9 has replaced"
     ),

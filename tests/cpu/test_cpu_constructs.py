@@ -285,7 +285,7 @@ def test_a_missing_barrier_of_a_warp_is_found(device: CpuDevice, tmp_path: Path)
     [
         (
             "cg::this_grid().sync();",
-            "f.cu:3: the CPU device cannot run a barrier of the whole grid",
+            "f.cu:3: the CPU device cannot run a group of the whole grid .*no launch is coop",
         ),
         ("cg::this_cluster().sync();", "f.cu:3: the CPU device cannot run thread block clusters"),
         ("cg::tiled_partition<64>(cg::this_thread_block());", "f.cu:3: .*of more than 32 threads"),
