@@ -19,7 +19,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.measuring.bundle import write_bundle
-from launchwise.measuring.messages import refusal
+from launchwise.measuring.messages import of_another_build, refusal
 from launchwise.measuring.source_states import FLAGS, fingerprint
 from launchwise.measuring.symbols import constant_symbols, kernel_symbols
 from launchwise.measuring.units import Units
@@ -179,7 +179,12 @@ class Compiler:
         as_it_is = as_it_is or any(build.source in self._as_it_is for build in group)
         unit = self._units.text(group, as_it_is)
         folders = self._units.folders(group)
-        return compile_unit(unit, self.folder, self.arch, folders, self.spec.compiler_options)
+        try:
+            return compile_unit(unit, self.folder, self.arch, folders, self.spec.compiler_options)
+        except UserError as error:
+            asked = [kernel for build in group for kernel in build.kernels]
+            more = of_another_build(error.message, asked)
+            raise UserError(error.where, error.key, error.message + more) from error
 
     def write(self, path: Path, compiled: list[Compiled]) -> None:
         """Write a bundle of everything in ``compiled``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from launchwise.measuring.symbols import demangled
@@ -49,6 +50,37 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
     lines = [line.strip() for line in said.splitlines() if "error" in line or "fatal" in line]
     text = lines[0] if lines else (said.strip() or repr(error))[:500]
     return f"nvcc failed: {as_user_knows(text, folder)}"
+
+
+def of_another_build(said: str, kernels: Iterable[str]) -> str:
+    """What to add to a refusal of an instantiation that a build does not ask for; '' for nothing.
+
+    Parameters
+    ----------
+    said
+        As :func:`refusal` tells it.
+    kernels
+        Those of the build, such as ``gemm<32, true>``. Only numbers are compared.
+    """
+    asked: dict[str, set[tuple[str, ...]]] = {}
+    for kernel in kernels:
+        if named := _INSTANCE.search(kernel):
+            asked.setdefault(named["name"], set()).add(_numbers(named["given"]))
+    for named in _INSTANCE.finditer(said):
+        given, known = _numbers(named["given"]), asked.get(named["name"], set())
+        plain = all(each.isdigit() for one in (given, *known) for each in one)
+        if known and plain and given not in known:
+            return "; this build does not ask for it: host code of the file instantiates it"
+    return ""
+
+
+_INSTANCE = re.compile(r"\b(?P<name>\w+)<(?P<given>[^<>]*)>")
+
+
+def _numbers(given: str) -> tuple[str, ...]:
+    """Template arguments, truth values as 0 and 1."""
+    plain = (each.strip().rstrip("uUlL") for each in re.sub(r"\(\w+\)", "", given).split(","))
+    return tuple({"true": "1", "false": "0"}.get(each, each) for each in plain)
 
 
 def _continued(rest: str) -> str:

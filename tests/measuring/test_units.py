@@ -372,6 +372,18 @@ class TestHostLaunches:
         with pytest.raises(UserError, match=rf"host\.cu:{line}: .*missing"):
             compiled(folder, {"n": 1000})
 
+    def test_an_instantiation_of_host_code_that_does_not_fit_is_told(self, tmp_path: Path) -> None:
+        spec = changed(SPEC)
+        spec["variants"]["only"]["kernel"] = "tile_sum<UNROLL + 1, false>"
+        # The type of the function depends on its body: it keeps it.
+        source = LAUNCHING.replace("@@", "1").replace("static void by_macro", "auto by_macro")
+        folder = write(tmp_path / "host", spec, {"host.cu": source.encode()})
+        with pytest.raises(UserError, match=r"tile_sum<1000, true>.*uses too much") as refused:
+            compiled(folder, {"n": 1000})
+        assert str(refused.value).endswith(
+            "; this build does not ask for it: host code of the file instantiates it"
+        )
+
 
 @pytest.mark.parametrize(
     "function",
