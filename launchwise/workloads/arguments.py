@@ -48,9 +48,6 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 NULL = "nullptr"
 """Stands for a null pointer among the arguments of a kernel."""
 
-NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
-"""What is said of an array without elements."""
-
 Formula = Annotated[Expression, BeforeValidator(_as_text)]
 """An expression that a YAML file may give as a bare number."""
 
@@ -281,11 +278,7 @@ class Step(Repeated, title="launch"):
     grid: Sizes = Field(description="blocks per grid in x, y, z")
     shared_bytes: Formula = Field("0", description="dynamic shared memory per block, bytes")
     arguments: list[str] | None = Field(
-        None,
-        description=(
-            "arguments in the order of the kernel's parameters, `nullptr` for a null pointer; all "
-            "when left out"
-        ),
+        None, description="arguments in the kernel's order, or `nullptr`; all when left out"
     )
     main: bool = Field(
         False,

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.workloads.arguments import GIVEN, NO_ELEMENT, Argument, Fill
+from launchwise.workloads.arguments import GIVEN, NULL, Argument, Fill
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
 from launchwise.workloads.own_functions import OwnFunction, own_function
 from launchwise.workloads.parts import SPEC_FILE
 
 if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
+
+NO_ELEMENT = f"write {NULL} among a kernel's arguments for a null pointer, else max(1, ...)"
+"""What is said of an array without elements."""
 
 
 @dataclass

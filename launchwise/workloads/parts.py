@@ -130,11 +130,7 @@ class Variant(Repeated, title="variant"):
         [], description="several kernels that run one after the other, instead of `kernel`"
     )
     arguments: list[str] | None = Field(
-        None,
-        description=(
-            "arguments in the order of the kernel's parameters, `nullptr` for a null pointer; all "
-            "when left out"
-        ),
+        None, description="arguments in the kernel's order, or `nullptr`; all when left out"
     )
     tunables: list[str] = Field([], description="tunables that the variant has")
     constraints: list[Expression] = Field(

@@ -13,7 +13,6 @@ from launchwise.base.expressions import FUNCTIONS, check_names
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
-    NO_ELEMENT,
     NULL,
     Argument,
     Fill,
@@ -22,6 +21,7 @@ from launchwise.workloads.arguments import (
     types_of,
 )
 from launchwise.workloads.builds import split_kernel
+from launchwise.workloads.content import NO_ELEMENT
 from launchwise.workloads.definitions import (
     declaring_line,
     definitions,
