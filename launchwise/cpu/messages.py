@@ -13,6 +13,9 @@ _UNDECLARED = re.compile(
     r"|'(?:\w+::)*(\w+)' is not a|no matching function for call to '(?:\w+::)*(\w+)"
 )
 
+MOST_FURTHER = 2
+"""Errors that are told beside the first one."""
+
 
 @dataclass(frozen=True)
 class Error:
@@ -70,9 +73,6 @@ def further_errors(said: str, headers: str, first: Error) -> list[Error]:
         if not place.startswith(foreign) and not known and len(found) <= MOST_FURTHER:
             found.setdefault(place, Error(place, message))
     return list(found.values())[1:]
-
-
-MOST_FURTHER = 2
 
 
 def plain(text: str) -> str:

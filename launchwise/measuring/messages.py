@@ -18,6 +18,7 @@ _MORE = re.compile(r" {8,}(\S.*)")
 
 _DECLARED = re.compile(r" \(declared at line \d+ of [^()]*\)")
 _TEMPORARY = re.compile(r"(?:\S*/)?(?:tmpxft_\S*|kernel\.(?:cu|ptx|cubin))\b")
+_INSTANCE = re.compile(r"\b(?P<name>\w+)<(?P<given>[^<>]*)>")
 
 MOST_ERRORS = 3
 MOST_CANDIDATES = 3
@@ -72,9 +73,6 @@ def of_another_build(said: str, kernels: Iterable[str]) -> str:
         if known and plain and given not in known:
             return "; this build does not ask for it: host code of the file instantiates it"
     return ""
-
-
-_INSTANCE = re.compile(r"\b(?P<name>\w+)<(?P<given>[^<>]*)>")
 
 
 def _numbers(given: str) -> tuple[str, ...]:

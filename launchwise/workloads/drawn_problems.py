@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from launchwise.workloads.corners import corner_configurations
@@ -123,10 +124,9 @@ def single_axes(
     short: dict[tuple[str, ...], None] = {}
     for configuration in configurations:
         variant = spec.variants[str(configuration["variant"])]
-        grids = [variant.grid or (), *(step.grid for step in variant.kernels)]
         counters = {name: 0 for part in (variant, *variant.kernels) for name in part.repeat}
         names = {**counters, **problem, **configuration, **UNKNOWN_GPU}
-        for text in (text for grid in grids for text in grid):
+        for text in itertools.chain(*variant.grids):
             read = set(spec.formulas.raw_names(text)) & free
             try:
                 single = read and spec.value(text, names) < 2

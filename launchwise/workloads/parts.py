@@ -166,6 +166,11 @@ class Variant(Repeated, title="variant"):
         known = {name: getattr(self, name) for name in ("block", "grid", "shared_bytes")}
         return [Step(kernel=self.kernel, arguments=self.arguments, **known)]
 
+    @property
+    def grids(self) -> list[Sizes]:
+        """Grids of its kernels, also that of a kernel that host code launches."""
+        return [grid for grid in (self.grid, *(step.grid for step in self.kernels)) if grid]
+
     @cached_property
     def kernel_names(self) -> list[str]:
         """Names of its ``__global__`` functions as the spec gives them, each once."""

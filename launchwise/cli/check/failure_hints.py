@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,6 +37,5 @@ def hint(
 
 def _divisions(spec: Spec, variant: str) -> Iterator[tuple[str, str]]:
     """Sizes that grids divide, and by what."""
-    one = spec.variants[variant]
-    for text in (*(one.grid or ()), *(text for step in one.kernels for text in step.grid)):
+    for text in itertools.chain(*spec.variants[variant].grids):
         yield from ((match[1].strip(), match[2].strip()) for match in _CEIL_DIV.finditer(text))

@@ -105,12 +105,8 @@ def _is_read(spec: Spec, name: str, texts: Sequence[str]) -> bool:
 
 def _elements(spec: Spec, name: str) -> int:
     """Elements of a thread: several where blocks loop over a size, and no grid divides it."""
-    grids = [
-        text
-        for one in spec.variants.values()
-        for text in (*(one.grid or ()), *(text for step in one.kernels for text in step.grid))
-    ]
-    return 1 if _is_read(spec, name, grids) else ELEMENTS
+    axes = [text for one in spec.variants.values() for grid in one.grids for text in grid]
+    return 1 if _is_read(spec, name, axes) else ELEMENTS
 
 
 def _near(spec: Spec, wanted: Problem, name: str, least: int) -> Problem | None:
