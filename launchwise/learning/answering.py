@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,14 @@ import pandas as pd
 
 from launchwise.learning.choosing.plans import TOLERATED_LOSS
 from launchwise.learning.choosing.situations import Known
-from launchwise.learning.features import Domain, without_features
+from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, feasible, gpu_facts, used
+from launchwise.workloads.spec import Spec
 
 MEASURED = "measured"
 BASES = {
@@ -124,15 +126,47 @@ def answers(
         interval. What does not reach it, or has no interval, is answered by the usual choice.
     """
     domain = final.recommender.domain
-    choices = domain.keeping_features(domain.choices(cases))
-    ranking = final.recommender.ranking(choices)
-    known = Known.of(final.measured, final.spec)
-    usual, baseline = domain.is_usual(choices), domain.is_baseline(choices)
     measured = _measured(final)
-    first = without_features(choices)
-    keys = case_columns(final.spec)
-    of_case = row_numbers(first, keys)
+    choices = domain.choices(cases)
+    of_case = row_numbers(choices, case_columns(final.spec))
+    usual, baseline = domain.is_usual(choices), domain.is_baseline(choices)
     # Where no choice is usual, the baseline stands in for it.
+    kept = usual | (baseline & ~np.isin(of_case, of_case[usual]))
+    defaults: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in _records(choices[kept]):
+        defaults.setdefault(_key(row, final.spec), row)
+    # What was measured needs no model.
+    asked = np.array([key not in measured for key in defaults], dtype=bool)[of_case]
+    suggested: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    if asked.any():
+        table = _suggestions(final, choices[asked].reset_index(drop=True), top, least_gain)
+        for row in _records(table):
+            suggested.setdefault(_key(row, final.spec), []).append(row)
+    found = []
+    for case in cases:
+        key = _key({"gpu": case.gpu, **case.problem}, final.spec)
+        default = used(_plain(defaults[key], final.spec.tunable_columns), final.spec)
+        if key in measured:
+            found.append(_of_measured(case, measured[key], default, final, least_gain))
+        else:
+            found.append(_of_model(case, suggested[key], default, final, least_gain))
+    return found
+
+
+def _suggestions(
+    final: Final, choices: pd.DataFrame, top: int, least_gain: float | None
+) -> pd.DataFrame:
+    """The first choices of each case by the fitted model, with what is expected of them.
+
+    Parameters
+    ----------
+    choices
+        Every candidate of the cases.
+    """
+    domain = final.recommender.domain
+    ranking = final.recommender.ranking(domain.keeping_features(choices))
+    usual, baseline = domain.is_usual(choices), domain.is_baseline(choices)
+    of_case = row_numbers(choices, case_columns(final.spec))
     kept = usual | (baseline & ~np.isin(of_case, of_case[usual]))
     taken = ranking.first(top)
     gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
@@ -141,10 +175,10 @@ def answers(
         leading = taken[(ranking.rank[taken] == 1) & ~kept[taken]]
         doubted = np.isin(of_case, of_case[leading[~(gains[leading, 1] >= least_gain)]])
         taken = np.concatenate([taken[~doubted[taken]], np.flatnonzero(kept & doubted)])
-    rows = first.iloc[taken].reset_index(drop=True)
+    rows = choices.iloc[taken].reset_index(drop=True)
     times = ranking.predicted_ms[taken]
     limits = _time_limits(final, rows, times)
-    table = rows.assign(
+    return rows.assign(
         rank=np.where(doubted[taken], 1, ranking.rank[taken]),
         expected_ms=times,
         **{f"time_{place}": limits[:, place] for place in range(2)},
@@ -152,20 +186,8 @@ def answers(
         improvement=gains[taken][:, 0] / _of_case(of_case, baseline, gains[:, 0])[taken],
         is_usual=usual[taken],
         doubted=doubted[taken],
-        basis=known.situations(rows),
+        basis=Known.of(final.measured, final.spec).situations(rows),
     )
-    defaults = first[kept].set_index(keys)
-    found = []
-    for case, suggested in zip(cases, _by_case(table, keys, cases), strict=True):
-        key = (case.gpu, *(case.problem[name] for name in final.spec.problem_columns))
-        own = defaults.loc[[key]].iloc[0]
-        default = used(_plain(own, final.spec.tunable_columns), final.spec)
-        row = measured.get(key)
-        if row is not None:
-            found.append(_of_measured(case, row, default, final, least_gain))
-        else:
-            found.append(_of_model(case, suggested, default, final, least_gain))
-    return found
 
 
 def _of_case(cases: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -181,11 +203,8 @@ def _of_case(cases: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> np.nd
     return found[cases]
 
 
-def _by_case(table: pd.DataFrame, keys: list[str], cases: list[Case]) -> list[list[dict[str, Any]]]:
-    groups = dict(list(table.groupby(keys, sort=False)))
-    columns = keys[1:]
-    wanted = [(case.gpu, *(case.problem[name] for name in columns)) for case in cases]
-    return [_records(groups[key]) for key in wanted]
+def _key(row: Mapping[str, Any], spec: Spec) -> tuple[Any, ...]:
+    return tuple(row[name] for name in case_columns(spec))
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -193,9 +212,7 @@ def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _measured(final: Final) -> dict[tuple[Any, ...], dict[str, Any]]:
-    keys = case_columns(final.spec)
-    records = _records(final.measured)
-    return {tuple(record[name] for name in keys): record for record in records}
+    return {_key(row, final.spec): row for row in _records(final.measured)}
 
 
 def _of_measured(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from launchwise.base.errors import UserError
 from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import regrets
+from launchwise.learning.matern import Kernel, fitted_kernel, posterior_mean, posterior_weights
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import Scaling
 
@@ -28,10 +28,10 @@ WORST_REGRET = float(np.log(3.0))
 class GaussianProcessRecommender(Recommender):
     """Time = cost model x exp(residual of a Gaussian process).
 
-    scikit-learn's ``GaussianProcessRegressor`` with a Matern kernel (3/2) that has a length scale
-    for each feature, and noise. Trees step from one measured size to the next; this interpolates.
-    Exact inference takes the cube of the rows: ``most_rows`` of them are drawn, each with a
-    probability in proportion to (best / time)^2, and the length scales are fitted to
+    The kernel is a Matern 3/2 with a length scale for each feature, and noise (see
+    :mod:`launchwise.learning.matern`). Trees step from one measured size to the next; this
+    interpolates. Exact inference takes the cube of the rows: ``most_rows`` of them are drawn, each
+    with a probability in proportion to (best / time)^2, and the length scales are fitted to
     ``rows_for_scales`` of those in ``iterations`` steps of L-BFGS.
     """
 
@@ -71,21 +71,10 @@ class GaussianProcessRecommender(Recommender):
 
     def _fit(self, points: np.ndarray, target: np.ndarray, random: np.random.Generator) -> None:
         """Length scales from some points, then the exact posterior of all."""
-        from sklearn.gaussian_process import GaussianProcessRegressor
-        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-
-        scales = np.full(points.shape[1], 3.0)
-        kernel = ConstantKernel(1.0) * Matern(scales, (0.2, 1e3), nu=1.5)
-        noisy = kernel + WhiteKernel(1e-2, (1e-5, 1.0))
         few = random.permutation(len(points))[: self.parameters["rows_for_scales"]]
-        scaled = GaussianProcessRegressor(noisy, optimizer=self._descended)
-        with warnings.catch_warnings():
-            # A feature without influence ends at the upper bound: nothing to warn of.
-            warnings.simplefilter("ignore")
-            found = scaled.fit(points[few], target[few]).kernel_
-        fitted = GaussianProcessRegressor(found, optimizer=None).fit(points, target)
-        self._kernel = fitted.kernel_.k1
-        self._known, self._weights = points, np.asarray(fitted.alpha_)
+        self._kernel = fitted_kernel(points[few], target[few], self.parameters["iterations"])
+        self._known = points
+        self._weights = posterior_weights(self._kernel, points, target)
 
     def _drawn(self, measurements: pd.DataFrame) -> tuple[pd.DataFrame, np.random.Generator]:
         """Rows that are learnt from, and the generator that drew them."""
@@ -103,16 +92,6 @@ class GaussianProcessRecommender(Recommender):
             near = random.choice(near, most, replace=False, p=chances / chances.sum())
         return rows.iloc[np.sort(near)].reset_index(drop=True), random
 
-    def _descended(self, objective: Any, start: np.ndarray, bounds: Any) -> tuple[Any, Any]:
-        """A few steps of L-BFGS: the last digits of a length scale change no recommendation."""
-        from scipy.optimize import minimize
-
-        options = {"maxiter": self.parameters["iterations"]}
-        found = minimize(
-            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
-        return found.x, found.fun
-
     def _points(self, rows: pd.DataFrame) -> np.ndarray:
         """Scaled features and an axis per variant: float64, shape (rows, axes)."""
         features = self.domain.features(rows)[self._columns].to_numpy(dtype=float)
@@ -123,12 +102,8 @@ class GaussianProcessRecommender(Recommender):
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""
         points = self._points(rows)
-        logs = np.empty(len(points))
-        # In pieces: the kernel between all candidates and all known rows may not fit the memory.
         with threadpool_limits(1):
-            for start in range(0, len(points), 4096):
-                piece = slice(start, start + 4096)
-                logs[piece] = self._kernel(points[piece], self._known) @ self._weights
+            logs = posterior_mean(self._kernel, self._known, self._weights, points)
         residuals = self._mean + self._deviation * logs
         times = self._model.estimate(rows).time_ms * np.exp(residuals)
         return Judgement.by_time(times, self.domain.is_baseline(rows))
@@ -144,18 +119,17 @@ class GaussianProcessRecommender(Recommender):
             "variants": self._variants,
             "mean": self._mean,
             "deviation": self._deviation,
-            "amplitude": float(self._kernel.k1.constant_value),
-            "scales": np.atleast_1d(self._kernel.k2.length_scale).tolist(),
+            "amplitude": self._kernel.amplitude,
+            "scales": self._kernel.scales.tolist(),
+            "noise": self._kernel.noise,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore from the result of :meth:`state`."""
-        from sklearn.gaussian_process.kernels import ConstantKernel, Matern
-
         self._columns, self._variants = list(state["columns"]), list(state["variants"])
         self._mean, self._deviation = float(state["mean"]), float(state["deviation"])
-        matern = Matern(np.array(state["scales"]), nu=1.5)
-        self._kernel = ConstantKernel(state["amplitude"]) * matern
+        scales = np.array(state["scales"], dtype=float)
+        self._kernel = Kernel(float(state["amplitude"]), scales, float(state["noise"]))
 
     def save_model(self, folder: Path) -> None:
         """Write ``points.npz``."""

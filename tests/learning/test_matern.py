@@ -1,0 +1,87 @@
+"""The Gaussian process against scikit-learn's, which computes the same otherwise."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from launchwise.learning import matern
+
+AXES = 5
+
+
+@pytest.fixture
+def points() -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(80, AXES))
+
+
+@pytest.fixture
+def values(points: np.ndarray) -> np.ndarray:
+    noise = np.random.default_rng(2).normal(size=len(points))
+    found = np.sin(points[:, 0]) + 0.3 * points[:, 1] ** 2 + 0.05 * noise
+    return np.asarray((found - found.mean()) / found.std())
+
+
+@pytest.fixture
+def kernel() -> matern.Kernel:
+    return matern.Kernel(1.7, np.array([0.4, 1.0, 3.0, 20.0, 400.0]), 0.02)
+
+
+def peer(kernel: matern.Kernel) -> ConstantKernel:
+    smooth = ConstantKernel(kernel.amplitude) * Matern(kernel.scales, matern.SCALES, nu=1.5)
+    return smooth + WhiteKernel(kernel.noise, matern.NOISES)
+
+
+def logs(kernel: matern.Kernel) -> np.ndarray:
+    return np.log([kernel.amplitude, *kernel.scales, kernel.noise])
+
+
+def test_likelihood_and_gradient(
+    kernel: matern.Kernel, points: np.ndarray, values: np.ndarray
+) -> None:
+    known = GaussianProcessRegressor(peer(kernel), optimizer=None).fit(points, values)
+    expected, slopes = known.log_marginal_likelihood(logs(kernel), eval_gradient=True)
+    found, gradient = matern.negative_log_likelihood(logs(kernel), points, values)
+    assert found == pytest.approx(-expected, rel=1e-9)
+    np.testing.assert_allclose(gradient, -slopes, rtol=1e-7, atol=1e-9)
+
+
+def test_mean_between_points(kernel: matern.Kernel, points: np.ndarray, values: np.ndarray) -> None:
+    known = GaussianProcessRegressor(peer(kernel), optimizer=None).fit(points, values)
+    asked = np.random.default_rng(3).normal(size=(2 * matern.PIECE + 7, AXES))
+    weights = matern.posterior_weights(kernel, points, values)
+    found = matern.posterior_mean(kernel, points, weights, asked)
+    np.testing.assert_allclose(found, known.predict(asked), atol=2e-4)
+
+
+def test_mean_at_the_points_is_near_what_was_observed(
+    points: np.ndarray, values: np.ndarray
+) -> None:
+    kernel = matern.Kernel(1.0, np.ones(AXES), 1e-5)
+    weights = matern.posterior_weights(kernel, points, values)
+    found = matern.posterior_mean(kernel, points, weights, points)
+    np.testing.assert_allclose(found, values, atol=2e-3)
+
+
+def test_fit_is_as_likely_as_scikit_learns(points: np.ndarray, values: np.ndarray) -> None:
+    start = matern.Kernel(1.0, np.full(AXES, 3.0), 1e-2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        known = GaussianProcessRegressor(peer(start)).fit(points, values)
+    found = matern.fitted_kernel(points, values, steps=200)
+    likelihood = -matern.negative_log_likelihood(logs(found), points, values)[0]
+    assert likelihood > known.log_marginal_likelihood_value_ - 0.1
+    # Axes without influence get the longest scales.
+    assert found.scales[:2].max() < found.scales[2:].min()
+
+
+def test_points_that_are_equal_do_no_harm(values: np.ndarray) -> None:
+    same = np.zeros((len(values), AXES))
+    found = matern.fitted_kernel(same, values, steps=20)
+    weights = matern.posterior_weights(found, same, values)
+    mean = matern.posterior_mean(found, same, weights, same[:3])
+    np.testing.assert_allclose(mean, values.mean(), atol=1e-3)
