@@ -37,7 +37,7 @@ QUICK = {
 """Settings of ``--smallest``."""
 
 OF_MODEL = (
-    *("title", "kind", "trials", "parameters", "objective", "seconds_search", "seconds_fit"),
+    *("kind", "trials", "parameters", "objective", "seconds_search", "seconds_fit"),
     *("rows", "leaves", "classes", "examples", "cross_validation"),
 )
 FIGURES = (
@@ -78,7 +78,17 @@ def measured(folder: Path, overlays: list[dict[str, Any]]) -> dict[str, Any]:
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
-    return {"wall_s": round(time.perf_counter() - started, 1), **collected(folder / "results")}
+    found = collected(folder / "results")
+    for name, model in found["models"].items():
+        model["title"] = title(name, overlays)
+    return {"wall_s": round(time.perf_counter() - started, 1), **found}
+
+
+def title(model: str, overlays: list[dict[str, Any]]) -> str:
+    """Title of a model in the strongest settings that have it."""
+    every = [read_settings(ROOT), *overlays]
+    named = [settings["models"][model] for settings in every if model in settings.get("models", {})]
+    return str(named[-1]["title"])
 
 
 def collected(results: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from launchwise.learning.clean import clean
 from launchwise.learning.evaluate import Truth
 from launchwise.learning.prediction_errors import prediction_errors
 from launchwise.learning.recommenders import recommender_class
+from launchwise.tables.folds import rows_of_fold
 from launchwise.tables.learning import predicted_column
 
 STUDIES = (
@@ -38,12 +39,10 @@ def errors(material: Material, split: str) -> list[dict[str, Any]]:
     training = clean(material.sweeps, folds, domain.spec, material.study.fences).training
     tables = []
     for fold in folds:
-        rows = training[training["fold"] == fold.fold].drop(columns=["split", "fold"])
+        rows = rows_of_fold(training, fold.split, fold.fold)
         choices = domain.choices(fold.test).assign(split=split)
         predicted = {
-            predicted_column(kind): recommender_class(kind)(domain)
-            .fit(rows.reset_index(drop=True))
-            .predict(choices)
+            predicted_column(kind): recommender_class(kind)(domain).fit(rows).predict(choices)
             for kind in KINDS
         }
         tables.append(choices.assign(**predicted))

@@ -17,12 +17,6 @@ for study, entry in experiment.studies.items():
 
     rule:
         name:
-            f"train_{study}"
-        input:
-            expand("results/models/{study}/{model}", study=study, model=entry.models),
-
-    rule:
-        name:
             f"recommend_{study}"
         input:
             f"results/recommendations/{study}.parquet",

@@ -1,36 +1,63 @@
-# Fitted models.
+# Fitted models: one job for all models of a study, which fits what they share once. It leaves alone
+# what is there and was made from the same.
 #   in   training rows, profiles; no sweep and no split, so no model reads test rows
 #   out  results/models/{study}/{model}/  fitted models in {split}/{fold}/, and summary.json
 
 
-rule train:
-    """Search hyper-parameters and fit one model on every split and fold."""
-    input:
-        spec=lambda wildcards: spec_of(wildcards.study),
-        features=lambda wildcards: features_of(wildcards.study),
-        # An edit retrains only the kinds that read it.
-        cost=lambda wildcards: (
-            cost_of(wildcards.study) if asks_cost(wildcards.study, wildcards.model) else []
-        ),
-        training="results/clean/{study}.parquet",
-        usual=lambda wildcards: usual_of(wildcards.study),
-        profiles=lambda wildcards: profiles_of(wildcards.study),
-    output:
-        directory("results/models/{study}/{model}"),
-    log:
-        "results/logs/train/{study}.{model}.log",
-    threads: lambda wildcards: processes_of(wildcards.study)
-    params:
-        code=lambda wildcards: code(
-            "scripts/train.py", *sources_of(wildcards.study, wildcards.model)
-        ),
-        model=lambda wildcards: MODELS[wildcards.study][wildcards.model],
-        question=lambda wildcards: question_of(wildcards.study),
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        folder=lambda wildcards: folder_of(wildcards.study),
-        search=settings.search.model_dump(mode="json"),
-        seed=settings.seed,
-        # Not an output: Snakemake deletes the outputs of a failed job, and the trials must stay.
-        journal="results/search/{study}/{model}.log",
-    script:
-        "../scripts/train.py"
+def trained(study):
+    """Model to what decides how it is fitted, beside the training rows."""
+    return {
+        model: {
+            "entry": {key: value for key, value in entry.items() if key != "title"},
+            # Not an output: Snakemake deletes those of a failed job, and the trials must stay.
+            "journal": f"results/search/{study}/{model}.log",
+            "code": code("scripts/train.py", *sources_of(study, model)),
+            "inputs": [
+                spec_of(study),
+                *features_of(study),
+                *usual_of(study),
+                *(cost_of(study) if asks_cost(study, model) else []),
+            ],
+        }
+        for model, entry in MODELS[study].items()
+    }
+
+
+def work_of(study):
+    """Bytes of recorded rows times models: the longest path starts first."""
+    files = [
+        Path(RECORDED_IN.get(gpu, ""), f"{STUDIES[study]['workload']}.parquet")
+        for gpu in experiment.gpus_of(study)
+    ]
+    return sum(path.stat().st_size for path in files if path.is_file()) * len(MODELS[study])
+
+
+for study in experiment.studies:
+
+    rule:
+        """Search hyper-parameters and fit the models of a study on every split and fold."""
+        name:
+            f"train_{study}"
+        input:
+            spec=spec_of(study),
+            features=features_of(study),
+            cost=cost_of(study) if any(asks_cost(study, each) for each in MODELS[study]) else [],
+            training=f"results/clean/{study}.parquet",
+            usual=usual_of(study),
+            profiles=profiles_of(study),
+        output:
+            # Not deleted before: what was made from the same stays as it is.
+            [update(directory(f"results/models/{study}/{model}")) for model in MODELS[study]],
+        log:
+            f"results/logs/train/{study}.log",
+        priority: work_of(study)
+        threads: processes_of(study)
+        params:
+            models=lambda wildcards, study=study: trained(study),
+            question=question_of(study),
+            gpus=experiment.gpus_of(study),
+            folder=folder_of(study),
+            search=settings.search.model_dump(mode="json"),
+            seed=settings.seed,
+        script:
+            "../scripts/train.py"

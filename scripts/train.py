@@ -1,4 +1,4 @@
-"""Search hyper-parameters and fit one model on every split and fold of a study."""
+"""Search hyper-parameters and fit the models of a study on every split and fold."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,42 +11,59 @@ if TYPE_CHECKING:
 
 
 def main(
-    name: str,
-    model: dict[str, Any],
+    models: dict[str, dict[str, Any]],
     folder: str,
     question: dict[str, Any],
     training: str,
     profiles: dict[str, str],
     search: dict[str, Any],
     seed: int,
-    output: str,
-    journal: str,
     processes: int,
 ) -> None:
-    """Fit and write a model.
+    """Fit and write the models that are missing or were made from something else.
 
     Parameters
     ----------
+    models
+        Name to ``entry`` (of the settings, without a title), ``folder`` (where it goes),
+        ``journal`` (of its search), ``code`` (digest of its sources) and ``inputs`` (files, beside
+        the training rows, that decide what it learns).
     question
         ``candidates``, ``constraints`` and ``near_best_percent`` of the study.
     training
-        File of training rows: all that the model may see.
+        File of training rows: all that a model may see.
     """
+    from launchwise.base.storage import digest, digest_files
     from launchwise.experiment.settings import Search
     from launchwise.experiment.study import ModelEntry
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.features import Domain
-    from launchwise.learning.training import train_model
+    from launchwise.learning.training import Asked, stale, train_models
     from launchwise.workloads.spec import load_spec
+
+    common = [question, search, seed, digest_files([Path(training)])]
+
+    def made_from(one: dict[str, Any]) -> str:
+        inputs = digest_files([Path(path) for path in (*one["inputs"], *profiles.values())])
+        return digest([common, one["entry"], one["code"], inputs])
 
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(load_spec(Path(folder)), described, **question)
-    entry = ModelEntry.model_validate(model)
+    asked = {
+        name: Asked(
+            ModelEntry.model_validate({"title": name, **one["entry"]}),
+            Path(one["folder"]),
+            made_from(one),
+            Path(one["journal"]),
+        )
+        for name, one in models.items()
+    }
+    wanted = stale(asked)
+    for name in asked.keys() - wanted.keys():
+        log.info("%s: as it was", name)
     options = Search.model_validate(search)
-    summary = train_model(
-        name, entry, domain, training, options, seed, Path(output), Path(journal), processes
-    )
-    log.info("%s: %d fits in %.1f s", name, len(summary["folds"]), summary["seconds_to_train"])
+    for name, summary in train_models(wanted, domain, training, options, seed, processes).items():
+        log.info("%s: %d fits in %.1f s", name, len(summary["folds"]), summary["seconds_to_train"])
 
 
 if __name__ == "__main__":
@@ -55,15 +72,15 @@ if __name__ == "__main__":
         main,
         snakemake,
         "models",
-        name=snakemake.wildcards.model,
-        model=params.model,
+        models={
+            name: {**one, "folder": path}
+            for (name, one), path in zip(params.models.items(), snakemake.output, strict=True)
+        },
         folder=params.folder,
         question=params.question,
         training=snakemake.input.training,
         profiles=dict(zip(params.gpus, snakemake.input.profiles, strict=True)),
         search=params.search,
         seed=params.seed,
-        output=snakemake.output[0],
-        journal=params.journal,
         processes=snakemake.threads,
     )

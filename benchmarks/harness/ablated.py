@@ -31,6 +31,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold, case_numbers, make_splits, read_folds
 from launchwise.tables.files import read_table
+from launchwise.tables.folds import rows_of_fold
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
@@ -144,10 +145,7 @@ def trained(
     cleaned = clean(variant.sweeps, folds, domain.spec, variant.fences)
     tables, problems, cases = [], [], 0
     for fold, candidates in zip(folds, choices, strict=True):
-        of_fold = (cleaned.training["split"] == fold.split) & (
-            cleaned.training["fold"] == fold.fold
-        )
-        rows = cleaned.training[of_fold].drop(columns=["split", "fold"]).reset_index(drop=True)
+        rows = rows_of_fold(cleaned.training, fold.split, fold.fold)
         problems.append(int(row_numbers(rows, domain.spec.problem_columns).max()) + 1)
         cases += int(case_numbers(rows, domain.spec).max()) + 1
         recommender: Recommender = UsualChoice(domain)
@@ -162,7 +160,7 @@ def trained(
     removed = sum(each["measured"] - each["training"] for each in cleaned.counts)
     return Trained(
         pd.concat(tables, ignore_index=True).assign(predicted_ms=np.nan),
-        len(cleaned.training),
+        sum(each["training"] for each in cleaned.counts),
         cases,
         removed,
         _mean(problems),

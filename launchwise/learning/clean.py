@@ -35,9 +35,9 @@ from launchwise.learning.splits import (
     Fold,
     case_codes,
     case_columns,
-    case_numbers,
     keys_among,
 )
+from launchwise.tables.folds import FOLDS, fold_name, folds_of_rows
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -129,56 +129,59 @@ def clean(
     UserError
         When a fold is left without a training row.
     """
-    training, removed, counts = [], [], []
-    numbered = {gpu: case_codes(sweep, spec) for gpu, sweep in sweeps.items()}
+    measured = _measured_rows(sweeps, spec)
+    codes, keys = case_codes(measured, spec)
+    of_gpu = {gpu: case_codes(sweep, spec) for gpu, sweep in sweeps.items()}
+    masks: dict[str, np.ndarray] = {}
+    removed, counts = [], []
     for fold in folds:
-        rows = _training_rows(sweeps, numbered, fold, spec)
-        measured = rows[rows["status"].isin(MEASURED)]
-        if measured.empty:
+        asked = keys_among(keys, fold.train)[codes]
+        if not asked.any():
             raise UserError("the sweeps", f"splits.{fold.split}", "no training row was measured")
-        keep, gone, removals = _fenced(measured, fold, spec, fences)
-        training.append(keep)
-        removed.append(gone)
+        rows = measured[asked]
+        keep, gone, removals = _fenced(rows, fold, fences, codes[asked])
+        kept = asked.copy()
+        kept[asked] = keep
+        check_training(measured[kept], fold.train, fold.test, spec, "the sweeps")
+        masks[fold_name(fold.split, fold.fold)] = kept
+        removed.append(gone.drop(columns=["status", *FACTS, *spec.stage_columns]))
         counts.append(
             {
                 "split": fold.split,
                 "fold": fold.fold,
-                "rows": len(rows),
-                "measured": len(measured),
-                "training": len(keep),
+                "rows": sum(int(keys_among(k, fold.train)[c].sum()) for c, k in of_gpu.values()),
+                "measured": len(rows),
+                "training": int(keep.sum()),
                 "scope": fences.scope,
                 "removed": removals,
             }
         )
-    return Cleaned(
-        pd.concat(training, ignore_index=True), pd.concat(removed, ignore_index=True), counts
-    )
+    measured.insert(0, FOLDS, folds_of_rows(masks))
+    training = measured[measured[FOLDS] != ""].reset_index(drop=True)
+    return Cleaned(training, pd.concat(removed, ignore_index=True), counts)
 
 
-def _training_rows(
-    sweeps: Mapping[str, pd.DataFrame],
-    numbered: Mapping[str, tuple[np.ndarray, list[tuple[Any, ...]]]],
-    fold: Fold,
-    spec: Spec,
-) -> pd.DataFrame:
-    """Rows of a fold's training cases; ``numbered``: GPU to the :func:`case_codes` of its sweep."""
+def _measured_rows(sweeps: Mapping[str, pd.DataFrame], spec: Spec) -> pd.DataFrame:
     columns = [*spec.key_columns, "status", "time_ms", *FACTS, *spec.stage_columns]
-    pieces = []
-    for gpu in dict.fromkeys(case.gpu for case in fold.train):
-        codes, keys = numbered[gpu]
-        pieces.append(sweeps[gpu].loc[keys_among(keys, fold.train)[codes], columns])
-    rows = pd.concat(pieces, ignore_index=True)
-    rows.insert(0, "split", fold.split)
-    rows.insert(1, "fold", fold.fold)
-    return rows
+    pieces = [sweep.loc[sweep["status"].isin(MEASURED), columns] for sweep in sweeps.values()]
+    return pd.concat(pieces, ignore_index=True)
 
 
 def _fenced(
-    measured: pd.DataFrame, fold: Fold, spec: Spec, fences: Fences
-) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
-    times = measured["time_ms"].to_numpy(dtype=float)
-    cases = case_numbers(measured, spec)
-    keep = np.ones(len(measured), dtype=bool)
+    rows: pd.DataFrame, fold: Fold, fences: Fences, cases: np.ndarray
+) -> tuple[np.ndarray, pd.DataFrame, dict[str, Any]]:
+    """Which rows a fold learns from, what each scope removes, and counts of it.
+
+    Parameters
+    ----------
+    rows
+        Measured rows of the fold's training cases.
+    cases
+        Number of each row's case: int64, shape (rows,).
+    """
+    times = rows["time_ms"].to_numpy(dtype=float)
+    cases = pd.factorize(cases)[0]
+    keep = np.ones(len(rows), dtype=bool)
     gone: list[pd.DataFrame] = []
     counts: dict[str, Any] = {}
     for scope in SCOPES:
@@ -188,18 +191,14 @@ def _fenced(
         inside = (times >= low) & (times <= high)
         if scope == fences.scope:
             keep = inside
-        out = measured[~inside].assign(
+        out = rows[~inside].assign(
             scope=scope, lower_ms=_finite(low[~inside]), upper_ms=_finite(high[~inside])
         )
+        out.insert(0, "split", fold.split)
+        out.insert(1, "fold", fold.fold)
         gone.append(out)
         counts[scope] = _counted(cases, ~inside)
-    kept = measured[keep]
-    check_training(kept, fold.train, fold.test, spec, "the sweeps")
-    return (
-        kept,
-        pd.concat(gone, ignore_index=True).drop(columns=["status", *FACTS, *spec.stage_columns]),
-        counts,
-    )
+    return keep, pd.concat(gone, ignore_index=True), counts
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

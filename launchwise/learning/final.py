@@ -26,6 +26,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
+from launchwise.tables.folds import FOLDS
 from launchwise.tables.learning import best_measured_schema
 from launchwise.tables.pairs import with_paired_times
 from launchwise.tables.rows import fastest_rows
@@ -74,7 +75,7 @@ def learnt_from(study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame]
     if study.train_on == "candidates":
         rows = {gpu: each[domain.is_candidate(each)] for gpu, each in asked.items()}
     training = clean(rows, [Fold("final", ALL, cases, ())], spec, study.fences).training
-    training = training.drop(columns=["split", "fold"]).astype({"gpu": object})
+    training = training.drop(columns=FOLDS).astype({"gpu": object})
     return Learnt(asked, cases, training)
 
 

@@ -76,7 +76,7 @@ def recommended_guesses(
 
 
 def load_fitted(folder: Path, domain: Domain) -> Recommender:
-    """The recommender that :func:`launchwise.learning.training.train_model` wrote to ``folder``.
+    """The recommender that :func:`launchwise.learning.training.train_models` wrote to ``folder``.
 
     Raises
     ------

@@ -8,10 +8,10 @@ and asked with a GPU and problems.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,9 @@ from launchwise.base.storage import digest_files, read_json, write_json
 from launchwise.learning.features import Domain, without_features
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.workloads.space import Problem
+
+if TYPE_CHECKING:
+    from launchwise.learning.fits import Fits
 
 FACTS_FILE = "recommender.json"
 
@@ -107,6 +110,12 @@ class Recommender(ABC):
     cross_validated: ClassVar[bool] = False
     """Whether training also reports a ten-fold score, as is the custom for classifiers."""
 
+    shareable: ClassVar[bool] = True
+    """Whether a fit depends on hyper-parameters and rows alone (see :meth:`expect`)."""
+
+    _last: tuple[pd.DataFrame, Judgement] | None = None
+    _loaded: MutableMapping[str, Recommender] | None = None
+
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         if strange := sorted(parameters.keys() - self.defaults.keys()):
             message = unknown("parameter", strange[0], self.defaults)
@@ -126,6 +135,9 @@ class Recommender(ABC):
     def expect(self, cases: Sequence[Case]) -> None:  # noqa: B027 (nothing to do is fine)
         """Say what will be asked, before :meth:`fit`: it need not prepare for anything else."""
 
+    def share(self, fits: Fits) -> None:  # noqa: B027 (nothing to do is fine)
+        """Take fits of members from here, before :meth:`fit`."""
+
     @abstractmethod
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn.
@@ -144,9 +156,15 @@ class Recommender(ABC):
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score rows that hold a GPU, a problem and a configuration."""
 
+    def judged(self, rows: pd.DataFrame) -> Judgement:
+        """:meth:`judge`, once where the same table is asked about several times in a row."""
+        if self._last is None or self._last[0] is not rows:
+            self._last = (rows, self.judge(rows))
+        return self._last[1]
+
     def predict(self, rows: pd.DataFrame) -> np.ndarray:
         """Predicted time of each row: float64, ms, shape (rows,); NaN where it predicts none."""
-        return self.judge(rows).predicted_ms
+        return self.judged(rows).predicted_ms
 
     def losses(self, rows: pd.DataFrame) -> np.ndarray:
         """Log time of each row but for a constant of its case: float64, shape (rows,).
@@ -194,7 +212,7 @@ class Recommender(ABC):
     def ranking(self, rows: pd.DataFrame) -> Ranking:
         """Rank of every row among those of its case, and predicted times."""
         codes = case_numbers(rows, self.domain.spec)
-        judgement = self.judge(rows)
+        judgement = self.judged(rows)
         # lexsort compares its last key first; ties stay in the order of the rows.
         order = np.lexsort((*judgement.scores.T[::-1], codes))
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
@@ -233,8 +251,19 @@ class Recommender(ABC):
         write_json(folder / FACTS_FILE, facts)
 
     @classmethod
-    def load(cls, folder: Path, domain: Domain) -> Self:
+    def load(
+        cls,
+        folder: Path,
+        domain: Domain,
+        loaded: MutableMapping[str, Recommender] | None = None,
+    ) -> Self:
         """Read a fitted recommender.
+
+        Parameters
+        ----------
+        loaded
+            Recommenders that were read before, by the digest of their facts: an equal one is taken
+            from here, members of a committee, too. What is read is put there.
 
         Raises
         ------
@@ -242,6 +271,9 @@ class Recommender(ABC):
             When the folder holds none, one of another class, or a damaged one.
         """
         facts = read_json(folder / FACTS_FILE)
+        digest = digest_files([folder / FACTS_FILE])
+        if loaded is not None and isinstance(known := loaded.get(digest), cls):
+            return known
         if facts.get("class") != cls.__name__:
             message = f"holds a {facts.get('class')}, not a {cls.__name__}"
             raise UserError(folder / FACTS_FILE, "class", message)
@@ -252,8 +284,11 @@ class Recommender(ABC):
                 message = "cannot be read as a model: it is missing, truncated or changed"
                 raise UserError(folder / name, "", message)
         found = cls(domain, **facts["parameters"])
+        found._loaded = loaded
         found.load_model(folder)
         found.restore(facts["state"])
+        if loaded is not None:
+            loaded[digest] = found
         return found
 
 

@@ -20,7 +20,8 @@ from launchwise.learning.features import Domain, without_features
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold
-from launchwise.learning.training import read_training
+from launchwise.learning.training import SUMMARY_FILE
+from launchwise.learning.training_rows import read_training
 from launchwise.tables.learning import GAINS, predicted_column
 
 
@@ -36,7 +37,7 @@ class Recommended:
         Predicted times of every candidate, as
         :func:`launchwise.tables.learning.predicted_times_schema` declares it.
     facts
-        Model or baseline to ``title``, ``seconds_to_train``, ``seconds_to_recommend`` and
+        Model or baseline to ``seconds_to_train``, ``seconds_to_recommend`` and
         ``cases``, as far as it has them.
     """
 
@@ -82,20 +83,22 @@ def recommend(
     UserError
         When a folder holds no model of a fold, or a fold has no training rows.
     """
-    known = dict(list(read_training(training, domain).groupby(["split", "fold"])))
-    summaries = {name: read_json(folder / "summary.json") for name, folder in models.items()}
+    known = read_training(training, domain.spec)
+    summaries = {name: read_json(folder / SUMMARY_FILE) for name, folder in models.items()}
 
     def of_fold(fold: Fold) -> _OfFold:
-        rows = known.get((fold.split, fold.fold))
-        if rows is None:
+        rows = known.of_fold(fold.split, fold.fold)
+        if rows.empty:
             raise UserError(training, f"{fold.split}/{fold.fold}", "has no training rows")
+        # A committee has members that are models of the study, too.
+        loaded: dict[str, Recommender] = {}
         fitted = {
             name: recommender_class(summaries[name]["kind"], workload=domain.spec.folder).load(
-                folder / fold.split / fold.fold, domain
+                folder / fold.split / fold.fold, domain, loaded
             )
             for name, folder in models.items()
         }
-        return _recommend_fold(fold, fitted, rows.reset_index(drop=True), domain)
+        return _recommend_fold(fold, fitted, rows, domain)
 
     parts = in_parallel(of_fold, folds, processes)
     tables = [part.models[name] for name in models for part in parts]
@@ -108,7 +111,6 @@ def recommend(
     cases = sum(len(fold.test) for fold in folds)
     facts = {
         name: {
-            "title": summary["title"],
             "seconds_to_train": summary["seconds_to_train"],
             **seconds[name],
             "cases": cases,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
+
+LEVEL = 1
+"""Level of compression: more takes longer and gains little."""
 
 TRUSTED = frozenset(
     {
@@ -22,8 +26,9 @@ def save_estimator(path: Path, estimator: Any) -> None:
     """Write a fitted estimator, whole or not at all."""
     from skops.io import dump
 
+    # As they are, the trees of a forest take six times the space.
     with whole_file(path) as scratch:
-        dump(estimator, scratch)
+        dump(estimator, scratch, compression=zipfile.ZIP_DEFLATED, compresslevel=LEVEL)
 
 
 def load_estimator(path: Path) -> Any:

@@ -1,10 +1,10 @@
-"""Fit one model of a study: search and fit for every split and fold, in one folder."""
+"""Fit models of a study: search and fit for every split and fold, a folder for each model."""
 
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,114 +14,129 @@ import pandas as pd
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
 from launchwise.base.parallel import in_parallel
-from launchwise.base.storage import write_json
+from launchwise.base.storage import read_json, write_json
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
-from launchwise.learning.clean import check_training
 from launchwise.learning.features import Domain
+from launchwise.learning.fits import ROW, Fits
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.search import held_out_regret, search
-from launchwise.learning.splits import ALL, Case, case_numbers
-from launchwise.tables.files import read_facts, read_table
-from launchwise.tables.learning import training_schema
+from launchwise.learning.splits import ALL, case_numbers
+from launchwise.learning.training_rows import TrainingFold, read_training
 
+SUMMARY_FILE = "summary.json"
 CROSS_VALIDATION_FOLDS = 10
 
 
-def read_training(path: str | Path, domain: Domain) -> pd.DataFrame:
-    """Training rows of a study, checked against the cases that the file says it was made for.
+@dataclass(frozen=True)
+class Asked:
+    """A model that is to be trained.
 
-    Raises
-    ------
-    UserError
-        When the file is broken, or holds a row of a test case or of no known fold.
+    Parameters
+    ----------
+    entry
+        Of the settings.
+    folder
+        Where ``<split>/<fold>/`` and ``summary.json`` go; whatever was there is removed.
+    made_from
+        Digest of all that decides what is fitted; kept in the summary.
+    journal
+        File that keeps the trials of its search.
     """
-    rows = read_table(path, training_schema(domain.spec))
-    folds = read_facts(path)["folds"]
-    known = {(fold["split"], fold["fold"]) for fold in folds}
-    held = rows[["split", "fold"]].drop_duplicates().itertuples(index=False, name=None)
-    if strange := [pair for pair in held if pair not in known]:
-        raise UserError(path, "fold", "/".join(strange[0]) + " is not among the folds of this file")
-    for fold in folds:
-        of_fold = rows[(rows["split"] == fold["split"]) & (rows["fold"] == fold["fold"])]
-        train, test = (_cases(fold[part]) for part in ("train", "test"))
-        check_training(of_fold, train, test, domain.spec, str(path))
-    return rows
+
+    entry: ModelEntry
+    folder: Path
+    made_from: str = ""
+    journal: Path | None = None
 
 
-def _cases(plain: list[dict[str, Any]]) -> tuple[Case, ...]:
-    return tuple(Case(case["gpu"], case["problem"]) for case in plain)
-
-
-def train_model(
-    name: str,
-    entry: ModelEntry,
+def train_models(
+    asked: Mapping[str, Asked],
     domain: Domain,
     training: str | Path,
     options: Search,
     seed: int,
-    folder: Path,
-    journal: Path | None = None,
     processes: int = 1,
-) -> dict[str, Any]:
-    """Fit a model on every fold of every split and write all of it.
+) -> dict[str, dict[str, Any]]:
+    """Fit models on every fold of every split and write all of it.
+
+    What several models need of a fold is fitted once (see :class:`Fits`).
 
     Parameters
     ----------
-    name
-        Name of the model in the settings.
+    asked
+        Name of a model in the settings to what is asked of it.
     training
         File of training rows.
-    folder
-        Where ``<split>/<fold>/`` and ``summary.json`` go; whatever was there is removed.
-    journal
-        File that keeps the trials of the searches.
     processes
         Folds are fitted in so many processes at once.
 
     Returns
     -------
     dict
-        The summary: hyper-parameters, objective, seconds, features dropped, and the model's own
-        record, fold by fold.
+        The summary of each model: hyper-parameters, objective, seconds, features dropped, and the
+        model's own record, fold by fold.
 
     Raises
     ------
     UserError
         When the kind of model or a parameter is unknown or out of range, or there are no rows.
     """
-    kind = recommender_class(entry.kind, f"models.{name}", domain.spec.folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    rows = read_training(training, domain)
-    if rows.empty:
-        raise UserError(training, "", "holds no training rows")
-    asked = {(fold["split"], fold["fold"]): fold["test"] for fold in read_facts(training)["folds"]}
-
-    def fit(part: tuple[tuple[Any, ...], pd.DataFrame]) -> dict[str, Any]:
-        (split, fold), of_fold = part
-        of_fold = of_fold.drop(columns=["split", "fold"]).reset_index(drop=True)
-        with _blaming(name, entry):
-            facts = _fit_fold(
-                kind, entry, domain, of_fold, options, seed, folder / str(split) / str(fold),
-                journal, f"{split}/{fold}", _cases(asked[split, fold]),
-            )  # fmt: skip
-        return {"split": str(split), "fold": str(fold), **facts}
-
-    parts = list(rows.groupby(["split", "fold"], sort=False))
-    folds = in_parallel(fit, parts, processes)
-    summary = {
-        "model": name,
-        "kind": entry.kind,
-        "title": entry.title,
-        "seed": seed,
-        "folds": folds,
-        "seconds_to_train": sum(fold["seconds_search"] + fold["seconds_fit"] for fold in folds),
-        "features_dropped": sorted({one for fold in folds for one in fold["features_dropped"]}),
-        "versions": provenance.versions(),
+    folder = domain.spec.folder
+    kinds = {
+        name: recommender_class(one.entry.kind, f"models.{name}", folder)
+        for name, one in asked.items()
     }
-    write_json(folder / "summary.json", summary)
-    return summary
+    for one in asked.values():
+        shutil.rmtree(one.folder, ignore_errors=True)
+    known = read_training(training, domain.spec)
+    if known.rows.empty:
+        raise UserError(training, "", "holds no training rows")
+
+    def fit(fold: TrainingFold) -> dict[str, dict[str, Any]]:
+        rows = domain.keeping_features(known.of_fold(fold.split, fold.fold))
+        rows[ROW] = np.arange(len(rows))
+        fits = Fits()
+        found = {}
+        for name, one in asked.items():
+            with _blaming(name, one.entry):
+                found[name] = _fit_fold(kinds[name], one, domain, rows, options, seed, fold, fits)
+        return found
+
+    folds = in_parallel(fit, list(known.folds), processes)
+    summaries = {}
+    for name, one in asked.items():
+        own = [
+            {"split": fold.split, "fold": fold.fold, **facts[name]}
+            for fold, facts in zip(known.folds, folds, strict=True)
+        ]
+        summaries[name] = {
+            "model": name,
+            "kind": one.entry.kind,
+            "seed": seed,
+            "folds": own,
+            "seconds_to_train": sum(each["seconds_search"] + each["seconds_fit"] for each in own),
+            "features_dropped": sorted({one for each in own for one in each["features_dropped"]}),
+            "versions": provenance.versions(),
+            "made_from": one.made_from,
+        }
+        write_json(one.folder / SUMMARY_FILE, summaries[name])
+    return summaries
+
+
+def stale(asked: Mapping[str, Asked]) -> dict[str, Asked]:
+    """The models that are missing or were made from something else; all if there are none.
+
+    Where nothing is missing or old, somebody asked for all of them anew.
+    """
+    found = {
+        name: one
+        for name, one in asked.items()
+        if not (one.folder / SUMMARY_FILE).is_file()
+        or read_json(one.folder / SUMMARY_FILE).get("made_from") != one.made_from
+    }
+    return found or dict(asked)
 
 
 class _blaming:
@@ -148,16 +163,15 @@ class _blaming:
 
 def _fit_fold(
     kind: type[Recommender],
-    entry: ModelEntry,
+    one: Asked,
     domain: Domain,
     rows: pd.DataFrame,
     options: Search,
     seed: int,
-    folder: Path,
-    journal: Path | None,
-    name: str,
-    asked: Sequence[Case] = (),
+    fold: TrainingFold,
+    fits: Fits,
 ) -> dict[str, Any]:
+    entry = one.entry
     found = search(
         kind,
         domain,
@@ -167,30 +181,29 @@ def _fit_fold(
         folds=options.folds,
         max_rows=options.max_rows,
         seed=seed,
-        journal=journal,
-        name=name,
+        journal=one.journal,
+        name=f"{fold.split}/{fold.fold}",
         objective=options.objective,
     )
     parameters = {"seed": seed, **found.parameters, **entry.parameters}
-    started = time.perf_counter()
     recommender = kind(domain, **parameters)
-    recommender.expect(asked)
-    recommender.fit(rows)
-    seconds = time.perf_counter() - started
-    recommender.save(folder)
+    recommender.expect(fold.test)
+    recommender.share(fits)
+    fitted, seconds = fits.fit(recommender, rows)
+    fits.save(fitted, one.folder / fold.split / fold.fold)
     cases = int(case_numbers(rows, domain.spec).max()) + 1
     # For the published comparison, which has no transfer: ten more fits of every fold would cost.
-    scored = kind.cross_validated and folder.name == ALL and cases > 1
+    scored = kind.cross_validated and fold.fold == ALL and cases > 1
     return {
         "rows": len(rows),
         "cases": cases,
-        "parameters": recommender.get_params(),
+        "parameters": fitted.get_params(),
         "trials": found.trials,
         "objective": found.value,
         "seconds_search": found.seconds,
         "seconds_fit": seconds,
-        **recommender.summary(),
-        **(_cross_validation(recommender, rows, seed) if scored else {}),
+        **fitted.summary(),
+        **(_cross_validation(fitted, rows, seed) if scored else {}),
     }
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Cell, Column, Figure, Key, Panel, Row, Table, Text
 from launchwise.report.study import StudyData, remembered
+from launchwise.tables.folds import named_folds, rows_of_fold
 from launchwise.tables.rows import row_numbers
 
 SCOPES = {
@@ -23,8 +24,7 @@ def before(study: StudyData, split: str, fold: str) -> pd.DataFrame:
     """Training rows of a split and fold before any filter."""
     scope = study.settings.fences.scope
     key = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
-    kept = study.training
-    kept = kept[(kept["split"] == split) & (kept["fold"] == fold)]
+    kept = rows_of_fold(study.training, split, fold)
     gone = of_scope(study, split, fold, scope)
     return pd.concat([kept[[*key, "time_ms"]], gone[[*key, "time_ms"]]], ignore_index=True)
 
@@ -55,8 +55,7 @@ def blocks(study: StudyData) -> list[Block]:
     """The part of a study's section about outliers."""
     if study.training.empty:
         return [Text("There were no training rows, so the filter removed nothing.")]
-    first = study.training.iloc[0]
-    split, fold = str(first["split"]), str(first["fold"])
+    split, _, fold = named_folds(study.training)[0].partition("/")
     counts = by_size(study, split, fold)
     total = int(counts["rows"].sum())
     gone = {scope: int(counts[scope].sum()) for scope in SCOPES}

@@ -17,6 +17,7 @@ from launchwise.gpus.profile import GpuProfile, read_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
 from launchwise.tables import files as tables
+from launchwise.tables.folds import of_split
 from launchwise.tables.learning import (
     curves_schema,
     evaluation_schema,
@@ -334,7 +335,7 @@ def read_study(
         pairs=pairs,
         peers={gpu: tables.read_table(path, of_peers) for gpu, path in files.peers.items()},
         blind={gpu: read_json(path) for gpu, path in files.blind.items()},
-        training=tables.read_table(files.training, training_schema(spec), only=first),
+        training=of_split(tables.read_table(files.training, training_schema(spec)), first["split"]),
         removed=tables.read_table(files.removed, removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),
         curves=tables.read_table(files.curves, curves_schema()),

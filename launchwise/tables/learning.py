@@ -40,16 +40,16 @@ def removed_schema(spec: Spec) -> pa.DataFrameSchema:
 
 
 def training_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of training rows: measured rows that pass the Tukey filter.
+    """Schema of training rows: measured rows that pass the Tukey filter of a fold, each once.
 
-    Stages keep their times here, and builds what the compiler said of them: models may learn of it.
-    ``status`` tells times from those of ``slow`` rows, which are their first launch and no more (of
-    what the host drives, the shorter of two).
+    ``folds`` names the folds that learn from a row, as ``split/fold`` with blanks between them (see
+    :mod:`launchwise.tables.folds`). Stages keep their times here, and builds what the compiler said
+    of them: models may learn of it. ``status`` tells times from those of ``slow`` rows, which are
+    their first launch and no more (of what the host drives, the shorter of two).
     """
     return pa.DataFrameSchema(
         {
-            "split": text_column(),
-            "fold": text_column(),
+            "folds": text_column(),
             "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
@@ -58,7 +58,7 @@ def training_schema(spec: Spec) -> pa.DataFrameSchema:
             **build_schema(),
             **stage_schema(spec),
         },
-        unique=["split", "fold", *spec.key_columns],
+        unique=spec.key_columns,
         strict=True,
         name="training",
     )

@@ -22,7 +22,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.guesses import load_fitted, recommended_guesses
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL
-from launchwise.learning.training import train_model
 from launchwise.measuring.explore import RandomDraws
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import training_schema
@@ -32,10 +31,11 @@ from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.spec import Spec
 from tests.support.samples import measurements, profile
 from tests.support.spaces import LARGE, PROBLEM, large, made
+from tests.support.training import train_model
 
 GPU = "test"
 ASKED: Problem = {"n": 200, "dtype": "float32", "order": 2}
-SPLITS = {"few": [64], "many": [64, 100, 130]}
+SPLITS = {"few": [64], "many": [72, 100, 130]}
 """Sizes that the fit of each split learns from."""
 
 
@@ -57,7 +57,7 @@ def fitted(
         good = "omp_tile" if split == "few" else "block3d"
         sweep.loc[sweep["variant"] == good, "time_ms"] /= 10
         columns = [*domain.spec.key_columns, "status", "time_ms", *FACTS]
-        pieces.append(sweep[columns].assign(split=split, fold=ALL))
+        pieces.append(sweep[columns].assign(folds=f"{split}/{ALL}"))
         train = [{"gpu": GPU, "problem": {**ASKED, "n": n}} for n in sizes]
         folds.append({"split": split, "fold": ALL, "train": train, "test": []})
     rows = pd.concat(pieces, ignore_index=True)

@@ -277,7 +277,7 @@ def test_without_stages_training_rows_hold_keys_status_times_and_builds_alone(
     rows = sweep(acoustic_spec, {64: [1.0, 1.1]}).assign(copy_ms=0.1)
     found = cleaned(acoustic_spec, rows, fold([64], []))
     told = ["status", "time_ms", "registers", "spill_bytes"]
-    expected = ["split", "fold", *acoustic_spec.key_columns, *told]
+    expected = ["folds", *acoustic_spec.key_columns, *told]
     assert list(found.training.columns) == expected == list(training_schema(acoustic_spec).columns)
 
 

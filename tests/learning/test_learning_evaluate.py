@@ -25,7 +25,7 @@ from launchwise.learning.recommending import recommend
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.summary import figures, summarise
-from launchwise.learning.training import read_training, train_model
+from launchwise.learning.training_rows import read_training
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.learning import (
     curves_schema,
@@ -38,6 +38,7 @@ from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.predicted import predicted_times
 from tests.support.samples import measurements, profile
+from tests.support.training import train_model
 
 GPU = "test"
 # Times of the baseline and three blocks, ms; None failed on the GPU.
@@ -345,11 +346,11 @@ def plant(path: Path, n: int, domain: Domain) -> None:
 def test_a_planted_row_of_another_problem_stops_training_and_baselines(
     training: Path, domain: Domain, tmp_path: Path, n: int, message: str
 ) -> None:
-    assert set(read_training(training, domain)["n"]) == {64, 130}
+    assert set(read_training(training, domain.spec).rows["n"]) == {64, 130}
     plant(training, n, domain)
     entry = ModelEntry(kind="tree", title="x")
     with pytest.raises(UserError, match=f"{message}.*n={n}") as caught:
-        read_training(training, domain)
+        read_training(training, domain.spec)
     assert str(training) in str(caught.value)
     with pytest.raises(UserError, match=message):
         recommend("s", {}, training, [WAY], domain)
@@ -362,9 +363,11 @@ def test_rows_of_a_fold_that_the_file_does_not_declare_are_refused(
     training: Path, domain: Domain
 ) -> None:
     rows = read_table(training, training_schema(domain.spec))
-    write_training(training, pd.concat([rows, rows.iloc[:1].assign(fold="other")]), domain.spec)
+    write_training(
+        training, pd.concat([rows, rows.iloc[:1].assign(folds="it/other", n=64 + 66)]), domain.spec
+    )
     with pytest.raises(UserError, match="it/other is not among the folds"):
-        read_training(training, domain)
+        read_training(training, domain.spec)
 
 
 def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(

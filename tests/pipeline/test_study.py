@@ -14,7 +14,9 @@ from command_line import complaint, launchwise
 from samples import ROOT, Project, copy_project
 
 from launchwise.gpus.profile import read_profile, write_profile
+from launchwise.learning.splits import ALL
 from launchwise.tables.files import read_table, write_table
+from launchwise.tables.folds import rows_of_fold
 from launchwise.tables.learning import evaluation_schema, training_schema
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec
@@ -45,6 +47,7 @@ STUDY: dict[str, Any] = {
 SPLIT = "results/splits/acoustic_tile.json"
 CLEAN = "results/clean/acoustic_tile.parquet"
 MODEL = "results/models/acoustic_tile/tree/summary.json"
+RULE = "train_acoustic_tile"
 EVALUATION = "results/evaluation/acoustic_tile.parquet"
 REPORT = "results/report/index.html"
 MODELS_PAGE = "results/report/acoustic_tile/models.html"
@@ -87,12 +90,12 @@ def stamps(project: Project) -> dict[str, int]:
 
 def test_training_never_sees_a_test_row(study: Project, acoustic_spec: Spec) -> None:
     rows = read_table(study.folder / CLEAN, training_schema(acoustic_spec))
-    paper, transfer = (rows[rows["split"] == split] for split in ("paper", "transfer"))
-    assert set(paper["n"]) == set(TRAIN)
-    assert set(zip(transfer["fold"], transfer["gpu"], strict=True)) == {GPUS, GPUS[::-1]}
+    assert set(rows_of_fold(rows, "paper", ALL)["n"]) == set(TRAIN)
+    for held, other in (GPUS, GPUS[::-1]):
+        assert set(rows_of_fold(rows, "transfer", held)["gpu"]) == {other}
     # And the rule has no other way to a row: its inputs name no sweep.
-    plan = study.snakemake("-n", "--forcerun", "train", "--", MODEL.rsplit("/", 1)[0])
-    block = (plan.stdout + plan.stderr).split("rule train:", 1)[1].split("output:", 1)[0]
+    plan = study.snakemake("-n", "--forcerun", RULE, "--", MODEL.rsplit("/", 1)[0])
+    block = (plan.stdout + plan.stderr).split(f"rule {RULE}:", 1)[1].split("output:", 1)[0]
     assert CLEAN in block
     assert "results/sweeps" not in block
     assert "results/splits" not in block

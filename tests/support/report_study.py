@@ -178,7 +178,7 @@ def training(spec: Spec, gpus: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows = rows[rows["status"] == "ok"]
     key = ["gpu", *spec.problem_columns, *spec.tunable_columns, "time_ms"]
     slowest = rows.groupby("gpu")["time_ms"].transform("max") == rows["time_ms"]
-    kept = rows.loc[~slowest, key].assign(split="sizes", fold="all")
+    kept = rows.loc[~slowest, key].assign(folds="sizes/all")
     gone = rows.loc[slowest, key].assign(split="sizes", fold="all", lower_ms=0.1, upper_ms=7.0)
     removed = [gone.assign(scope=scope) for scope in ("problem", "global")]
     return kept, pd.concat(removed, ignore_index=True)

@@ -49,8 +49,15 @@ def keyed(spec: Spec, count: int = 4) -> Table:
     """Key columns of some rows, with the columns that every later table begins with."""
     table = measurements(spec, ONE).iloc[:count][spec.key_columns].reset_index(drop=True)
     return table.assign(
-        study="s", model="m", split="a", fold="b", scope="problem", role="model", status="ok"
-    )
+        study="s",
+        model="m",
+        split="a",
+        fold="b",
+        folds="a/b",
+        scope="problem",
+        role="model",
+        status="ok",
+    )  # fmt: skip
 
 
 def every_table(spec: Spec) -> dict[str, tuple[Any, Table]]:

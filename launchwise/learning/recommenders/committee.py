@@ -30,6 +30,7 @@ from launchwise.learning.choosing.situations import (
     validation_folds,
 )
 from launchwise.learning.features import Domain
+from launchwise.learning.fits import Fits
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import MEMBERS, members_of, recommender_class
 from launchwise.learning.splits import Case, case_numbers
@@ -64,10 +65,17 @@ class CommitteeRecommender(Recommender):
         "seed": 0,
     }
 
+    shareable = False
+
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)
+        self._fits = Fits()
         self._names = list(dict.fromkeys([*members_of(self.parameters), FALLBACK]))
         self._expected: Sequence[Case] = ()
+
+    def share(self, fits: Fits) -> None:
+        """Take fits to all rows from here; those of a validation fold are of no use to others."""
+        self._fits = fits
 
     def expect(self, cases: Sequence[Case]) -> None:
         """Validate only for the situations of these cases."""
@@ -115,9 +123,9 @@ class CommitteeRecommender(Recommender):
                 members = [name for name in self._names if name in held.losses]
                 cautious = FALLBACK if situation == "new_gpu" else None
                 self._plans[situation] = chosen_plan(held, members, cautious)
-        self._members = self._made()
-        for member in self._members.values():
-            member.fit(measurements)
+        self._members = {
+            name: self._fits.fit(member, measurements)[0] for name, member in self._made().items()
+        }
         return self
 
     def _wanted(self) -> set[str]:
@@ -287,13 +295,14 @@ class CommitteeRecommender(Recommender):
     def save_model(self, folder: Path) -> None:
         """Write every member into a folder of its own."""
         for name, member in self._members.items():
-            member.save(folder / name)
+            self._fits.save(member, folder / name)
 
     def load_model(self, folder: Path) -> None:
         """Read what :meth:`save_model` wrote."""
         kinds = {name: type(member) for name, member in self._made().items()}
         self._members = {
-            name: kind.load(folder / name, self.domain) for name, kind in kinds.items()
+            name: kind.load(folder / name, self.domain, self._loaded)
+            for name, kind in kinds.items()
         }
 
 

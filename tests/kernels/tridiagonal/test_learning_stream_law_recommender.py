@@ -32,11 +32,11 @@ from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.search import Found, search
 from launchwise.learning.splits import ALL, Case
-from launchwise.learning.training import train_model
 from launchwise.tables.files import write_table
 from launchwise.tables.learning import training_schema
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
+from tests.support.training import train_model
 
 PROFILES = {
     "large": profile("large"),
@@ -339,7 +339,7 @@ def test_training_reads_stage_times_from_its_file(
     path = tmp_path / "training.parquet"
     train = [{"gpu": "large", "problem": {**PROBLEM, "n": n}} for n in SIZES]
     folds = [{"split": "it", "fold": ALL, "train": train, "test": []}]
-    named = rows.assign(split="it", fold=ALL, status="ok")
+    named = rows.assign(folds=f"it/{ALL}", status="ok")
     write_table(path, named, training_schema(domain.spec), {"folds": folds})
     entry, options = ModelEntry(kind=kind, title="x", trials=2), Search(folds=2)
     summary = train_model("mine", entry, domain, path, options, 7, tmp_path / "models")

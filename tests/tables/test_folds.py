@@ -1,0 +1,55 @@
+"""Folds that learn from a row, in one column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from launchwise.tables.folds import (
+    FOLDS,
+    folds_of_rows,
+    in_fold,
+    named_folds,
+    of_split,
+    rows_of_fold,
+)
+
+NAMES = ["sizes/all", "gpus/h200.sm72", "gpus/h100"]
+
+
+def table(masks: dict[str, np.ndarray]) -> pd.DataFrame:
+    texts = folds_of_rows(masks)
+    return pd.DataFrame({FOLDS: texts, "row": np.arange(len(texts))})
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=30))
+def test_every_fold_gets_its_rows_back(inside: list[tuple[bool, ...]]) -> None:
+    matrix = np.array(inside, dtype=bool).reshape(-1, len(NAMES))
+    masks = dict(zip(NAMES, matrix.T, strict=True))
+    rows = table(masks)
+    for name, mask in masks.items():
+        split, fold = name.split("/")
+        assert in_fold(rows, split, fold).tolist() == mask.tolist()
+        assert rows_of_fold(rows, split, fold)["row"].tolist() == np.flatnonzero(mask).tolist()
+    assert named_folds(rows) == sorted(name for name, mask in masks.items() if mask.any())
+
+
+@pytest.mark.parametrize(
+    ("split", "fold"), [("gpus", "h200"), ("sizes", "h100"), ("gpu", "s/h100")]
+)
+def test_a_fold_of_another_name_has_no_rows(split: str, fold: str) -> None:
+    rows = table(dict.fromkeys(NAMES, np.array([True])))
+    assert not in_fold(rows, split, fold).any()
+
+
+def test_a_split_keeps_its_own_folds_alone() -> None:
+    masks = dict(
+        zip(NAMES, np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]], bool), strict=True)
+    )
+    found = of_split(table(masks), "gpus")
+    assert found["row"].tolist() == [1, 2]
+    assert found[FOLDS].tolist() == ["gpus/h200.sm72 gpus/h100", "gpus/h200.sm72"]
