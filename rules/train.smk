@@ -56,7 +56,7 @@ for study in experiment.studies:
             models=lambda wildcards, study=study: trained(study),
             question=question_of(study),
             gpus=experiment.gpus_of(study),
-            folder=folder_of(study),
+            folder=lambda wildcards, study=study: folder_of(study),
             search=settings.search.model_dump(mode="json"),
             seed=settings.seed,
         script:
