@@ -85,10 +85,10 @@ def measured(folder: Path, overlays: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def title(model: str, overlays: list[dict[str, Any]]) -> str:
-    """Title of a model in the strongest settings that have it."""
+    """Title of a model in the strongest settings that have it; its name where none has."""
     every = [read_settings(ROOT), *overlays]
     named = [settings["models"][model] for settings in every if model in settings.get("models", {})]
-    return str(named[-1]["title"])
+    return str(named[-1]["title"]) if named else model
 
 
 def collected(results: Path) -> dict[str, Any]:

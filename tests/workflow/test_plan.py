@@ -173,11 +173,16 @@ SCRIPTED = [(name, text) for _, name, text in rules() if re.search(r"^    script
 
 
 def test_every_script_belongs_to_a_rule() -> None:
-    used = {
-        f"scripts/{name}" for _, text in SCRIPTED for name in re.findall(r"scripts/(\w+\.py)", text)
-    }
+    texts = [path.read_text() for path in (ROOT / "rules").glob("*.smk")]
+    used = {name for text in texts for name in re.findall(r'"\.\./(scripts/\w+\.py)"', text)}
     assert set(SCRIPTS) <= used
     assert len(SCRIPTED) >= 8
+
+
+def test_rules_that_are_made_in_a_loop_have_the_code_of_their_script() -> None:
+    text = (ROOT / "rules" / "train.smk").read_text()
+    assert 'code("scripts/train.py", *sources_of(study, model))' in text
+    assert "models=lambda wildcards, study=study: trained(study)" in text
 
 
 RERUN = [(name, text) for name, text in SCRIPTED if name not in ONCE]
