@@ -51,7 +51,7 @@ class ProblemSplit(Strict, title="split by problems"):
 class TransferSplit(Strict, title="split by GPUs"):
     """One fold per GPU: it is left out of training and tested."""
 
-    kind: Literal["leave_one_gpu_out"] = Field(description="held-out GPUs")
+    kind: Literal["leave_one_gpu_out"] = Field(description="held-out cards, slices with them")
     title: str = Field(description="question of the split, for the report")
     among: Selection = Field(
         {},

@@ -1,8 +1,10 @@
 """Training and test cases (GPU, problem) of every split and fold of a study.
 
 A *case* is one (GPU, problem) pair. A problem split has one fold, ``all``: it trains on every GPU
-at the training problems and tests each of those GPUs at the test problems. A transfer split has a
-fold for every GPU, named after it: trained on all the others, tested on that one.
+at the training problems and tests each of those GPUs at the test problems. A transfer split leaves
+out a card with its slices, or several cards where there are many: a fold is named after the first
+GPU that it tests, and trained on all that it does not. Slices of one card are left out one by one
+where there is no other card.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ from launchwise.workloads.statuses import MEASURED
 
 ALL = "all"
 """Name of the only fold of a problem split."""
+
+MOST_TRANSFER_FOLDS = 6
+"""Most folds of a transfer split: what is trained must not grow with the square of the GPUs."""
 
 
 @dataclass(frozen=True)
@@ -206,10 +211,11 @@ def make_splits(
     for split_name, split in splits.items():
         here = ("config.yaml", f"studies.{name}.splits.{split_name}")
         where, key = (blamed or {}).get(split_name, here)
-        made = _one_split(split_name, split, measured, where, key)
+        made = _one_split(split_name, split, measured, profiles, where, key)
         if not isinstance(split, ProblemSplit):
             made["folds_on_unseen_cards"] = sum(
-                len(cards[profiles[fold].card_model]) == 1 for fold in made["folds"]
+                not _cards_of(parts["test"], profiles) & _cards_of(parts["train"], profiles)
+                for parts in made["folds"].values()
             )
         found["splits"][split_name] = made
     return found
@@ -233,7 +239,12 @@ def _matches(problem: Problem, selection: Selection) -> bool:
 
 
 def _one_split(
-    name: str, split: Split, measured: Mapping[str, _Measured], where: str, key: str
+    name: str,
+    split: Split,
+    measured: Mapping[str, _Measured],
+    profiles: Mapping[str, GpuProfile],
+    where: str,
+    key: str,
 ) -> dict[str, Any]:
     skipped: dict[str, str] = {}
     if isinstance(split, ProblemSplit):
@@ -242,7 +253,8 @@ def _one_split(
         if len(measured) < 2:
             message = f"a transfer needs at least 2 GPUs, the study has only {', '.join(measured)}"
             raise UserError(where, key, message)
-        folds = _transfer_folds(name, split, measured, skipped)
+        cards = {gpu: profiles[gpu].card_model for gpu in measured}
+        folds = _transfer_folds(name, split, measured, cards, skipped)
     for fold in folds:
         check_disjoint(fold, where, key)
     for part in ("train", "test"):
@@ -293,20 +305,51 @@ def _problem_fold(
 
 
 def _transfer_folds(
-    name: str, split: TransferSplit, measured: Mapping[str, _Measured], skipped: dict[str, str]
+    name: str,
+    split: TransferSplit,
+    measured: Mapping[str, _Measured],
+    cards: Mapping[str, str],
+    skipped: dict[str, str],
 ) -> list[Fold]:
     def chosen(cases: list[Case]) -> list[Case]:
         return [case for case in cases if _matches(case.problem, split.among)]
 
     folds = []
-    for gpu, cases in measured.items():
-        every = [case for other in measured if other != gpu for case in measured[other].any_time]
-        others, own = chosen(every), chosen(cases.with_baseline)
-        if own:
-            folds.append(Fold(name, gpu, tuple(others), tuple(own)))
-        else:
-            skipped[gpu] = "no problem with its baseline was measured"
+    for held in left_out_together(cards):
+        tested = {gpu: chosen(measured[gpu].with_baseline) for gpu in held}
+        for gpu in held:
+            if not tested[gpu]:
+                skipped[gpu] = "no problem with its baseline was measured"
+        test = [case for cases in tested.values() for case in cases]
+        others = [gpu for gpu in measured if gpu not in held]
+        train = [case for gpu in others for case in chosen(measured[gpu].any_time)]
+        if test:
+            first = next(gpu for gpu in held if tested[gpu])
+            folds.append(Fold(name, first, tuple(train), tuple(test)))
     return folds
+
+
+def left_out_together(cards: Mapping[str, str], most: int = MOST_TRANSFER_FOLDS) -> list[list[str]]:
+    """GPUs that are held out at once: whole cards with their slices, each GPU in one group.
+
+    Where all are of one card, each GPU is a group. More groups than ``most`` are dealt out to as
+    many.
+
+    Parameters
+    ----------
+    cards
+        GPU to the model of its card.
+    """
+    whole: dict[str, list[str]] = {}
+    for gpu, card in cards.items():
+        whole.setdefault(card, []).append(gpu)
+    groups = list(whole.values()) if len(whole) > 1 else [[gpu] for gpu in cards]
+    dealt = [groups[start::most] for start in range(min(most, len(groups)))]
+    return [[gpu for group in each for gpu in group] for each in dealt]
+
+
+def _cards_of(cases: list[dict[str, Any]], profiles: Mapping[str, GpuProfile]) -> set[str]:
+    return {profiles[case["gpu"]].card_model for case in cases}
 
 
 def check_disjoint(fold: Fold, where: str = "config.yaml", key: str = "") -> None:

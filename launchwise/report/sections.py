@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.learning.splits import MOST_TRANSFER_FOLDS
 from launchwise.report import explorer, figures, maps, models, outliers, roofline, wording
 from launchwise.report.blocks import (
     Block,
@@ -297,11 +298,22 @@ def _left_out(study: StudyData) -> list[str]:
             continue
         got = models.score_of(study, split, models.ALL_GPUS, name)
         found.append(
-            f"Split “{split}” leaves each GPU out of training in turn: the answering model, "
+            f"Split “{split}” leaves {_held_out(study)}: the answering model, "
             f"{study.title(name)}, then reaches {wording.fixed(got['fraction'])} of the best "
             f"and improves {wording.percent(got['improved'])} % of the problems."
         )
     return found
+
+
+def _held_out(study: StudyData) -> str:
+    """What a transfer split leaves out of training; as :func:`left_out_together` does."""
+    if study.cards == 1:
+        return "each GPU out of training in turn"
+    slices = any(study.profiles[gpu].is_slice for gpu in study.gpus)
+    each = "each card with its slices" if slices else "each card"
+    if study.cards <= MOST_TRANSFER_FOLDS:
+        return f"{each} out of training in turn"
+    return f"{each} out of training, in {MOST_TRANSFER_FOLDS} groups of cards"
 
 
 def _transfer_caveats(study: StudyData) -> list[str]:

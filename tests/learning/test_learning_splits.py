@@ -17,6 +17,7 @@ from launchwise.experiment.study import ProblemSplit, Split, Study, TransferSpli
 from launchwise.learning.search import grouped_folds
 from launchwise.learning.splits import (
     ALL,
+    MOST_TRANSFER_FOLDS,
     Case,
     Fold,
     among,
@@ -24,6 +25,7 @@ from launchwise.learning.splits import (
     case_codes,
     cases_in,
     check_disjoint,
+    left_out_together,
     make_splits,
     read_folds,
 )
@@ -218,13 +220,47 @@ def test_transfer_of_one_gpu_is_an_error(acoustic_spec: Spec) -> None:
 
 @pytest.mark.parametrize(
     ("cards", "unseen"),
-    [({}, 3), ({"a": "x", "b": "x"}, 1), ({"a": "x", "b": "x", "c": "x"}, 0)],
+    [({}, 3), ({"a": "x", "b": "x"}, 2), ({"a": "x", "b": "x", "c": "x"}, 0)],
 )
 def test_only_folds_on_cards_of_their_own_count_as_unseen(
     acoustic_spec: Spec, cards: dict[str, str], unseen: int
 ) -> None:
     study = {gpu: {(64, "float32", 2): True} for gpu in GPUS}
     assert made(acoustic_spec, study, TRANSFER, **cards)["folds_on_unseen_cards"] == unseen
+
+
+@pytest.mark.parametrize(
+    ("cards", "groups"),
+    [
+        ({"a": "x", "b": "y"}, [["a"], ["b"]]),
+        # A slice is no card: it must not be told by its own card.
+        ({"a": "x", "a.sm72": "x", "b": "y"}, [["a", "a.sm72"], ["b"]]),
+        # Nothing else is there to learn from.
+        ({"a": "x", "a.sm72": "x"}, [["a"], ["a.sm72"]]),
+        ({gpu: gpu for gpu in "abcdefgh"}, [["a", "g"], ["b", "h"], ["c"], ["d"], ["e"], ["f"]]),
+    ],
+)
+def test_cards_are_left_out_whole(cards: dict[str, str], groups: list[list[str]]) -> None:
+    assert left_out_together(cards) == groups
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text("abcdefg", min_size=1), st.sampled_from("vwxyz"), min_size=2))
+def test_every_gpu_is_left_out_once_in_few_folds(cards: dict[str, str]) -> None:
+    groups = left_out_together(cards)
+    assert sorted(gpu for group in groups for gpu in group) == sorted(cards)
+    assert 2 <= len(groups) <= MOST_TRANSFER_FOLDS
+    if len(set(cards.values())) > 1:
+        places = [{cards[gpu] for gpu in group} for group in groups]
+        assert sum(map(len, places)) == len(set(cards.values()))
+
+
+def test_a_card_is_tested_with_its_slices_and_trained_without(acoustic_spec: Spec) -> None:
+    study = {gpu: {(64, "float32", 2): True} for gpu in ("a", "b", "c")}
+    folds = made(acoustic_spec, study, TRANSFER, a="x", b="x")["folds"]
+    assert list(folds) == ["a", "c"]
+    assert [one["gpu"] for one in folds["a"]["test"]] == ["a", "b"]
+    assert [one["gpu"] for one in folds["a"]["train"]] == ["c"]
 
 
 def test_folds_come_back_from_their_file(acoustic_spec: Spec, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -103,6 +104,7 @@ def validation_folds(
     folds: int,
     seed: int,
     new: Sequence[str] = (),
+    cards: Mapping[str, str] = MappingProxyType({}),
 ) -> Folds:
     """Training rows held out as a situation would have them; empty where there are too few.
 
@@ -111,16 +113,18 @@ def validation_folds(
     rows
         Training rows.
     folds
-        Folds of sizes (``within``), each held out on all GPUs and with all other parameters. GPUs
+        Folds of sizes (``within``), each held out on all GPUs and with all other parameters. Cards
         are left out one by one (``new_gpu``), the largest problems all at once (``beyond``).
     new
         Problem parameters of which values will be asked that no training problem has; the integer
         with the most values if none is given.
+    cards
+        GPU to the model of its card.
     """
     if situation == "beyond":
         held = _largest(rows, spec)
         return [(np.flatnonzero(~held), np.flatnonzero(held))] if held.any() else []
-    groups = held_together(rows, spec, situation, new)
+    groups = held_together(rows, spec, situation, new, cards)
     count = int(groups.max(initial=-1)) + 1
     if count < 2:
         return []
@@ -129,14 +133,22 @@ def validation_folds(
 
 
 def held_together(
-    rows: pd.DataFrame, spec: Spec, situation: Situation, new: Sequence[str] = ()
+    rows: pd.DataFrame,
+    spec: Spec,
+    situation: Situation,
+    new: Sequence[str] = (),
+    cards: Mapping[str, str] = MappingProxyType({}),
 ) -> np.ndarray:
-    """Number of each row's held-out unit, from 0: its GPU, or its size on all GPUs.
+    """Number of each row's held-out unit, from 0: its card, or its size on all GPUs.
 
-    int64, shape (rows,). Parameters are those of :func:`validation_folds`.
+    Where all rows are of one card, its slices are units. int64, shape (rows,). Parameters are those
+    of :func:`validation_folds`.
     """
-    columns = ["gpu"] if situation == "new_gpu" else list(new) or _size(rows, spec)
-    groups = row_numbers(rows, columns)
+    if situation == "new_gpu":
+        codes, gpus = pd.factorize(rows["gpu"])
+        of_card = pd.factorize(np.array([cards.get(gpu, gpu) for gpu in gpus], dtype=object))[0]
+        return np.asarray(of_card[codes] if of_card.any() else codes, dtype=np.int64)
+    groups = row_numbers(rows, list(new) or _size(rows, spec))
     if situation == "within" and not groups.any():
         return row_numbers(rows, spec.problem_columns)
     return groups

@@ -117,8 +117,9 @@ class CommitteeRecommender(Recommender):
             if situation not in wanted and (situation != "within" or wanted <= self._plans.keys()):
                 continue
             new = new_parameters(few, (case.problem for case in self._expected), spec)
-            folds = validation_folds(few, spec, situation, self.parameters["folds"], seed, new)
-            held = self._held_out(few, folds, held_together(few, spec, situation, new))
+            count, cards = self.parameters["folds"], self._cards
+            folds = validation_folds(few, spec, situation, count, seed, new, cards)
+            held = self._held_out(few, folds, held_together(few, spec, situation, new, cards))
             if held is not None:
                 members = [name for name in self._names if name in held.losses]
                 cautious = FALLBACK if situation == "new_gpu" else None
