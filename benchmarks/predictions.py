@@ -53,11 +53,12 @@ def main() -> None:
         domain, train, rows = drawn(workload)
         for kind in KINDS:
             predictor = recommender_class(kind)(domain).fit(train)
-            predictor.predict(rows)
+            predictor.judge(rows)
             times = []
             for _ in range(calls):
                 started = time.perf_counter()
-                predictor.predict(rows)
+                # predict() remembers its answer for the same table.
+                predictor.judge(rows)
                 times.append(1e3 * (time.perf_counter() - started))
             median = statistics.median(times)
             found.append({"workload": workload, "predictor": kind, "ms": round(median, 2)})
