@@ -1,6 +1,12 @@
 # The model that answers users, fitted to everything that was measured of a study.
-#   in   sweeps, pairs, profiles
+#   in   sweeps, pairs, profiles; fits of a committee to the folds, whose plans it takes over
 #   out  results/final/{study}/  the fitted model, the fastest of each measured problem, facts
+
+
+def inherited_by_final(study):
+    """Fits to the folds, if the answering model is a committee."""
+    name = answering_model(MODELS[study])
+    return [f"results/models/{study}/{name}"] if MODELS[study][name]["kind"] == COMMITTEE else []
 
 
 rule final:
@@ -13,6 +19,8 @@ rule final:
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
         pairs=lambda wildcards: list(pairs_of(wildcards.study).values()),
         profiles=lambda wildcards: profiles_of(wildcards.study),
+        splits="results/splits/{study}.json",
+        fitted=lambda wildcards: inherited_by_final(wildcards.study),
     output:
         directory("results/final/{study}"),
     log:

@@ -1,7 +1,7 @@
 # Functions shared by the rules of a study: files of its workload, GPUs and models.
 from pathlib import Path
 
-from launchwise.learning.recommenders import BY_COST, answering_model, kinds_of
+from launchwise.learning.recommenders import BY_COST, COMMITTEE, answering_model, kinds_of
 
 
 def folder_of(study):

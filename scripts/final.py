@@ -21,6 +21,8 @@ def main(
     profiles: dict[str, str],
     seed: int,
     output: str,
+    fitted: str | None,
+    splits: str,
 ) -> None:
     """Write the folder of a study's product.
 
@@ -30,11 +32,14 @@ def main(
         Of the settings' models.
     sweeps, pairs, profiles
         GPU to its file; not every GPU has pairs.
+    fitted
+        Folder of the model's fits to the folds of ``splits``, which it takes over what it can from.
     """
     from launchwise.experiment.study import ModelEntry, Study
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.features import Domain
     from launchwise.learning.final import fit_final
+    from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
     from launchwise.tables.pairs import pairs_schema
@@ -45,6 +50,7 @@ def main(
     domain = Domain(spec, described, **question)
     tables = {gpu: read_table(path, measurement_schema(spec)) for gpu, path in sweeps.items()}
     compared = {gpu: read_table(path, pairs_schema(spec)) for gpu, path in pairs.items()}
+    folds = read_folds(splits) if fitted else []
     facts = fit_final(
         Study.model_validate(study),
         name,
@@ -55,6 +61,7 @@ def main(
         [Path(path) for path in sweeps.values()],
         seed,
         Path(output),
+        {Path(fitted or "", fold.split, fold.fold): fold.test for fold in folds},
     )
     log.info("%s: %d rows of %d problems", name, facts["rows"], facts["cases"])
 
@@ -75,4 +82,6 @@ if __name__ == "__main__":
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         seed=params.seed,
         output=snakemake.output[0],
+        fitted=given.fitted[0] if given.fitted else None,
+        splits=given.splits,
     )

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,14 @@ from launchwise.base.storage import digest_files, read_json, write_json
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.clean import clean
 from launchwise.learning.features import Domain
-from launchwise.learning.recommender import Recommender
+from launchwise.learning.recommender import Recommender, Tried
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
 from launchwise.tables.learning import best_measured_schema
 from launchwise.tables.pairs import with_paired_times
-from launchwise.tables.rows import fastest_rows
+from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -89,6 +90,7 @@ def fit_final(
     sources: Sequence[Path],
     seed: int,
     folder: Path,
+    tried: Mapping[Path, Sequence[Case]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Fit a study's answering model to all its measured rows, and write the folder.
 
@@ -105,6 +107,8 @@ def fit_final(
         Files of the sweeps: their digest names what was learnt from.
     folder
         Written anew.
+    tried
+        Where the model was saved that was fitted to a fold of the study, to the fold's test cases.
 
     Returns
     -------
@@ -121,6 +125,9 @@ def fit_final(
     asked, cases, training = learnt.asked, learnt.cases, learnt.training
     kind = recommender_class(entry.kind, f"models.{name}", spec.folder)
     recommender = kind(domain, **{"seed": seed, **entry.parameters})
+    recommender.inherit(
+        [Tried(path, _rows_of(training, held, spec)) for path, held in tried.items()]
+    )
     recommender.fit(training)
     shutil.rmtree(folder, ignore_errors=True)
     recommender.save(folder / MODEL_FOLDER)
@@ -147,6 +154,15 @@ def fit_final(
     }
     write_json(folder / FACTS_FILE, facts)
     return facts
+
+
+def _rows_of(training: pd.DataFrame, cases: Sequence[Case], spec: Spec) -> pd.DataFrame:
+    """Training rows of some cases."""
+    columns = case_columns(spec)
+    asked = pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in cases], columns=columns)
+    numbers = row_numbers(pd.concat([asked, training[columns]], ignore_index=True), columns)
+    among = np.isin(numbers[len(asked) :], numbers[: len(asked)])
+    return training[among].reset_index(drop=True)
 
 
 def best_measured(sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:

@@ -85,6 +85,22 @@ class Ranking:
         return self.order[self.rank[self.order] <= count]
 
 
+@dataclass(frozen=True)
+class Tried:
+    """What was fitted before to the training rows of a fold, and what the fold left out of them.
+
+    Parameters
+    ----------
+    folder
+        Where the recommender was saved.
+    rows
+        Measured rows of the fold's test cases, as :meth:`Recommender.fit` takes them.
+    """
+
+    folder: Path
+    rows: pd.DataFrame
+
+
 class Recommender(ABC):
     """Recommends a configuration for a problem on a GPU.
 
@@ -134,6 +150,9 @@ class Recommender(ABC):
 
     def expect(self, cases: Sequence[Case]) -> None:  # noqa: B027 (nothing to do is fine)
         """Say what will be asked, before :meth:`fit`: it need not prepare for anything else."""
+
+    def inherit(self, tried: Sequence[Tried]) -> None:  # noqa: B027 (nothing to do is fine)
+        """Take over, before :meth:`fit`, what recommenders like it chose for parts of its rows."""
 
     def share(self, fits: Fits) -> None:  # noqa: B027 (nothing to do is fine)
         """Take fits of members from here, before :meth:`fit`."""

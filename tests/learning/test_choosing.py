@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from launchwise.learning.choosing.plans import (
 )
 from launchwise.learning.choosing.situations import Known, drawn, validation_folds
 from launchwise.learning.features import Domain
+from launchwise.learning.recommender import Tried
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case, case_numbers
 
@@ -222,6 +225,55 @@ def test_another_card_than_the_one_that_was_sliced_has_no_interval() -> None:
         assert np.isfinite(ranking.gains[first, 1:]).all() == known
         times = committee.time_interval(rows.iloc[first], ranking.predicted_ms[first])
         assert np.isfinite(times).all() == known
+
+
+def saved(folder: Path, rows: pd.DataFrame, test: list[Case]) -> Path:
+    """A committee that was fitted to a fold, in a folder."""
+    committee = recommender_class("committee")(domain(), members="knn, tree")
+    committee.expect(test)
+    committee.fit(rows).save(folder)
+    return folder
+
+
+def test_fitted_to_all_it_takes_over_what_folds_chose(tmp_path: Path) -> None:
+    rows = measured(lambda m: 8 if m > 300 else 2, noise=0.02)
+    sizes, of_three = rows["m"] != 64, rows["gpu"] == "three"
+    within = saved(tmp_path / "sizes", rows[sizes], [Case("one", {"m": 64})])
+    without = saved(tmp_path / "three", rows[~of_three], [Case("three", {"m": 64})])
+    final = recommender_class("committee")(domain(), members="knn, tree")
+    final.inherit([Tried(within, rows[~sizes]), Tried(without, rows[of_three])])
+    final.fit(rows)
+    plans = final.summary()["plans"]
+    chosen = json.loads((within / "recommender.json").read_text())["state"]["plans"]
+    assert plans["within"] == chosen["within"]
+    # What a fold did not learn from, and not its own held-out cases: of the GPU that it left out.
+    assert plans["new_gpu"]["cases"] == len(SIZES)
+    # No fold was asked beyond its sizes.
+    assert plans["beyond"]["cases"] > 0
+
+
+def test_what_a_left_out_gpu_says_decides_the_plan_for_new_ones(tmp_path: Path) -> None:
+    rows = measured(lambda m: 8, noise=0.02)
+    held = rows["gpu"] == "three"
+    without = saved(tmp_path / "three", rows[~held], [Case("three", {"m": 64})])
+    losses = []
+    for best in (8, 1):
+        final = recommender_class("committee")(domain(), members="knn, tree")
+        final.inherit([Tried(without, measured(lambda m, best=best: best, ("three",)))])
+        losses.append(final.fit(rows).summary()["plans"]["new_gpu"]["loss"])
+    assert losses[0] < 0.05 < losses[1]
+
+
+def test_another_card_than_the_only_one_needs_nothing_held_out() -> None:
+    cards = {gpu: profile(gpu, device_name="one card", sms=10 * n) for n, gpu in enumerate(GPUS, 1)}
+    cards["other"] = profile("other", device_name="another card", sms=50)
+    rule = {"reason": "r", "configuration": {"variant": "plain", "width": 1}}
+    committee = recommender_class("committee")(Domain(SPEC, cards, usual=[rule]), members="knn")
+    committee.expect([Case("other", {"m": 100})])
+    committee.fit(measured(lambda m: 8))
+    assert committee.summary()["plans"] == {}
+    first = committee.rank(committee.domain.choices([Case("other", {"m": 100})])).iloc[0]
+    assert first["width"] == 8
 
 
 def test_only_what_will_be_asked_is_validated() -> None:

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
+from launchwise.base.storage import read_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.choosing.plans import (
     CAUTIONS,
+    FEWEST_CASES,
     SPREAD_FLOOR,
     HeldOut,
     Plan,
@@ -31,7 +33,7 @@ from launchwise.learning.choosing.situations import (
 )
 from launchwise.learning.features import Domain
 from launchwise.learning.fits import Fits
-from launchwise.learning.recommender import Judgement, Recommender
+from launchwise.learning.recommender import FACTS_FILE, Judgement, Recommender, Tried
 from launchwise.learning.recommenders import MEMBERS, members_of, recommender_class
 from launchwise.learning.splits import Case, case_numbers
 
@@ -40,6 +42,12 @@ LOG = "log time by "
 
 UNIT = "held out with"
 """Column with the number of a row's size or GPU: what it was held out with."""
+
+OTHER_CARD = "other_card"
+"""Situation of rows of another card than the one that all training rows are of."""
+
+UNLIKE = ("beyond", OTHER_CARD)
+"""Situations that no held-out case is quite like: no interval."""
 
 FALLBACK = "best_on_average"
 """Member that answers where no training case could be held out."""
@@ -53,6 +61,9 @@ class CommitteeRecommender(Recommender):
     :mod:`launchwise.learning.choosing.plans`). Then the members are fitted to all rows. Nothing but
     training rows decides. If no configuration is expected to beat the usual choice, the usual
     choice is the answer.
+
+    A committee that is fitted to all that a study measured need not hold out again what folds of
+    the study left out: it takes over their plans (see :meth:`inherit`).
 
     ``members`` names kinds of recommenders and heuristics, with commas between them; ``folds`` is
     the number of folds of problems, ``most_rows`` how many rows members are validated on.
@@ -72,6 +83,15 @@ class CommitteeRecommender(Recommender):
         self._fits = Fits()
         self._names = list(dict.fromkeys([*members_of(self.parameters), FALLBACK]))
         self._expected: Sequence[Case] = ()
+        self._tried: Sequence[Tried] = ()
+
+    def inherit(self, tried: Sequence[Tried]) -> None:
+        """Take plans for known GPUs from these committees, and for new ones from what they say.
+
+        A committee that was fitted without some GPUs, and is asked about them now, is all that
+        leaving them out again would show.
+        """
+        self._tried = tried
 
     def share(self, fits: Fits) -> None:
         """Take fits to all rows from here; those of a validation fold are of no use to others."""
@@ -108,40 +128,81 @@ class CommitteeRecommender(Recommender):
         spec = self.domain.spec
         self._known = Known.of(measurements, spec)
         self._cards = {gpu: self.domain.profiles[gpu].card_model for gpu in self._known.gpus}
+        self._cases = int(case_numbers(measurements, spec).max()) + 1
         most, seed = self.parameters["most_rows"], self.parameters["seed"]
-        few = self.domain.keeping_features(drawn(measurements, spec, most, seed))
-        self._plans: dict[str, Plan] = {}
         wanted = self._wanted()
+        self._plans = self._inherited(wanted)
+        few = self.domain.keeping_features(drawn(measurements, spec, most, seed))
         # "within" comes last: where too few cases could be held out otherwise, it stands for them.
         for situation in reversed(SITUATIONS):
-            if situation not in wanted and (situation != "within" or wanted <= self._plans.keys()):
+            stands_in = situation == "within" and not wanted <= self._plans.keys()
+            if situation in self._plans or not (situation in wanted or stands_in):
                 continue
             new = new_parameters(few, (case.problem for case in self._expected), spec)
             count, cards = self.parameters["folds"], self._cards
             folds = validation_folds(few, spec, situation, count, seed, new, cards)
             held = self._held_out(few, folds, held_together(few, spec, situation, new, cards))
             if held is not None:
-                members = [name for name in self._names if name in held.losses]
-                cautious = FALLBACK if situation == "new_gpu" else None
-                self._plans[situation] = chosen_plan(held, members, cautious)
+                self._plans[situation] = self._chosen(held, situation)
         self._members = {
             name: self._fits.fit(member, measurements)[0] for name, member in self._made().items()
         }
         return self
 
+    def _chosen(self, held: HeldOut, situation: str) -> Plan:
+        members = [name for name in self._names if name in held.losses]
+        return chosen_plan(held, members, FALLBACK if situation == "new_gpu" else None)
+
     def _wanted(self) -> set[str]:
         """Situations to choose plans for; all of them if none are given."""
         if not self._expected:
             return set(SITUATIONS)
-        cases = [{"gpu": case.gpu, **case.problem} for case in self._expected]
-        return set(self._known.situations(pd.DataFrame(cases)))
+        cases = pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in self._expected])
+        # Nothing that could be held out is like another card than the only one.
+        return set(self._known.situations(cases)[~self._unlike_all(cases)])
+
+    def _inherited(self, wanted: set[str]) -> dict[str, Plan]:
+        """Plans by situation that :meth:`inherit` gave: of several the one of most cases."""
+        found: dict[str, Plan] = {}
+        for one in self._tried:
+            plans = read_json(one.folder / FACTS_FILE)["state"]["plans"]
+            for situation, plan in ((name, Plan.read(plan)) for name, plan in plans.items()):
+                known = found.get(situation)
+                if situation in wanted - {"new_gpu"} and (not known or plan.cases > known.cases):
+                    found[situation] = plan
+        parts = [self._asked_of(one) for one in self._tried] if "new_gpu" in wanted else []
+        held = self._together([part for part in parts if len(part)])
+        return found if held is None else {**found, "new_gpu": self._chosen(held, "new_gpu")}
+
+    def _asked_of(self, tried: Tried) -> pd.DataFrame:
+        """As :meth:`_of_fold`: rows of GPUs that a committee was fitted without; maybe none."""
+        known = Known.read(read_json(tried.folder / FACTS_FILE)["state"]["known"])
+        rows = tried.rows[~tried.rows["gpu"].isin(known.gpus)].reset_index(drop=True)
+        if rows.empty:
+            return pd.DataFrame()
+        spec, most = self.domain.spec, self.parameters["most_rows"]
+        rows = drawn(rows, spec, most // len(self._tried), self.parameters["seed"])
+        rows = self.domain.keeping_features(rows.assign(**{UNIT: self._card_numbers(rows)}))
+        fitted = type(self).load(tried.folder, self.domain)
+        return self._judged(fitted._members, rows, case_numbers(rows, spec))
+
+    def _card_numbers(self, rows: pd.DataFrame) -> np.ndarray:
+        """Number of each row's card, the same in all tables: int64, shape (rows,)."""
+        cards = sorted({one.card_model for one in self.domain.profiles.values()})
+        places = {gpu: cards.index(one.card_model) for gpu, one in self.domain.profiles.items()}
+        return rows["gpu"].map(places).to_numpy(dtype=np.int64)
 
     def _held_out(self, rows: pd.DataFrame, folds: Folds, units: np.ndarray) -> HeldOut | None:
         """Candidates of held-out cases whose usual choice has a time; None without any."""
         if not folds:
             return None
         rows = rows.assign(**{UNIT: units})
-        parts = [part for part in (self._of_fold(rows, *fold) for fold in folds) if len(part)]
+        return self._together(
+            [part for part in (self._of_fold(rows, *fold) for fold in folds) if len(part)]
+        )
+
+    def _together(self, parts: Sequence[pd.DataFrame]) -> HeldOut | None:
+        """Held-out candidates of several folds; None where there are none."""
         if not parts:
             return None
         table = pd.concat(parts, ignore_index=True)
@@ -166,10 +227,15 @@ class CommitteeRecommender(Recommender):
         """Held-out candidates: ``case``, ``time_ms``, ``usual``, and losses by member."""
         learnt = rows.iloc[train].reset_index(drop=True)
         asked = rows.iloc[held].reset_index(drop=True)
-        numbers = case_numbers(rows, self.domain.spec)[held]
         members = self._made()
         for member in members.values():
             member.fit(learnt)
+        return self._judged(members, asked, case_numbers(rows, self.domain.spec)[held])
+
+    def _judged(
+        self, members: Mapping[str, Recommender], asked: pd.DataFrame, numbers: np.ndarray
+    ) -> pd.DataFrame:
+        """As :meth:`_of_fold`, of members that were fitted; ``numbers`` are those of cases."""
         candidates = self.domain.is_candidate(asked)
         asked, numbers = asked[candidates].reset_index(drop=True), numbers[candidates]
         usual = self.domain.is_usual(asked)
@@ -217,7 +283,7 @@ class CommitteeRecommender(Recommender):
         rows = self.domain.keeping_features(rows)
         usual = self.domain.is_usual(rows)
         losses, log_times = self._losses(self._members, rows, usual)
-        situations = self._known.situations(rows)
+        situations = self._situations(rows)
         scores, gains = np.zeros(len(rows)), np.full((len(rows), 3), np.nan)
         times = np.full(len(rows), np.nan)
         for situation in dict.fromkeys(situations):
@@ -231,10 +297,9 @@ class CommitteeRecommender(Recommender):
             timer = plan.timer or next(iter(log_times), None)
             if timer in log_times:
                 times[mine] = np.exp(log_times[timer][mine])
-            if situation == "beyond":
+            if situation in UNLIKE:
                 # Held-out cases do not measure the error at another distance.
                 gains[mine, 1:] = np.nan
-        gains[self._unlike_all(rows), 1:] = np.nan
         criteria = np.column_stack([scores, ~usual, ~self.domain.is_baseline(rows)])
         return Judgement(criteria.astype(float), times, gains)
 
@@ -243,6 +308,9 @@ class CommitteeRecommender(Recommender):
     ) -> tuple[Plan, set[str]]:
         """Plan of a situation, and members that have losses of its rows."""
         known = {name for name, each in losses.items() if np.isfinite(each[mine]).all()}
+        if situation == OTHER_CARD and self._cases >= FEWEST_CASES:
+            learnt = tuple(name for name in self._names if name in known - {FALLBACK})
+            return Plan(learnt or (FALLBACK,), CAUTIONS[0]), known
         return self._plan_of(situation), known if self._plans else {FALLBACK}
 
     def time_interval(self, rows: pd.DataFrame, times_ms: np.ndarray) -> np.ndarray:
@@ -255,11 +323,13 @@ class CommitteeRecommender(Recommender):
         times_ms
             Their predicted times, shape (rows,).
         """
-        situations = self._known.situations(rows)
+        situations = self._situations(rows)
         limits = [self._plan_of(each).time_offsets or (np.nan, np.nan) for each in situations]
-        found = times_ms[:, None] * np.exp(np.array(limits, dtype=float).reshape(-1, 2))
-        found[self._unlike_all(rows)] = np.nan
-        return found
+        return times_ms[:, None] * np.exp(np.array(limits, dtype=float).reshape(-1, 2))
+
+    def _situations(self, rows: pd.DataFrame) -> np.ndarray:
+        """As :meth:`Known.situations`, and :data:`OTHER_CARD`: objects, shape (rows,)."""
+        return np.where(self._unlike_all(rows), OTHER_CARD, self._known.situations(rows))
 
     def _unlike_all(self, rows: pd.DataFrame) -> np.ndarray:
         """Rows of another card than the one that all training rows are of: booleans, (rows,).
@@ -275,6 +345,8 @@ class CommitteeRecommender(Recommender):
 
     def _plan_of(self, situation: str) -> Plan:
         fallback = Plan((FALLBACK,), CAUTIONS[0])
+        if situation == OTHER_CARD:
+            return fallback
         return self._plans.get(situation) or self._plans.get("within") or fallback
 
     def summary(self) -> dict[str, Any]:
@@ -285,13 +357,15 @@ class CommitteeRecommender(Recommender):
     def state(self) -> dict[str, Any]:
         """Plans and the training rows' domain, as JSON values."""
         plans = {name: plan.plain() for name, plan in self._plans.items()}
-        return {"plans": plans, "known": self._known.plain(), "cards": self._cards}
+        known = self._known.plain()
+        return {"plans": plans, "known": known, "cards": self._cards, "cases": self._cases}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore from the result of :meth:`state`."""
         self._plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
         self._known = Known.read(state["known"])
         self._cards = dict(state["cards"])
+        self._cases = int(state["cases"])
 
     def save_model(self, folder: Path) -> None:
         """Write every member into a folder of its own."""
