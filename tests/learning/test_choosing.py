@@ -227,9 +227,16 @@ def test_another_card_than_the_one_that_was_sliced_has_no_interval() -> None:
         assert np.isfinite(times).all() == known
 
 
+def committee_of_cards() -> Any:
+    """A committee that knows each GPU as a card of its own."""
+    cards = {gpu: profile(gpu, device_name=gpu, sms=one.sms) for gpu, one in PROFILES.items()}
+    rule = {"reason": "r", "configuration": {"variant": "plain", "width": 4}}
+    return recommender_class("committee")(Domain(SPEC, cards, usual=[rule]), members="knn, tree")
+
+
 def saved(folder: Path, rows: pd.DataFrame, test: list[Case]) -> Path:
     """A committee that was fitted to a fold, in a folder."""
-    committee = recommender_class("committee")(domain(), members="knn, tree")
+    committee = committee_of_cards()
     committee.expect(test)
     committee.fit(rows).save(folder)
     return folder
@@ -240,7 +247,7 @@ def test_fitted_to_all_it_takes_over_what_folds_chose(tmp_path: Path) -> None:
     sizes, of_three = rows["m"] != 64, rows["gpu"] == "three"
     within = saved(tmp_path / "sizes", rows[sizes], [Case("one", {"m": 64})])
     without = saved(tmp_path / "three", rows[~of_three], [Case("three", {"m": 64})])
-    final = recommender_class("committee")(domain(), members="knn, tree")
+    final = committee_of_cards()
     final.inherit([Tried(within, rows[~sizes]), Tried(without, rows[of_three])])
     final.fit(rows)
     plans = final.summary()["plans"]
@@ -258,22 +265,23 @@ def test_what_a_left_out_gpu_says_decides_the_plan_for_new_ones(tmp_path: Path) 
     without = saved(tmp_path / "three", rows[~held], [Case("three", {"m": 64})])
     losses = []
     for best in (8, 1):
-        final = recommender_class("committee")(domain(), members="knn, tree")
+        final = committee_of_cards()
         final.inherit([Tried(without, measured(lambda m, best=best: best, ("three",)))])
         losses.append(final.fit(rows).summary()["plans"]["new_gpu"]["loss"])
     assert losses[0] < 0.05 < losses[1]
 
 
-def test_another_card_than_the_only_one_needs_nothing_held_out() -> None:
+def test_of_one_card_it_validates_by_itself(tmp_path: Path) -> None:
     cards = {gpu: profile(gpu, device_name="one card", sms=10 * n) for n, gpu in enumerate(GPUS, 1)}
-    cards["other"] = profile("other", device_name="another card", sms=50)
     rule = {"reason": "r", "configuration": {"variant": "plain", "width": 1}}
-    committee = recommender_class("committee")(Domain(SPEC, cards, usual=[rule]), members="knn")
-    committee.expect([Case("other", {"m": 100})])
-    committee.fit(measured(lambda m: 8))
-    assert committee.summary()["plans"] == {}
-    first = committee.rank(committee.domain.choices([Case("other", {"m": 100})])).iloc[0]
-    assert first["width"] == 8
+    rows = measured(lambda m: 8, noise=0.02)
+    plans = []
+    for tried in ([Tried(tmp_path / "never read", rows)], []):
+        committee = recommender_class("committee")(Domain(SPEC, cards, usual=[rule]), members="knn")
+        committee.inherit(tried)
+        plans.append(committee.fit(rows).summary()["plans"])
+    assert plans[0] == plans[1]
+    assert set(plans[0]) == {"within", "beyond", "new_gpu"}
 
 
 def test_only_what_will_be_asked_is_validated() -> None:

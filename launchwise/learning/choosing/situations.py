@@ -37,6 +37,9 @@ FEWEST_BEYOND = 6
 MOST_GPU_FOLDS = 6
 """Most folds that leave GPUs out."""
 
+MOST_SLICE_FOLDS = 2
+"""Most folds that leave slices of the only card out: they tell little of another card."""
+
 Folds = list[tuple[np.ndarray, np.ndarray]]
 """Row numbers of training and held-out rows, fold by fold."""
 
@@ -128,7 +131,10 @@ def validation_folds(
     count = int(groups.max(initial=-1)) + 1
     if count < 2:
         return []
-    wanted = min(count, MOST_GPU_FOLDS) if situation == "new_gpu" else folds
+    wanted = folds
+    if situation == "new_gpu":
+        sliced = len({cards.get(gpu, gpu) for gpu in rows["gpu"].unique()}) == 1
+        wanted = min(count, MOST_SLICE_FOLDS if sliced else MOST_GPU_FOLDS)
     return list(grouped_folds(groups, wanted, seed))
 
 

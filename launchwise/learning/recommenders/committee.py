@@ -14,7 +14,6 @@ from launchwise.base.storage import read_json
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.choosing.plans import (
     CAUTIONS,
-    FEWEST_CASES,
     SPREAD_FLOOR,
     HeldOut,
     Plan,
@@ -42,12 +41,6 @@ LOG = "log time by "
 
 UNIT = "held out with"
 """Column with the number of a row's size or GPU: what it was held out with."""
-
-OTHER_CARD = "other_card"
-"""Situation of rows of another card than the one that all training rows are of."""
-
-UNLIKE = ("beyond", OTHER_CARD)
-"""Situations that no held-out case is quite like: no interval."""
 
 FALLBACK = "best_on_average"
 """Member that answers where no training case could be held out."""
@@ -128,10 +121,11 @@ class CommitteeRecommender(Recommender):
         spec = self.domain.spec
         self._known = Known.of(measurements, spec)
         self._cards = {gpu: self.domain.profiles[gpu].card_model for gpu in self._known.gpus}
-        self._cases = int(case_numbers(measurements, spec).max()) + 1
         most, seed = self.parameters["most_rows"], self.parameters["seed"]
         wanted = self._wanted()
-        self._plans = self._inherited(wanted)
+        # What leaves out a slice tells less of a card than what the one card of the rows tells.
+        several = len(set(self._cards.values())) > 1
+        self._plans = self._inherited(wanted) if several else {}
         few = self.domain.keeping_features(drawn(measurements, spec, most, seed))
         # "within" comes last: where too few cases could be held out otherwise, it stands for them.
         for situation in reversed(SITUATIONS):
@@ -157,9 +151,8 @@ class CommitteeRecommender(Recommender):
         """Situations to choose plans for; all of them if none are given."""
         if not self._expected:
             return set(SITUATIONS)
-        cases = pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in self._expected])
-        # Nothing that could be held out is like another card than the only one.
-        return set(self._known.situations(cases)[~self._unlike_all(cases)])
+        cases = [{"gpu": case.gpu, **case.problem} for case in self._expected]
+        return set(self._known.situations(pd.DataFrame(cases)))
 
     def _inherited(self, wanted: set[str]) -> dict[str, Plan]:
         """Plans by situation that :meth:`inherit` gave: of several the one of most cases."""
@@ -283,7 +276,7 @@ class CommitteeRecommender(Recommender):
         rows = self.domain.keeping_features(rows)
         usual = self.domain.is_usual(rows)
         losses, log_times = self._losses(self._members, rows, usual)
-        situations = self._situations(rows)
+        situations = self._known.situations(rows)
         scores, gains = np.zeros(len(rows)), np.full((len(rows), 3), np.nan)
         times = np.full(len(rows), np.nan)
         for situation in dict.fromkeys(situations):
@@ -297,9 +290,10 @@ class CommitteeRecommender(Recommender):
             timer = plan.timer or next(iter(log_times), None)
             if timer in log_times:
                 times[mine] = np.exp(log_times[timer][mine])
-            if situation in UNLIKE:
+            if situation == "beyond":
                 # Held-out cases do not measure the error at another distance.
                 gains[mine, 1:] = np.nan
+        gains[self._unlike_all(rows), 1:] = np.nan
         criteria = np.column_stack([scores, ~usual, ~self.domain.is_baseline(rows)])
         return Judgement(criteria.astype(float), times, gains)
 
@@ -308,9 +302,6 @@ class CommitteeRecommender(Recommender):
     ) -> tuple[Plan, set[str]]:
         """Plan of a situation, and members that have losses of its rows."""
         known = {name for name, each in losses.items() if np.isfinite(each[mine]).all()}
-        if situation == OTHER_CARD and self._cases >= FEWEST_CASES:
-            learnt = tuple(name for name in self._names if name in known - {FALLBACK})
-            return Plan(learnt or (FALLBACK,), CAUTIONS[0]), known
         return self._plan_of(situation), known if self._plans else {FALLBACK}
 
     def time_interval(self, rows: pd.DataFrame, times_ms: np.ndarray) -> np.ndarray:
@@ -323,13 +314,11 @@ class CommitteeRecommender(Recommender):
         times_ms
             Their predicted times, shape (rows,).
         """
-        situations = self._situations(rows)
+        situations = self._known.situations(rows)
         limits = [self._plan_of(each).time_offsets or (np.nan, np.nan) for each in situations]
-        return times_ms[:, None] * np.exp(np.array(limits, dtype=float).reshape(-1, 2))
-
-    def _situations(self, rows: pd.DataFrame) -> np.ndarray:
-        """As :meth:`Known.situations`, and :data:`OTHER_CARD`: objects, shape (rows,)."""
-        return np.where(self._unlike_all(rows), OTHER_CARD, self._known.situations(rows))
+        found = times_ms[:, None] * np.exp(np.array(limits, dtype=float).reshape(-1, 2))
+        found[self._unlike_all(rows)] = np.nan
+        return found
 
     def _unlike_all(self, rows: pd.DataFrame) -> np.ndarray:
         """Rows of another card than the one that all training rows are of: booleans, (rows,).
@@ -345,8 +334,6 @@ class CommitteeRecommender(Recommender):
 
     def _plan_of(self, situation: str) -> Plan:
         fallback = Plan((FALLBACK,), CAUTIONS[0])
-        if situation == OTHER_CARD:
-            return fallback
         return self._plans.get(situation) or self._plans.get("within") or fallback
 
     def summary(self) -> dict[str, Any]:
@@ -357,15 +344,13 @@ class CommitteeRecommender(Recommender):
     def state(self) -> dict[str, Any]:
         """Plans and the training rows' domain, as JSON values."""
         plans = {name: plan.plain() for name, plan in self._plans.items()}
-        known = self._known.plain()
-        return {"plans": plans, "known": known, "cards": self._cards, "cases": self._cases}
+        return {"plans": plans, "known": self._known.plain(), "cards": self._cards}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore from the result of :meth:`state`."""
         self._plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
         self._known = Known.read(state["known"])
         self._cards = dict(state["cards"])
-        self._cases = int(state["cases"])
 
     def save_model(self, folder: Path) -> None:
         """Write every member into a folder of its own."""
