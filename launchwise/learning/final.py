@@ -18,10 +18,12 @@ import pandas as pd
 
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
+from launchwise.base.scripting import log
 from launchwise.base.storage import digest_files, read_json, write_json
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.clean import clean
 from launchwise.learning.features import Domain
+from launchwise.learning.one_core import complaint, watched
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, asked_about, case_columns, cases_in
@@ -121,7 +123,10 @@ def fit_final(
     asked, cases, training = learnt.asked, learnt.cases, learnt.training
     kind = recommender_class(entry.kind, f"models.{name}", spec.folder)
     recommender = kind(domain, **{"seed": seed, **entry.parameters})
-    recommender.fit(training)
+    with watched() as use:
+        recommender.fit(training)
+    if greed := complaint([use]):
+        log.warning("models.%s: %s", name, greed)
     shutil.rmtree(folder, ignore_errors=True)
     recommender.save(folder / MODEL_FOLDER)
     paired = {

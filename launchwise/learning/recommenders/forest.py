@@ -27,6 +27,15 @@ class ForestRecommender(TimeRegressor):
         "rows_per_tree": 5000,
     }
 
+    allowed: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.allowed,
+        "n_estimators": [(1, None)],
+        "max_depth": [(1, None), None],
+        "min_samples_split": [(2, None)],
+        "max_features": [(1e-6, 1.0)],
+        "rows_per_tree": [(0, None), None],
+    }
+
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
         """Trees, depth, smallest split, share of features at a split, focus."""

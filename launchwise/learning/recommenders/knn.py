@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
@@ -41,6 +40,14 @@ class KnnRecommender(TimeRegressor):
         "problems": 10,
     }
 
+    allowed: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.allowed,
+        "k": [(1, None)],
+        "weights": [*WEIGHTS],
+        "scaling": [*SCALINGS],
+        "problems": [(1, None), None],
+    }
+
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
         """Neighbours, their weights, scaling of features."""
@@ -52,10 +59,6 @@ class KnnRecommender(TimeRegressor):
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         """Store features, float32 (rows, features), and target, float64 (rows,)."""
-        for name, allowed in (("weights", WEIGHTS), ("scaling", SCALINGS)):
-            if self.parameters[name] not in allowed:
-                message = f"{self.parameters[name]!r} is not among {', '.join(allowed)}"
-                raise UserError("config.yaml", f"models.parameters.{name}", message)
         of_problem = set(self.domain.problem_features)
         self._of_problem = np.array([name in of_problem for name in self.columns], dtype=bool)
         self._points, self._values = np.asarray(features, dtype=np.float32), target
@@ -92,13 +95,11 @@ class KnnRecommender(TimeRegressor):
         order = np.argsort(problems, kind="stable")
         pieces = np.split(order, np.flatnonzero(np.diff(problems[order])) + 1)
         found = np.empty(len(asked))
-        # One thread: jobs already share the cores.
-        with threadpool_limits(1):
-            for rows in pieces if len(order) else []:
-                known = self._nearby(asked[rows[0], self._of_problem])
-                for start in range(0, len(rows), PIECE):
-                    part = rows[start : start + PIECE]
-                    found[part] = self._mean(asked[part], known)
+        for rows in pieces if len(order) else []:
+            known = self._nearby(asked[rows[0], self._of_problem])
+            for start in range(0, len(rows), PIECE):
+                part = rows[start : start + PIECE]
+                found[part] = self._mean(asked[part], known)
         return found
 
     def _nearby(self, problem: np.ndarray) -> np.ndarray:
