@@ -142,7 +142,7 @@ def answer_table(
     least_gain
         As of :func:`launchwise.learning.answering.answers`.
     """
-    spec, domain = final.spec, final.recommender.domain
+    spec, domain = final.spec, final.domain
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     problems = asked_problems(final)
     found = answers(final, answerable(final, names, problems), least_gain=least_gain)
@@ -163,7 +163,7 @@ def answer_table(
 
 def answerable(final: Final, gpus: Sequence[str], problems: Sequence[Problem]) -> list[Case]:
     """Each problem on each GPU that some configuration may run."""
-    domain = final.recommender.domain
+    domain = final.domain
     cases = [Case(gpu, problem) for gpu in gpus for problem in problems]
     return [case for case in cases if why_none(domain, case) is None]
 

@@ -125,7 +125,7 @@ def answers(
         Gain over the usual choice that must be sure: the measured one, or the lower end of the 90 %
         interval. What does not reach it, or has no interval, is answered by the usual choice.
     """
-    domain = final.recommender.domain
+    domain = final.domain
     measured = _measured(final)
     choices = domain.choices(cases)
     of_case = row_numbers(choices, case_columns(final.spec))
@@ -163,7 +163,7 @@ def _suggestions(
     choices
         Every candidate of the cases.
     """
-    domain = final.recommender.domain
+    domain = final.domain
     ranking = final.recommender.ranking(domain.keeping_features(choices))
     usual, baseline = domain.is_usual(choices), domain.is_baseline(choices)
     of_case = row_numbers(choices, case_columns(final.spec))
