@@ -20,6 +20,9 @@ SCALINGS = ("log", "none")
 PIECE = 512
 """Rows asked at once: the distances of so many to all known ones stay in the cache."""
 
+FEW = 4
+"""Neighbours up to which it is faster to look for the smallest distance one by one."""
+
 
 class KnnRecommender(TimeRegressor):
     """Mean of the k nearest training rows among those of the nearest problems.
@@ -115,7 +118,7 @@ class KnnRecommender(TimeRegressor):
         count = min(self.parameters["k"], len(known))
         points = self._known[known]
         distances = self._squares[known] - 2 * (asked @ points.T)
-        nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
+        nearest = _smallest(distances, count)
         values = self._values[self._order[known[nearest]]]
         if self.parameters["weights"] == "uniform":
             return np.asarray(values.mean(axis=1))
@@ -141,3 +144,15 @@ class KnnRecommender(TimeRegressor):
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
         self._prepare()
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Columns of the smallest values of each row, shape (rows, count); overwrites ``values``."""
+    if count > FEW:
+        return np.argpartition(values, count - 1, axis=1)[:, :count]
+    found = np.empty((len(values), count), dtype=np.int64)
+    rows = np.arange(len(values))
+    for place in range(count):
+        found[:, place] = values.argmin(axis=1)
+        values[rows, found[:, place]] = np.inf
+    return found
