@@ -3,6 +3,9 @@
 #   out  results/export/{study}/      a C++ header, a Python module, JSON, wisdom, T4
 #        results/lookup/{study}.json  answers with intervals and what comes close
 
+MANY_PROCESSES = 8
+"""Processes beyond which loading the model takes as long as asking it."""
+
 
 rule export:
     """Write a study's answers for other languages and tools."""
@@ -17,6 +20,7 @@ rule export:
         directory("results/export/{study}"),
     log:
         "results/logs/export/{study}.log",
+    threads: min(MANY_PROCESSES, CORES)
     params:
         code=lambda wildcards: code(
             "scripts/export.py",
@@ -43,6 +47,8 @@ rule lookup:
         "results/lookup/{study}.json",
     log:
         "results/logs/lookup/{study}.log",
+    # Those of other studies run beside it.
+    threads: max(1, min(MANY_PROCESSES, CORES) // 4)
     params:
         code=lambda wildcards: code(
             "scripts/lookup.py",

@@ -9,6 +9,7 @@ def trained(study):
     return {
         model: {
             "entry": {key: value for key, value in entry.items() if key != "title"},
+            "blamed": blamed_for(study, model) if entry["parameters"] else None,
             # Not an output: Snakemake deletes those of a failed job, and the trials must stay.
             "journal": f"results/search/{study}/{model}.log",
             "code": code("scripts/train.py", *sources_of(study, model)),
@@ -21,6 +22,14 @@ def trained(study):
         }
         for model, entry in MODELS[study].items()
     }
+
+
+def blamed_for(study, model):
+    """File that holds the hyper-parameters of a study's model, and their key there."""
+    own = model in experiment.studies[study].own_models
+    entry = f"studies.{study}.own_models.{model}" if own else f"models.{model}"
+    error = experiment.error(f"{entry}.parameters", "")
+    return [error.where, error.key]
 
 
 def work_of(study):

@@ -17,6 +17,7 @@ def main(
     final: str,
     profiles: dict[str, str],
     least_gain: float | None,
+    processes: int,
     output: str,
 ) -> None:
     """Write every format into one folder.
@@ -39,7 +40,8 @@ def main(
 
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(load_spec(Path(folder)), described, **question)
-    table = answer_table(read_final(Path(final), domain), study, list(described), least_gain)
+    product = read_final(Path(final), domain)
+    table = answer_table(product, study, list(described), least_gain, processes)
     write_answers(Path(output), table)
     log.info("%d answers on %d devices", len(table.entries), len(table.devices))
 
@@ -56,5 +58,6 @@ if __name__ == "__main__":
         final=given.final,
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         least_gain=params.least_gain,
+        processes=snakemake.threads,
         output=snakemake.output[0],
     )

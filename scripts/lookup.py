@@ -16,6 +16,7 @@ def main(
     final: str,
     profiles: dict[str, str],
     least_gain: float | None,
+    processes: int,
     output: str,
 ) -> None:
     """Answer what was measured and sizes between, on every GPU of the study.
@@ -38,7 +39,8 @@ def main(
 
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(load_spec(Path(folder)), described, **question)
-    entries = lookup_entries(read_final(Path(final), domain), list(described), least_gain)
+    product = read_final(Path(final), domain)
+    entries = lookup_entries(product, list(described), least_gain, processes)
     write_json(output, [entry.plain() for entry in entries])
     log.info("%d answers on %d GPUs", len(entries), len(described))
 
@@ -54,5 +56,6 @@ if __name__ == "__main__":
         final=given.final,
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         least_gain=params.least_gain,
+        processes=snakemake.threads,
         output=snakemake.output[0],
     )

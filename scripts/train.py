@@ -26,8 +26,9 @@ def main(
     ----------
     models
         Name to ``entry`` (of the settings, without a title), ``folder`` (where it goes),
-        ``journal`` (of its search), ``code`` (digest of its sources) and ``inputs`` (files, beside
-        the training rows, that decide what it learns).
+        ``blamed`` (file and key of its hyper-parameters), ``journal`` (of its search), ``code``
+        (digest of its sources) and ``inputs`` (files, beside the training rows, that decide what it
+        learns).
     question
         ``candidates``, ``constraints`` and ``near_best_percent`` of the study.
     training
@@ -55,6 +56,7 @@ def main(
             Path(one["folder"]),
             made_from(one),
             Path(one["journal"]),
+            tuple(one["blamed"] or ()),
         )
         for name, one in models.items()
     }

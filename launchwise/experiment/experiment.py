@@ -87,9 +87,12 @@ class Experiment:
         self.sweeps = self._read_sweeps()
         self.alone: list[str] = []
         self._derive()
+        self._check()
+
+    def _check(self) -> None:
         if not self.studies and not any(map(self.workloads_of, self.settings.gpus)):
             if set(self.study_folders) - {
-                name for name, changes in settings.studies.items() if changes is None
+                name for name, changes in self.settings.studies.items() if changes is None
             }:
                 message = "no GPU in the settings has rows of the workloads of any study"
                 self.fail("studies", message)
@@ -141,7 +144,7 @@ class Experiment:
                 self.fail(f"studies.{name}", unknown("study", name, self.study_folders))
         found: dict[str, Study] = {}
         for name, folder in self.study_folders.items():
-            if name in self.settings.studies and self.settings.studies[name] is None:
+            if not self._is_wanted(name):
                 continue
             given = self._laid_over(folder / STUDY_FILE, self.settings.studies.get(name))
             try:
@@ -152,6 +155,9 @@ class Experiment:
             found[name] = Study(workload=workload, **dict(own))
             self.spec_of(workload)
         return found
+
+    def _is_wanted(self, study: str) -> bool:
+        return self.settings.studies.get(study, {}) is not None
 
     def _leave_out_unmeasurable(self) -> None:
         """Leave out studies of workloads without a kernel that no GPU of the settings has rows of.
@@ -390,12 +396,16 @@ def load_experiment(config: Mapping[str, Any], files: list[Path], root: Path) ->
     UserError
         One line: file, key, what is wrong, what is allowed.
     """
+    return Experiment(*read_settings(config, files), root)
+
+
+def read_settings(config: Mapping[str, Any], files: list[Path]) -> tuple[Settings, Sources]:
+    """Merged settings and where they come from (see :func:`load_experiment`)."""
     for path in files:
         read_yaml(path)  # Snakemake merges silently; a key given twice must not pass.
     where = files[0] if files else Path("config.yaml")
     sources = Sources(files, config)
     try:
-        settings = validated(Settings, dict(config), where)
+        return validated(Settings, dict(config), where), sources
     except UserError as error:
         raise sources.error(error.key, error.message) from error
-    return Experiment(settings, sources, root)

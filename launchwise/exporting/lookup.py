@@ -92,7 +92,10 @@ def _is_near(one: Suggestion, first: Suggestion) -> bool:
 
 
 def lookup_entries(
-    final: Final, gpus: Iterable[str] = (), least_gain: float | None = None
+    final: Final,
+    gpus: Iterable[str] = (),
+    least_gain: float | None = None,
+    processes: int = 1,
 ) -> list[LookupEntry]:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
@@ -100,10 +103,11 @@ def lookup_entries(
     ----------
     gpus
         GPUs of the product's domain that it did not learn from, to be answered as well.
-    least_gain
+    least_gain, processes
         As of :func:`launchwise.learning.answering.answers`.
     """
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     problems = asked_problems(final)
     cases = answerable(final, names, problems)
-    return [LookupEntry.of(each) for each in answers(final, cases, SUGGESTIONS, least_gain)]
+    found = answers(final, cases, SUGGESTIONS, least_gain, processes)
+    return [LookupEntry.of(each) for each in found]

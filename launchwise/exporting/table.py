@@ -131,7 +131,11 @@ class AnswerTable:
 
 
 def answer_table(
-    final: Final, study: str, gpus: Iterable[str] = (), least_gain: float | None = None
+    final: Final,
+    study: str,
+    gpus: Iterable[str] = (),
+    least_gain: float | None = None,
+    processes: int = 1,
 ) -> AnswerTable:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
@@ -139,13 +143,14 @@ def answer_table(
     ----------
     gpus
         GPUs of the product's domain that it did not learn from, to be answered as well.
-    least_gain
+    least_gain, processes
         As of :func:`launchwise.learning.answering.answers`.
     """
-    spec, domain = final.spec, final.recommender.domain
+    spec, domain = final.spec, final.domain
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
     problems = asked_problems(final)
-    found = answers(final, answerable(final, names, problems), least_gain=least_gain)
+    cases = answerable(final, names, problems)
+    found = answers(final, cases, least_gain=least_gain, processes=processes)
     return AnswerTable(
         study=study,
         workload=spec.workload,
@@ -163,7 +168,7 @@ def answer_table(
 
 def answerable(final: Final, gpus: Sequence[str], problems: Sequence[Problem]) -> list[Case]:
     """Each problem on each GPU that some configuration may run."""
-    domain = final.recommender.domain
+    domain = final.domain
     cases = [Case(gpu, problem) for gpu in gpus for problem in problems]
     return [case for case in cases if why_none(domain, case) is None]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from launchwise.base.parallel import in_parallel
 from launchwise.learning.choosing.plans import TOLERATED_LOSS
 from launchwise.learning.choosing.situations import Known
 from launchwise.learning.features import Domain
@@ -29,6 +30,10 @@ BASES = {
     "new_gpu": "no measurement on this GPU",
 }
 """Basis of an answer, and its words."""
+
+CASES_AT_ONCE = 64
+"""Cases that the model is asked about at once: their features stay in the cache, and what is asked
+together does not depend on the number of processes."""
 
 Interval = tuple[float, float]
 
@@ -108,7 +113,11 @@ def why_none(domain: Domain, case: Case) -> str | None:
 
 
 def answers(
-    final: Final, cases: list[Case], top: int = 1, least_gain: float | None = None
+    final: Final,
+    cases: list[Case],
+    top: int = 1,
+    least_gain: float | None = None,
+    processes: int = 1,
 ) -> list[Answer]:
     """Answers for problems on GPUs, in order.
 
@@ -124,8 +133,10 @@ def answers(
     least_gain
         Gain over the usual choice that must be sure: the measured one, or the lower end of the 90 %
         interval. What does not reach it, or has no interval, is answered by the usual choice.
+    processes
+        The model is asked in so many processes at once; answers do not depend on it.
     """
-    domain = final.recommender.domain
+    domain = final.domain
     measured = _measured(final)
     choices = domain.choices(cases)
     of_case = row_numbers(choices, case_columns(final.spec))
@@ -139,9 +150,17 @@ def answers(
     asked = np.array([key not in measured for key in defaults], dtype=bool)[of_case]
     suggested: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     if asked.any():
-        table = _suggestions(final, choices[asked].reset_index(drop=True), top, least_gain)
-        for row in _records(table):
-            suggested.setdefault(_key(row, final.spec), []).append(row)
+        groups = of_case // CASES_AT_ONCE
+
+        def of_group(group: int) -> list[dict[str, Any]]:
+            rows = choices[asked & (groups == group)].reset_index(drop=True)
+            return _records(_suggestions(final, rows, top, least_gain))
+
+        # Loaded here once, not in each process.
+        assert final.recommender
+        for rows in in_parallel(of_group, np.unique(groups[asked]).tolist(), processes):
+            for row in rows:
+                suggested.setdefault(_key(row, final.spec), []).append(row)
     found = []
     for case in cases:
         key = _key({"gpu": case.gpu, **case.problem}, final.spec)
@@ -163,7 +182,7 @@ def _suggestions(
     choices
         Every candidate of the cases.
     """
-    domain = final.recommender.domain
+    domain = final.domain
     ranking = final.recommender.ranking(domain.keeping_features(choices))
     usual, baseline = domain.is_usual(choices), domain.is_baseline(choices)
     of_case = row_numbers(choices, case_columns(final.spec))

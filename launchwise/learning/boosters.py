@@ -24,6 +24,16 @@ OPTIONS = MappingProxyType(
 )
 """Deterministic training on one thread, without log output."""
 
+BOOSTING = {
+    "rounds": [(1, None)],
+    "learning_rate": [(1e-6, None)],
+    "num_leaves": [(2, 131072)],
+    "min_data_in_leaf": [(0, None)],
+    "bagging_fraction": [(1e-6, 1.0)],
+    "feature_fraction": [(1e-6, 1.0)],
+}
+"""What LightGBM allows (see :attr:`launchwise.learning.recommender.Recommender.allowed`)."""
+
 CHOSEN = (
     "learning_rate",
     "num_leaves",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,12 +20,15 @@ import pandas as pd
 
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
+from launchwise.base.scripting import log
 from launchwise.base.storage import digest_files, read_json, write_json
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.clean import clean
 from launchwise.learning.features import Domain
+from launchwise.learning.one_core import complaint, watched
+from launchwise.learning.recommender import FACTS_FILE as MODEL_FACTS_FILE
 from launchwise.learning.recommender import Recommender, Tried
-from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.recommenders import kinds_of, recommender_class
 from launchwise.learning.splits import ALL, Case, Fold, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
@@ -128,7 +132,10 @@ def fit_final(
     recommender.inherit(
         [Tried(path, _rows_of(training, held, spec)) for path, held in tried.items()]
     )
-    recommender.fit(training)
+    with watched() as use:
+        recommender.fit(training)
+    if greed := complaint([use]):
+        log.warning("models.%s: %s", name, greed)
     shutil.rmtree(folder, ignore_errors=True)
     recommender.save(folder / MODEL_FOLDER)
     paired = {
@@ -196,22 +203,50 @@ class Final:
 
     Parameters
     ----------
-    recommender
-        The fitted model.
+    folder
+        Where it lies.
+    domain
+        Workload, GPUs and candidates that it answers for.
     measured
         See :func:`best_measured`.
     facts
         What :func:`fit_final` wrote.
     """
 
-    recommender: Recommender
+    folder: Path
+    domain: Domain
     measured: pd.DataFrame
     facts: Mapping[str, Any]
 
     @property
     def spec(self) -> Spec:
         """The workload."""
-        return self.recommender.domain.spec
+        return self.domain.spec
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds that the model is made of, its own and those of its members."""
+        parameters = read_json(self.folder / MODEL_FOLDER / MODEL_FACTS_FILE)["parameters"]
+        entry = {"kind": self.facts["kind"], "parameters": parameters}
+        return kinds_of(entry, self.spec.folder)
+
+    def has_measured(self, case: Case) -> bool:
+        """Whether a case was measured: no model answers it."""
+        asked = {"gpu": case.gpu, **case.problem}
+        same = [self.measured[name] == asked[name] for name in case_columns(self.spec)]
+        return bool(np.logical_and.reduce(same).any())
+
+    @cached_property
+    def recommender(self) -> Recommender:
+        """The fitted model, loaded when it is first asked: measured problems need none.
+
+        Raises
+        ------
+        UserError
+            When it is missing or damaged.
+        """
+        kind = recommender_class(self.facts["kind"], workload=self.spec.folder)
+        return kind.load(self.folder / MODEL_FOLDER, self.domain)
 
 
 def read_final(folder: Path, domain: Domain) -> Final:
@@ -220,7 +255,7 @@ def read_final(folder: Path, domain: Domain) -> Final:
     Raises
     ------
     UserError
-        When the folder holds none, one of another workload, or a damaged one.
+        When the folder holds none, one of another workload, or damaged tables.
     """
     if not (folder / FACTS_FILE).is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"
@@ -229,7 +264,5 @@ def read_final(folder: Path, domain: Domain) -> Final:
     if facts["workload"] != domain.spec.workload:
         message = f"is of {facts['workload']}, not of {domain.spec.workload}"
         raise UserError(folder / FACTS_FILE, "workload", message)
-    kind = recommender_class(facts["kind"], workload=domain.spec.folder)
-    recommender = kind.load(folder / MODEL_FOLDER, domain)
     measured = read_table(folder / MEASURED_FILE, best_measured_schema(domain.spec))
-    return Final(recommender, measured, facts)
+    return Final(folder, domain, measured, facts)

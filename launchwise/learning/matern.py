@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
-from scipy.optimize import minimize
 
 JITTER = 1e-10
 """Added to the variance of every point: equal points would make a singular matrix."""
@@ -67,6 +65,8 @@ def fitted_kernel(points: np.ndarray, values: np.ndarray, steps: int) -> Kernel:
     values
         Observed there, of mean 0: float64, shape (points,).
     """
+    from scipy.optimize import minimize
+
     axes = points.shape[1]
     start = np.log([1.0, *np.full(axes, 3.0), 1e-2])
     limits = np.log([AMPLITUDES, *[SCALES] * axes, NOISES])
@@ -89,6 +89,8 @@ def negative_log_likelihood(
     points, values
         See :func:`fitted_kernel`.
     """
+    from scipy.linalg import cho_solve
+
     kernel = Kernel.from_logs(logs)
     stretched = kernel.stretched(points)
     distances = _distances(stretched)
@@ -115,6 +117,8 @@ def negative_log_likelihood(
 
 def posterior_weights(kernel: Kernel, points: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Weights of the points in the posterior mean, times the amplitude: shape (points,)."""
+    from scipy.linalg import cho_solve
+
     distances = _distances(kernel.stretched(points))
     smooth = kernel.amplitude * (1 + distances) * np.exp(-distances)
     factor = _factor(smooth, kernel.noise)
@@ -170,6 +174,8 @@ def _distances(points: np.ndarray) -> np.ndarray:
 
 def _factor(smooth: np.ndarray, noise: float) -> np.ndarray:
     """Lower Cholesky factor of a kernel matrix with noise on its diagonal."""
+    from scipy.linalg import cholesky
+
     noisy = smooth.copy()
     noisy[np.diag_indices_from(noisy)] += noise + JITTER
     return np.asarray(cholesky(noisy, lower=True, overwrite_a=True, check_finite=False))

@@ -19,6 +19,8 @@ import pandas as pd
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.storage import digest_files, read_json, write_json
 from launchwise.learning.features import Domain, without_features
+from launchwise.learning.hyperparameters import misfit
+from launchwise.learning.one_core import on_one_thread
 from launchwise.learning.splits import Case, case_numbers
 from launchwise.workloads.space import Problem
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from launchwise.learning.fits import Fits
 
 FACTS_FILE = "recommender.json"
+
+LIMITED = ("fit", "judge", "predict", "losses", "load_model")
+"""Methods that compute: they run on one thread, whichever class they are of."""
 
 
 @dataclass(frozen=True)
@@ -117,17 +122,28 @@ class Recommender(ABC):
     Raises
     ------
     UserError
-        When a hyper-parameter is unknown.
+        When a hyper-parameter is unknown, of a wrong type or out of range.
     """
 
     defaults: ClassVar[dict[str, Any]] = {}
     """Hyper-parameters with their default values."""
+
+    allowed: ClassVar[dict[str, Any]] = {}
+    """Hyper-parameter to a list of what it may be: values, and ranges as ``(smallest, largest)``
+    with None where there is no limit. What is not listed has the type of its default."""
 
     cross_validated: ClassVar[bool] = False
     """Whether training also reports a ten-fold score, as is the custom for classifiers."""
 
     shareable: ClassVar[bool] = True
     """Whether a fit depends on hyper-parameters and rows alone (see :meth:`expect`)."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Limit the threads of the class's own :data:`LIMITED` methods."""
+        super().__init_subclass__(**named)
+        for name in LIMITED:
+            if name in vars(cls):
+                setattr(cls, name, on_one_thread(vars(cls)[name]))
 
     _last: tuple[pd.DataFrame, Judgement] | None = None
     _loaded: MutableMapping[str, Recommender] | None = None
@@ -136,6 +152,9 @@ class Recommender(ABC):
         if strange := sorted(parameters.keys() - self.defaults.keys()):
             message = unknown("parameter", strange[0], self.defaults)
             raise UserError("config.yaml", "models.parameters", message)
+        for name, value in parameters.items():
+            if said := misfit(name, value, self.defaults, self.allowed):
+                raise UserError("config.yaml", f"models.parameters.{name}", said)
         self.domain = domain
         self.parameters = {**self.defaults, **parameters}
 

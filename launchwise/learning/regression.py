@@ -52,17 +52,12 @@ class TimeRegressor(Recommender):
 
     defaults: ClassVar[dict[str, Any]] = {"target": "regret", "focus": 2.0, "seed": 0}
 
+    allowed: ClassVar[dict[str, Any]] = {"target": [*TARGETS], "focus": [(0, None)]}
+
     columns: list[str]
     """Features that vary in the training rows."""
     constant: dict[str, float]
     """Features that do not vary, with their value: dropped, and named in the report."""
-
-    def __init__(self, domain: Domain, **parameters: Any) -> None:
-        super().__init__(domain, **parameters)
-        target = self.parameters["target"]
-        if target not in TARGETS:
-            message = f"{target!r} is not among {', '.join(TARGETS)}"
-            raise UserError("config.yaml", "models.parameters.target", message)
 
     @abstractmethod
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:

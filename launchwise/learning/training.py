@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import pandas as pd
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
 from launchwise.base.parallel import in_parallel
+from launchwise.base.scripting import log
 from launchwise.base.storage import read_json, write_json
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
 from launchwise.learning.fits import ROW, Fits
+from launchwise.learning.one_core import Use, complaint, watched
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.search import held_out_regret, search
@@ -38,17 +41,21 @@ class Asked:
     entry
         Of the settings.
     folder
-        Where ``<split>/<fold>/`` and ``summary.json`` go; whatever was there is removed.
+        Where ``<split>/<fold>/`` and ``summary.json`` go, in place of what was there; that stays
+        where training fails.
     made_from
         Digest of all that decides what is fitted; kept in the summary.
     journal
         File that keeps the trials of its search.
+    blamed
+        File of the settings that holds the hyper-parameters, and their key there.
     """
 
     entry: ModelEntry
     folder: Path
     made_from: str = ""
     journal: Path | None = None
+    blamed: tuple[str, ...] = ()
 
 
 def train_models(
@@ -88,29 +95,55 @@ def train_models(
         name: recommender_class(one.entry.kind, f"models.{name}", folder)
         for name, one in asked.items()
     }
-    for one in asked.values():
-        shutil.rmtree(one.folder, ignore_errors=True)
     known = read_training(training, domain.spec)
     if known.rows.empty:
         raise UserError(training, "", "holds no training rows")
+    # What is there stays until all of its successors are.
+    beside = {
+        name: replace(one, folder=one.folder.with_name(f".{one.folder.name}.new"))
+        for name, one in asked.items()
+    }
+    for one in beside.values():
+        shutil.rmtree(one.folder, ignore_errors=True)
 
-    def fit(fold: TrainingFold) -> dict[str, dict[str, Any]]:
+    def fit(fold: TrainingFold) -> dict[str, tuple[dict[str, Any], Use]]:
         rows = domain.keeping_features(known.of_fold(fold.split, fold.fold))
         rows[ROW] = np.arange(len(rows))
         fits = Fits()
         found = {}
-        for name, one in asked.items():
-            with _blaming(name, one.entry):
-                found[name] = _fit_fold(kinds[name], one, domain, rows, options, seed, fold, fits)
+        for name, one in beside.items():
+            with blaming(name, one.entry, *one.blamed), watched() as use:
+                facts = _fit_fold(kinds[name], one, domain, rows, options, seed, fold, fits)
+            found[name] = (facts, use)
         return found
 
-    folds = in_parallel(fit, list(known.folds), processes)
+    try:
+        folds = in_parallel(fit, list(known.folds), processes)
+        summaries = _summarised(beside, known.folds, folds, seed)
+        for name, one in asked.items():
+            shutil.rmtree(one.folder, ignore_errors=True)
+            beside[name].folder.rename(one.folder)
+    finally:
+        for one in beside.values():
+            shutil.rmtree(one.folder, ignore_errors=True)
+    return summaries
+
+
+def _summarised(
+    asked: Mapping[str, Asked],
+    folds: Sequence[TrainingFold],
+    fitted: Sequence[Mapping[str, tuple[dict[str, Any], Use]]],
+    seed: int,
+) -> dict[str, dict[str, Any]]:
+    """Write the summary of each model; one that took more than its core is told in the log."""
     summaries = {}
     for name, one in asked.items():
         own = [
-            {"split": fold.split, "fold": fold.fold, **facts[name]}
-            for fold, facts in zip(known.folds, folds, strict=True)
+            {"split": fold.split, "fold": fold.fold, **facts[name][0]}
+            for fold, facts in zip(folds, fitted, strict=True)
         ]
+        if greed := complaint(facts[name][1] for facts in fitted):
+            log.warning("models.%s: %s", name, greed)
         summaries[name] = {
             "model": name,
             "kind": one.entry.kind,
@@ -118,6 +151,7 @@ def train_models(
             "folds": own,
             "seconds_to_train": sum(each["seconds_search"] + each["seconds_fit"] for each in own),
             "features_dropped": sorted({one for each in own for one in each["features_dropped"]}),
+            "beyond_one_core": greed,
             "versions": provenance.versions(),
             "made_from": one.made_from,
         }
@@ -139,26 +173,30 @@ def stale(asked: Mapping[str, Asked]) -> dict[str, Asked]:
     return found or dict(asked)
 
 
-class _blaming:
-    """Turn a library's error about a fixed hyper-parameter into a UserError."""
+@contextmanager
+def blaming(name: str, entry: ModelEntry, where: str = "", key: str = "") -> Iterator[None]:
+    """Turn a library's error about a fixed hyper-parameter into a UserError.
 
-    def __init__(self, name: str, entry: ModelEntry) -> None:
-        self._key = f"models.{name}.parameters"
-        self._entry = entry
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, UserError) and error.key.startswith("models.parameters"):
-            key = error.key.replace("models.parameters", self._key, 1)
-            raise UserError(error.where, key, error.message) from error
-        wrong = isinstance(error, ValueError | TypeError) or type(error).__name__.endswith("Error")
-        if error is not None and wrong and self._entry.parameters:
-            if isinstance(error, UserError | OSError):
-                return
-            first = str(error).strip().splitlines()
-            raise UserError("config.yaml", self._key, first[0] if first else repr(error)) from error
+    Parameters
+    ----------
+    where, key
+        File of the settings that holds the hyper-parameters, and their key there.
+    """
+    where, key = where or "the settings", key or f"models.{name}.parameters"
+    try:
+        yield
+    except UserError as error:
+        if not error.key.startswith("models.parameters"):
+            raise
+        below = error.key.removeprefix("models.parameters")
+        raise UserError(where, f"{key}{below}", error.message) from error
+    except OSError:
+        raise
+    except Exception as error:
+        if not entry.parameters:
+            raise
+        first = str(error).strip().splitlines()
+        raise UserError(where, key, first[0] if first else repr(error)) from error
 
 
 def _fit_fold(

@@ -18,6 +18,7 @@ from launchwise.experiment.published import read_tables
 from launchwise.experiment.run_times import FILE as RUN_TIMES
 from launchwise.experiment.run_times import read_run_times
 from launchwise.experiment.settings import Settings
+from launchwise.experiment.study import ModelEntry
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
     REFERENCE_PROFILE,
@@ -27,6 +28,7 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.gpus.prices import read_prices
+from launchwise.learning import hyperparameters
 from launchwise.learning.recommenders import kinds, source
 from launchwise.measuring.cards import arch_here, cards
 from launchwise.measuring.source_states import deciding_files
@@ -88,19 +90,23 @@ def _check_hosts(experiment: Experiment) -> None:
 
 
 def _check_models(experiment: Experiment) -> None:
-    """Check that the kind of every model exists for its workloads."""
+    """Check that the kind of every model exists for its workloads, and its hyper-parameters."""
     folders = experiment.folders.values()
     known = {kind for folder in folders for kind in kinds(folder)}
     for name, model in experiment.settings.models.items():
         if model.kind not in known:
             message = unknown("kind of model", model.kind, known)
             raise experiment.error(f"models.{name}.kind", message)
+        owner = next(folder for folder in folders if model.kind in kinds(folder))
+        _check_parameters(experiment, f"models.{name}", model, owner)
     for name, study in experiment.studies.items():
         key, allowed = f"studies.{name}", kinds(experiment.folders[study.workload])
         for model_name, own in study.own_models.items():
             if own.kind not in allowed:
                 message = unknown("kind of model", own.kind, allowed)
                 raise experiment.error(f"{key}.own_models.{model_name}.kind", message)
+            folder = experiment.folders[study.workload]
+            _check_parameters(experiment, f"{key}.own_models.{model_name}", own, folder)
         named = {*experiment.settings.models, *study.own_models}
         for model_name in study.models:
             kind = experiment.model_of(name, model_name).kind
@@ -110,6 +116,12 @@ def _check_models(experiment: Experiment) -> None:
             if kind not in allowed:
                 message = unknown("model", model_name, named | set(allowed))
                 raise experiment.error(f"{key}.models", message)
+
+
+def _check_parameters(experiment: Experiment, key: str, entry: ModelEntry, folder: Path) -> None:
+    """Check the hyper-parameters of a model's entry, which stands at ``key`` of the settings."""
+    if said := hyperparameters.complaint(entry.kind, entry.parameters, folder):
+        raise experiment.error(f"{key}.parameters.{said[0]}", said[1])
 
 
 def _check_recorded(experiment: Experiment) -> None:

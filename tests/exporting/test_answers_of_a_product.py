@@ -15,6 +15,7 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.exporting.lookup import NEAR, SUGGESTIONS, lookup_entries
 from launchwise.exporting.table import answer_table, asked_problems
+from launchwise.learning import answering
 from launchwise.learning.answering import MEASURED, answers
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
@@ -154,3 +155,15 @@ def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice
         if one.configuration["variant"] == "linear"
     }
     assert ratios == {"linear": 1.0}
+
+
+def test_answers_do_not_depend_on_the_number_of_processes(
+    final: Final, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "CASES_AT_ONCE", 3)
+    cases = [Case(gpu, problem(n)) for gpu in GPUS for n in (*SIZES, 210, 300, 333, 450, 500)]
+    alone = answers(final, cases, 2)
+    assert answers(final, cases, 2, processes=3) == alone
+    assert [(each.gpu, each.problem) for each in alone] == [
+        (case.gpu, case.problem) for case in cases
+    ]

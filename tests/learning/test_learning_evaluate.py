@@ -389,7 +389,7 @@ def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(
     [
         ({"dept": 3}, "models.t.parameters"),
         ({"target": "speed"}, "models.t.parameters.target"),
-        ({"max_depth": -1}, "models.t.parameters"),
+        ({"max_depth": -1}, "models.t.parameters.max_depth"),
     ],
 )
 def test_a_parameter_out_of_range_names_the_model(

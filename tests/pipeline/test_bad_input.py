@@ -95,6 +95,56 @@ def test_a_bad_overlay_stops_before_any_rule(project: Project, what: str) -> Non
     assert line.startswith(f"launchwise: {said}")
 
 
+FOREST = {"kind": "forest", "title": "f"}
+PARAMETERS: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "an unknown name in config.yaml": (
+        "config.yaml",
+        "models/forest",
+        {**FOREST, "parameters": {"max_deph": 3}},
+        "models.forest.parameters.max_deph: unknown parameter 'max_deph', did you mean 'max_depth'",
+    ),
+    "a wrong type in an overlay": (
+        "o.yaml",
+        "models/forest",
+        {**FOREST, "parameters": {"n_estimators": "many"}},
+        "models.forest.parameters.n_estimators: must be an integer of at least 1, not 'many'",
+    ),
+    "out of range in a study": (
+        "kernels/acoustic/studies/acoustic_tile/study.yaml",
+        "own_models/mine",
+        {"kind": "mine", "title": "m", "parameters": {"depth": 0}},
+        "own_models.mine.parameters.depth: must be an integer of at least 1, not 0",
+    ),
+}
+
+OWN_KIND = """
+from typing import Any, ClassVar
+
+import a_library_that_no_dry_run_needs
+from launchwise.learning.regression import TimeRegressor
+
+
+class Mine(TimeRegressor):
+    defaults: ClassVar[dict[str, Any]] = {**TimeRegressor.defaults, "depth": 3}
+    allowed: ClassVar[dict[str, Any]] = {**TimeRegressor.allowed, "depth": [(1, None)]}
+"""
+
+
+@pytest.mark.parametrize("what", PARAMETERS)
+def test_the_dry_run_tells_hyper_parameters_that_do_not_fit(project: Project, what: str) -> None:
+    file, key, entry, said = PARAMETERS[what]
+    kinds = project.folder / "kernels" / "acoustic" / "recommenders"
+    kinds.mkdir(exist_ok=True)
+    (kinds / "mine.py").write_text(OWN_KIND)
+    path = project.folder / file
+    content = yaml.safe_load(path.read_text()) if path.is_file() else {}
+    part, name = key.split("/")
+    content.setdefault(part, {})[name] = entry
+    path.write_text(yaml.safe_dump(content))
+    overlays = ["--configfile", "o.yaml"] if file == "o.yaml" else []
+    assert line_of(project, *overlays, "-n").startswith(f"launchwise: {file}: {said}")
+
+
 CONFIGS: dict[str, tuple[Callable[[str], str], str]] = {
     "duplicate key": (lambda text: f"{text}\nseed: 3\n", "'seed' is given twice"),
     "no YAML": (lambda text: f"{text}\nseed: [\n", "not valid YAML"),

@@ -17,6 +17,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import laid_over
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
+from launchwise.experiment.single import load_study
 from launchwise.experiment.unknown_study import unknown_study
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
@@ -30,9 +31,6 @@ from launchwise.learning.features import Domain
 from launchwise.learning.predicting import fitted_predictors, learnable_rows, predict_times
 from launchwise.learning.recommenders import recommender_class
 from launchwise.report import wording
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
-from launchwise.workflow.plan import described_cards, recorded_folders
 from launchwise.workloads.cost import COST_FILE
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Problem
@@ -183,7 +181,7 @@ def answer(asked: Question, root: Path) -> Answer:
         When there is no such study, GPU, problem, sweep or profile, or the GPU's link to the host
         is unknown and matters.
     """
-    experiment = read_experiment(asked.files, root)
+    experiment = read_experiment(asked.files, root, asked.study)
     studies = experiment.studies
     if asked.study not in studies:
         raise UserError(COMMAND, "", unknown_study(asked.study, experiment))
@@ -219,11 +217,19 @@ def answer(asked: Question, root: Path) -> Answer:
     return Answer(asked.study, asked.gpu, problem, limits, predictions)
 
 
-def read_experiment(files: Sequence[Path], root: Path) -> Experiment:
-    """The settings of the project in ``root``: ``files``, each overriding those before it."""
+def read_experiment(files: Sequence[Path], root: Path, study: str | None = None) -> Experiment:
+    """The settings of the project in ``root``: ``files``, each overriding those before it.
+
+    Parameters
+    ----------
+    study
+        What is asked about, if nothing else is: other studies are not read.
+    """
     config: dict[str, Any] = {}
     for path in files:
         config = laid_over(config, read_yaml(path))
+    if study is not None:
+        return load_study(config, list(files), root, study)
     return load_experiment(config, list(files), root)
 
 
@@ -300,14 +306,13 @@ def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> Gp
         # Outside the project, its own cards count.
         own = (root / CARDS_FILE).is_file()
         cards = read_cards(root / CARDS_FILE if own else None)
-        card = described_cards(experiment.settings).get(gpu, gpu)
+        card = (entry.card if entry else None) or gpu
         if card not in cards:
             raise UserError(command, "gpu", unknown("GPU or card", gpu, {*gpus, *cards}))
         efficiency = reference_efficiency(cards, root / REFERENCE_PROFILE if own else None)
         return described_profile(gpu, cards, efficiency, card, entry.host_gbs if entry else None)
     if entry.source == "recorded":
-        folder = recorded_folders(experiment)[gpu]
-        return read_profile(root / folder / "profile.json", gpu)
+        return read_profile(root / experiment.recorded_in(gpu) / "profile.json", gpu)
     path = root / "results" / "gpus" / f"{gpu}.json"
     if not path.is_file():
         raise UserError(command, "gpu", f"{gpu} is live and not described yet: run describe_{gpu}")
@@ -316,10 +321,13 @@ def find_profile(gpu: str, experiment: Experiment, command: str = COMMAND) -> Gp
 
 def _sweeps(gpus: Sequence[str], spec: Spec, experiment: Experiment) -> list[pd.DataFrame]:
     """Measurements of the study's GPUs."""
+    from launchwise.tables.files import read_table
+    from launchwise.tables.measurements import measurement_schema
+
     tables = []
-    recorded = recorded_folders(experiment)
     for gpu in gpus:
-        folder = recorded.get(gpu, f"results/sweeps/{gpu}")
+        recorded = experiment.settings.gpus[gpu].source == "recorded"
+        folder = experiment.recorded_in(gpu) if recorded else f"results/sweeps/{gpu}"
         path = experiment.root / folder / f"{spec.workload}.parquet"
         tables.append(read_table(path, measurement_schema(spec)))
     return tables

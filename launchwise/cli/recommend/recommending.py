@@ -16,6 +16,7 @@ from launchwise.experiment.unknown_study import unknown_study
 from launchwise.learning.answering import BASES, Answer, Suggestion, answers, why_none
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
+from launchwise.learning.light_imports import import_boosters_alone
 from launchwise.learning.splits import Case
 from launchwise.report import wording
 
@@ -57,7 +58,7 @@ def answered(asked: Question, root: Path) -> Answer:
     UserError
         When there is no such study, product, GPU or problem, or nothing may run the problem.
     """
-    experiment = read_experiment(asked.files, root)
+    experiment = read_experiment(asked.files, root, asked.study)
     gpus = known_gpus(asked.study, experiment)
     gpu = asked.gpu or (gpus[0] if len(gpus) == 1 else None)
     if gpu is None:
@@ -65,8 +66,10 @@ def answered(asked: Question, root: Path) -> Answer:
     final = load_final(asked.study, experiment, [gpu])
     problem = read_problem(asked.problem, final.spec, COMMAND)
     case = Case(gpu, problem)
-    if reason := why_none(final.recommender.domain, case):
+    if reason := why_none(final.domain, case):
         raise UserError(COMMAND, "problem", reason)
+    if not final.has_measured(case):
+        import_boosters_alone(final.kinds, final.spec.folder)
     least_gain = asked.least_gain or experiment.settings.least_gain
     return answers(final, [case], asked.top, least_gain)[0]
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError
 from launchwise.learning.c45 import C45Tree
-from launchwise.learning.features import Domain, configuration_codes, labels, regrets
+from launchwise.learning.features import configuration_codes, labels, regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.splits import case_numbers
 
@@ -36,6 +36,12 @@ class C45Recommender(Recommender):
         "confidence": 0.25,
         "seed": 0,
     }
+
+    allowed: ClassVar[dict[str, Any]] = {
+        "examples": [*EXAMPLES],
+        "minimum": [(0, None)],
+        "confidence": [(1e-6, 1.0)],
+    }
     cross_validated = True
 
     @classmethod
@@ -45,12 +51,6 @@ class C45Recommender(Recommender):
             "minimum": trial.suggest_float("minimum", 1.0, 5.0),
             "confidence": trial.suggest_float("confidence", 0.05, 0.5),
         }
-
-    def __init__(self, domain: Domain, **parameters: Any) -> None:
-        super().__init__(domain, **parameters)
-        if self.parameters["examples"] not in EXAMPLES:
-            message = unknown("value", str(self.parameters["examples"]), EXAMPLES)
-            raise UserError("config.yaml", "models.parameters.examples", message)
 
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn from measurements (see :meth:`Recommender.fit`).

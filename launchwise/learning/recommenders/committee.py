@@ -69,6 +69,8 @@ class CommitteeRecommender(Recommender):
         "seed": 0,
     }
 
+    allowed: ClassVar[dict[str, Any]] = {"folds": [(2, None)], "most_rows": [(1, None)]}
+
     shareable = False
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from launchwise.learning.forest_files import Trees, load_trees, save_trees
 from launchwise.learning.regression import TimeRegressor
-from launchwise.learning.sklearn_files import load_estimator, save_estimator
 
 
 class ForestRecommender(TimeRegressor):
-    """scikit-learn's ``RandomForestRegressor``, stored through skops.
+    """scikit-learn's ``RandomForestRegressor``, stored as arrays.
 
     ``rows_per_tree`` caps the bootstrap sample of a tree: trees of a forest differ by their
     samples anyway, and a tree's cost grows faster than its sample.
@@ -25,6 +25,15 @@ class ForestRecommender(TimeRegressor):
         "min_samples_split": 2,
         "max_features": 0.6,
         "rows_per_tree": 5000,
+    }
+
+    allowed: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.allowed,
+        "n_estimators": [(1, None)],
+        "max_depth": [(1, None), None],
+        "min_samples_split": [(2, None)],
+        "max_features": [(1e-6, 1.0)],
+        "rows_per_tree": [(0, None), None],
     }
 
     @classmethod
@@ -46,7 +55,7 @@ class ForestRecommender(TimeRegressor):
         from sklearn.ensemble import RandomForestRegressor
 
         cap = self.parameters["rows_per_tree"]
-        self._forest = RandomForestRegressor(
+        forest = RandomForestRegressor(
             n_estimators=self.parameters["n_estimators"],
             max_depth=self.parameters["max_depth"],
             min_samples_split=self.parameters["min_samples_split"],
@@ -54,16 +63,17 @@ class ForestRecommender(TimeRegressor):
             max_samples=cap if cap and cap < len(target) else None,
             random_state=self.parameters["seed"],
             n_jobs=1,
-        ).fit(features, target, sample_weight=weights)
+        )
+        self._trees = Trees.of(forest.fit(features, target, sample_weight=weights))
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Mean prediction of the trees: float64, shape (rows,)."""
-        return np.asarray(self._forest.predict(features), dtype=float)
+        return self._trees.predict(features)
 
     def save_model(self, folder: Path) -> None:
-        """Write ``model.skops``."""
-        save_estimator(self.model_file(folder, "skops"), self._forest)
+        """Write ``model.npz``."""
+        save_trees(self.model_file(folder, "npz"), self._trees)
 
     def load_model(self, folder: Path) -> None:
-        """Read ``model.skops``."""
-        self._forest = load_estimator(self.model_file(folder, "skops"))
+        """Read ``model.npz``, arrays only."""
+        self._trees = load_trees(self.model_file(folder, "npz"))

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from launchwise.base.errors import UserError
 from launchwise.learning.analytical import CostModel
@@ -42,6 +41,12 @@ class GaussianProcessRecommender(Recommender):
         "seed": 0,
     }
 
+    allowed: ClassVar[dict[str, Any]] = {
+        "most_rows": [(2, None)],
+        "rows_for_scales": [(2, None)],
+        "iterations": [(0, None)],
+    }
+
     @cached_property
     def _model(self) -> CostModel:
         return CostModel(self.domain.spec, self.domain.profiles)
@@ -64,9 +69,7 @@ class GaussianProcessRecommender(Recommender):
         logs = np.log(rows["time_ms"].to_numpy(dtype=float) / estimates)
         self._mean, self._deviation = float(logs.mean()), float(logs.std()) or 1.0
         target = (logs - self._mean) / self._deviation
-        # One thread: jobs already share the cores, and sums come out the same everywhere.
-        with threadpool_limits(1):
-            self._fit(points, target, random)
+        self._fit(points, target, random)
         return self
 
     def _fit(self, points: np.ndarray, target: np.ndarray, random: np.random.Generator) -> None:
@@ -102,8 +105,7 @@ class GaussianProcessRecommender(Recommender):
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""
         points = self._points(rows)
-        with threadpool_limits(1):
-            logs = posterior_mean(self._kernel, self._known, self._weights, points)
+        logs = posterior_mean(self._kernel, self._known, self._weights, points)
         residuals = self._mean + self._deviation * logs
         times = self._model.estimate(rows).time_ms * np.exp(residuals)
         return Judgement.by_time(times, self.domain.is_baseline(rows))

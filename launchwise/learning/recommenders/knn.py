@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
@@ -20,6 +19,9 @@ SCALINGS = ("log", "none")
 
 PIECE = 512
 """Rows asked at once: the distances of so many to all known ones stay in the cache."""
+
+FEW = 4
+"""Neighbours up to which it is faster to look for the smallest distance one by one."""
 
 
 class KnnRecommender(TimeRegressor):
@@ -41,6 +43,14 @@ class KnnRecommender(TimeRegressor):
         "problems": 10,
     }
 
+    allowed: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.allowed,
+        "k": [(1, None)],
+        "weights": [*WEIGHTS],
+        "scaling": [*SCALINGS],
+        "problems": [(1, None), None],
+    }
+
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
         """Neighbours, their weights, scaling of features."""
@@ -52,10 +62,6 @@ class KnnRecommender(TimeRegressor):
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
         """Store features, float32 (rows, features), and target, float64 (rows,)."""
-        for name, allowed in (("weights", WEIGHTS), ("scaling", SCALINGS)):
-            if self.parameters[name] not in allowed:
-                message = f"{self.parameters[name]!r} is not among {', '.join(allowed)}"
-                raise UserError("config.yaml", f"models.parameters.{name}", message)
         of_problem = set(self.domain.problem_features)
         self._of_problem = np.array([name in of_problem for name in self.columns], dtype=bool)
         self._points, self._values = np.asarray(features, dtype=np.float32), target
@@ -92,13 +98,11 @@ class KnnRecommender(TimeRegressor):
         order = np.argsort(problems, kind="stable")
         pieces = np.split(order, np.flatnonzero(np.diff(problems[order])) + 1)
         found = np.empty(len(asked))
-        # One thread: jobs already share the cores.
-        with threadpool_limits(1):
-            for rows in pieces if len(order) else []:
-                known = self._nearby(asked[rows[0], self._of_problem])
-                for start in range(0, len(rows), PIECE):
-                    part = rows[start : start + PIECE]
-                    found[part] = self._mean(asked[part], known)
+        for rows in pieces if len(order) else []:
+            known = self._nearby(asked[rows[0], self._of_problem])
+            for start in range(0, len(rows), PIECE):
+                part = rows[start : start + PIECE]
+                found[part] = self._mean(asked[part], known)
         return found
 
     def _nearby(self, problem: np.ndarray) -> np.ndarray:
@@ -114,7 +118,7 @@ class KnnRecommender(TimeRegressor):
         count = min(self.parameters["k"], len(known))
         points = self._known[known]
         distances = self._squares[known] - 2 * (asked @ points.T)
-        nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
+        nearest = _smallest(distances, count)
         values = self._values[self._order[known[nearest]]]
         if self.parameters["weights"] == "uniform":
             return np.asarray(values.mean(axis=1))
@@ -140,3 +144,15 @@ class KnnRecommender(TimeRegressor):
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
         self._prepare()
+
+
+def _smallest(values: np.ndarray, count: int) -> np.ndarray:
+    """Columns of the smallest values of each row, shape (rows, count); overwrites ``values``."""
+    if count > FEW:
+        return np.argpartition(values, count - 1, axis=1)[:, :count]
+    found = np.empty((len(values), count), dtype=np.int64)
+    rows = np.arange(len(values))
+    for place in range(count):
+        found[:, place] = values.argmin(axis=1)
+        values[rows, found[:, place]] = np.inf
+    return found

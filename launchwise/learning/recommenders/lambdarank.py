@@ -9,8 +9,14 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.boosters import boosted, read_booster, sum_of_trees, write_booster
-from launchwise.learning.features import Domain, regrets
+from launchwise.learning.boosters import (
+    BOOSTING,
+    boosted,
+    read_booster,
+    sum_of_trees,
+    write_booster,
+)
+from launchwise.learning.features import regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import Prior
 from launchwise.learning.splits import case_numbers
@@ -41,10 +47,7 @@ class LambdarankRecommender(Recommender):
         "seed": 0,
     }
 
-    def __init__(self, domain: Domain, **parameters: Any) -> None:
-        super().__init__(domain, **parameters)
-        if self.parameters["truncation"] < 1:
-            raise UserError("config.yaml", "models.parameters.truncation", "must be at least 1")
+    allowed: ClassVar[dict[str, Any]] = {**BOOSTING, "truncation": [(1, None)]}
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:

@@ -11,7 +11,13 @@ import pandas as pd
 
 from launchwise.base.errors import UserError
 from launchwise.learning.analytical import PARTS, CostModel
-from launchwise.learning.boosters import boosted, read_booster, sum_of_trees, write_booster
+from launchwise.learning.boosters import (
+    BOOSTING,
+    boosted,
+    read_booster,
+    sum_of_trees,
+    write_booster,
+)
 from launchwise.learning.build_facts import FACTS, BuildFacts
 from launchwise.learning.recommender import Judgement, Recommender
 
@@ -38,6 +44,8 @@ class LearntRecommender(Recommender):
         "l2": 1.0,
         "seed": 0,
     }
+
+    allowed: ClassVar[dict[str, Any]] = {**BOOSTING, "l2": [(0, None)]}
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:

@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from launchwise.learning.boosters import boosted, read_booster, sum_of_trees, write_booster
+from launchwise.learning.boosters import (
+    BOOSTING,
+    boosted,
+    read_booster,
+    sum_of_trees,
+    write_booster,
+)
 from launchwise.learning.regression import TimeRegressor
 
 
@@ -23,6 +29,8 @@ class LightgbmRecommender(TimeRegressor):
         "bagging_fraction": 0.8,
         "feature_fraction": 0.8,
     }
+
+    allowed: ClassVar[dict[str, Any]] = {**TimeRegressor.allowed, **BOOSTING}
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:

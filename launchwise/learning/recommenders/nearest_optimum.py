@@ -51,19 +51,14 @@ class NearestOptimumRecommender(Recommender):
         "neighbours": 1,
         "seed": 0,
     }
+
+    allowed: ClassVar[dict[str, Any]] = {"neighbours": [(1, None)]}
     cross_validated = True
 
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)
         self._size = size_parameter(domain.spec, self.parameters["size"])
         self._choice = integer_choice(domain.spec, self.parameters["choice"])
-        corrected, neighbours = (self.parameters[name] for name in ("corrected", "neighbours"))
-        if not isinstance(corrected, bool):
-            message = f"must be true or false, not {corrected!r}"
-            raise UserError("config.yaml", "models.parameters.corrected", message)
-        if not isinstance(neighbours, int) or isinstance(neighbours, bool) or neighbours < 1:
-            message = f"must be an integer of at least 1, not {neighbours!r}"
-            raise UserError("config.yaml", "models.parameters.neighbours", message)
 
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:

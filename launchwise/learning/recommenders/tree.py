@@ -21,6 +21,13 @@ class TreeRecommender(TimeRegressor):
         "min_samples_leaf": 1,
     }
 
+    allowed: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.allowed,
+        "max_depth": [(1, None), None],
+        "min_samples_split": [(2, None)],
+        "min_samples_leaf": [(1, None)],
+    }
+
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
         """Depth, smallest split and leaf, focus."""

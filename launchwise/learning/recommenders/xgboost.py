@@ -25,6 +25,16 @@ class XgboostRecommender(TimeRegressor):
         "colsample_bytree": 0.8,
     }
 
+    allowed: ClassVar[dict[str, Any]] = {
+        **TimeRegressor.allowed,
+        "rounds": [(1, None)],
+        "eta": [(1e-6, 1.0)],
+        "max_depth": [(0, None)],
+        "min_child_weight": [(0, None)],
+        "subsample": [(1e-6, 1.0)],
+        "colsample_bytree": [(1e-6, 1.0)],
+    }
+
     @classmethod
     def suggest(cls, trial: Any) -> dict[str, Any]:
         """Learning rate, depth, smallest leaf, shares of rows and of features, focus."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain, configuration_codes
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.series import (
@@ -110,12 +110,11 @@ class StreamLawRecommender(Recommender):
 
     defaults: ClassVar[dict[str, Any]] = {"size": None, "law": "chosen", "seed": 0}
 
+    allowed: ClassVar[dict[str, Any]] = {"law": [*LAWS]}
+
     def __init__(self, domain: Domain, **parameters: Any) -> None:
         super().__init__(domain, **parameters)
         self._size = size_parameter(domain.spec, self.parameters["size"])
-        if self.parameters["law"] not in LAWS:
-            message = unknown("law", self.parameters["law"], LAWS)
-            raise UserError("config.yaml", "models.parameters.law", message)
 
     @property
     def _others(self) -> list[str]:

@@ -1,0 +1,143 @@
+"""Answers from a cold start read, import and load what the question needs, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from samples import ROOT
+
+from launchwise.cli.app import main
+from launchwise.cli.predict.answering import read_experiment
+from launchwise.experiment.study import ModelEntry
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.features import Domain
+from launchwise.learning.final import fit_final
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+
+STUDY, GPU = "acoustic_tile", "h200"
+SIZES = (200, 256, 400, 512)
+MEASURED = ["n=256", "dtype=float32", "order=2"]
+BETWEEN = ["n=333", "dtype=float32", "order=2"]
+MEMBERS = "knn, forest, lightgbm, xgboost, learnt, nearest_size"
+SETTINGS = {"workloads": ["kernels"], "gpus": {GPU: {"source": "recorded"}}}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of two workloads, with the product of a study."""
+    root = tmp_path_factory.mktemp("project")
+    for workload in ("acoustic", "granger"):
+        shutil.copytree(ROOT / "kernels" / workload, root / "kernels" / workload)
+    shutil.copytree(ROOT / "kernels" / "common", root / "kernels" / "common")
+    (root / "data").symlink_to(ROOT / "data")
+    models = {"models": {"chosen": {"kind": "committee", "title": "x"}}}
+    (root / "config.yaml").write_text(yaml.safe_dump({**SETTINGS, **models}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        study = read_experiment([Path("config.yaml")], root, STUDY)
+    asked, spec = study.studies[STUDY], study.specs["acoustic"]
+    folder = ROOT / "data" / "recorded" / GPU
+    profiles = {GPU: read_profile(folder / "profile.json", GPU)}
+    question = (asked.candidates, asked.constraints, asked.near_best_percent, asked.features)
+    usual = [each.model_dump() for each in asked.usual or ()]
+    domain = Domain(spec, profiles, *question, usual)
+    sweep = read_table(folder / "acoustic.parquet", measurement_schema(spec))
+    sweep = sweep[sweep["n"].isin(SIZES) & (sweep["order"] == 2)].reset_index(drop=True)
+    entry = ModelEntry(kind="committee", title="x", parameters={"members": MEMBERS})
+    place = root / "results" / "final" / STUDY
+    fit_final(asked, "chosen", entry, domain, {GPU: sweep}, {}, [], 1, place)
+    return root
+
+
+@pytest.fixture
+def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "project"
+    shutil.copytree(made, root, symlinks=True)
+    monkeypatch.chdir(root)
+    return root
+
+
+def asked(project: Path, *words: str) -> tuple[str, set[str]]:
+    """What a command says, and the packages that it imported."""
+    code = (
+        "import json, sys\nfrom launchwise.cli.app import main\n"
+        f"assert main({list(words)!r}) == 0\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *lines, packages = done.stdout.splitlines()
+    return "\n".join(lines), set(json.loads(packages))
+
+
+HEAVY = {"sklearn", "skops", "optuna", "plotly", "snakemake", "pycuda"}
+
+
+def test_an_answer_imports_no_library_that_it_does_not_need(project: Path) -> None:
+    said, packages = asked(project, "recommend", STUDY, *MEASURED)
+    assert "measured on this GPU" in said
+    assert not packages & {*HEAVY, "lightgbm", "xgboost", "scipy"}
+    said, packages = asked(project, "recommend", STUDY, *BETWEEN)
+    assert "between measured sizes" in said
+    assert not packages & HEAVY
+    said, packages = asked(project, "predict", STUDY, GPU, *BETWEEN)
+    assert "cost model" in said
+    assert not packages & {*HEAVY, "lightgbm", "xgboost", "scipy", "pandera"}
+
+
+def test_answers_are_those_of_a_process_that_has_imported_everything(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sklearn.ensemble
+
+    assert sklearn.ensemble
+    for words in (MEASURED, BETWEEN):
+        said, _ = asked(project, "recommend", STUDY, *words)
+        assert main(["recommend", STUDY, *words]) == 0
+        assert capsys.readouterr().out.strip() == said.strip()
+
+
+def test_a_measured_problem_needs_no_model(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(project / "results" / "final" / STUDY / "recommender")
+    assert main(["recommend", STUDY, *MEASURED]) == 0
+    assert "measured on this GPU" in capsys.readouterr().out
+    assert main(["recommend", STUDY, *BETWEEN]) == 2
+    assert "recommender.json: cannot be read" in capsys.readouterr().err
+
+
+def test_a_question_about_a_study_reads_no_other(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["recommend", "acoustic_tiles", *MEASURED]) == 2
+    assert "unknown study 'acoustic_tiles', did you mean 'acoustic_tile'?" in (
+        capsys.readouterr().err
+    )
+    path = project / "kernels" / "granger" / "spec.yaml"
+    path.write_text(f"{path.read_text()}\nstrange: 1\n")
+    assert main(["recommend", STUDY, *MEASURED]) == 0
+    assert main(["predict", STUDY, GPU, *BETWEEN]) == 0
+    capsys.readouterr()
+    # Its own are checked.
+    own = project / "kernels" / "acoustic" / "studies" / STUDY / "study.yaml"
+    own.write_text(f"{own.read_text()}\nstrange: 1\n")
+    assert main(["recommend", STUDY, *MEASURED]) == 2
+    assert "study.yaml: strange: unknown key 'strange'" in capsys.readouterr().err
+
+
+def test_a_study_that_is_left_out_is_unknown(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = yaml.safe_load((project / "config.yaml").read_text())
+    settings["studies"] = {STUDY: None}
+    (project / "config.yaml").write_text(yaml.safe_dump(settings))
+    assert main(["recommend", STUDY, *MEASURED]) == 2
+    assert f"unknown study '{STUDY}'" in capsys.readouterr().err

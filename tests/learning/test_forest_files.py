@@ -1,0 +1,73 @@
+"""A forest of arrays predicts what scikit-learn's predicts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+
+from launchwise.base.errors import UserError
+from launchwise.learning import forest_files
+from launchwise.learning.forest_files import Trees, load_trees, save_trees
+
+
+@pytest.fixture(scope="module")
+def features() -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 6, (900, 5)).astype(np.float32) / 3
+
+
+@pytest.fixture(scope="module")
+def forest(features: np.ndarray) -> RandomForestRegressor:
+    target = np.sin(features.sum(axis=1)) + features[:, 0] ** 2
+    grown = RandomForestRegressor(17, max_depth=9, max_features=0.6, random_state=3)
+    return grown.fit(features, target, sample_weight=np.linspace(0.1, 1, len(target)))
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_predictions_are_equal_to_the_last_bit(
+    forest: RandomForestRegressor,
+    features: np.ndarray,
+    loaded: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "model.npz"
+    save_trees(path, Trees.of(forest))
+    trees = load_trees(path)
+    asked = np.random.default_rng(2).uniform(-1, 3, (500, 5)).astype(np.float32)
+    asked = np.concatenate([asked, features])
+    expected = forest.predict(asked)
+    if not loaded:
+        monkeypatch.delitem(sys.modules, "sklearn.tree")
+        monkeypatch.setattr(forest_files, "PIECE", 300)
+    assert trees.predict(asked).tolist() == expected.tolist()
+
+
+def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    save_trees(path, Trees.of(forest))
+    code = (
+        "import sys\nimport numpy as np\nfrom pathlib import Path\n"
+        "from launchwise.learning.forest_files import load_trees\n"
+        f"found = load_trees(Path({str(path)!r})).predict(np.ones((3, 5), dtype=np.float32))\n"
+        "print(found.tolist(), 'sklearn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    expected = forest.predict(np.ones((3, 5), dtype=np.float32)).tolist()
+    assert done.stdout == f"{expected} False\n"
+
+
+def test_nan_is_refused(forest: RandomForestRegressor) -> None:
+    with pytest.raises(ValueError, match="a feature is NaN"):
+        Trees.of(forest).predict(np.full((1, 5), np.nan, dtype=np.float32))
+
+
+def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    path.write_bytes(b"PK\3\4 broken")
+    with pytest.raises(UserError, match="cannot be read as a model"):
+        load_trees(path)

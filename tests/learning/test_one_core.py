@@ -1,0 +1,217 @@
+"""Models run on one core each, and those that take more are told."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from samples import LADDER, measurements, profile
+
+from launchwise.experiment.settings import Search
+from launchwise.experiment.study import Fences, ModelEntry
+from launchwise.learning.clean import clean
+from launchwise.learning.features import Domain
+from launchwise.learning.one_core import VARIABLES, Use, complaint, one_thread, watched
+from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.splits import Case, Fold
+from launchwise.learning.training import Asked, train_models
+from launchwise.tables.files import write_table
+from launchwise.tables.learning import training_schema
+from launchwise.workloads.spec import load_spec
+
+COMMON = """
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import threadpoolctl
+
+from launchwise.learning.regression import TimeRegressor
+
+
+class Own(TimeRegressor):
+    def predict_rows(self, features):
+        self._seen.append(limits())
+        return np.full(len(features), self._mean)
+
+    def save_model(self, folder: Path) -> None:
+        np.save(self.model_file(folder, "npy"), self._mean)
+
+    def load_model(self, folder: Path) -> None:
+        self._mean = np.load(self.model_file(folder, "npy"))
+
+    def summary(self):
+        return {**super().summary(), "limits": self._seen}
+
+
+def limits():
+    pools = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+    return [*pools, int(os.environ.get("OMP_NUM_THREADS", 0)), int(joblib_cores())]
+
+
+def joblib_cores():
+    from joblib import effective_n_jobs
+
+    return effective_n_jobs(-1)
+"""
+
+KINDS = {
+    "modest": """
+from ._common import Own, limits
+
+
+class Modest(Own):
+    def fit_rows(self, features, target, weights):
+        self._seen, self._mean = [limits()], target.mean()
+""",
+    "greedy": """
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+
+from ._common import Own
+
+
+class Greedy(Own):
+    defaults = {**Own.defaults, "n_estimators": 400}
+
+    def fit_rows(self, features, target, weights):
+        trees = self.parameters["n_estimators"]
+        forest = RandomForestRegressor(n_estimators=trees, n_jobs=4, random_state=0)
+        several = np.repeat(features, 40, axis=0), np.repeat(target, 40)
+        self._seen, self._mean = [], forest.fit(*several).predict(features).mean()
+
+
+""",
+    "broken": """
+from ._common import Own
+
+
+class Broken(Own):
+    defaults = {**Own.defaults, "depth": 3}
+
+    def fit_rows(self, features, target, weights):
+        raise ValueError(f"depth {self.parameters['depth']} is too deep\\nfor this library")
+""",
+}
+
+
+@pytest.fixture
+def domain(acoustic_folder: Path, tmp_path: Path) -> Domain:
+    """The acoustic workload with kinds of a user's own."""
+    folder = tmp_path / "kernels" / "acoustic"
+    shutil.copytree(acoustic_folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    own = folder / "recommenders"
+    own.mkdir(exist_ok=True)
+    for name, text in KINDS.items():
+        (own / f"{name}.py").write_text(text)
+    # Its name begins with an underscore: other modules of this folder are kinds.
+    (own / "_common.py").write_text(COMMON)
+    return Domain(load_spec(folder), {"test": profile()}, LADDER)
+
+
+@pytest.fixture
+def training(domain: Domain, tmp_path: Path) -> Path:
+    blocks = [{"n": [64, 100], "dtype": ["float32"], "order": [2]}]
+    sweep = measurements(domain.spec, blocks)
+    cases = [Case("test", {"n": n, "dtype": "float32", "order": 2}) for n in (64, 100)]
+    fold = Fold("it", "all", tuple(cases), ())
+    parts = {"train": [one.plain() for one in cases], "test": []}
+    folds = [{"split": fold.split, "fold": fold.fold, **parts}]
+    path = tmp_path / "training.parquet"
+    rows = clean({"test": sweep}, [fold], domain.spec, Fences()).training
+    write_table(path, rows, training_schema(domain.spec), {"folds": folds})
+    return path
+
+
+def asked(tmp_path: Path, kind: str, **parameters: int) -> dict[str, Asked]:
+    entry = ModelEntry(kind=kind, title=kind, trials=0, parameters=parameters)
+    return {"mine": Asked(entry, tmp_path / "models" / "mine")}
+
+
+def test_an_own_model_fits_and_predicts_on_one_thread(
+    domain: Domain, training: Path, tmp_path: Path
+) -> None:
+    outside = {name: os.environ.get(name) for name in VARIABLES}
+    summary = train_models(asked(tmp_path, "modest"), domain, training, Search(), 1)["mine"]
+    assert summary["beyond_one_core"] == ""
+    (fold,) = summary["folds"]
+    assert set(fold["limits"][0]) == {1}
+    assert {name: os.environ.get(name) for name in VARIABLES} == outside
+    model = recommender_class("modest", workload=domain.spec.folder).load(
+        tmp_path / "models" / "mine" / "it" / "all", domain
+    )
+    model._seen = []
+    model.predict(domain.choices([Case("test", {"n": 64, "dtype": "float32", "order": 2})]))
+    assert set(model._seen[0]) == {1}
+
+
+def test_limits_within_limits_and_after_an_error_end() -> None:
+    before = os.environ.get("OMP_NUM_THREADS")
+    with one_thread():
+        with pytest.raises(ZeroDivisionError), one_thread():
+            1 / 0  # noqa: B018
+        assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert os.environ.get("OMP_NUM_THREADS") == before
+
+
+def test_a_model_that_ignores_its_limit_is_told_in_the_log_and_in_the_summary(
+    domain: Domain, training: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger("launchwise").propagate = True
+    with caplog.at_level(logging.WARNING, "launchwise"):
+        summaries = train_models(asked(tmp_path, "greedy"), domain, training, Search(), 1)
+    said = summaries["mine"]["beyond_one_core"]
+    assert said.startswith("took ")
+    assert "cores where it may take 1: " in said
+    assert float(said.split()[1]) > 1.3
+    assert [record.getMessage() for record in caplog.records] == [f"models.mine: {said}"]
+
+
+@pytest.mark.parametrize("kind", ["forest", "lightgbm", "xgboost", "gaussian_process"])
+def test_kinds_that_come_along_take_one_core(
+    domain: Domain, training: Path, tmp_path: Path, kind: str
+) -> None:
+    summary = train_models(asked(tmp_path, kind), domain, training, Search(), 1)["mine"]
+    assert summary["beyond_one_core"] == ""
+
+
+def test_processes_that_a_model_starts_count() -> None:
+    code = "import time\nwhile time.process_time() < 0.6: pass"
+    with watched() as use:
+        several = [subprocess.Popen([sys.executable, "-S", "-c", code]) for _ in range(3)]
+        assert [each.wait() for each in several] == [0, 0, 0]
+    assert use.cores > 1.3
+    assert use.cpu_s > 1.5
+
+
+def test_the_complaint_adds_up_fits_that_took_more() -> None:
+    uses = [Use(1.0, 8.0, 8.0), Use(2.0, 2.0, 1.0), Use(1.0, 0.3, 4.0), Use(3.0, 24.0, 8.0)]
+    assert complaint(uses).startswith(
+        "took 8.0 cores where it may take 1: 28.0 s of 32.0 s of CPU time beyond it; "
+    )
+    assert complaint(uses[1:3]) == ""
+
+
+def test_a_failing_job_leaves_the_models_that_were_there(
+    domain: Domain, training: Path, tmp_path: Path
+) -> None:
+    good = asked(tmp_path, "modest")
+    train_models(good, domain, training, Search(), 1)
+    before = _content(tmp_path / "models")
+    bad = asked(tmp_path, "broken", depth=4)
+    bad["mine"] = Asked(bad["mine"].entry, bad["mine"].folder, blamed=("o.yaml", "a.parameters"))
+    with pytest.raises(Exception, match="too deep") as caught:
+        train_models(bad, domain, training, Search(), 1)
+    assert str(caught.value) == "o.yaml: a.parameters: depth 4 is too deep"
+    assert _content(tmp_path / "models") == before
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
