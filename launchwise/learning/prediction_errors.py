@@ -84,13 +84,14 @@ class _Split:
     def errors(self, model: str) -> list[dict[str, Any]]:
         """Errors of one model over every part (:func:`prediction_errors`, without the split)."""
         predicted, parts = self.predicted(model)
+        order = np.argsort(predicted, kind="stable")
         return [
             {
                 "model": model,
                 "gpu": part.gpu,
                 "by": part.by,
                 "value": part.value,
-                **part.figures(predicted[part.rows]),
+                **part.figures(predicted, order),
             }
             for part in parts
         ]
@@ -151,19 +152,23 @@ class Part:
         cases: np.ndarray,
     ) -> None:
         self.gpu, self.by, self.value, self.rows = gpu, by, value, rows
+        self._place = np.full(len(times_ms), -1, dtype=np.int32)
+        self._place[rows] = np.arange(len(rows))
         self._times = times_ms[rows]
         self._cases = pd.factorize(cases[rows])[0]
         self._whole = np.zeros(len(rows), dtype=np.int64)
         self._ranks = group_ranks(self._whole, self._times)
         self._ranks_within = group_ranks(self._cases, self._times)
 
-    def figures(self, predicted: np.ndarray) -> dict[str, Any]:
+    def figures(self, predicted: np.ndarray, order: np.ndarray) -> dict[str, Any]:
         """Errors of one model over the rows.
 
         Parameters
         ----------
         predicted
-            ms, shape (part,).
+            ms, shape (split,).
+        order
+            Numbers of the split's rows in ascending order of these, shape (split,): sorted once.
 
         Returns
         -------
@@ -173,10 +178,13 @@ class Part:
             all rows, and ``spearman_within``, its mean over problems that have one. None where
             there is none.
         """
+        predicted = predicted[self.rows]
+        order = self._place[order]
+        order = order[order >= 0]
         ratio = predicted / self._times
         error = 100 * np.abs(ratio - 1)
-        whole = correlations(self._whole, group_ranks(self._whole, predicted), self._ranks)
-        ranks = group_ranks(self._cases, predicted)
+        whole = correlations(self._whole, group_ranks(self._whole, predicted, order), self._ranks)
+        ranks = group_ranks(self._cases, predicted, order)
         within = correlations(self._cases, ranks, self._ranks_within)
         known = within[np.isfinite(within)]
         found = {

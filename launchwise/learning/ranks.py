@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 
-def group_ranks(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
+def group_ranks(
+    groups: np.ndarray, values: np.ndarray, order: np.ndarray | None = None
+) -> np.ndarray:
     """Rank of each value in its group, from 1; equal values share the mean of their ranks.
 
     Parameters
@@ -14,13 +16,19 @@ def group_ranks(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
         Number of each value's group: int64, shape (rows,).
     values
         No NaN: float64, shape (rows,).
+    order
+        Numbers of the rows in ascending order of their values; worked out when left out.
 
     Returns
     -------
     numpy.ndarray
         float64, shape (rows,).
     """
-    order = np.lexsort((values, groups))
+    if order is None:
+        order = np.argsort(values, kind="stable")
+    # NumPy sorts integers of two bytes in linear time.
+    narrow = groups.astype(np.int16) if groups.max(initial=0) < 2**15 else groups
+    order = order[np.argsort(narrow[order], kind="stable")]
     group, value = groups[order], values[order]
     starts_group = np.diff(group, prepend=-1) != 0
     starts_tie = starts_group | (np.diff(value, prepend=np.nan) != 0)

@@ -41,6 +41,11 @@ def test_ranks_are_those_of_pandas(rows: list[tuple[int, int, int]]) -> None:
     groups = table["group"].to_numpy()
     wanted = table.groupby("group")["first"].rank()
     assert group_ranks(groups, table["first"].to_numpy()).tolist() == wanted.tolist()
+    order = np.argsort(table["first"].to_numpy())
+    assert group_ranks(groups, table["first"].to_numpy(), order).tolist() == wanted.tolist()
+    # More groups than two bytes number.
+    far = groups * 20_000
+    assert group_ranks(far, table["first"].to_numpy()).tolist() == wanted.tolist()
 
 
 @given(ROWS)
