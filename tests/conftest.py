@@ -79,11 +79,12 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def kernel_cache(run_folder: Path) -> Path:
-    """Kernels compiled for the CPU, shared by all tests of a run: names tell their contents."""
+def kernel_cache(request: pytest.FixtureRequest, run_folder: Path) -> Path:
+    """Kernels compiled for the CPU, kept from run to run: names tell their contents."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is needed to run kernels on the CPU")
-    folder = run_folder / "kernels"
+    kept: pytest.Cache | None = getattr(request.config, "cache", None)
+    folder = run_folder / "kernels" if kept is None else kept.mkdir("kernels")
     folder.mkdir(exist_ok=True)
     return folder
 
