@@ -27,6 +27,15 @@ SLOWEST = ("sentiment/test_sentiment.py", "pipeline/", "measuring/", "benchmarks
 """Where the slowest files are, slowest first: begun last, they would keep one worker busy alone."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Slurm's client fail at once where no test starts Slurm.
+
+    Snakemake's plugin asks it at every start, and it would wait 9 s for a controller.
+    """
+    if "not slurm" in config.option.markexpr:
+        os.environ.setdefault("SLURM_CONF", os.devnull)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow files first; all others keep their order."""
 

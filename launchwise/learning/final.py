@@ -132,7 +132,7 @@ def fit_final(
     recommender.inherit(
         [Tried(path, _rows_of(training, held, spec)) for path, held in tried.items()]
     )
-    with watched() as use:
+    with watched(kind) as use:
         recommender.fit(training)
     if greed := complaint([use]):
         log.warning("models.%s: %s", name, greed)

@@ -112,7 +112,7 @@ def train_models(
         fits = Fits()
         found = {}
         for name, one in beside.items():
-            with blaming(name, one.entry, *one.blamed), watched() as use:
+            with blaming(name, one.entry, *one.blamed), watched(kinds[name]) as use:
                 facts = _fit_fold(kinds[name], one, domain, rows, options, seed, fold, fits)
             found[name] = (facts, use)
         return found

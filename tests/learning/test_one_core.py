@@ -177,8 +177,9 @@ def test_a_model_that_ignores_its_limit_is_told_in_the_log_and_in_the_summary(
 def test_kinds_that_come_along_take_one_core(
     domain: Domain, training: Path, tmp_path: Path, kind: str
 ) -> None:
-    summary = train_models(asked(tmp_path, kind), domain, training, Search(), 1)["mine"]
-    assert summary["beyond_one_core"] == ""
+    with watched() as use:
+        train_models(asked(tmp_path, kind), domain, training, Search(), 1)
+    assert complaint([use]) == ""
 
 
 def test_processes_that_a_model_starts_count() -> None:
