@@ -1,9 +1,9 @@
 # launchwise measures CUDA kernels under launch parameters, learns and recommends.
 # Each stage is one file in rules/. `snakemake --list` lists every target.
 from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.code import Code
 from launchwise.workflow.plan import (
     architectures,
-    code,
     described_cards,
     extended_folders,
     fitted_model,
@@ -33,6 +33,7 @@ configfile: readable("config.yaml", workflow.overwrite_configfiles)
 
 experiment = start(config, "config.yaml", workflow.overwrite_configfiles)
 settings = experiment.settings
+code = Code(experiment.folders.values())
 
 
 # Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).
