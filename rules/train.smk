@@ -9,11 +9,11 @@ def trained(study):
     return {
         model: {
             "entry": {key: value for key, value in entry.items() if key != "title"},
+            "spec": SPECS[STUDIES[study]["workload"]],
             # Not an output: Snakemake deletes those of a failed job, and the trials must stay.
             "journal": f"results/search/{study}/{model}.log",
             "code": code("scripts/train.py", *sources_of(study, model)),
             "inputs": [
-                spec_of(study),
                 *features_of(study),
                 *usual_of(study),
                 *(cost_of(study) if asks_cost(study, model) else []),
@@ -39,7 +39,7 @@ for study in experiment.studies:
         name:
             f"train_{study}"
         input:
-            spec=spec_of(study),
+            spec=ancient(spec_of(study)),
             features=features_of(study),
             cost=cost_of(study) if any(asks_cost(study, each) for each in MODELS[study]) else [],
             training=f"results/clean/{study}.parquet",

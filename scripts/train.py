@@ -26,8 +26,8 @@ def main(
     ----------
     models
         Name to ``entry`` (of the settings, without a title), ``folder`` (where it goes),
-        ``journal`` (of its search), ``code`` (digest of its sources) and ``inputs`` (files, beside
-        the training rows, that decide what it learns).
+        ``journal`` (of its search), ``code`` and ``spec`` (digests of its sources and of the
+        spec), and ``inputs`` (files, beside the training rows, that decide what it learns).
     question
         ``candidates``, ``constraints`` and ``near_best_percent`` of the study.
     training
@@ -45,7 +45,7 @@ def main(
 
     def made_from(one: dict[str, Any]) -> str:
         inputs = digest_files([Path(path) for path in (*one["inputs"], *profiles.values())])
-        return digest([common, one["entry"], one["code"], inputs])
+        return digest([common, one["entry"], one["code"], one["spec"], inputs])
 
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(load_spec(Path(folder)), described, **question)

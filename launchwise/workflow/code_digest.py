@@ -3,8 +3,8 @@
 Starting from a script, every name is followed to the definition that it stands for, in the script
 or in a module of the library, and from there on. Of each module count the definitions that are
 reached and the statements that run when it is imported and do more than define names. Where it
-cannot be told what a name stands for (a star import, a module that is handed on, ``globals()``), the
-whole module counts.
+cannot be told what a name stands for (a star import, a module that is handed on, ``globals()``),
+the whole module counts.
 
 Workloads bring code of their own, which is imported by the name that their files give. What the
 project's rules say about these files stays as it is: they are inputs, or starting points. But a

@@ -158,14 +158,39 @@ def test_snakemake_packs_the_report_itself(study: Project) -> None:
     assert "acoustic_tile.models.csv" in text
 
 
-def test_an_edited_library_module_reruns_its_stage_alone(study: Project) -> None:
-    before = stamps(study)
-    module = study.folder / "launchwise" / "learning" / "evaluate.py"
-    module.write_text(module.read_text() + "\n# edited\n")
-    done = study.snakemake("--cores", "2", "--quiet", "all")
+def rerun(project: Project) -> set[str]:
+    """Files of stages that another run writes anew."""
+    before = stamps(project)
+    done = project.snakemake("--cores", "2", "--quiet", "all")
     assert done.returncode == 0, done.stdout + done.stderr
-    after = stamps(study)
-    assert {name for name in before if after[name] != before[name]} == {EVALUATION, REPORT}
+    after = stamps(project)
+    return {name for name in before if after[name] != before[name]}
+
+
+def test_an_edited_library_module_reruns_its_stage_alone(study: Project) -> None:
+    module = study.folder / "launchwise" / "learning" / "evaluate.py"
+    text = module.read_text()
+    module.write_text(text + "\n# edited\n\n\ndef unused() -> int:\n    return 1\n")
+    assert rerun(study) == set()
+    module.write_text(text + "\nprint(end=str())\n")
+    assert rerun(study) == {EVALUATION, REPORT}
+
+
+def test_titles_and_descriptions_rerun_the_report_alone(study: Project) -> None:
+    splits = {name: {**split, "title": "other"} for name, split in STUDY["splits"].items()}
+    chosen = {"chosen": {**STUDY["own_models"]["chosen"], "title": "the chosen one"}}
+    texts = {"title": "Other", "question": "Which one?"}
+    configure(study, **texts, splits=splits, own_models=chosen)
+    path = study.folder / "kernels" / "acoustic" / "spec.yaml"
+    spec = yaml.safe_load(path.read_text())
+    spec |= {"title": "Waves", "description": "Waves, too."}
+    next(iter(spec["variants"].values()))["title"] = "another variant"
+    next(iter(spec["problem"].values()))["description"] = "another size"
+    path.write_text("# Another comment\n" + yaml.safe_dump(spec, sort_keys=False))
+    assert rerun(study) == {REPORT}
+    assert "Other" in (study.folder / REPORT).read_text(encoding="utf-8")
+    configure(study)
+    assert rerun(study) == {REPORT}
 
 
 def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> None:
