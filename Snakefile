@@ -24,6 +24,7 @@ from launchwise.workflow.plan import (
     start,
 )
 from launchwise.workflow.priors import prior_extended, prior_gpus
+from launchwise.workflow.records import require_records
 from launchwise.workflow.scheduling import lift_rate_limit
 from launchwise.workflow.server import start_server, stop_server
 
@@ -34,6 +35,8 @@ configfile: readable("config.yaml", workflow.overwrite_configfiles)
 experiment = start(config, "config.yaml", workflow.overwrite_configfiles)
 settings = experiment.settings
 code = Code(experiment.folders.values())
+# A blind test is never repeated by itself.
+require_records(workflow, once={"freeze", "blind_sweep", "blind_contests", "blind_pairs"})
 
 
 # Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).

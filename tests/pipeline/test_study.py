@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import runpy
 from pathlib import Path
@@ -191,6 +192,47 @@ def test_titles_and_descriptions_rerun_the_report_alone(study: Project) -> None:
     assert "Other" in (study.folder / REPORT).read_text(encoding="utf-8")
     configure(study)
     assert rerun(study) == {REPORT}
+
+
+def test_results_without_a_record_are_not_passed_off(study: Project) -> None:
+    """Copied without ``.snakemake``: they are told, made anew, or accepted by ``--touch``."""
+    records = study.folder / ".snakemake" / "metadata"
+    aside = study.folder / "records"
+    records.rename(aside)
+    said = "launchwise: no record of how results/"
+    plan = study.snakemake("-n", "--quiet", "rules")
+    assert plan.returncode == 0
+    assert (plan.stdout + plan.stderr).count(said) == 1
+    assert "snakemake --touch" in plan.stdout + plan.stderr
+    assert "Nothing to be done" not in plan.stdout + plan.stderr
+    # Whoever wants times alone says so.
+    times = study.snakemake("-n", "--rerun-triggers", "mtime")
+    assert "Nothing to be done" in times.stdout + times.stderr
+    accepted = study.snakemake("--cores", "2", "--touch")
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    assert "launchwise: accepted as made with today's" in accepted.stdout + accepted.stderr
+    again = study.snakemake("--cores", "2")
+    assert "Nothing to be done" in again.stdout + again.stderr
+    assert said not in again.stdout + again.stderr
+    assert aside.is_dir()
+
+
+def test_results_without_a_record_are_made_again(study: Project) -> None:
+    (found,) = (
+        path
+        for path in (study.folder / ".snakemake" / "metadata").rglob("*")
+        if path.is_file()
+        and json.loads(path.read_text())["rule"] == "evaluate"
+        and "summary" in str(base64.urlsafe_b64decode(path.name))
+    )
+    found.unlink()
+    before = stamps(study)
+    done = study.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "launchwise: no record of how results/evaluation/" in done.stdout + done.stderr
+    after = stamps(study)
+    assert after[EVALUATION] != before[EVALUATION]
+    assert after[CLEAN] == before[CLEAN]
 
 
 def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> None:

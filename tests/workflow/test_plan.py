@@ -142,6 +142,14 @@ def rules() -> list[tuple[str, str, str]]:
 ONCE = {"freeze", "blind_sweep", "blind_contests", "blind_pairs"}
 """Rules of blind tests, which changed code must not run again: answers come before measurements."""
 
+
+def test_rules_that_run_once_are_those_that_keep_results_without_a_record() -> None:
+    text = (ROOT / "Snakefile").read_text()
+    named = re.search(r"require_records\(workflow, once=\{(.*?)\}\)", text)
+    assert named is not None
+    assert set(re.findall(r"\w+", named.group(1))) == ONCE
+
+
 SCRIPTED = [(name, text) for _, name, text in rules() if re.search(r"^    script:", text, re.M)]
 
 
