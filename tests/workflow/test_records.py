@@ -36,7 +36,7 @@ class Store:
 
 
 def test_a_result_without_a_record_counts_as_changed() -> None:
-    store = Store("results/a", "results/b")
+    store: Any = Store("results/a", "results/b")
     records = Records(store, once=())
     known, half = job("known", "results/a"), job("half", "results/a", "results/c")
     assert store.has_metadata(known)
