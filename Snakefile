@@ -98,3 +98,7 @@ include: "rules/targets.smk"
 for path in own_rules(experiment):
 
     include: path
+
+
+# Every job reads this file again.
+code.save()

@@ -1,96 +1,62 @@
-"""Facts about one Python file: its definitions, what they say, what they use, what it imports.
+"""Facts about one Python file: its definitions, what they read, and what its imports stand for.
 
-A *unit* is a statement of a module: a definition, an assignment, or a statement that runs on import
-and has effects. Facts are JSON-able and depend on the content of the file alone.
+A *part* of a module is a definition (a function, a class, an assigned name), the module's *rest*
+(statements that do more than define names when it is imported) or its main block. Comments,
+docstrings, calls of the pipeline's log, texts of ``assert`` and positional arguments of ``raise``
+are left out: a wording is no result. Facts are JSON-able and depend on the file's content alone.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import builtins
+from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
-from launchwise.workflow.code_handlers import kept_messages
-from launchwise.workflow.code_names import (
-    PLAIN_DECORATORS,
-    PURE_AT_IMPORT,
-    PURE_BASES,
-    PURE_CALLS,
-    PURE_METHODS,
-)
-from launchwise.workflow.code_text import (
-    BARE,
-    FULL,
-    FUNCTIONS,
-    IMPORTS,
-    LEVELS,
-    Text,
-    assigned,
-    decorators,
-    is_log,
-    is_text,
-    last_name,
-    text_of,
-)
+from launchwise.base.storage import digest
 
-LOG_MODULE = "launchwise.base.scripting"
+PACKAGE = "launchwise"
+REST, MAIN = "", "__main__"
+"""Names of the parts that are no definition."""
 
 Target = list[Any]
-"""``[level, module, name]``: `name` of a module; with an empty name the module itself, and with
-``*`` a module whose attributes cannot be told apart."""
+"""``[level, module, name]`` of an import: `name` of a module, or, with an empty name, the module;
+with ``*`` a module whose attributes cannot be told apart."""
 
 
-class Unit(TypedDict):
-    """A statement of a module.
+class Part(TypedDict):
+    """Digest of what a part does, and what it reads: ``name``, or ``name.attribute``."""
 
-    ``texts`` and ``uses`` hold a value per level of detail (:mod:`launchwise.workflow.code_text`):
-    digest of what it says; names that it uses.
-    """
-
-    defines: list[str]
-    effect: bool
-    main: bool
-    texts: list[str]
-    uses: list[list[str]]
-    imports: dict[str, list[Target]]
-    needs: int
-    dynamic: bool
-    whole: bool
-    hooks: bool
+    text: str
+    reads: list[str]
 
 
 class Facts(TypedDict):
-    """A module: its units in order, what its names are imported as, and what it loads at once."""
+    """A module.
 
-    units: list[Unit]
+    ``binds``: names that its rest defines. ``imports``: a name to what it stands for, inside
+    functions too. ``loads``: what is imported at once.
+    """
+
+    parts: dict[str, Part]
+    binds: list[str]
     imports: dict[str, list[Target]]
     loads: list[Target]
-    unused: list[str]
-    stars: list[Target]
 
 
-_PURE_FUNCTIONS = PURE_CALLS | PURE_AT_IMPORT
-_PURE_ATTRIBUTES = PURE_METHODS | {"resolve", "absolute", "with_name", "casefold"}
-_PURE_KEYWORDS = {"title", "frozen", "total", "extra"}
-_METHOD_DECORATORS = PLAIN_DECORATORS | {
-    "model_validator",
-    "field_validator",
-    "field_serializer",
-    "model_serializer",
-    "computed_field",
-}
-_DYNAMIC = {
-    "__import__",
-    "exec_module",
-    "import_module",
-    "run_module",
-    "run_path",
-    "spec_from_file_location",
-}
-_OWN_MODULE = {"eval", "exec", "globals"}
-_EVERYTHING = {"__subclasses__", "__init_subclass__", "__class_getitem__"}
-_READ_TEXTS = {"__doc__", "__annotations__", "getdoc", "use_attribute_docstrings", "getcomments"}
+DYNAMIC = {"__import__", "exec_module", "import_module", "run_module", "run_path"}
+"""Functions that import what no name in the code tells."""
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_LOGS = {"debug", "info", "warning", "error", "exception", "critical"}
+_PLAIN_ATTRIBUTES = {"format", "get", "items", "join", "keys", "lower", "split", "upper", "values"}
+_PLAIN_ATTRIBUTES |= {"deleter", "getter", "setter"}
+_EFFECTS = {"__import__", "delattr", "eval", "exec", "filter", "map", "setattr"}
+_BUILTINS = set(dir(builtins)) - _EFFECTS
+_LEFT_OUT = {"ctx", "kind", "type_comment"}
+"""Fields of the syntax tree that say nothing, or not in every version of Python."""
 
 
 def facts_of(source: str) -> Facts:
@@ -101,237 +67,211 @@ def facts_of(source: str) -> Facts:
     SyntaxError
         When it is no Python.
     """
-    tree = ast.parse(source)
-    facts = Facts(units=[], imports={}, loads=[], unused=[], stars=[])
-    kept = [node for node in tree.body if not is_text(node)]
-    typing_only = [node for node in kept if _for_type_checkers(node)]
-    running = [node for node in kept if node not in typing_only]
-    for node in (each for block in (running, typing_only) for each in _imports_of(block)):
-        for name, target in bindings(node):
-            facts["imports"].setdefault(name, []).append(target)
-    for node in _imports_of(running):
-        facts["loads"] += [target for _, target in bindings(node)]
-        facts["stars"] += [target for name, target in bindings(node) if name == "*"]
-    logs = {name for name, targets in facts["imports"].items() if _is_the_log(targets)}
-    if "launchwise" in source and _defines_log(tree):
-        logs.add("log")
-    own = {name for node in running for name in _defined(node)}
-    ours = own | _ours(facts["imports"])
-    values = {assigned(node): node.value for node in running if isinstance(node, ast.Assign)}
-    for statement in running:
-        if not isinstance(statement, IMPORTS):
-            facts["units"].append(_unit(statement, logs, ours, values))
-    used = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
-    facts["unused"] = sorted(
-        f"{name}={target}"
-        for name, targets in facts["imports"].items()
-        for target in targets
-        if name not in used and name != "annotations"
-    )
-    return facts
-
-
-def _unit(node: ast.stmt, logs: set[str], ours: set[str], values: Mapping[str, ast.expr]) -> Unit:
-    parts = list(ast.walk(node))
-    texts = _texts(node, parts, logs)
-    words = set(_words(parts))
-    inner = [each for each in parts if isinstance(each, IMPORTS)]
+    tree = _Cleaner().visit(ast.parse(source))
+    body = [each for each in tree.body if not _is_if(each, "TYPE_CHECKING")]
+    nodes = [*ast.walk(tree)]
     imports: dict[str, list[Target]] = {}
-    for statement in inner:
-        for name, target in bindings(statement):
-            imports.setdefault(name, []).append(target)
-    needs = kept_messages(parts, logs, values)
-    if words & _READ_TEXTS or _reads_annotations(parts):
-        needs = FULL
-    return Unit(
-        defines=sorted(_defined(node)),
-        effect=_has_effect(node, ours),
-        main=_is_main(node),
-        texts=[_digest("".join(text.parts)) for text in texts],
-        uses=[sorted(text.uses) for text in texts],
+    for name, target in (pair for each in nodes for pair in _bindings(each)):
+        if target not in imports.setdefault(name, []):
+            imports[name].append(target)
+    foreign = {name for name, targets in imports.items() if not any(map(_is_ours, targets))}
+    statements: dict[str, list[ast.stmt]] = {}
+    for node in body:
+        names = {REST} if _has_effect(node, _BUILTINS | foreign) else _defined(node)
+        if _is_if(node, "__name__ == '__main__'"):
+            names = {MAIN}
+        for name in names:
+            statements.setdefault(name, []).append(node)
+    loads = [(name, target) for node in _at_once(body) for name, target in _bindings(node)]
+    # What nobody uses is imported for its effects.
+    used = {"annotations"} | {each.id for each in nodes if isinstance(each, ast.Name)}
+    unused = sorted(str(target) for name, target in loads if name not in used)
+    rest = statements.setdefault(REST, []) if unused else statements.get(REST, [])
+    return Facts(
+        parts={
+            name: _part(said, imports, [] if name else unused) for name, said in statements.items()
+        },
+        binds=sorted({name for node in rest for name in _defined(node)}),
         imports=imports,
-        needs=needs,
-        dynamic=bool(words & _DYNAMIC),
-        whole=bool(words & _OWN_MODULE),
-        hooks=bool(words & _EVERYTHING) or _has_metaclass(parts),
+        loads=[target for _, target in loads],
     )
 
 
-def _texts(node: ast.stmt, parts: list[ast.AST], logs: set[str]) -> list[Text]:
-    """What a statement says at each level of detail; most have no messages."""
-    if any(isinstance(each, ast.Raise | ast.Assert) or is_log(each, logs) for each in parts):
-        return [text_of(node, level, logs) for level in LEVELS]
-    bare = text_of(node, BARE, logs, has_messages=False)
-    return [bare] * (len(LEVELS) - 1) + [text_of(node, FULL, logs, has_messages=False)]
+class _Cleaner(ast.NodeTransformer):
+    """Removes what is there for readers alone."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if getattr(node, "body", None) == [] and not isinstance(node, ast.Module):
+            node.body = [ast.Pass()]  # type: ignore[attr-defined]
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        """Remove texts, and calls of the log."""
+        value = node.value
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            owner = value.func.value
+            if isinstance(owner, ast.Name) and owner.id == "log" and value.func.attr in _LOGS:
+                return None
+        return self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        """Keep the type of an error, and what is given by name: ``fatal=True`` is no text."""
+        if isinstance(node.exc, ast.Call):
+            node.exc.args = []
+        return self.generic_visit(node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        """Remove the text."""
+        node.msg = None
+        return self.generic_visit(node)
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def _part(nodes: list[ast.stmt], imports: dict[str, list[Target]], more: list[str]) -> Part:
+    reads = {name for node in nodes for name in _reads(node)}
+    roots = {name.partition(".")[0] for name in reads}
+    # What is imported in a function, and not used there, is imported for its effects.
+    bound = {name for node in nodes for each in ast.walk(node) for name, _ in _bindings(each)}
+    reads |= bound - roots
+    roots |= bound
+    meant = [[name, imports[name]] for name in sorted(roots & imports.keys())]
+    return Part(text=digest([[_text(each) for each in nodes], meant, more]), reads=sorted(reads))
 
 
-def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Every identifier in a statement."""
-    for each in nodes:
-        if isinstance(each, ast.Name):
-            yield each.id
-        elif isinstance(each, ast.Attribute):
-            yield each.attr
-        elif isinstance(each, ast.alias):
-            yield each.name.rpartition(".")[2]
-        elif isinstance(each, ast.keyword) and each.arg:
-            yield each.arg
-        elif isinstance(each, FUNCTIONS):
-            yield each.name
+def _text(value: Any) -> Any:
+    """A syntax tree as JSON-able values: the same with every version of Python."""
+    if isinstance(value, ast.AST):
+        fields = (
+            [name, _text(each)]
+            for name, each in ast.iter_fields(value)
+            if name not in _LEFT_OUT and each is not None and each != []
+        )
+        return [type(value).__name__, *fields]
+    return [_text(each) for each in value] if isinstance(value, list) else repr(value)
 
 
-def _reads_annotations(nodes: Iterable[ast.AST]) -> bool:
-    """Whether annotations of a function may be read: those of a class alone always count."""
-    for each in nodes:
-        if isinstance(each, ast.Call) and last_name(each.func) in (
-            "get_type_hints",
-            "getfullargspec",
-        ):
-            first = each.args[0] if each.args else None
-            if not (isinstance(first, ast.Name) and first.id == "cls"):
-                return True
-        if isinstance(each, ast.Attribute) and each.attr in ("annotation", "return_annotation"):
-            owner = last_name(each.value)
-            # `annotation` of a field of a typed model belongs to the class.
-            if each.attr == "return_annotation" or owner in ("parameter", "signature"):
-                return True
-    return False
+def _reads(node: ast.AST, local: bool = False) -> Iterator[str]:
+    """Names that a statement reads; annotations of functions and of local names are not run.
+
+    Parameters
+    ----------
+    local
+        Whether the statement belongs to a function.
+    """
+    skipped = set()
+    if isinstance(node, (*_FUNCTIONS, ast.arg)) or (local and isinstance(node, ast.AnnAssign)):
+        skipped = {"annotation", "returns"}
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Load):
+            yield node.id
+    elif isinstance(node, ast.Attribute):
+        if node.attr in DYNAMIC:
+            yield node.attr
+        if isinstance(node.value, ast.Name):
+            yield f"{node.value.id}.{node.attr}"
+            return
+    inside = (local or isinstance(node, _FUNCTIONS)) and not isinstance(node, ast.ClassDef)
+    for name, value in ast.iter_fields(node):
+        if name not in skipped:
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, ast.AST):
+                    yield from _reads(each, inside)
 
 
-def _for_type_checkers(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING" and not node.orelse
-
-
-def _is_main(node: ast.stmt) -> bool:
-    if not (isinstance(node, ast.If) and not node.orelse):
-        return False
-    return ast.unparse(node.test) == "__name__ == '__main__'"
-
-
-def _imports_of(body: Iterable[ast.stmt]) -> list[ast.Import | ast.ImportFrom]:
+def _at_once(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Imports that run with a module: not those inside functions."""
-    found: list[ast.Import | ast.ImportFrom] = []
-    queue: list[ast.AST] = list(body)
-    while queue:
-        node = queue.pop(0)
-        if isinstance(node, IMPORTS):
-            found.append(node)
-        elif not isinstance(node, (*FUNCTIONS, ast.Lambda)):
-            queue += [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr)]
-    return found
+    for node in body:
+        if isinstance(node, _IMPORTS):
+            yield node
+        elif isinstance(node, ast.stmt | ast.ExceptHandler) and not isinstance(node, _FUNCTIONS):
+            yield from _at_once(ast.iter_child_nodes(node))
 
 
-def bindings(node: ast.AST) -> Iterator[tuple[str, Target]]:
+def _bindings(node: ast.AST) -> Iterator[tuple[str, Target]]:
     """Names that an import binds, and what they stand for."""
     if isinstance(node, ast.Import):
         for alias in node.names:
-            if alias.asname:
-                yield alias.asname, [0, alias.name, ""]
-            else:
-                yield (
-                    alias.name.partition(".")[0],
-                    [0, alias.name, "*" if "." in alias.name else ""],
-                )
+            dotted = "." in alias.name and not alias.asname
+            name = alias.asname or alias.name.partition(".")[0]
+            yield name, [0, alias.name, "*" if dotted else ""]
     elif isinstance(node, ast.ImportFrom):
         for alias in node.names:
-            name = alias.asname or alias.name
-            yield name, [node.level, node.module or "", alias.name]
+            yield alias.asname or alias.name, [node.level, node.module or "", alias.name]
 
 
-def _is_the_log(targets: list[Target]) -> bool:
-    return targets == [[0, LOG_MODULE, "log"]]
+def _is_ours(target: Target) -> bool:
+    """Whether an import is of the library, or of a workload."""
+    return bool(target[0]) or target[1].partition(".")[0] in (PACKAGE, "kernels")
 
 
-def _defines_log(tree: ast.Module) -> bool:
-    """Whether a module makes the pipeline's log itself."""
-    return any(
-        ast.unparse(node) == "log = logging.getLogger('launchwise')"
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-    )
-
-
-def _ours(imports: dict[str, list[Target]]) -> set[str]:
-    """Imported names that belong to the library or to a workload."""
-    return {
-        name
-        for name, targets in imports.items()
-        for level, module, _ in targets
-        if level or str(module).partition(".")[0] in ("launchwise", "kernels")
-    }
+def _is_if(node: ast.stmt, *tests: str) -> bool:
+    return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) in tests
 
 
 def _defined(node: ast.stmt) -> set[str]:
-    """Names that a statement of a module binds."""
-    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+    """Names that a statement of a module defines."""
+    if isinstance(node, _DEFINITIONS):
         return {node.name}
-    found = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
-            found.add(each.id)
-        elif isinstance(each, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler)) and each.name:
-            found.add(each.name)
-    return found
-
-
-def _has_effect(node: ast.stmt, ours: set[str]) -> bool:
-    """Whether a statement does more than define names when its module is imported."""
-    if isinstance(node, FUNCTIONS):
-        given = [*node.args.defaults, *(each for each in node.args.kw_defaults if each)]
-        decorated = not set(decorators(node)) <= PLAIN_DECORATORS
-        return decorated or not all(_is_pure(each, ours) for each in given)
-    if isinstance(node, ast.ClassDef):
-        return _class_has_effect(node, ours)
-    if isinstance(node, ast.Assign):
-        plain = all(isinstance(target, ast.Name) for target in node.targets)
-        return not (plain and _is_pure(node.value, ours))
-    if isinstance(node, ast.AnnAssign):
-        plain = isinstance(node.target, ast.Name)
-        return not plain or not (node.value is None or _is_pure(node.value, ours))
-    return not isinstance(node, ast.Pass)
-
-
-def _class_has_effect(node: ast.ClassDef, ours: set[str]) -> bool:
-    if any(each.arg not in _PURE_KEYWORDS for each in node.keywords):
-        return True
-    if not set(decorators(node)) <= PLAIN_DECORATORS:
-        return True
-    for base in node.bases:
-        root = base.value if isinstance(base, ast.Subscript) else base
-        name = last_name(root)
-        if name not in PURE_BASES and name not in ours and not name.endswith("Error"):
-            return True
-    for each in node.body:
-        if isinstance(each, FUNCTIONS):
-            given = [*each.args.defaults, *(one for one in each.args.kw_defaults if one)]
-            plain = set(decorators(each)) <= _METHOD_DECORATORS
-            if not plain or not all(_is_pure(one, ours) for one in given):
-                return True
-        elif not is_text(each) and _has_effect(each, ours):
-            return True
-    return False
-
-
-def _is_pure(node: ast.AST, ours: set[str]) -> bool:
-    """Whether the value of an expression can be computed at any time, or never."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr):
-            return False
-        if isinstance(each, ast.Call):
-            if last_name(each.func) in _PURE_ATTRIBUTES and isinstance(each.func, ast.Attribute):
-                continue
-            name = ast.unparse(each.func)
-            if name not in _PURE_FUNCTIONS or name.partition(".")[0] in ours:
-                return False
-    return True
-
-
-def _has_metaclass(nodes: Iterable[ast.AST]) -> bool:
-    return any(
-        isinstance(each, ast.ClassDef) and any(word.arg == "metaclass" for word in each.keywords)
+    inside = getattr(node, "targets", None) or [getattr(node, "target", node)]
+    nodes = [each for one in inside for each in ast.walk(one)]
+    names = {
+        each.id
         for each in nodes
-    )
+        if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)
+    }
+    return names | {each.name for each in nodes if isinstance(each, _DEFINITIONS)}
+
+
+def _has_effect(node: ast.stmt, plain: set[str]) -> bool:
+    """Whether a statement does more than define names: calls one of our functions, for example.
+
+    Parameters
+    ----------
+    plain
+        Names whose calls have no effect on our modules: of Python, and of other libraries.
+    """
+    run: list[ast.expr | None]
+    if isinstance(node, _FUNCTIONS):
+        run = [*node.args.defaults, *node.args.kw_defaults]
+    elif isinstance(node, ast.ClassDef):
+        if any(each.arg == "metaclass" for each in node.keywords) or any(
+            _has_effect(each, plain) for each in node.body
+        ):
+            return True
+        run = [*node.bases, *(each.value for each in node.keywords)]
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        parts = [each.elts if isinstance(each, ast.Tuple) else [each] for each in targets]
+        if not all(isinstance(each, ast.Name) for group in parts for each in group):
+            return True
+        run = [node.value]
+    elif isinstance(node, ast.Expr):
+        return not isinstance(node.value, ast.Constant)
+    else:
+        return not isinstance(node, (ast.Pass, *_IMPORTS))
+    called = [*getattr(node, "decorator_list", ()), *(each for one in run for each in _calls(one))]
+    return not all(_is_plain(each, plain) for each in called)
+
+
+def _calls(node: ast.AST | None) -> Iterator[ast.expr]:
+    """What an expression calls when it is computed."""
+    if isinstance(node, ast.Call):
+        yield node.func
+    if node is not None and not isinstance(node, ast.Lambda):
+        for each in ast.iter_child_nodes(node):
+            yield from _calls(each)
+
+
+def _is_plain(function: ast.AST, plain: set[str]) -> bool:
+    if isinstance(function, ast.Call):
+        return _is_plain(function.func, plain)
+    if isinstance(function, ast.Attribute):
+        if "register" in function.attr:
+            return False
+        if function.attr in _PLAIN_ATTRIBUTES:
+            return True
+    while isinstance(function, ast.Attribute | ast.Call | ast.Subscript):
+        function = function.func if isinstance(function, ast.Call) else function.value
+    return function.id in plain if isinstance(function, ast.Name) else True

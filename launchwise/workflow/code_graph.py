@@ -1,7 +1,8 @@
-"""What code leads to: from definitions to the definitions that they name, across modules.
+"""What code leads to: from the parts of modules to what they read, across modules.
 
-A *node* is a statement of a module (a unit's number), a module that is loaded (:data:`LOADED`: its
-imports run, and its statements with effects), or a module of which all counts (:data:`WHOLE`).
+A *node* is a name as one reads it in a file (``helper``, ``shapes.area``), a module that is loaded
+(an empty name: its rest counts), or a module of which all counts (:data:`WHOLE`): one that is
+imported with ``*``, handed on, or asked for a name that cannot be found.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from launchwise.workflow.code_facts import Facts, Target
+from launchwise.base.storage import digest
+from launchwise.workflow.code_facts import DYNAMIC, PACKAGE, REST, Facts, Target
 
-PACKAGE = "launchwise"
-LOADED, WHOLE = -1, -2
-Node = tuple[Path, int]
+WHOLE = "*"
+Node = tuple[str, str]
+"""File and name; paths as texts, which are told apart faster."""
 
 
 class Graph:
-    """Nodes and where they lead to, for one level of detail.
+    """Nodes and where they lead to.
 
     Parameters
     ----------
@@ -25,183 +27,127 @@ class Graph:
         Folder of the package ``launchwise``.
     facts
         Facts about a file.
-    level
-        Detail, see :mod:`launchwise.workflow.code_text`.
+    users
+        Code of workloads. A script that imports dynamically may run it: then what it imports
+        counts, of modules that the script loads. The files themselves are inputs of rules.
     """
 
-    def __init__(self, root: Path, facts: Callable[[Path], Facts], level: int) -> None:
-        self.facts = facts
-        self._root, self._level = root, level
-        self._next: dict[Node, frozenset[Node]] = {}
-        self._bound: dict[Node, list[str]] = {}
-        self._files: dict[tuple[int, str, Path], Path | None] = {}
-        self._defined: dict[Path, dict[str, list[int]]] = {}
+    def __init__(
+        self, root: Path, facts: Callable[[str], Facts], users: Iterable[Path] = ()
+    ) -> None:
+        self._root, self._facts, self._users = str(root), facts, [*map(str, users)]
+        self._next: dict[Node, set[Node]] = {}
+        self._files: dict[tuple[str, str], str] = {}
 
-    def next(self, node: Node) -> frozenset[Node]:
+    def digest(self, start: Iterable[Path]) -> str:
+        """Digest of what some files do: of all parts that they reach."""
+        counted = {}
+        for path, name in self._reached((str(path), WHOLE) for path in start):
+            root = name.partition(".")[0]
+            if part := self._facts(path)["parts"].get(root):
+                counted[f"{path.removeprefix(self._root)}:{root}"] = part["text"]
+        return digest(counted)
+
+    def _reached(self, start: Iterable[Node]) -> set[Node]:
+        nodes: set[Node] = set()
+        new = set(start)
+        while new:
+            nodes |= new
+            queue = [*new]
+            while queue:
+                more = self.next(queue.pop()) - nodes
+                nodes |= more
+                queue.extend(more)
+            names = {name.rpartition(".")[2] for _, name in nodes}
+            loaded = {path for path, _ in nodes}
+            users = self._users if names & DYNAMIC else ()
+            new = {node for path in users for node in self._imported(path)}
+            new = {node for node in new if node[0] in loaded} - nodes
+        return nodes
+
+    def next(self, node: Node) -> set[Node]:
         """Nodes that a node leads to."""
         known = self._next.get(node)
         if known is None:
-            path, number = node
-            if number == LOADED:
-                found = self._loading(path)
-            elif number == WHOLE:
-                found = self._all_of(path)
+            path, name = node
+            if name == REST:
+                found = [*self._loading(path), *self._reading(path, REST)]
+            elif name == WHOLE:
+                found = [(path, REST), *((path, each) for each in self._facts(path)["parts"])]
+                # Nobody knows which of the names that a package hands on are asked for.
+                found += self._imported(path) if _is_package(path) else ()
             else:
-                found = self._using(path, number)
-            known = self._next[node] = frozenset(found)
+                found = [(path, REST), *self._reading(path, name)]
+            known = self._next[node] = set(found)
         return known
 
-    def bound(self, node: Node) -> list[str]:
-        """Names that a unit uses and imports, each with what it stands for."""
-        self.next(node)
-        return self._bound[node]
+    def _loading(self, path: str) -> Iterator[Node]:
+        inside = path.removeprefix(f"{self._root}/")
+        if inside.startswith(f"{PACKAGE}/"):
+            for folder in Path(inside).parents[:-1]:
+                yield (f"{self._root}/{folder.as_posix()}/__init__.py", REST)
+        for level, module, name in self._facts(path)["loads"]:
+            if file := self._file(path, level, module):
+                yield (file, WHOLE if name == WHOLE else REST)
+                if inner := self._inside(file, name):
+                    yield (inner, REST)
 
-    def taken(self, path: Path, target: Target, allowed: set[Path]) -> Iterator[Node]:
-        """What an import in ``path`` names of ``allowed`` files."""
-        level, module, name = target
-        file = self._file(level, module, path)
-        if file is None:
-            return
-        if file in allowed:
-            yield from self._named(file, name, "", runs=True)
-        if (inner := self._inside(file, name)) in allowed and inner is not None:
-            yield (inner, WHOLE)
-
-    def name(self, path: Path) -> str:
-        """A file's name in digests."""
-        inside = path.is_relative_to(self._root)
-        return path.relative_to(self._root).as_posix() if inside else path.as_posix()
-
-    def _loading(self, path: Path) -> Iterator[Node]:
-        folder = path.parent
-        while folder.is_relative_to(self._root / PACKAGE):
-            yield (folder / "__init__.py", LOADED)
-            folder = folder.parent
-        facts = self.facts(path)
-        for target in facts["loads"]:
-            yield from self._loaded(path, target)
-        for star in facts["stars"]:
-            yield from self._everything(path, star)
-        for number, unit in enumerate(facts["units"]):
-            # A program's own part does not run when it is imported.
-            if unit["effect"] and not unit["main"]:
-                yield (path, number)
-
-    def _all_of(self, path: Path) -> Iterator[Node]:
-        facts = self.facts(path)
-        yield (path, LOADED)
-        for number in range(len(facts["units"])):
-            yield (path, number)
-        if path.name == "__init__.py":
-            # Nobody knows which of the names that it hands on are asked for.
-            for targets in facts["imports"].values():
-                for target in targets:
-                    yield from self._stands_for(path, target, "", runs=True)
-
-    def _using(self, path: Path, number: int) -> Iterator[Node]:
-        facts = self.facts(path)
-        unit = facts["units"][number]
-        if unit["whole"]:
+    def _reading(self, path: str, read: str) -> Iterator[Node]:
+        """What a name that is read in a file leads to."""
+        facts = self._facts(path)
+        name, _, attribute = read.partition(".")
+        if part := facts["parts"].get(name):
+            yield from ((path, each) for each in part["reads"])
+        elif name in ("eval", "exec", "globals"):
             yield (path, WHOLE)
-        for target in (each for targets in unit["imports"].values() for each in targets):
-            yield from self._loaded(path, target)
-            if target[2] == "*":
-                yield from self._everything(path, target)
-        uses = unit["uses"][self._level]
-        # An import whose name nobody uses is there for what it does.
-        asked = {use.partition(".")[0] for use in uses}
-        bound = {f"{name}={each}" for name, each in unit["imports"].items() if name not in asked}
-        for use in uses:
-            name, _, attribute = use.partition(".")
-            for other in self._defining(path, name):
-                yield (path, other)
-            inner = unit["imports"].get(name, [])
-            for target in (*inner, *facts["imports"].get(name, [])):
-                bound.add(f"{name}={target}")
-                runs = target in inner or target in facts["loads"]
-                yield from self._stands_for(path, target, attribute, runs)
-        self._bound[path, number] = sorted(bound)
+        for target in facts["imports"].get(name, ()):
+            yield from self._stands_for(path, target, attribute)
 
-    def _loaded(self, path: Path, target: Target) -> Iterator[Node]:
-        """Modules that an import loads."""
+    def _imported(self, path: str) -> Iterator[Node]:
+        for targets in self._facts(path)["imports"].values():
+            for target in targets:
+                yield from self._stands_for(path, target, "")
+
+    def _stands_for(self, path: str, target: Target, attribute: str) -> Iterator[Node]:
+        """What an import stands for, or an attribute of it if it is a module."""
         level, module, name = target
-        file = self._file(level, module, path)
-        for each in (file, self._inside(file, name)):
-            if each is not None:
-                yield (each, LOADED)
+        if file := self._file(path, level, module):
+            yield (file, REST)
+            yield from self._of(file, name or attribute or WHOLE, attribute if name else "")
 
-    def _everything(self, path: Path, target: Target) -> Iterator[Node]:
-        if file := self._file(target[0], target[1], path):
-            yield (file, WHOLE)
-
-    def _stands_for(
-        self, path: Path, target: Target, attribute: str, runs: bool, depth: int = 0
-    ) -> Iterator[Node]:
-        """What an imported name stands for; of a module, one attribute."""
-        level, module, name = target
-        file = self._file(level, module, path)
-        if file is None:
-            return
-        if runs:
-            yield from self._loaded(path, target)
-        if name == "*" or depth > 20 or (name == "" and not attribute):
-            yield (file, WHOLE)
-        elif name == "":
-            yield from self._named(file, attribute, "", runs, depth)
-        else:
-            yield from self._named(file, name, attribute, runs, depth)
-
-    def _named(
-        self, file: Path, name: str, attribute: str, runs: bool, depth: int = 0
-    ) -> Iterator[Node]:
-        """What a name of a module stands for: a definition, a name handed on, a module inside."""
-        facts = self.facts(file)
-        numbers = self._defining(file, name)
-        yield from ((file, number) for number in numbers)
-        handed_on = facts["imports"].get(name, [])
-        for target in handed_on:
-            yield from self._stands_for(file, target, attribute, runs, depth + 1)
+    def _of(self, file: str, name: str, attribute: str) -> Iterator[Node]:
+        """What a name of a module stands for: of a module inside, an attribute."""
+        facts = self._facts(file)
         inner = self._inside(file, name)
-        if inner is not None and attribute:
-            yield from self._named(inner, attribute, "", runs, depth + 1)
-        elif inner is not None:
-            yield (inner, WHOLE)
-        if not (numbers or handed_on or inner):
+        if name in facts["parts"] or name in facts["imports"] or name in facts["binds"]:
+            yield (file, f"{name}.{attribute}" if attribute else name)
+        elif inner:
+            yield (inner, REST)
+            yield from self._of(inner, attribute or WHOLE, "")
+        else:
             yield (file, WHOLE)
 
-    def _defining(self, path: Path, name: str) -> list[int]:
-        """Numbers of the units of a file that define a name."""
-        if path not in self._defined:
-            known = self._defined[path] = {}
-            for number, unit in enumerate(self.facts(path)["units"]):
-                for each in unit["defines"]:
-                    known.setdefault(each, []).append(number)
-        return self._defined[path].get(name, [])
-
-    def _inside(self, file: Path | None, name: str) -> Path | None:
+    def _inside(self, file: str, name: str) -> str:
         """A module of a package."""
-        if file is None or file.name != "__init__.py" or not name.isidentifier():
-            return None
-        return self._found(0, name, file.parent, file.parent)
+        package = _is_package(file) and name.isidentifier()
+        return self._found(str(Path(file).parent), name) if package else ""
 
-    def _file(self, level: int, module: str, path: Path) -> Path | None:
+    def _file(self, path: str, level: int, module: str) -> str:
         """File of a module of the library, or relative to the file that imports it."""
         if level:
-            return self._found(level, module, path.parents[level - 1], path)
-        if module.partition(".")[0] != PACKAGE:
-            return None
-        return self._found(0, module, self._root, self._root)
+            return self._found(str(Path(path).parents[level - 1]), module)
+        inside = module.partition(".")[0] == PACKAGE
+        return self._found(self._root, module) if inside else ""
 
-    def _found(self, level: int, module: str, base: Path, key: Path) -> Path | None:
-        known = (level, module, key)
-        if known not in self._files:
-            self._files[known] = _module(base, module.split(".") if module else [])
-        return self._files[known]
+    def _found(self, base: str, module: str) -> str:
+        """File of a module below a folder; a package's ``__init__.py`` may be missing."""
+        if (base, module) not in self._files:
+            place = Path(base, *module.split("."))
+            single = place.with_suffix(".py")
+            package = str(place / "__init__.py") if place.is_dir() else ""
+            self._files[base, module] = str(single) if module and single.is_file() else package
+        return self._files[base, module]
 
 
-def _module(base: Path, parts: Iterable[str]) -> Path | None:
-    """File of a module below a folder, or ``__init__.py`` of a package, which may be missing."""
-    place = base.joinpath(*parts)
-    if parts and (file := place.with_suffix(".py")).is_file():
-        return file
-    return place / "__init__.py" if place.is_dir() else None
+def _is_package(path: str) -> bool:
+    return path.endswith("/__init__.py")
