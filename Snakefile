@@ -1,5 +1,7 @@
 # launchwise measures CUDA kernels under launch parameters, learns and recommends.
 # Each stage is one file in rules/. `snakemake --list` lists every target.
+import gc
+
 from launchwise.workflow.cluster import Cluster
 from launchwise.workflow.code import Code
 from launchwise.workflow.plan import (
@@ -27,6 +29,9 @@ from launchwise.workflow.priors import prior_extended, prior_gpus
 from launchwise.workflow.records import require_records
 from launchwise.workflow.scheduling import lift_rate_limit
 from launchwise.workflow.server import start_server, stop_server
+
+# What is imported stays: the collector of garbage need not go through it again and again.
+gc.freeze()
 
 
 configfile: readable("config.yaml", workflow.overwrite_configfiles)

@@ -326,6 +326,7 @@ def pattern(names: Any) -> str:
     return "|".join(re.escape(str(name)) for name in names) or "(?!)"
 
 
+@cache
 def model_source(kind: str, folder: str) -> str:
     """Source file of a kind of model; an edit of what it imports retrains this kind only."""
     return _from_here(source(kind, ROOT / folder))
