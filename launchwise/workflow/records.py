@@ -15,6 +15,12 @@ RESULTS = "results/"
 NAMED = 3
 """Files that the message names."""
 
+HOOKED = {
+    "workflow": ("_prepare_dag", "_build_dag"),
+    "persistence": ("has_metadata", "params_changed"),
+}
+"""What is replaced of Snakemake's objects: no public interface tells of missing records."""
+
 log = logging.getLogger("snakemake.logging")
 """Snakemake's own, so that the line stands in the run's log, too."""
 
@@ -75,6 +81,7 @@ def require_records(workflow: Any, once: Collection[str]) -> None:
     """Make results anew whose making there is no record of, and say so in one line.
 
     ``--touch`` makes records without making results; ``--rerun-triggers mtime`` does without.
+    Nothing happens with a Snakemake that lacks what is :data:`HOOKED`.
 
     Parameters
     ----------
@@ -83,21 +90,28 @@ def require_records(workflow: Any, once: Collection[str]) -> None:
     once
         Rules that must not run again by themselves.
     """
-    if not workflow.is_main_process:
+    if not workflow.is_main_process or not _has(workflow, "workflow"):
         return
     prepare, build = workflow._prepare_dag, workflow._build_dag
 
     def prepared(*given: Any, **named: Any) -> None:
         prepare(*given, **named)
-        workflow.launchwise_records = Records(workflow.persistence, once)
+        if _has(workflow.persistence, "persistence"):
+            workflow.launchwise_records = Records(workflow.persistence, once)
 
-    def built() -> None:
-        build()
-        touched = workflow.executor_plugin is not None and workflow.touch
-        for line in told(workflow.launchwise_records, touched):
+    def built(*given: Any, **named: Any) -> None:
+        build(*given, **named)
+        if not hasattr(workflow, "launchwise_records"):
+            return
+        # A plan has no executor.
+        for line in told(workflow.launchwise_records, getattr(workflow, "touch", False)):
             log.warning(line)
 
     workflow._prepare_dag, workflow._build_dag = prepared, built
+
+
+def _has(thing: Any, what: str) -> bool:
+    return all(hasattr(thing, name) for name in HOOKED[what])
 
 
 def told(records: Records, touched: bool) -> list[str]:

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from snakemake.persistence import PersistenceBase
+from snakemake.workflow import Workflow
 
-from launchwise.workflow.records import Records, require_records, told
+from launchwise.workflow.records import HOOKED, Records, require_records, told
 
 
 @dataclass(frozen=True)
@@ -84,3 +86,31 @@ def test_a_job_of_a_run_asks_nothing() -> None:
     workflow = SimpleNamespace(is_main_process=False)
     require_records(workflow, once=())
     assert vars(workflow) == {"is_main_process": False}
+
+
+def test_snakemake_has_what_is_hooked() -> None:
+    kinds = {"workflow": Workflow, "persistence": PersistenceBase}
+    missing = [
+        f"{kinds[what].__name__}.{name}"
+        for what, names in HOOKED.items()
+        for name in names
+        if not hasattr(kinds[what], name)
+    ]
+    assert not missing, f"launchwise.workflow.records: Snakemake has no {', '.join(missing)}"
+
+
+def test_another_snakemake_is_left_alone() -> None:
+    changed = SimpleNamespace(is_main_process=True)
+    require_records(changed, once=())
+    assert vars(changed) == {"is_main_process": True}
+    built = []
+    half = SimpleNamespace(
+        is_main_process=True,
+        _prepare_dag=lambda: None,
+        _build_dag=lambda: built.append(1),
+        persistence=SimpleNamespace(),
+    )
+    require_records(half, once=())
+    half._prepare_dag()
+    half._build_dag()
+    assert built == [1]
