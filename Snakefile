@@ -1,9 +1,11 @@
 # launchwise measures CUDA kernels under launch parameters, learns and recommends.
 # Each stage is one file in rules/. `snakemake --list` lists every target.
+import gc
+
 from launchwise.workflow.cluster import Cluster
+from launchwise.workflow.code import Code
 from launchwise.workflow.plan import (
     architectures,
-    code,
     described_cards,
     extended_folders,
     fitted_model,
@@ -24,8 +26,12 @@ from launchwise.workflow.plan import (
     start,
 )
 from launchwise.workflow.priors import prior_extended, prior_gpus
+from launchwise.workflow.records import require_records
 from launchwise.workflow.scheduling import lift_rate_limit
 from launchwise.workflow.server import start_server, stop_server
+
+# What is imported stays: the collector of garbage need not go through it again and again.
+gc.freeze()
 
 
 configfile: readable("config.yaml", workflow.overwrite_configfiles)
@@ -33,6 +39,9 @@ configfile: readable("config.yaml", workflow.overwrite_configfiles)
 
 experiment = start(config, "config.yaml", workflow.overwrite_configfiles)
 settings = experiment.settings
+code = Code(experiment.folders.values())
+# A blind test is never repeated by itself.
+require_records(workflow, once={"freeze", "blind_sweep", "blind_contests", "blind_pairs"})
 
 
 # Scripts run in forks of one process that has loaded the libraries (launchwise/base/forking.py).
@@ -94,3 +103,7 @@ include: "rules/targets.smk"
 for path in own_rules(experiment):
 
     include: path
+
+
+# Every job reads this file again.
+code.save()

@@ -25,7 +25,7 @@ rule freeze:
         gpu=pattern(LIVE),
         study=pattern(BLIND),
     params:
-        study=lambda wildcards: STUDIES[wildcards.study],
+        study=lambda wildcards: UNTITLED[wildcards.study],
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: profiled_for(wildcards.gpu, wildcards.study),
         # Not an input: a rule makes it, of a live GPU.
@@ -142,7 +142,7 @@ rule blind_pairs:
 rule score:
     """Score the answers of a blind test by what was measured afterwards."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         profile="results/gpus/{gpu}.json",
         frozen=lambda wildcards: blind_file(wildcards.gpu, wildcards.study, "frozen.json"),
         sweep=lambda wildcards: blind_file(wildcards.gpu, wildcards.study, "sweep.parquet"),
@@ -156,6 +156,7 @@ rule score:
         study=pattern(BLIND),
     params:
         code=code("scripts/score.py"),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         question=lambda wildcards: question_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
     script:

@@ -7,7 +7,7 @@
 rule clean:
     """Filter the training rows of every split (Tukey filter)."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
         splits="results/splits/{study}.json",
     output:
@@ -17,6 +17,7 @@ rule clean:
         "results/logs/clean/{study}.log",
     params:
         code=code("scripts/clean.py"),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         fences=lambda wildcards: STUDIES[wildcards.study]["fences"],
         candidates=lambda wildcards: learnt_from(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),

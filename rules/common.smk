@@ -5,6 +5,7 @@ from pathlib import Path
 from launchwise.base.storage import digest_files
 from launchwise.experiment.confirmation import Confirmation
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
+from launchwise.workflow.titles import spec_digest, untitled_study
 
 
 # Built from container.def; used only with --sdm apptainer.
@@ -14,6 +15,8 @@ container: "launchwise.sif"
 # Plain values for params: a stage reruns when a setting that it reads changes.
 GPUS = {name: gpu.model_dump(mode="json") for name, gpu in settings.gpus.items()}
 STUDIES = {name: study.model_dump(mode="json") for name, study in experiment.studies.items()}
+# Of stages that print no titles.
+UNTITLED = {name: untitled_study(study) for name, study in experiment.studies.items()}
 MODELS = {
     name: {
         model: experiment.model_of(name, model).model_dump(mode="json") for model in study.models
@@ -40,6 +43,9 @@ CARDS = described_cards(settings)
 HOST_LINKS = host_links(settings)
 ARCHS = architectures(experiment)
 FOLDERS = folders(experiment)
+# What a spec.yaml says, without titles and descriptions: a stage that prints none of them has it as
+# an input that may be newer, and this among its parameters.
+SPECS = {name: spec_digest(Path(folder, "spec.yaml")) for name, folder in FOLDERS.items()}
 CLUSTER = Cluster(experiment, ARCHS)
 # Value of --cores. On a cluster: 8, unless its profile sets another (set-threads).
 CORES = workflow.resource_settings.cores or 8

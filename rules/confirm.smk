@@ -9,7 +9,7 @@ rule contests:
     """List the baseline, the usual choice, the fastest and what is near it, and what is answered."""
     input:
         **({"answers": "results/recommendations/{study}.parquet"} if ANSWERS_TAKE_PART else {}),
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         usual=lambda wildcards: usual_of(wildcards.study),
         sweep=lambda wildcards: sweep_of(wildcards.gpu, wildcards.study),
         profile="results/gpus/{gpu}.json",
@@ -21,7 +21,8 @@ rule contests:
         gpu=pattern(LIVE if CONFIRMATION else []),
     params:
         code=code("scripts/contests.py"),
-        study=lambda wildcards: STUDIES[wildcards.study],
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
+        study=lambda wildcards: UNTITLED[wildcards.study],
         question=lambda wildcards: question_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         how=CONFIRMATION,
@@ -72,7 +73,7 @@ rule confirm:
 rule recorded_pairs:
     """Check recorded pairs and copy them."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         pairs=lambda wildcards: recorded_pairs_of(wildcards.gpu, wildcards.study, wildcards.kind),
     output:
         "results/{kind}/{gpu}/{study}.parquet",
@@ -84,6 +85,7 @@ rule recorded_pairs:
     localrule: True
     params:
         code=code("scripts/recorded_pairs.py"),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         folder=lambda wildcards: folder_of(wildcards.study),
         kind=lambda wildcards: wildcards.kind,
     script:
@@ -93,7 +95,7 @@ rule recorded_pairs:
 rule record_pairs:
     """Copy the pairs of a live GPU to data/recorded/."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         pairs="results/{kind}/{gpu}/{study}.parquet",
     output:
         "data/recorded/{gpu}/{study}.{kind}.parquet",
@@ -105,6 +107,7 @@ rule record_pairs:
     localrule: True
     params:
         code=code("scripts/recorded_pairs.py"),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         folder=lambda wildcards: folder_of(wildcards.study),
         kind=lambda wildcards: wildcards.kind,
     script:

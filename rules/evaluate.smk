@@ -8,7 +8,7 @@
 rule evaluate:
     """Evaluate models, baselines, random draws and the oracle on the test problems."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
@@ -27,6 +27,7 @@ rule evaluate:
     threads: lambda wildcards: processes_of(wildcards.study)
     params:
         code=code("scripts/evaluate.py"),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         question=lambda wildcards: question_of(wildcards.study),
         random_draws=lambda wildcards: STUDIES[wildcards.study]["random_draws"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),

@@ -37,7 +37,7 @@ rule export:
 rule lookup:
     """Write a study's answers for the lookup of the report."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
@@ -54,6 +54,7 @@ rule lookup:
             "scripts/lookup.py",
             *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
         ),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         question=lambda wildcards: question_of(wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),

@@ -12,7 +12,7 @@ def inherited_by_final(study):
 rule final:
     """Fit a study's answering model to all of its measurements."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
@@ -30,10 +30,11 @@ rule final:
             "scripts/final.py",
             *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
         ),
-        study=lambda wildcards: STUDIES[wildcards.study],
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
+        study=lambda wildcards: UNTITLED[wildcards.study],
         question=lambda wildcards: question_of(wildcards.study),
         name=lambda wildcards: answering_model(MODELS[wildcards.study]),
-        model=lambda wildcards: MODELS[wildcards.study][answering_model(MODELS[wildcards.study])],
+        model=lambda wildcards: untitled(answering_model(MODELS[wildcards.study]), wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         paired=lambda wildcards: list(pairs_of(wildcards.study)),
         folder=lambda wildcards: folder_of(wildcards.study),

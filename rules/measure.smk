@@ -122,7 +122,7 @@ rule compile:
 rule guess:
     """Recommend configurations, from a fitted model, for a sweep to measure first."""
     input:
-        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
+        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
         profile="results/gpus/{gpu}.json",
         model=lambda wildcards: fitted_model(METHODS[wildcards.workload]),
     output:
@@ -133,6 +133,7 @@ rule guess:
         gpu=pattern(LIVE),
     params:
         code=code("scripts/guess.py"),
+        spec=lambda wildcards: SPECS[wildcards.workload],
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         guesses=lambda wildcards: METHODS[wildcards.workload]["strategy"]["guesses"],
         problems=lambda wildcards: experiment.problems_of(wildcards.gpu, wildcards.workload),
@@ -143,7 +144,7 @@ rule guess:
 rule prior:
     """Collect what other GPUs measured, for a sweep whose strategy starts from it."""
     input:
-        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
+        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
         sweeps=lambda wildcards: [
             f"results/sweeps/{other}/{wildcards.workload}.parquet"
             for other in prior_gpus(experiment, wildcards.gpu, wildcards.workload)
@@ -157,6 +158,7 @@ rule prior:
     localrule: True
     params:
         code=code("scripts/prior.py"),
+        spec=lambda wildcards: SPECS[wildcards.workload],
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         gpus=lambda wildcards: prior_gpus(experiment, wildcards.gpu, wildcards.workload),
         # Not inputs: they would wait until the GPU that extends them is measured.
@@ -221,7 +223,7 @@ rule sweep:
 rule gather:
     """Merge the shards of a live sweep, and the recorded rows that it extends, into one table."""
     input:
-        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
+        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
         shards=lambda wildcards: expand(
             "results/sweeps/{{gpu}}/{{workload}}/{shard}.parquet",
             shard=range(1, CLUSTER.shards(wildcards.gpu, wildcards.workload) + 1),
@@ -235,6 +237,7 @@ rule gather:
     localrule: True
     params:
         code=code("scripts/gather.py"),
+        spec=lambda wildcards: SPECS[wildcards.workload],
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         extends=lambda wildcards: extends(wildcards.gpu, wildcards.workload),
         method=lambda wildcards: METHODS[wildcards.workload],
@@ -245,7 +248,7 @@ rule gather:
 rule recorded:
     """Check every row of a recorded sweep and copy it."""
     input:
-        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
+        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
         sweep=lambda wildcards: f"{RECORDED_IN[wildcards.gpu]}/{{workload}}.parquet",
     output:
         "results/sweeps/{gpu}/{workload}.parquet",
@@ -256,6 +259,7 @@ rule recorded:
     localrule: True
     params:
         code=code("scripts/recorded.py"),
+        spec=lambda wildcards: SPECS[wildcards.workload],
         folder=lambda wildcards: FOLDERS[wildcards.workload],
     script:
         "../scripts/recorded.py"
@@ -264,7 +268,7 @@ rule recorded:
 rule record:
     """Copy a live sweep, with its provenance, to data/recorded/."""
     input:
-        spec=lambda wildcards: f"{FOLDERS[wildcards.workload]}/spec.yaml",
+        spec=lambda wildcards: ancient(f"{FOLDERS[wildcards.workload]}/spec.yaml"),
         sweep="results/sweeps/{gpu}/{workload}.parquet",
     output:
         sweep="data/recorded/{gpu}/{workload}.parquet",
@@ -276,6 +280,7 @@ rule record:
     localrule: True
     params:
         code=code("scripts/record.py"),
+        spec=lambda wildcards: SPECS[wildcards.workload],
         folder=lambda wildcards: FOLDERS[wildcards.workload],
         method=lambda wildcards: METHODS[wildcards.workload],
     script:
@@ -324,7 +329,7 @@ rule counters:
     params:
         code=code("scripts/counters.py", "launchwise/cuda/counted.py"),
         folder=lambda wildcards: FOLDERS[STUDIES[wildcards.study]["workload"]],
-        study=lambda wildcards: STUDIES[wildcards.study],
+        study=lambda wildcards: UNTITLED[wildcards.study],
         slice_sms=lambda wildcards: GPUS[wildcards.gpu]["slice_sms"],
         seed=settings.seed,
     script:

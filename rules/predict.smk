@@ -8,7 +8,7 @@
 rule predict:
     """Predict run times on datasheet-only GPUs: the fastest configurations, and published times."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
@@ -28,6 +28,7 @@ rule predict:
             "scripts/predict.py",
             *(model_source(kind, folder_of(wildcards.study)) for kind in BY_COST),
         ),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         question=lambda wildcards: question_of(wildcards.study),
         described=CARDS,
         gpus=lambda wildcards: [*experiment.gpus_of(wildcards.study), *CARDS],

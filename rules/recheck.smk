@@ -89,6 +89,7 @@ rule recheck:
     localrule: True
     params:
         code=code("scripts/recheck.py"),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         folder=lambda wildcards: folder_of(wildcards.study),
         precision=RECHECKED_HOW["precision"],
     script:

@@ -7,7 +7,7 @@
 rule recommend:
     """Rank the candidates of every test problem with every model and baseline."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         features=lambda wildcards: features_of(wildcards.study),
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
@@ -34,6 +34,7 @@ rule recommend:
                 for path in sources_of(wildcards.study, model)
             ),
         ),
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         question=lambda wildcards: question_of(wildcards.study),
         models=lambda wildcards: STUDIES[wildcards.study]["models"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),

@@ -6,7 +6,7 @@
 rule split:
     """Split the cases (GPU, problem) of a study into training and test cases."""
     input:
-        spec=lambda wildcards: spec_of(wildcards.study),
+        spec=lambda wildcards: ancient(spec_of(wildcards.study)),
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),
     output:
@@ -15,7 +15,8 @@ rule split:
         "results/logs/split/{study}.log",
     params:
         code=code("scripts/split.py"),
-        splits=lambda wildcards: STUDIES[wildcards.study]["splits"],
+        spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
+        splits=lambda wildcards: UNTITLED[wildcards.study]["splits"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         blamed=lambda wildcards: experiment.holders_of_splits(wildcards.study),

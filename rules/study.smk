@@ -77,6 +77,11 @@ def processes_of(study):
     return min(folds, CORES if folds > MANY_FOLDS else max(1, CORES // 2))
 
 
+def untitled(model, study):
+    """Settings of a model, its name instead of its title."""
+    return {**MODELS[study][model], "title": model}
+
+
 def study_folder(study):
     """Folder with the study's study.yaml, section and published tables."""
     return f"{folder_of(study)}/studies/{study}"

@@ -10,11 +10,11 @@ def trained(study):
         model: {
             "entry": {key: value for key, value in entry.items() if key != "title"},
             "blamed": blamed_for(study, model) if entry["parameters"] else None,
+            "spec": SPECS[STUDIES[study]["workload"]],
             # Not an output: Snakemake deletes those of a failed job, and the trials must stay.
             "journal": f"results/search/{study}/{model}.log",
             "code": code("scripts/train.py", *sources_of(study, model)),
             "inputs": [
-                spec_of(study),
                 *features_of(study),
                 *usual_of(study),
                 *(cost_of(study) if asks_cost(study, model) else []),
@@ -48,7 +48,7 @@ for study in experiment.studies:
         name:
             f"train_{study}"
         input:
-            spec=spec_of(study),
+            spec=ancient(spec_of(study)),
             features=features_of(study),
             cost=cost_of(study) if any(asks_cost(study, each) for each in MODELS[study]) else [],
             training=f"results/clean/{study}.parquet",

@@ -26,9 +26,9 @@ def main(
     ----------
     models
         Name to ``entry`` (of the settings, without a title), ``folder`` (where it goes),
-        ``blamed`` (file and key of its hyper-parameters), ``journal`` (of its search), ``code``
-        (digest of its sources) and ``inputs`` (files, beside the training rows, that decide what it
-        learns).
+        ``blamed`` (file and key of its hyper-parameters), ``journal`` (of its search), ``code`` and
+        ``spec`` (digests of its sources and of the spec), and ``inputs`` (files, beside the
+        training rows, that decide what it learns).
     question
         ``candidates``, ``constraints`` and ``near_best_percent`` of the study.
     training
@@ -46,7 +46,7 @@ def main(
 
     def made_from(one: dict[str, Any]) -> str:
         inputs = digest_files([Path(path) for path in (*one["inputs"], *profiles.values())])
-        return digest([common, one["entry"], one["code"], inputs])
+        return digest([common, one["entry"], one["code"], one["spec"], inputs])
 
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(load_spec(Path(folder)), described, **question)

@@ -97,12 +97,13 @@ def names_in(text: str) -> frozenset[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "nested too deep"
         raise ValueError(f"{text!r} is not an expression: {reason}") from error
-    if not all(_is_allowed(node) for node in ast.walk(tree)):
+    nodes = [*ast.walk(tree)]
+    if not all(_is_allowed(node) for node in nodes):
         raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
     if strange := sorted(called - FUNCTIONS.keys()):
         raise ValueError(f"{text!r} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})")
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
     return frozenset(names - called)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ class Sources:
 
     files: Sequence[Path]
     config: Mapping[str, Any] | None = None
+    _read: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def error(self, key: str, message: str, beneath: Beneath | None = None) -> UserError:
         """Error for ``key`` that names the file that holds it.
@@ -68,7 +69,9 @@ class Sources:
         parts = key.split(".") if key else []
         best, depth, held = self.files[0] if self.files else Path("config.yaml"), -1, None
         for path in self.files:
-            found, node = _follow(read_yaml(path), parts)
+            if path not in self._read:
+                self._read[path] = read_yaml(path)
+            found, node = _follow(self._read[path], parts)
             if found >= depth:
                 best, depth, held = path, found, node
         found, node = _follow(self.config, parts)

@@ -82,6 +82,7 @@ class Experiment:
         self.specs: dict[str, Spec] = {}
         self._listed: dict[str, list[Problem]] = {}
         self._flags: dict[tuple[str, str], list[str]] = {}
+        self._have_rows: dict[tuple[str, str], bool] = {}
         self.studies = self._read_studies()
         self._leave_out_unmeasurable()
         self.sweeps = self._read_sweeps()
@@ -268,6 +269,12 @@ class Experiment:
 
     def has_rows(self, gpu: str, workload: str) -> bool:
         """Whether studies have rows of a GPU, measured live or recorded, that is not held out."""
+        # Rules ask thousands of times.
+        if (gpu, workload) not in self._have_rows:
+            self._have_rows[gpu, workload] = self._has_rows(gpu, workload)
+        return self._have_rows[gpu, workload]
+
+    def _has_rows(self, gpu: str, workload: str) -> bool:
         if self.settings.gpus[gpu].held_out:
             return False
         source = self.settings.gpus[gpu].source

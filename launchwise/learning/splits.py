@@ -176,7 +176,7 @@ def make_splits(
     -------
     dict
         ``gpus`` (model of the card, slice or not), ``cards`` (model to GPUs),
-        ``distinct_cards`` (how many models), and ``splits``: for each its ``kind``, ``title``,
+        ``distinct_cards`` (how many models), and ``splits``: for each its ``kind``,
         ``folds`` (lists of cases under ``train`` and ``test``),
         ``skipped`` (GPU to the reason why it is not tested) and, for a transfer,
         ``folds_on_unseen_cards``: where this is 0 nothing is known of unseen GPUs.
@@ -262,7 +262,6 @@ def _one_split(
             raise UserError(where, f"{key}.{part}", _nothing(part, measured))
     return {
         "kind": split.kind,
-        "title": split.title,
         "skipped": skipped,
         "folds": {
             fold.fold: {

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.imports import ROOT, library_files
-from launchwise.base.storage import digest, digest_files
+from launchwise.base.imports import ROOT
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.experiment.published import read_tables
@@ -340,36 +339,6 @@ def pattern(names: Any) -> str:
 
 
 @cache
-def code_files(start: str) -> list[str]:
-    """A file of code, and the library files that it imports, directly or indirectly.
-
-    Parameters
-    ----------
-    start
-        Path from the root of the project, such as ``scripts/clean.py``.
-    """
-    path = ROOT / start
-    return sorted({start, *(str(_inside(found)) for found in library_files([path]))})
-
-
-@cache
-def code(*start: str) -> str:
-    """Digest of some files of code and of all that they import (:func:`code_files`).
-
-    Snakemake detects edits of a script only, so every rule has this among its parameters: another
-    digest reruns it. The files as inputs would do the same, but Snakemake asks for their sizes
-    over and over while jobs wait.
-    """
-    files = sorted({path for each in start for path in code_files(each)})
-    return digest([[path, _content(path)] for path in files])
-
-
-@cache
-def _content(path: str) -> str:
-    """Digest of a file of the project."""
-    return digest_files([ROOT / path])
-
-
 def model_source(kind: str, folder: str) -> str:
     """Source file of a kind of model; an edit of what it imports retrains this kind only."""
     return _from_here(source(kind, ROOT / folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import runpy
 from pathlib import Path
@@ -158,14 +159,80 @@ def test_snakemake_packs_the_report_itself(study: Project) -> None:
     assert "acoustic_tile.models.csv" in text
 
 
-def test_an_edited_library_module_reruns_its_stage_alone(study: Project) -> None:
-    before = stamps(study)
-    module = study.folder / "launchwise" / "learning" / "evaluate.py"
-    module.write_text(module.read_text() + "\n# edited\n")
-    done = study.snakemake("--cores", "2", "--quiet", "all")
+def rerun(project: Project) -> set[str]:
+    """Files of stages that another run writes anew."""
+    before = stamps(project)
+    done = project.snakemake("--cores", "2", "--quiet", "all")
     assert done.returncode == 0, done.stdout + done.stderr
+    after = stamps(project)
+    return {name for name in before if after[name] != before[name]}
+
+
+def test_an_edited_library_module_reruns_its_stage_alone(study: Project) -> None:
+    module = study.folder / "launchwise" / "learning" / "evaluate.py"
+    text = module.read_text()
+    module.write_text(text + "\n# edited\n\n\ndef unused() -> int:\n    return 1\n")
+    assert rerun(study) == set()
+    module.write_text(text + "\nprint(end=str())\n")
+    assert rerun(study) == {EVALUATION, REPORT}
+
+
+def test_titles_and_descriptions_rerun_the_report_alone(study: Project) -> None:
+    splits = {name: {**split, "title": "other"} for name, split in STUDY["splits"].items()}
+    chosen = {"chosen": {**STUDY["own_models"]["chosen"], "title": "the chosen one"}}
+    texts = {"title": "Other", "question": "Which one?"}
+    configure(study, **texts, splits=splits, own_models=chosen)
+    path = study.folder / "kernels" / "acoustic" / "spec.yaml"
+    spec = yaml.safe_load(path.read_text())
+    spec |= {"title": "Waves", "description": "Waves, too."}
+    next(iter(spec["variants"].values()))["title"] = "another variant"
+    next(iter(spec["problem"].values()))["description"] = "another size"
+    path.write_text("# Another comment\n" + yaml.safe_dump(spec, sort_keys=False))
+    assert rerun(study) == {REPORT}
+    assert "Other" in (study.folder / REPORT).read_text(encoding="utf-8")
+    configure(study)
+    assert rerun(study) == {REPORT}
+
+
+def test_results_without_a_record_are_not_passed_off(study: Project) -> None:
+    """Copied without ``.snakemake``: they are told, made anew, or accepted by ``--touch``."""
+    records = study.folder / ".snakemake" / "metadata"
+    aside = study.folder / "records"
+    records.rename(aside)
+    said = "launchwise: no record of how results/"
+    plan = study.snakemake("-n", "--quiet", "rules")
+    assert plan.returncode == 0
+    assert (plan.stdout + plan.stderr).count(said) == 1
+    assert "snakemake --touch" in plan.stdout + plan.stderr
+    assert "Nothing to be done" not in plan.stdout + plan.stderr
+    # Whoever wants times alone says so.
+    times = study.snakemake("-n", "--rerun-triggers", "mtime")
+    assert "Nothing to be done" in times.stdout + times.stderr
+    accepted = study.snakemake("--cores", "2", "--touch")
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    assert "launchwise: accepted as made with today's" in accepted.stdout + accepted.stderr
+    again = study.snakemake("--cores", "2")
+    assert "Nothing to be done" in again.stdout + again.stderr
+    assert said not in again.stdout + again.stderr
+    assert aside.is_dir()
+
+
+def test_results_without_a_record_are_made_again(study: Project) -> None:
+    (found,) = (
+        path
+        for path in (study.folder / ".snakemake" / "metadata").rglob("*")
+        if path.is_file()
+        and json.loads(path.read_text())["rule"] == "evaluate"
+        and "summary" in str(base64.urlsafe_b64decode(path.name))
+    )
+    found.unlink()
+    before = stamps(study)
+    done = study.snakemake("--cores", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "launchwise: no record of how results/evaluation/" in done.stdout + done.stderr
     after = stamps(study)
-    assert {name for name in before if after[name] != before[name]} == {EVALUATION, REPORT}
+    assert after[EVALUATION] != before[EVALUATION]
+    assert after[CLEAN] == before[CLEAN]
 
 
 def test_the_split_says_how_many_models_of_cards_there_are(study: Project) -> None:

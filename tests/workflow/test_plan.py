@@ -31,6 +31,11 @@ for name, module in list(sys.modules.items()):
 """
 
 
+def code_files(start: str) -> set[str]:
+    """Files of the library that a file imports, directly or indirectly."""
+    return {str(path.relative_to(ROOT)) for path in imports.library_files([ROOT / start])}
+
+
 def really_imported(script: str) -> set[str]:
     """Files of the library that importing ``script`` loads, seen in a fresh process."""
     program = IMPORTED.format(root=str(ROOT), script=str(ROOT / script))
@@ -42,7 +47,7 @@ def really_imported(script: str) -> set[str]:
 
 @pytest.mark.parametrize("script", SCRIPTS + CHILDREN)
 def test_a_script_stands_on_what_it_imports_and_on_what_its_functions_import(script: str) -> None:
-    found = set(workflow.code_files(script))
+    found = code_files(script)
     imported = really_imported(script)
     assert imported <= found
     # What is not loaded at once must be named by an import inside a function of what is loaded.
@@ -71,14 +76,16 @@ def test_imports_inside_functions_count(tmp_path: Path, monkeypatch: pytest.Monk
         (package / name).write_text(content)
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts" / "s.py").write_text("from launchwise import a\n")
-    monkeypatch.setattr(workflow, "ROOT", tmp_path)
     monkeypatch.setattr(imports, "ROOT", tmp_path)
-    found = workflow.code_files("scripts/s.py")
-    child = workflow.code_files("launchwise/c.py")
+
+    def found(start: str) -> list[str]:
+        paths = imports.library_files([tmp_path / start])
+        return [str(path.relative_to(tmp_path)) for path in paths]
+
     everything = ["launchwise/__init__.py", "launchwise/a.py", "launchwise/c.py"]
     everything += ["launchwise/deep/__init__.py", "launchwise/deep/b.py"]
-    assert found == [*everything, "scripts/s.py"]
-    assert child == everything
+    assert found("scripts/s.py") == everything
+    assert found("launchwise/c.py") == everything
     eager = imports.library_files([tmp_path / "scripts" / "s.py"], lazy=False)
     assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
 
@@ -122,40 +129,6 @@ def test_imports_are_seen_however_they_are_written(text: str) -> None:
     assert imported(imports.import_statements(text)) >= imported([*ast.walk(ast.parse(text))])
 
 
-def test_the_digest_of_code_follows_every_file_that_it_stands_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "launchwise"
-    package.mkdir()
-    for name in ("__init__", "used", "deeper", "unused"):
-        (package / f"{name}.py").write_text("")
-    (package / "used.py").write_text("def f():\n    from launchwise import deeper\n")
-    (tmp_path / "s.py").write_text("from launchwise import used\n")
-    monkeypatch.setattr(workflow, "ROOT", tmp_path)
-    monkeypatch.setattr(imports, "ROOT", tmp_path)
-
-    def digest() -> str:
-        for function in (
-            workflow.code,
-            workflow.code_files,
-            workflow._content,
-            imports._imported,
-            imports._files_of,
-        ):
-            function.cache_clear()
-        return workflow.code("s.py")
-
-    seen = [digest()]
-    assert digest() == seen[0]
-    for name in ("launchwise/deeper.py", "launchwise/used.py", "s.py"):
-        path = tmp_path / name
-        path.write_text(path.read_text() + "# edited\n")
-        seen.append(digest())
-    assert len(set(seen)) == 4
-    (package / "unused.py").write_text("# edited\n")
-    assert digest() == seen[-1]
-
-
 def rules() -> list[tuple[str, str, str]]:
     """File, name and text of every rule that is written out."""
     found = []
@@ -168,6 +141,14 @@ def rules() -> list[tuple[str, str, str]]:
 
 ONCE = {"freeze", "blind_sweep", "blind_contests", "blind_pairs"}
 """Rules of blind tests, which changed code must not run again: answers come before measurements."""
+
+
+def test_rules_that_run_once_are_those_that_keep_results_without_a_record() -> None:
+    text = (ROOT / "Snakefile").read_text()
+    named = re.search(r"require_records\(workflow, once=\{(.*?)\}\)", text)
+    assert named is not None
+    assert set(re.findall(r"\w+", named.group(1))) == ONCE
+
 
 SCRIPTED = [(name, text) for _, name, text in rules() if re.search(r"^    script:", text, re.M)]
 

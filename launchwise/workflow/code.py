@@ -1,0 +1,126 @@
+"""The code of a rule, as one of its parameters: another digest reruns it.
+
+Snakemake detects edits of a script only. With the files as inputs, a comment would rerun a stage,
+and Snakemake would ask for their sizes over and over while jobs wait.
+
+Every job reads the Snakefile again. So facts about files are kept by the content of a file, and
+digests as long as no Python file of the project or of a workload changes, in one JSON file. One
+that is missing, damaged or of another version is ignored; of several writers the last one wins.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from launchwise.base.errors import UserError
+from launchwise.base.imports import ROOT
+from launchwise.base.storage import digest, digest_files, write_text
+from launchwise.workflow import code_facts, code_graph
+from launchwise.workflow.code_facts import PACKAGE, REST, Facts, Part, facts_of
+from launchwise.workflow.code_graph import Graph
+
+FILE = Path(".snakemake/launchwise/code.json")
+"""In the folder that Snakemake runs in."""
+
+_Kept = dict[str, Any]
+
+
+class Code:
+    """Digests of what scripts do.
+
+    Parameters
+    ----------
+    workloads
+        Folders of the workloads, whose code scripts may import dynamically.
+    root
+        Folder of the project.
+    file
+        Where facts and digests are kept between runs.
+    """
+
+    def __init__(
+        self, workloads: Iterable[Path] = (), root: Path = ROOT, file: Path = FILE
+    ) -> None:
+        self._root, self._file = root, file
+        users = sorted(path.resolve() for each in workloads for path in each.rglob("*.py"))
+        own = [path for name in (PACKAGE, "scripts") for path in (root / name).rglob("*.py")]
+        self._keys = {str(path): _key(path.read_bytes()) for path in (*sorted(own), *users)}
+        self._facts: dict[str, Facts] = {}
+        # Scripts run neither tests nor sections of the report.
+        users = [path for path in users if not {"tests", "studies"} & set(path.parts)]
+        self._graph = Graph(root, self._facts_of, users)
+        self._version = [digest_files([Path(each.__file__ or "") for each in _MODULES])]
+        self._version += map(str, sys.version_info[:2])
+        self._state = digest([str(root), *self._version, [*self._keys.items()]])
+        self._kept = self._read()
+        self._changed = False
+        atexit.register(self.save)
+
+    def __call__(self, *start: str) -> str:
+        """Digest of what some files of code do, with all that they reach.
+
+        Parameters
+        ----------
+        start
+            Paths from the root of the project, such as ``scripts/clean.py``.
+        """
+        key = " ".join(sorted(start))
+        digests = self._kept["digests"]
+        if key not in digests:
+            digests[key] = self._graph.digest([self._root / path for path in start])
+            self._changed = True
+        return str(digests[key])
+
+    def save(self) -> None:
+        """Keep what was found; nothing happens where that is impossible."""
+        if self._changed:
+            asked = {*self._keys.values()}
+            facts = {key: each for key, each in self._kept["facts"].items() if key in asked}
+            content = {**self._kept, "facts": facts}
+            with contextlib.suppress(UserError):
+                write_text(self._file, json.dumps(content, separators=(",", ":")))
+            self._changed = False
+
+    def _facts_of(self, path: str) -> Facts:
+        """Facts about a file; a file that is no Python is one statement, told by its bytes."""
+        if path not in self._facts:
+            content = Path(path).read_bytes() if Path(path).is_file() else b""
+            key = self._keys[path] = _key(content)
+            if key not in self._kept["facts"]:
+                self._kept["facts"][key] = _found(content, key)
+            self._facts[path] = self._kept["facts"][key]
+        return self._facts[path]
+
+    def _read(self) -> _Kept:
+        """What is kept; digests only of this very state."""
+        new: _Kept = {"version": self._version, "state": self._state, "digests": {}, "facts": {}}
+        try:
+            kept = json.loads(self._file.read_bytes())
+            if kept.keys() != new.keys() or kept["version"] != self._version:
+                return new
+            return kept if kept["state"] == self._state else {**new, "facts": kept["facts"]}
+        except (OSError, ValueError, RecursionError, AttributeError):
+            return new
+
+
+_MODULES = (code_facts, code_graph)
+"""What facts and digests depend on."""
+
+
+def _key(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def _found(content: bytes, key: str) -> Facts:
+    try:
+        return facts_of(content.decode())
+    except (SyntaxError, ValueError, RecursionError):
+        parts = {REST: Part(text=key, reads=[])}
+        return Facts(parts=parts, binds=[], imports={}, loads=[])

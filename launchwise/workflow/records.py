@@ -1,0 +1,149 @@
+"""Results whose making Snakemake has no record of: copied ones, or those of another ``.snakemake``.
+
+Snakemake notes in ``.snakemake/metadata`` with which parameters, and from which inputs, a file was
+made. Of a file without such a note it compares times alone, so that results of other settings or of
+older code would pass as today's, and a run with nothing else to do does not mention it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import Any
+
+RESULTS = "results/"
+NAMED = 3
+"""Files that the message names."""
+
+HOOKED = {
+    "workflow": ("_prepare_dag", "_build_dag"),
+    "persistence": ("has_metadata", "params_changed"),
+}
+"""What is replaced of Snakemake's objects: no public interface tells of missing records."""
+
+log = logging.getLogger("snakemake.logging")
+"""Snakemake's own, so that the line stands in the run's log, too."""
+
+
+class _Change(frozenset[str]):
+    """Stands for a change of parameters: which they were is not known."""
+
+    only_old = frozenset({"unknown: no record of how it was made"})
+    only_new: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __or__(self, other: Any) -> _Change:
+        return self
+
+    def __str__(self) -> str:
+        return next(iter(self.only_old))
+
+
+class Records:
+    """What Snakemake knows of how results were made; stands in front of its own store.
+
+    A job whose outputs have no record is outdated. The rules ``once`` are left alone.
+
+    Parameters
+    ----------
+    store
+        Snakemake's store of records.
+    once
+        Rules that must not run again by themselves.
+    """
+
+    def __init__(self, store: Any, once: Collection[str]) -> None:
+        self._once = once
+        self._has, self._changed = store.has_metadata, store.params_changed
+        self.outdated: dict[Any, None] = {}
+        self.kept: dict[Any, None] = {}
+        store.has_metadata, store.params_changed = self.has_metadata, self.params_changed
+
+    def has_metadata(self, job: Any) -> bool:
+        """Whether outputs have a record, or count as if they had one."""
+        if self._has(job):
+            return True
+        if not any(str(path).startswith(RESULTS) for path in job.output):
+            return False
+        (self.kept if job.rule.name in self._once else self.outdated)[job] = None
+        return job.rule.name not in self._once
+
+    def params_changed(self, job: Any, file: Any = None) -> Any:
+        """What has changed of a job's parameters; everything, where nothing is known."""
+        if job in self.outdated and not self._has(job):
+            return _Change(map(str, job.output))
+        return self._changed(job, file)
+
+
+def require_records(workflow: Any, once: Collection[str]) -> None:
+    """Make results anew whose making there is no record of, and say so in one line.
+
+    ``--touch`` makes records without making results; ``--rerun-triggers mtime`` does without.
+    Nothing happens with a Snakemake that lacks what is :data:`HOOKED`.
+
+    Parameters
+    ----------
+    workflow
+        Snakemake's workflow, before it plans its jobs.
+    once
+        Rules that must not run again by themselves.
+    """
+    if not workflow.is_main_process or not _has(workflow, "workflow"):
+        return
+    prepare, build = workflow._prepare_dag, workflow._build_dag
+
+    def prepared(*given: Any, **named: Any) -> None:
+        prepare(*given, **named)
+        if _has(workflow.persistence, "persistence"):
+            workflow.launchwise_records = Records(workflow.persistence, once)
+
+    def built(*given: Any, **named: Any) -> None:
+        build(*given, **named)
+        if not hasattr(workflow, "launchwise_records"):
+            return
+        # A plan has no executor.
+        for line in told(workflow.launchwise_records, getattr(workflow, "touch", False)):
+            log.warning(line)
+
+    workflow._prepare_dag, workflow._build_dag = prepared, built
+
+
+def _has(thing: Any, what: str) -> bool:
+    return all(hasattr(thing, name) for name in HOOKED[what])
+
+
+def told(records: Records, touched: bool) -> list[str]:
+    """What is said of results without a record: a line, or two, or none.
+
+    Parameters
+    ----------
+    touched
+        Whether this run makes records for them as they are.
+    """
+    lines = []
+    if records.outdated:
+        names = _names(records.outdated)
+        if touched:
+            lines.append(f"launchwise: accepted as made with today's settings and code: {names}")
+        else:
+            lines.append(
+                f"launchwise: no record of how {names} came about (copied without .snakemake/?): "
+                "they are made again; to accept them as made with today's settings and code: "
+                "snakemake --touch"
+            )
+    if records.kept:
+        names = _names(records.kept)
+        lines.append(
+            f"launchwise: no record of how {names} came about; they stay, since a blind test is "
+            "never repeated by itself"
+        )
+    return lines
+
+
+def _names(jobs: Collection[Any]) -> str:
+    files = sorted({str(path) for job in jobs for path in job.output})
+    more = len(files) - NAMED
+    rest = f" and {more} other results" if more > 0 else ""
+    return ", ".join(files[:NAMED]) + rest
