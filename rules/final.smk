@@ -3,12 +3,6 @@
 #   out  results/final/{study}/  the fitted model, the fastest of each measured problem, facts
 
 
-def inherited_by_final(study):
-    """Fits to the folds, if the answering model is a committee."""
-    name = answering_model(MODELS[study])
-    return [f"results/models/{study}/{name}"] if MODELS[study][name]["kind"] == COMMITTEE else []
-
-
 rule final:
     """Fit a study's answering model to all of its measurements."""
     input:

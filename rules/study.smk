@@ -98,3 +98,9 @@ def asks_cost(study, model):
     """Whether the model reads the workload's cost.yaml."""
     kinds = kinds_of(MODELS[study][model], Path(folder_of(study)))
     return any(kind in BY_COST for kind in kinds)
+
+
+def inherited_by_final(study):
+    """Fits to the folds, if the answering model is a committee."""
+    name = answering_model(MODELS[study])
+    return [f"results/models/{study}/{name}"] if MODELS[study][name]["kind"] == COMMITTEE else []
