@@ -7,13 +7,20 @@ older code would pass as today's, and a run with nothing else to do does not men
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
+
+from launchwise.base.storage import write_json
 
 RESULTS = "results/"
 NAMED = 3
 """Files that the message names."""
+
+MADE_FILE = Path(".snakemake", "launchwise", "made.json")
+"""Results that a command of ours made as Snakemake would, to their times in ns."""
 
 HOOKED = {
     "workflow": ("_prepare_dag", "_build_dag"),
@@ -44,7 +51,8 @@ class _Change(frozenset[str]):
 class Records:
     """What Snakemake knows of how results were made; stands in front of its own store.
 
-    A job whose outputs have no record is outdated. The rules ``once`` are left alone.
+    A job whose outputs have no record is outdated. The rules ``once`` are left alone, and what
+    :func:`note_made` noted.
 
     Parameters
     ----------
@@ -56,6 +64,7 @@ class Records:
 
     def __init__(self, store: Any, once: Collection[str]) -> None:
         self._once = once
+        self._made = made_before()
         self._has, self._changed = store.has_metadata, store.params_changed
         self.outdated: dict[Any, None] = {}
         self.kept: dict[Any, None] = {}
@@ -67,6 +76,8 @@ class Records:
             return True
         if not any(str(path).startswith(RESULTS) for path in job.output):
             return False
+        if all(self._made.get(str(path)) == _time_of(path) for path in job.output):
+            return False
         (self.kept if job.rule.name in self._once else self.outdated)[job] = None
         return job.rule.name not in self._once
 
@@ -77,11 +88,34 @@ class Records:
         return self._changed(job, file)
 
 
+def note_made(folder: Path, names: Collection[str]) -> None:
+    """Note results in ``folder`` that were made as Snakemake would make them."""
+    known = made_before(folder)
+    now = {name: _time_of(folder / name) for name in names}
+    write_json(folder / MADE_FILE, {**known, **now})
+
+
+def made_before(folder: Path = Path()) -> dict[str, int]:
+    """Results that :func:`note_made` noted, to their times then; none if nothing can be read."""
+    try:
+        return dict(json.loads((folder / MADE_FILE).read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _time_of(path: str | Path) -> int:
+    try:
+        return Path(path).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def require_records(workflow: Any, once: Collection[str]) -> None:
     """Make results anew whose making there is no record of, and say so in one line.
 
     ``--touch`` makes records without making results; ``--rerun-triggers mtime`` does without.
-    Nothing happens with a Snakemake that lacks what is :data:`HOOKED`.
+    Nothing happens with a Snakemake that lacks what is :data:`HOOKED`. A job that takes an outdated
+    file as ``ancient`` is looked at in the next run: Snakemake leaves it out of this one's plan.
 
     Parameters
     ----------

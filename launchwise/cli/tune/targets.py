@@ -17,6 +17,7 @@ from pathlib import Path
 from launchwise.base.imports import ROOT
 from launchwise.measuring.describing import MEASURING
 from launchwise.measuring.source_states import deciding_files
+from launchwise.workflow.records import note_made
 from launchwise.workloads.parts import SPEC_FILE
 
 LONGEST_NAME = 254
@@ -114,13 +115,17 @@ class Targets:
                 os.utime(self.path(name), ns=(known[1], known[1]))
 
     def settle(self) -> None:
-        """Give each target a time that is not before its inputs', and have Snakemake forget it."""
+        """Give each target a time that is not before its inputs', for Snakemake to take it so.
+
+        What it remembers of earlier ones it must forget.
+        """
         for outputs, inputs in self._stages():
             newest = max((path.stat().st_mtime_ns for path in inputs if path.is_file()), default=0)
             for name in outputs:
                 if self.path(name).stat().st_mtime_ns < newest:
                     self.path(name).touch()
         forget(self.folder, self.all)
+        note_made(self.folder, self.all)
 
 
 def _state(path: Path) -> tuple[str, int] | None:
