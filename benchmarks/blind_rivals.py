@@ -12,72 +12,32 @@ them is named afterwards, so its figure is optimistic.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 from harness.ablated import Material, material_of
+from harness.blind import Test, judged_by, read_test, recorded_tests
 from harness.command_line import arguments, provenance
-from harness.projects import ROOT
 
 from launchwise.base.storage import write_json
-from launchwise.gpus.profile import read_profile
 from launchwise.learning.baselines import BASELINES
-from launchwise.learning.blind.answering import Frozen, problem_of, read_frozen, whole
-from launchwise.learning.blind.scoring import check_measured_after
-from launchwise.learning.evaluate import Truth
-from launchwise.learning.features import Domain
+from launchwise.learning.blind.answering import problem_of, whole
 from launchwise.learning.final import learnt_from
 from launchwise.learning.intervals import Means, resampled_means
 from launchwise.learning.metrics import HARM_PERCENT, geometric_mean
 from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.splits import Case
-from launchwise.tables.files import read_table
-from launchwise.tables.measurements import measurement_schema
 
-RECORDED = ROOT / "data" / "recorded"
 SMALLEST = ("h200", "tridiagonal_streams")
 SEED = 2026
 ANSWERS, TODAY = "answers", "committee"
 MODELS = ("learnt", "knn", "forest", "xgboost", "lightgbm", TODAY)
 
 
-@dataclass(frozen=True)
-class Test:
-    """A recorded blind test."""
-
-    gpu: str
-    study: str
-    frozen: Frozen
-    sweep: pd.DataFrame
-    domain: Domain
-
-
-def recorded_tests() -> list[tuple[str, str]]:
-    """GPU and study of every blind test that was measured."""
-    paths = sorted(RECORDED.glob("*/blind/*.sweep.parquet"))
-    return [(path.parents[1].name, path.name.partition(".")[0]) for path in paths]
-
-
-def read_test(gpu: str, study: str, material: Material) -> Test:
-    """A blind test, and a domain that knows its GPU."""
-    folder = RECORDED / gpu / "blind"
-    frozen = read_frozen(folder / f"{study}.frozen.json")
-    path = folder / f"{study}.sweep.parquet"
-    sweep = read_table(path, measurement_schema(material.spec))
-    check_measured_after(frozen, {str(path): sweep})
-    material.profiles[gpu] = read_profile(RECORDED / gpu / "profile.json", gpu)
-    return Test(gpu, study, frozen, sweep, material.domain())
-
-
 def asked_configurations(test: Test, material: Material, models: tuple[str, ...]) -> pd.DataFrame:
     """Answers of every method: ``model``, GPU, problem and tunables, one row per problem."""
     spec = material.spec
-    known = test.frozen.product["gpus"]
-    sweeps = {gpu: rows for gpu, rows in material.sweeps.items() if gpu in known}
-    learnt = learnt_from(material.study, test.domain, sweeps)
-    cases = [Case(test.gpu, problem_of(each, spec)) for each in test.frozen.answers]
-    choices = test.domain.keeping_features(test.domain.choices(cases))
+    learnt = learnt_from(material.study, test.domain, test.known(material))
+    choices = test.domain.keeping_features(test.domain.choices(test.cases))
     tables = []
     for name in (*BASELINES, *models):
         kind = BASELINES.get(name) or recommender_class(name, workload=spec.folder)
@@ -95,19 +55,6 @@ def asked_configurations(test: Test, material: Material, models: tuple[str, ...]
         for each in test.frozen.answers
     ]
     return pd.concat([*tables, pd.DataFrame(written)], ignore_index=True)
-
-
-def judged(test: Test, material: Material, models: tuple[str, ...]) -> pd.DataFrame:
-    """Every method's answers with ``fraction`` of the best and ``gain`` over the usual choice.
-
-    Both 0 where the answer has no time.
-    """
-    truth = Truth({test.gpu: test.sweep}, test.domain)
-    found = truth.beside(asked_configurations(test, material, models))
-    return found.assign(
-        fraction=(found["best_ms"] / found["time_ms"]).fillna(0.0),
-        gain=(found["usual_ms"] / found["time_ms"]).fillna(0.0),
-    )
 
 
 def figures(test: Test, rows: pd.DataFrame, problem_columns: list[str]) -> dict[str, Any]:
@@ -155,7 +102,8 @@ def main() -> None:
     for gpu, study in [SMALLEST] if given.smallest else recorded_tests():
         material = material_of(study)
         test = read_test(gpu, study, material)
-        rows = judged(test, material, () if given.smallest else MODELS)
+        models = () if given.smallest else MODELS
+        rows = judged_by(test.truth, asked_configurations(test, material, models))
         found.append(figures(test, rows, material.spec.problem_columns))
         beside = found[-1]["beside_best_heuristic"]
         print(

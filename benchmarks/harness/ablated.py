@@ -124,12 +124,23 @@ def material_of(name: str) -> Material:
         gpu: read_table(home / f"{study.workload}.parquet", schema) for gpu, home in homes.items()
     }
     profiles = {gpu: read_profile(home / "profile.json", gpu) for gpu, home in homes.items()}
+    folds = folds_of(name, study, spec, profiles, sweeps)
+    return Material(study, spec, profiles, sweeps, folds)
+
+
+def folds_of(
+    name: str,
+    study: Study,
+    spec: Spec,
+    profiles: Mapping[str, GpuProfile],
+    sweeps: Mapping[str, pd.DataFrame],
+) -> dict[str, list[Fold]]:
+    """Folds of every split of a study, on the GPUs of ``sweeps``."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "splits.json"
         made = make_splits(name, study.splits, spec, sweeps, profiles, leave_out=study.leave_out)
         write_json(path, made)
-        folds = {split: read_folds(path, split) for split in study.splits}
-    return Material(study, spec, profiles, sweeps, folds)
+        return {split: read_folds(path, split) for split in study.splits}
 
 
 def trained(

@@ -145,6 +145,21 @@ def test_rivals_of_a_blind_test_are_judged_by_the_same_rows(tmp_path: Path) -> N
     assert best["ratio"] == pytest.approx(answers["fraction_geometric_mean"] / max(others))
 
 
+def test_variants_of_the_answering_model_answer_the_same_problems(tmp_path: Path) -> None:
+    result = result_of("committee", tmp_path)
+    assert result["studies"] == ["tridiagonal_streams"]
+    default, folds_2 = (result["variants"][name] for name in ("default", "folds_2"))
+    assert folds_2["parameters"] == {**default["parameters"], "folds": 2}
+    for kind, problems in (("blind", 40), ("splits", 32)):
+        for row in (default[kind], folds_2[kind]):
+            assert row["problems"] == problems >= row["intervals"]
+            assert 0 < row["fraction"] <= 1
+            assert row["fraction_of_seeds"] == [row["fraction"]]
+            assert row["studies"] == {"tridiagonal_streams": pytest.approx(row["fraction"])}
+            assert (row["covered"] is None) == (row["intervals"] == 0)
+            assert min(row["fit_core_s"], row["answer_core_s"]) > 0
+
+
 def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
     result = result_of("paper_recipe", tmp_path)
     (run,) = result["runs"].values()

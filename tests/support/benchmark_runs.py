@@ -18,6 +18,7 @@ ANYWHERE = (
         "ablations",
         "answers",
         "blind_rivals",
+        "committee",
         "dag",
         "main_job",
         "paper_recipe",
