@@ -1,6 +1,5 @@
 # Named targets: one per stage of each study, workload and GPU.
 
-
 for study, entry in experiment.studies.items():
 
     rule:
@@ -187,3 +186,15 @@ for gpu in LIVE:
                 f"record_counters_{gpu}"
             input:
                 expand("data/recorded/{gpu}/{study}.counters.parquet", gpu=gpu, study=counted),
+
+
+rule clean_models:
+    """Remove what was fitted to the folds: what is made of it stays, and it can be made again."""
+    log:
+        "results/logs/clean_models.log",
+    localrule: True
+    params:
+        code=code("scripts/clean_models.py"),
+        folder="results/models",
+    script:
+        "../scripts/clean_models.py"

@@ -321,3 +321,15 @@ def test_changed_fences_clean_again_and_split_no_more(study: Project) -> None:
     assert after[SPLIT] == before[SPLIT]
     assert after[CLEAN] > before[CLEAN]
     assert after[MODEL] == before[MODEL]
+
+
+def test_fitted_models_can_be_removed_and_nothing_is_made_anew(study: Project) -> None:
+    configure(study)
+    assert study.snakemake("--cores", "2", "--quiet", "all").returncode == 0
+    done = study.snakemake("--cores", "1", "clean_models")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (study.folder / "results/models").exists()
+    plan = study.snakemake("-n")
+    assert "Nothing to be done" in plan.stdout + plan.stderr
+    plan = study.snakemake("-n", "--", MODEL.rsplit("/", 1)[0])
+    assert f"rule {RULE}" in plan.stdout + plan.stderr
