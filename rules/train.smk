@@ -8,7 +8,7 @@ def trained(study):
     """Model to what decides how it is fitted, beside the training rows."""
     return {
         model: {
-            "entry": {key: value for key, value in entry.items() if key != "title"},
+            "entry": untitled(model, study),
             "blamed": blamed_for(study, model) if entry["parameters"] else None,
             "spec": SPECS[STUDIES[study]["workload"]],
             # Not an output: Snakemake deletes those of a failed job, and the trials must stay.

@@ -25,7 +25,7 @@ def main(
     Parameters
     ----------
     models
-        Name to ``entry`` (of the settings, without a title), ``folder`` (where it goes),
+        Name to ``entry`` (of the settings, its name as title), ``folder`` (where it goes),
         ``blamed`` (file and key of its hyper-parameters), ``journal`` (of its search), ``code`` and
         ``spec`` (digests of its sources and of the spec), and ``inputs`` (files, beside the
         training rows, that decide what it learns).
@@ -52,7 +52,7 @@ def main(
     domain = Domain(load_spec(Path(folder)), described, **question)
     asked = {
         name: Asked(
-            ModelEntry.model_validate({"title": name, **one["entry"]}),
+            ModelEntry.model_validate(one["entry"]),
             Path(one["folder"]),
             made_from(one),
             Path(one["journal"]),

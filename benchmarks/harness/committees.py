@@ -192,8 +192,7 @@ def on_blind_test(task: Task) -> Outcome:
             for fold, model, _ in fits_of_folds(task, material, domain, sweeps, folds):
                 folder = Path(scratch) / fold.split / fold.fold
                 model.save(folder)
-                held = training[among(training, fold.test, domain.spec)].reset_index(drop=True)
-                tried.append(Tried(folder, held))
+                tried.append(Tried(folder, training[among(training, fold.test, domain.spec)]))
         model, fit_s = fitted(task, domain, training, test.cases, tried=tried)
     choices = domain.keeping_features(domain.choices(test.cases))
     rows, answer_s = answered(model, choices, test.truth)

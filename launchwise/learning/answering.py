@@ -140,9 +140,7 @@ def answers(
     measured = _measured(final)
     choices = domain.choices(cases)
     of_case = row_numbers(choices, case_columns(final.spec))
-    usual, baseline = domain.is_usual(choices), domain.is_baseline(choices)
-    # Where no choice is usual, the baseline stands in for it.
-    kept = usual | (baseline & ~np.isin(of_case, of_case[usual]))
+    kept = _kept(of_case, domain.is_usual(choices), domain.is_baseline(choices))
     defaults: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in _records(choices[kept]):
         defaults.setdefault(_key(row, final.spec), row)
@@ -186,7 +184,7 @@ def _suggestions(
     ranking = final.recommender.ranking(domain.keeping_features(choices))
     usual, baseline = domain.is_usual(choices), domain.is_baseline(choices)
     of_case = row_numbers(choices, case_columns(final.spec))
-    kept = usual | (baseline & ~np.isin(of_case, of_case[usual]))
+    kept = _kept(of_case, usual, baseline)
     taken = ranking.first(top)
     gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
     doubted = np.zeros(len(choices), dtype=bool)
@@ -207,6 +205,11 @@ def _suggestions(
         doubted=doubted[taken],
         basis=Known.of(final.measured, final.spec).situations(rows),
     )
+
+
+def _kept(cases: np.ndarray, usual: np.ndarray, baseline: np.ndarray) -> np.ndarray:
+    """The usual choice of each case; where none is usual, the baseline: booleans, (rows,)."""
+    return usual | (baseline & ~np.isin(cases, cases[usual]))
 
 
 def _of_case(cases: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> np.ndarray:

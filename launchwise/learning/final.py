@@ -29,12 +29,12 @@ from launchwise.learning.one_core import complaint, watched
 from launchwise.learning.recommender import FACTS_FILE as MODEL_FACTS_FILE
 from launchwise.learning.recommender import Recommender, Tried
 from launchwise.learning.recommenders import kinds_of, recommender_class
-from launchwise.learning.splits import ALL, Case, Fold, asked_about, case_columns, cases_in
+from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
 from launchwise.tables.learning import best_measured_schema
 from launchwise.tables.pairs import with_paired_times
-from launchwise.tables.rows import fastest_rows, row_numbers
+from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -130,7 +130,7 @@ def fit_final(
     kind = recommender_class(entry.kind, f"models.{name}", spec.folder)
     recommender = kind(domain, **{"seed": seed, **entry.parameters})
     recommender.inherit(
-        [Tried(path, _rows_of(training, held, spec)) for path, held in tried.items()]
+        [Tried(path, training[among(training, held, spec)]) for path, held in tried.items()]
     )
     with watched(kind) as use:
         recommender.fit(training)
@@ -161,15 +161,6 @@ def fit_final(
     }
     write_json(folder / FACTS_FILE, facts)
     return facts
-
-
-def _rows_of(training: pd.DataFrame, cases: Sequence[Case], spec: Spec) -> pd.DataFrame:
-    """Training rows of some cases."""
-    columns = case_columns(spec)
-    asked = pd.DataFrame([{"gpu": case.gpu, **case.problem} for case in cases], columns=columns)
-    numbers = row_numbers(pd.concat([asked, training[columns]], ignore_index=True), columns)
-    among = np.isin(numbers[len(asked) :], numbers[: len(asked)])
-    return training[among].reset_index(drop=True)
 
 
 def best_measured(sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:

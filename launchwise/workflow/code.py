@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.base.imports import ROOT
+from launchwise.base.imports import PACKAGE, ROOT
 from launchwise.base.storage import digest, digest_files, write_text
 from launchwise.workflow import code_facts, code_graph
-from launchwise.workflow.code_facts import PACKAGE, REST, Facts, Part, facts_of
+from launchwise.workflow.code_facts import REST, Facts, Part, facts_of
 from launchwise.workflow.code_graph import Graph
 
 FILE = Path(".snakemake/launchwise/code.json")

@@ -13,9 +13,9 @@ import builtins
 from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
+from launchwise.base.imports import PACKAGE
 from launchwise.base.storage import digest
 
-PACKAGE = "launchwise"
 REST, MAIN = "", "__main__"
 """Names of the parts that are no definition."""
 

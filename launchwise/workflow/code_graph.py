@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from launchwise.base.imports import PACKAGE
 from launchwise.base.storage import digest
-from launchwise.workflow.code_facts import DYNAMIC, PACKAGE, REST, Facts, Target
+from launchwise.workflow.code_facts import DYNAMIC, REST, Facts, Target
 
 WHOLE = "*"
 Node = tuple[str, str]

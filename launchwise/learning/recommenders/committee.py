@@ -126,8 +126,7 @@ class CommitteeRecommender(Recommender):
         most, seed = self.parameters["most_rows"], self.parameters["seed"]
         wanted = self._wanted()
         # What leaves out a slice tells less of a card than what the one card of the rows tells.
-        several = len(set(self._cards.values())) > 1
-        self._plans = self._inherited(wanted) if several else {}
+        self._plans = {} if self._only_card else self._inherited(wanted)
         few = self.domain.keeping_features(drawn(measurements, spec, most, seed))
         # "within" comes last: where too few cases could be held out otherwise, it stands for them.
         for situation in reversed(SITUATIONS):
@@ -159,19 +158,21 @@ class CommitteeRecommender(Recommender):
     def _inherited(self, wanted: set[str]) -> dict[str, Plan]:
         """Plans by situation that :meth:`inherit` gave: of several the one of most cases."""
         found: dict[str, Plan] = {}
+        parts = []
         for one in self._tried:
-            plans = read_json(one.folder / FACTS_FILE)["state"]["plans"]
-            for situation, plan in ((name, Plan.read(plan)) for name, plan in plans.items()):
+            state = read_json(one.folder / FACTS_FILE)["state"]
+            plans = {name: Plan.read(plan) for name, plan in state["plans"].items()}
+            for situation, plan in plans.items():
                 known = found.get(situation)
                 if situation in wanted - {"new_gpu"} and (not known or plan.cases > known.cases):
                     found[situation] = plan
-        parts = [self._asked_of(one) for one in self._tried] if "new_gpu" in wanted else []
+            if "new_gpu" in wanted:
+                parts.append(self._asked_of(one, Known.read(state["known"])))
         held = self._together([part for part in parts if len(part)])
         return found if held is None else {**found, "new_gpu": self._chosen(held, "new_gpu")}
 
-    def _asked_of(self, tried: Tried) -> pd.DataFrame:
+    def _asked_of(self, tried: Tried, known: Known) -> pd.DataFrame:
         """As :meth:`_of_fold`: rows of GPUs that a committee was fitted without; maybe none."""
-        known = Known.read(read_json(tried.folder / FACTS_FILE)["state"]["known"])
         rows = tried.rows[~tried.rows["gpu"].isin(known.gpus)].reset_index(drop=True)
         if rows.empty:
             return pd.DataFrame()
@@ -327,12 +328,18 @@ class CommitteeRecommender(Recommender):
 
         Leaving out slices of a card measures the error on a slice, not on another card.
         """
-        profiles = self.domain.profiles
-        cards = {self._cards[gpu] for gpu in self._known.gpus}
-        if len(cards) > 1:
+        only = self._only_card
+        if only is None:
             return np.zeros(len(rows), dtype=bool)
-        strange = [gpu for gpu, one in profiles.items() if one.card_model not in cards]
+        profiles = self.domain.profiles
+        strange = [gpu for gpu, one in profiles.items() if one.card_model != only]
         return rows["gpu"].isin(strange).to_numpy()
+
+    @property
+    def _only_card(self) -> str | None:
+        """Model of the card that all training rows are of; None where they are of several."""
+        cards = {*self._cards.values()}
+        return cards.pop() if len(cards) == 1 else None
 
     def _plan_of(self, situation: str) -> Plan:
         fallback = Plan((FALLBACK,), CAUTIONS[0])
