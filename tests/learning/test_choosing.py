@@ -259,6 +259,18 @@ def test_fitted_to_all_it_takes_over_what_folds_chose(tmp_path: Path) -> None:
     assert plans["beyond"]["cases"] > 0
 
 
+def test_cases_of_several_left_out_gpus_are_told_apart(tmp_path: Path) -> None:
+    rows = measured(lambda m: 8, noise=0.02)
+    tried = []
+    for gpu in ("two", "three"):
+        held = rows["gpu"] == gpu
+        without = saved(tmp_path / gpu, rows[~held], [Case(gpu, {"m": 64})])
+        tried.append(Tried(without, rows[held]))
+    final = committee_of_cards()
+    final.inherit(tried)
+    assert final.fit(rows).summary()["plans"]["new_gpu"]["cases"] == 2 * len(SIZES)
+
+
 def test_what_a_left_out_gpu_says_decides_the_plan_for_new_ones(tmp_path: Path) -> None:
     rows = measured(lambda m: 8, noise=0.02)
     held = rows["gpu"] == "three"

@@ -42,6 +42,9 @@ LOG = "log time by "
 UNIT = "held out with"
 """Column with the number of a row's size or GPU: what it was held out with."""
 
+PART = "part"
+"""Column with the number of the fold that a row was held out of: folds number cases anew."""
+
 FALLBACK = "best_on_average"
 """Member that answers where no training case could be held out."""
 
@@ -198,9 +201,10 @@ class CommitteeRecommender(Recommender):
         )
 
     def _together(self, parts: Sequence[pd.DataFrame]) -> HeldOut | None:
-        """Held-out candidates of several folds; None where there are none."""
+        """Held-out candidates of several folds, each with cases of its own; None without any."""
         if not parts:
             return None
+        parts = [part.assign(**{PART: number}) for number, part in enumerate(parts)]
         table = pd.concat(parts, ignore_index=True)
         names = [name for name in self._names if name in table and table[name].notna().all()]
         if not names:
@@ -211,7 +215,7 @@ class CommitteeRecommender(Recommender):
             if f"{LOG}{name}" in table
         }
         return HeldOut(
-            cases=pd.factorize(table["case"])[0],
+            cases=table.groupby([PART, "case"], sort=False).ngroup().to_numpy(),
             losses={name: table[name].to_numpy(dtype=float) for name in names},
             times_ms=table["time_ms"].to_numpy(dtype=float),
             usual=table["usual"].to_numpy(dtype=bool),
