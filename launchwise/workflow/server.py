@@ -28,7 +28,6 @@ MODELS = (
     "lightgbm",
     "xgboost",
     "optuna.storages.journal",
-    "skops.io",
     "launchwise.learning.predicting",
     "launchwise.learning.recommending",
     "launchwise.learning.training",

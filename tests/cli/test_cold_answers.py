@@ -77,7 +77,7 @@ def asked(project: Path, *words: str) -> tuple[str, set[str]]:
     return "\n".join(lines), set(json.loads(packages))
 
 
-HEAVY = {"sklearn", "skops", "optuna", "plotly", "snakemake", "pycuda"}
+HEAVY = {"sklearn", "optuna", "plotly", "snakemake", "pycuda"}
 
 
 def test_an_answer_imports_no_library_that_it_does_not_need(project: Path) -> None:

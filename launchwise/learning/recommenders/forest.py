@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from launchwise.learning.forest_files import Trees, load_trees, save_trees
 from launchwise.learning.regression import TimeRegressor
+from launchwise.learning.tree_files import Trees, load_trees, save_trees
 
 
 class ForestRecommender(TimeRegressor):
@@ -64,7 +64,7 @@ class ForestRecommender(TimeRegressor):
             random_state=self.parameters["seed"],
             n_jobs=1,
         )
-        self._trees = Trees.of(forest.fit(features, target, sample_weight=weights))
+        self._trees = Trees.of(forest.fit(features, target, sample_weight=weights).estimators_)
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Mean prediction of the trees: float64, shape (rows,)."""

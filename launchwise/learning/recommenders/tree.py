@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from launchwise.learning.regression import TimeRegressor
-from launchwise.learning.sklearn_files import load_estimator, save_estimator
+from launchwise.learning.tree_files import Trees, load_trees, save_trees
 
 
 class TreeRecommender(TimeRegressor):
-    """scikit-learn's ``DecisionTreeRegressor``, stored through skops."""
+    """scikit-learn's ``DecisionTreeRegressor``, stored as arrays."""
 
     defaults: ClassVar[dict[str, Any]] = {
         **TimeRegressor.defaults,
@@ -45,25 +45,26 @@ class TreeRecommender(TimeRegressor):
         """
         from sklearn.tree import DecisionTreeRegressor
 
-        self._tree = DecisionTreeRegressor(
+        tree = DecisionTreeRegressor(
             max_depth=self.parameters["max_depth"],
             min_samples_split=self.parameters["min_samples_split"],
             min_samples_leaf=self.parameters["min_samples_leaf"],
             random_state=self.parameters["seed"],
-        ).fit(features, target, sample_weight=weights)
+        )
+        self._trees = Trees.of([tree.fit(features, target, sample_weight=weights)])
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Mean target in the leaf of each row: float64, shape (rows,)."""
-        return np.asarray(self._tree.predict(features), dtype=float)
+        return self._trees.predict(features)
 
     def summary(self) -> dict[str, Any]:
         """Summary of the regressor, and the number of leaves."""
-        return {**super().summary(), "leaves": int(self._tree.get_n_leaves())}
+        return {**super().summary(), "leaves": self._trees.leaves}
 
     def save_model(self, folder: Path) -> None:
-        """Write ``model.skops``."""
-        save_estimator(self.model_file(folder, "skops"), self._tree)
+        """Write ``model.npz``."""
+        save_trees(self.model_file(folder, "npz"), self._trees)
 
     def load_model(self, folder: Path) -> None:
-        """Read ``model.skops``."""
-        self._tree = load_estimator(self.model_file(folder, "skops"))
+        """Read ``model.npz``, arrays only."""
+        self._trees = load_trees(self.model_file(folder, "npz"))

@@ -1,18 +1,20 @@
-"""A forest of arrays predicts what scikit-learn's predicts."""
+"""Trees of arrays predict what scikit-learn's predict."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 from launchwise.base.errors import UserError
-from launchwise.learning import forest_files
-from launchwise.learning.forest_files import Trees, load_trees, save_trees
+from launchwise.learning import tree_files
+from launchwise.learning.tree_files import Trees, load_trees, save_trees
 
 
 @pytest.fixture(scope="module")
@@ -36,23 +38,23 @@ def test_predictions_are_equal_to_the_last_bit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = tmp_path / "model.npz"
-    save_trees(path, Trees.of(forest))
+    save_trees(path, Trees.of(forest.estimators_))
     trees = load_trees(path)
     asked = np.random.default_rng(2).uniform(-1, 3, (500, 5)).astype(np.float32)
     asked = np.concatenate([asked, features])
     expected = forest.predict(asked)
     if not loaded:
         monkeypatch.delitem(sys.modules, "sklearn.tree")
-        monkeypatch.setattr(forest_files, "PIECE", 300)
+        monkeypatch.setattr(tree_files, "PIECE", 300)
     assert trees.predict(asked).tolist() == expected.tolist()
 
 
 def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    save_trees(path, Trees.of(forest))
+    save_trees(path, Trees.of(forest.estimators_))
     code = (
         "import sys\nimport numpy as np\nfrom pathlib import Path\n"
-        "from launchwise.learning.forest_files import load_trees\n"
+        "from launchwise.learning.tree_files import load_trees\n"
         f"found = load_trees(Path({str(path)!r})).predict(np.ones((3, 5), dtype=np.float32))\n"
         "print(found.tolist(), 'sklearn' in sys.modules)"
     )
@@ -63,7 +65,7 @@ def test_few_rows_need_no_scikit_learn(forest: RandomForestRegressor, tmp_path: 
 
 def test_nan_is_refused(forest: RandomForestRegressor) -> None:
     with pytest.raises(ValueError, match="a feature is NaN"):
-        Trees.of(forest).predict(np.full((1, 5), np.nan, dtype=np.float32))
+        Trees.of(forest.estimators_).predict(np.full((1, 5), np.nan, dtype=np.float32))
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
@@ -71,3 +73,20 @@ def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
     path.write_bytes(b"PK\3\4 broken")
     with pytest.raises(UserError, match="cannot be read as a model"):
         load_trees(path)
+
+
+def test_the_same_trees_are_the_same_bytes(forest: RandomForestRegressor, tmp_path: Path) -> None:
+    trees = Trees.of(forest.estimators_)
+    save_trees(tmp_path / "first.npz", trees)
+    save_trees(tmp_path / "second.npz", load_trees(tmp_path / "first.npz"))
+    assert (tmp_path / "first.npz").read_bytes() == (tmp_path / "second.npz").read_bytes()
+    with zipfile.ZipFile(tmp_path / "first.npz") as archive:
+        assert {one.date_time for one in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_a_single_tree_is_stored_likewise(features: np.ndarray, tmp_path: Path) -> None:
+    grown = DecisionTreeRegressor(max_depth=7, random_state=1).fit(features, features.sum(axis=1))
+    save_trees(tmp_path / "model.npz", Trees.of([grown]))
+    trees = load_trees(tmp_path / "model.npz")
+    assert trees.predict(features).tolist() == grown.predict(features).tolist()
+    assert trees.leaves == grown.get_n_leaves()

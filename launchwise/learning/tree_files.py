@@ -1,4 +1,4 @@
-"""Forests of regression trees as arrays: stored without code, asked without scikit-learn.
+"""Regression trees as arrays: stored without code, asked without scikit-learn.
 
 scikit-learn takes a second to import, longer than an answer takes. Few rows are sent down the trees
 with NumPy; many, or where scikit-learn is loaded anyway, with its own trees, made of the same
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,9 @@ class Trees:
     value: np.ndarray
 
     @classmethod
-    def of(cls, forest: Any) -> Trees:
-        """Those of a fitted ``RandomForestRegressor`` of one output, grown depth first."""
-        trees = [estimator.tree_ for estimator in forest.estimators_]
+    def of(cls, estimators: Sequence[Any]) -> Trees:
+        """Those of fitted ``DecisionTreeRegressor`` of one output, grown depth first."""
+        trees = [estimator.tree_ for estimator in estimators]
         sizes = [tree.node_count for tree in trees]
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         leaf = np.concatenate([tree.children_left < 0 for tree in trees])
@@ -76,7 +77,7 @@ class Trees:
         threshold = np.concatenate([tree.threshold for tree in trees])
         value = np.concatenate([tree.value[:, 0, 0] for tree in trees])
         return cls(
-            int(forest.n_features_in_),
+            int(estimators[0].n_features_in_),
             starts,
             np.where(leaf, LEAF, feature).astype(np.int32),
             np.where(leaf, 0.0, threshold),
@@ -123,6 +124,11 @@ class Trees:
             found += values
         return found / trees
 
+    @property
+    def leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int((self.feature == LEAF).sum())
+
     @cached_property
     def _native(self) -> list[Any]:
         """The trees as scikit-learn has them."""
@@ -157,11 +163,14 @@ def save_trees(path: Path, trees: Trees) -> None:
     arrays = {"features": np.array(trees.features), **{n: getattr(trees, n) for n in _ARRAYS}}
     with (
         whole_file(path) as scratch,
-        zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive,
+        zipfile.ZipFile(scratch, "w") as archive,
     ):
         for name, values in arrays.items():
-            with archive.open(f"{name}.npy", "w") as file:
-                np.lib.format.write_array(file, values, allow_pickle=False)
+            content = BytesIO()
+            np.lib.format.write_array(content, values, allow_pickle=False)
+            # Without the time of writing: the same trees are the same bytes.
+            member = zipfile.ZipInfo(f"{name}.npy")
+            archive.writestr(member, content.getvalue(), zipfile.ZIP_DEFLATED, LEVEL)
 
 
 def load_trees(path: Path) -> Trees:
