@@ -1,22 +1,23 @@
 """Arithmetic expressions and conditions of the YAML files, interpreted without ``eval``.
 
-simpleeval interprets the parsed tree itself: names, numbers, strings, comparisons, ``and``, ``or``,
-``not``, ``a if b else c``, ``in (…)`` and the functions below; whatever else Python's grammar has
-(attributes, subscripts, comprehensions, lambdas, other calls) is refused before it is interpreted.
+Names, numbers, strings, comparisons, ``and``, ``or``, ``not``, ``a if b else c``, ``in (…)`` and
+the functions below; whatever else Python's grammar has (attributes, subscripts, comprehensions,
+lambdas, other calls) is refused before it is interpreted. Each parsed tree becomes nested closures
+once, because spaces evaluate the same few expressions a hundred thousand times; their operators are
+simpleeval's, which refuse powers and strings that are too large.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-import threading
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import Field
-from simpleeval import EvalWithCompoundTypes, InvalidExpression
+from simpleeval import DEFAULT_OPERATORS, InvalidExpression, NameNotDefined, OperatorNotDefined
 
 from launchwise.base.errors import unknown
 
@@ -64,23 +65,103 @@ _ALLOWED = (
 )
 
 
-class _Kept(threading.local):
-    """One evaluator per thread: making one takes longer than most expressions."""
-
-    def __init__(self) -> None:
-        # simpleeval adds functions of its own (list, dict, …) to what it is given: hence the copy.
-        self.evaluator = EvalWithCompoundTypes(functions=dict(FUNCTIONS))
-
-
-_kept = _Kept()
-
 _FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
+
+Closure = Callable[[Mapping[str, Any]], Any]
+"""Computes the value of a node from the bound names."""
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> Any:
-    names_in(text)  # Refuses what simpleeval alone would let pass.
-    return EvalWithCompoundTypes.parse(text)
+def _translated(text: str) -> Closure:
+    return _closure(ast.parse(text.strip(), mode="eval").body, text)
+
+
+def _closure(node: ast.expr, text: str) -> Closure:
+    """A node of an allowed tree as a function of the names; ``text`` is for error messages."""
+
+    def of(part: ast.expr) -> Closure:
+        return _closure(part, text)
+
+    match node:
+        case ast.Constant(constant):
+            return lambda names: constant
+        case ast.Name(name):
+            return _of_name(name, text)
+        case ast.Tuple(parts) | ast.List(parts):
+            items = [of(part) for part in parts]
+            made: Callable[..., Any] = tuple if isinstance(node, ast.Tuple) else list
+            return lambda names: made(item(names) for item in items)
+        case ast.Call(ast.Name(called), arguments):
+            function, values = FUNCTIONS[called], [of(each) for each in arguments]
+            return lambda names: function(*[value(names) for value in values])
+        case ast.IfExp(test, body, orelse):
+            condition, then, otherwise = of(test), of(body), of(orelse)
+            return lambda names: then(names) if condition(names) else otherwise(names)
+        case ast.UnaryOp(kind, operand):
+            unary, value = _operator(kind, text), of(operand)
+            return lambda names: unary(value(names))
+        case ast.BinOp(left, kind, right):
+            binary, first, second = _operator(kind, text), of(left), of(right)
+            return lambda names: binary(first(names), second(names))
+        case ast.BoolOp(kind, parts):
+            return _of_conditions(isinstance(kind, ast.Or), [of(part) for part in parts])
+        case ast.Compare(left, kinds, parts):
+            steps = [
+                (_operator(kind, text), of(part)) for kind, part in zip(kinds, parts, strict=True)
+            ]
+            return _of_comparison(of(left), steps)
+    raise AssertionError(f"{text!r}: {ast.dump(node)} was let pass")
+
+
+def _operator(kind: ast.AST, text: str) -> Callable[..., Any]:
+    try:
+        operator: Callable[..., Any] = DEFAULT_OPERATORS[type(kind)]
+    except KeyError:
+        raise OperatorNotDefined(type(kind).__name__, text) from None
+    return operator
+
+
+def _of_name(name: str, text: str) -> Closure:
+    def value(names: Mapping[str, Any]) -> Any:
+        try:
+            return names[name]
+        except KeyError:
+            raise NameNotDefined(name, text) from None
+
+    return value
+
+
+def _of_conditions(stop: bool, conditions: list[Closure]) -> Closure:
+    """``or`` where ``stop`` is true, else ``and``: the first value that decides, or the last."""
+
+    def value(names: Mapping[str, Any]) -> Any:
+        found = None
+        for condition in conditions:
+            found = condition(names)
+            if bool(found) == stop:
+                break
+        return found
+
+    return value
+
+
+def _of_comparison(first: Closure, steps: list[tuple[Callable[..., Any], Closure]]) -> Closure:
+    """A chain such as ``1 < n <= 3``."""
+    if len(steps) == 1:
+        ((compare, second),) = steps
+        return lambda names: compare(first(names), second(names))
+
+    def value(names: Mapping[str, Any]) -> Any:
+        left, found = first(names), True
+        for compare, part in steps:
+            right = part(names)
+            found = compare(left, right)
+            if not found:
+                break
+            left = right
+        return found
+
+    return value
 
 
 @lru_cache(maxsize=4096)
@@ -159,11 +240,9 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         When ``text`` is not an expression or has no value: unknown name, division by zero,
         overflow.
     """
-    evaluator = _kept.evaluator
-    evaluator.names = dict(names)
-    parsed = _parsed(text)
+    names_in(text)  # Refuses what is more than arithmetic.
     try:
-        return evaluator.eval(text, previously_parsed=parsed)
+        return _translated(text)(names)
     except _FAILURES as error:
         raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
 
@@ -216,7 +295,7 @@ class Formulas:
         """
         raw, steps = self._plan(text)
         try:
-            key = (text, *(names[name] for name in raw))
+            key = (text, *map(names.__getitem__, raw))
         except KeyError as error:
             raise ValueError(f"{text!r} needs {error.args[0]}") from None
         if key not in self._values:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simpleeval import EvalWithCompoundTypes
 
 from launchwise.base import expressions
 from launchwise.base.expressions import FUNCTIONS, Formulas, ceil_div, evaluate, names_in, round_up
@@ -132,6 +133,47 @@ def test_ceil_div_and_round_up_are_the_smallest_that_suffice(value: int, step: i
     count = ceil_div(value, step)
     assert (count - 1) * step < value <= count * step
     assert round_up(value, step) == count * step
+
+
+def grown(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Larger expressions of every kind that is allowed."""
+    operator = st.sampled_from(["+", "-", "*", "/", "//", "%", "**", "and", "or"])
+    compared = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "in", "not in"])
+    return st.one_of(
+        st.builds("({} {} {})".format, part, operator, part),
+        st.builds("({} {} {} {} {})".format, part, compared, part, compared, part),
+        st.builds("({} {} {})".format, part, compared, st.builds("({}, {})".format, part, part)),
+        st.builds("({} if {} else {})".format, part, part, part),
+        st.builds("({}({}))".format, st.sampled_from(["not ", "-", "abs", "log2"]), part),
+        st.builds(
+            "{}({}, {})".format,
+            st.sampled_from(["min", "max", "ceil_div", "round_up"]),
+            part,
+            part,
+        ),
+    )
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(["0", "1", "7", "2.5", "'x'", "n", "m", "text", "missing"]), grown, max_leaves=6
+)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@given(EXPRESSIONS, st.integers(-3, 40), st.sampled_from(["x", "n"]))
+def test_every_expression_has_the_value_that_simpleeval_gives_it(
+    text: str, n: int, word: str
+) -> None:
+    names = {"n": n, "m": 3, "text": word}
+    interpreter = EvalWithCompoundTypes(functions=dict(FUNCTIONS), names=names)
+    try:
+        expected = interpreter.eval(text)
+    except Exception:
+        with pytest.raises(ValueError, match="cannot be evaluated"):
+            evaluate(text, names)
+    else:
+        found = evaluate(text, names)
+        assert (type(found), repr(found)) == (type(expected), repr(expected))
 
 
 DERIVED = {

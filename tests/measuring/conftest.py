@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ SUPPORT = Path(__file__).resolve().parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
 
 from host_device import HostParts  # noqa: E402 (its folder is on the path only now)
+from measuring_forks import ForkedProcess  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = Method(
@@ -113,8 +115,17 @@ def make_shard(acoustic_copy: Path, kernel_cache: Path) -> Callable[..., Shard]:
 
 
 @pytest.fixture
+def forked_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measuring processes of the scripts here are forks (``test_sweep`` starts programs)."""
+    monkeypatch.setattr(subprocess, "Popen", ForkedProcess)
+
+
+@pytest.fixture
 def faulty(
-    make_shard: Callable[..., Shard], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_shard: Callable[..., Shard],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    forked_starts: None,
 ) -> Callable[..., Shard]:
     """Shards of one problem with a fault."""
     monkeypatch.setenv("STARTS", str(tmp_path / "starts"))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import quantile_test
 
 from launchwise.base.errors import UserError
 from launchwise.base.paired import LEAST_ROUNDS, paired_ratio
@@ -29,8 +30,10 @@ from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.peers import peers_schema
 from launchwise.workloads.space import baseline, configurations
 
+pytestmark = pytest.mark.usefixtures("forked_starts")
+
 PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
-QUICKLY = Confirmation(precision=0.9, seconds=5.0)
+QUICKLY = Confirmation(precision=0.9, seconds=1.0)
 
 
 def contest_of(shard: Shard, number: int = 3) -> Contest:
@@ -196,6 +199,14 @@ def test_nine_of_ten_intervals_and_more_hold_the_truth() -> None:
     assert held / 400 > 0.92
 
 
+@pytest.mark.parametrize("number", [*range(LEAST_ROUNDS, 80), 257, 2000])
+def test_the_limits_are_those_of_the_sign_test(number: int) -> None:
+    ratios, clocks = np.random.default_rng(number).lognormal(size=number), np.zeros(number)
+    found = paired_ratio(ratios, np.ones(number), clocks, clocks, 0.01)
+    expected = quantile_test(ratios, q=1.0, p=0.5).confidence_interval(0.95)
+    assert (found.low, found.high) == (expected.low, expected.high)
+
+
 def test_few_rounds_have_no_interval_and_shapes_must_agree() -> None:
     few = np.ones(LEAST_ROUNDS - 1)
     ratio = paired_ratio(2 * few, few, few, few, 0.01)
@@ -206,44 +217,39 @@ def test_few_rounds_have_no_interval_and_shapes_must_agree() -> None:
         paired_ratio(few, few[1:], few, few, 0.01)
 
 
-@pytest.mark.parametrize(
-    ("reason", "thrown"),
-    [
-        ("sw_thermal", True),
-        ("sw_power_cap+hw_slowdown", True),
-        ("sw_power_cap", False),
-        ("", False),
-    ],
-)
 def test_what_ran_while_the_card_was_held_back_is_thrown_away(
-    make_shard: Callable[..., Shard], tmp_path: Path, reason: str, thrown: bool
+    make_shard: Callable[..., Shard], tmp_path: Path
 ) -> None:
     """Planted: at a low clock one configuration loses more than the others."""
     shard = make_shard([PROBLEM])
     contest, path = contest_of(shard), tmp_path / "journal"
     plain = run(shard, contest, path)
     (visit,) = (note for note in read_notes(path) if note["note"] == "visit")
-    slowed = [
-        {
-            **each,
-            "times_ms": [
-                ms * factor for ms, factor in zip(each["times_ms"], (2, 5, 2), strict=True)
-            ],
-            "throttle": ["", reason, ""],
-        }
-        for each in visit["rounds"]
-    ]
-    both = {**visit, "rounds": [*visit["rounds"], *slowed]}
-    table = pairs_table(shard, [contest], QUICKLY, [both], {})
-    assert set(table["rounds"]) == {2 * len(slowed)}
-    assert set(table["thrown"]) == {len(slowed) if thrown else 0}
-    for name in ("gain", "gain_low", "gain_high", "improvement", "time_ms"):
-        assert list(table[name]) == list(plain[name]) or not thrown
-    alone = pairs_table(shard, [contest], QUICKLY, [{**visit, "rounds": slowed}], {})
-    assert alone["gain"].isna().all() == alone["improvement"].isna().all() == thrown
-    assert set(alone["reason"].str.contains("held the card back")) == {thrown}
-    assert (alone["time_ms"] > 0).all()
-    write_table(tmp_path / "pairs.parquet", alone, pairs_schema(shard.spec))
+    for reason, thrown in {
+        **{"sw_thermal": True, "sw_power_cap+hw_slowdown": True},
+        **{"sw_power_cap": False, "": False},
+    }.items():
+        slowed = [
+            {
+                **each,
+                "times_ms": [
+                    ms * factor for ms, factor in zip(each["times_ms"], (2, 5, 2), strict=True)
+                ],
+                "throttle": ["", reason, ""],
+            }
+            for each in visit["rounds"]
+        ]
+        both = {**visit, "rounds": [*visit["rounds"], *slowed]}
+        table = pairs_table(shard, [contest], QUICKLY, [both], {})
+        assert set(table["rounds"]) == {2 * len(slowed)}
+        assert set(table["thrown"]) == {len(slowed) if thrown else 0}, reason
+        for name in ("gain", "gain_low", "gain_high", "improvement", "time_ms"):
+            assert list(table[name]) == list(plain[name]) or not thrown
+        alone = pairs_table(shard, [contest], QUICKLY, [{**visit, "rounds": slowed}], {})
+        assert alone["gain"].isna().all() == alone["improvement"].isna().all() == thrown
+        assert set(alone["reason"].str.contains("held the card back")) == {thrown}
+        assert (alone["time_ms"] > 0).all()
+        write_table(tmp_path / "pairs.parquet", alone, pairs_schema(shard.spec))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import Part, baseline
 
+pytestmark = pytest.mark.usefixtures("forked_starts")
+
 OLD = {"n": 20, "dtype": "float32", "order": 2}
 NEW = {"n": 21, "dtype": "float32", "order": 2}
 NARROW = Part({"variant": ["linear", "block3d"], "bx": [64], "row_padding": [0]})

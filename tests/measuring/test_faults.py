@@ -15,7 +15,7 @@ from supervising import ending, finished, pids, row_lines
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
-from launchwise.measuring import listening
+from launchwise.measuring import listening, process
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, measure_shard
@@ -147,7 +147,8 @@ def test_a_process_that_cannot_be_killed_ends_the_sweep_and_its_row_is_known(
 ) -> None:
     # What a driver that hangs does to a kill: nothing.
     monkeypatch.setattr(subprocess.Popen, "kill", lambda self: None)
-    monkeypatch.setattr(listening, "KILLED_S", 0.2)
+    for module in (listening, process):
+        monkeypatch.setattr(module, "KILLED_S", 0.2)
     shard = faulty(timeout_s=2.0, fault="asleep", at="launch")
     try:
         with Journal(tmp_path / "j", "print", shard.spec.key_columns) as journal:

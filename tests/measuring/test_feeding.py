@@ -20,6 +20,8 @@ from launchwise.measuring.sweep import measure_shard
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order, load_workload
 
+pytestmark = pytest.mark.usefixtures("forked_starts")
+
 PROBLEMS = [{"n": 20, "dtype": dtype, "order": 2} for dtype in ("float32", "float64")]
 
 

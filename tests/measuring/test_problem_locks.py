@@ -22,6 +22,8 @@ from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.space import Problem
 
+pytestmark = pytest.mark.usefixtures("forked_starts")
+
 PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in range(20, 32)]
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import random
 import signal
 import subprocess
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-import host_child
+from measuring_forks import ForkedProcess
 from supervising import (
     Supervisor,
     ending,
@@ -26,7 +23,6 @@ from supervising import (
     until,
 )
 
-from launchwise.cuda import child
 from launchwise.measuring.shard import Shard
 
 KILLS = 40
@@ -34,29 +30,10 @@ SEED = 20260101
 ROW_BYTES = 600
 """A little less than a row of the journal takes."""
 
-POPEN = subprocess.Popen
-
-
-def measure_without_exec() -> None:
-    """Be the measuring process instead of starting its program: everything is imported already."""
-    subprocess.Popen = POPEN  # type: ignore[misc]
-    # 0, 1 and 2 are in place. At another one subprocess waits until exec would have closed it.
-    os.closerange(3, 4096)
-    sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # As in any new Python.
-    code = 1
-    try:
-        code = child.run(host_child.open_host)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
-
 
 def start_cheaply() -> None:
     """Let the supervisor fork its measuring processes: a start takes 0.05 s, not half a second."""
-    cheap = functools.partial(POPEN, preexec_fn=measure_without_exec)
-    subprocess.Popen = cheap  # type: ignore[misc, assignment]
+    subprocess.Popen = ForkedProcess  # type: ignore[misc]
 
 
 def start_as_always() -> None:

@@ -72,6 +72,7 @@ def test_a_sweep_measures_every_configuration_once(
     assert (table["max_error"] <= table["tolerance"]).all()
 
 
+@pytest.mark.usefixtures("forked_starts")
 def test_time_is_spent_on_the_baseline_and_on_what_may_be_best(
     make_shard: Callable[..., Shard], tmp_path: Path
 ) -> None:
@@ -120,6 +121,7 @@ def test_the_baseline_is_timed_well_even_where_it_is_known_to_be_far_from_the_be
     assert len(second["times_ms"]) <= 2 or relative_error(few) > 0.99
 
 
+@pytest.mark.usefixtures("forked_starts")
 def test_a_second_run_measures_nothing(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
     shard = make_shard(PROBLEMS[:1])
     rows = run(shard, tmp_path / "journal.jsonl")
@@ -128,6 +130,7 @@ def test_a_second_run_measures_nothing(make_shard: Callable[..., Shard], tmp_pat
     assert run(broken, tmp_path / "journal.jsonl") == rows
 
 
+@pytest.mark.usefixtures("forked_starts")
 def test_a_journal_that_was_cut_goes_on(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
     shard = make_shard(PROBLEMS)
     path = tmp_path / "journal.jsonl"
@@ -177,6 +180,7 @@ def test_a_misbehaving_configuration_is_one_row(
     assert bad[0]["time_ms"] is None
 
 
+@pytest.mark.usefixtures("forked_starts")
 def test_wrong_results_are_rows_and_never_timed(
     make_shard: Callable[..., Shard], tmp_path: Path
 ) -> None:
@@ -200,6 +204,7 @@ def test_a_child_that_never_measures_is_an_error_with_its_last_words(
         run(make_shard(PROBLEMS[:1], script=script), tmp_path / "journal.jsonl")
 
 
+@pytest.mark.usefixtures("forked_starts")
 def test_a_hopeless_configuration_is_launched_once(
     make_shard: Callable[..., Shard], tmp_path: Path
 ) -> None:
@@ -280,6 +285,7 @@ def test_a_killed_supervisor_goes_on_where_it_stopped(
     assert keys(rows, shard) == expected_keys(shard)
 
 
+@pytest.mark.usefixtures("forked_starts")
 def test_an_interrupted_sweep_says_so(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
     shard = make_shard(PROBLEMS, script=MISBEHAVING, mischief="interrupt", parent=os.getpid())
     with pytest.raises(Interrupted, match="rows are kept"):

@@ -28,6 +28,8 @@ from launchwise.workloads.spec import load_spec
 from tests.measuring.conftest import QUICK
 from tests.support.samples import profile
 
+pytestmark = pytest.mark.usefixtures("forked_starts")
+
 PROBLEM = [{"n": 20, "dtype": "float32", "order": 2}]
 STAGED = Path(__file__).resolve().parents[1] / "support" / "staged_child.py"
 STEADY = Method(
