@@ -3,9 +3,9 @@
 Loading pandas, scikit-learn and the libraries of boosted trees takes seconds, most stages take
 tenths of a second. So the workflow's process starts one server (:class:`Server`). The server loads
 a group of modules when the first script asks for that group (the first group before, if told to),
-and forks itself for every script. A script asks with :func:`run`, hands its terminal and its
-arguments over, waits, and ends as its fork ended. Scripts therefore import inside their functions:
-outside a fork they load nothing.
+in a fork of the process that loaded the groups before it, and forks itself for every script. A
+script asks with :func:`run`, hands its terminal and its arguments over, waits, and ends as its fork
+ended. Scripts therefore import inside their functions: outside a fork they load nothing.
 
 Without a server (another host, another Slurm job, a container, a script that runs alone)
 :func:`run` calls the script's function in its own process. A fork ends when the script that asked
@@ -120,7 +120,8 @@ class Server:
     Parameters
     ----------
     groups
-        Name of a group to the modules that it loads, libraries and our own.
+        Name of a group to the modules that it loads, libraries and our own, after those of the
+        groups before it.
     at_once
         Whether it loads its first group before a script asks: for where most scripts need it.
     """
@@ -157,7 +158,7 @@ class Server:
 
 
 def serve(groups: Mapping[int, Sequence[str]], at_once: bool) -> None:
-    """Serve until the input closes; a process per group.
+    """Serve until the input closes; a process per group, each a fork of the one before.
 
     Parameters
     ----------
@@ -168,30 +169,28 @@ def serve(groups: Mapping[int, Sequence[str]], at_once: bool) -> None:
     """
     # Ctrl-C reaches the whole foreground group: the scripts decide what becomes of their forks.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    waiting = {socket.socket(fileno=number): modules for number, modules in groups.items()}
-
-    def start(listener: socket.socket) -> None:
-        modules = waiting.pop(listener)
-        if os.fork() == 0:
-            for other in waiting:
+    waiting = [(socket.socket(fileno=number), modules) for number, modules in groups.items()]
+    while at_once or _asked_for(waiting):
+        (listener, modules), *waiting = waiting
+        for name in modules:
+            # The script that needs a library reports that it cannot be loaded.
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+        # A fork waits for scripts of the groups after this one: it has loaded this one's modules.
+        if not waiting or os.fork():
+            for other, _ in waiting:
                 other.close()
-            _serve_group(listener, modules)
-            os._exit(0)
+            return _serve_group(listener)
         listener.close()
+        at_once = False
 
-    if at_once:
-        start(next(iter(waiting)))
-    while waiting:
-        with selectors.DefaultSelector() as ready:
-            for source in (sys.stdin, *waiting):
-                ready.register(source, selectors.EVENT_READ)
-            asked = [key.fileobj for key, _ in ready.select()]
-        if sys.stdin in asked:
-            return _wait_for_forks()
-        for listener in asked:
-            start(cast(socket.socket, listener))
-    sys.stdin.read()
-    _wait_for_forks()
+
+def _asked_for(waiting: Sequence[tuple[socket.socket, Sequence[str]]]) -> bool:
+    """Whether a script asks for any of the groups; otherwise the input has closed."""
+    with selectors.DefaultSelector() as ready:
+        for source in (sys.stdin, *(listener for listener, _ in waiting)):
+            ready.register(source, selectors.EVENT_READ)
+        return sys.stdin not in [key.fileobj for key, _ in ready.select()]
 
 
 def _wait_for_forks() -> None:
@@ -201,11 +200,7 @@ def _wait_for_forks() -> None:
             os.wait()
 
 
-def _serve_group(listener: socket.socket, modules: Sequence[str]) -> None:
-    for name in modules:
-        # The script that needs a library reports that it cannot be loaded.
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
+def _serve_group(listener: socket.socket) -> None:
     ended, child_ended = socket.socketpair()
     child_ended.setblocking(False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

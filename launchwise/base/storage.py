@@ -86,6 +86,11 @@ def read_json(path: str | Path) -> Any:
         raise UserError(path, "", f"is not JSON: {error}") from error
 
 
+def user_cache() -> Path:
+    """Folder of what every project of this user may keep and lose."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "launchwise")
+
+
 def digest(value: Any) -> str:
     """SHA-256 (hex, 16 characters) of a JSON-able value, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)

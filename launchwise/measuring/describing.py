@@ -8,11 +8,10 @@ import logging
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
-from launchwise.base.storage import digest, digest_files, write_json
+from launchwise.base.storage import digest, digest_files, user_cache, write_json
 from launchwise.base.typed import validated
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.cards import Card
@@ -57,7 +56,7 @@ def kept_or_measured_profile(name: str, card: Card, slice_sms: int | None) -> Gp
         See :func:`measured_profile`.
     """
     means = digest_files(ROOT.glob(MEASURING))
-    path = _cache() / f"{digest([card.uuid, card.driver, slice_sms, means])}.json"
+    path = user_cache() / "profiles" / f"{digest([card.uuid, card.driver, slice_sms, means])}.json"
     with contextlib.suppress(OSError, ValueError, UserError):
         kept = json.loads(path.read_text(encoding="utf-8"))
         return validated(GpuProfile, {**kept, "name": name}, path)
@@ -66,8 +65,3 @@ def kept_or_measured_profile(name: str, card: Card, slice_sms: int | None) -> Gp
     with contextlib.suppress(UserError):
         write_json(path, found.model_dump(mode="json"))
     return found
-
-
-def _cache() -> Path:
-    named = os.environ.get("XDG_CACHE_HOME")
-    return Path(named or Path("~/.cache").expanduser(), "launchwise", "profiles")

@@ -4,8 +4,9 @@ Snakemake detects edits of a script only. With the files as inputs, a comment wo
 and Snakemake would ask for their sizes over and over while jobs wait.
 
 Every job reads the Snakefile again. So facts about files are kept by the content of a file, and
-digests as long as no Python file of the project or of a workload changes, in one JSON file. One
-that is missing, damaged or of another version is ignored; of several writers the last one wins.
+digests as long as no Python file of the project or of a workload changes, in one JSON file. Facts
+are kept for all projects of a user, too: to find them takes seconds in a new folder. A file that is
+missing, damaged or of another version is ignored; of several writers the last one wins.
 """
 
 from __future__ import annotations
@@ -21,13 +22,18 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import PACKAGE, ROOT
-from launchwise.base.storage import digest, digest_files, write_text
+from launchwise.base.storage import digest, digest_files, user_cache, write_text
 from launchwise.workflow import code_facts, code_graph
 from launchwise.workflow.code_facts import REST, Facts, Part, facts_of
 from launchwise.workflow.code_graph import Graph
 
 FILE = Path(".snakemake/launchwise/code.json")
 """In the folder that Snakemake runs in."""
+
+SHARED = "code.json"
+"""Facts in the user's cache."""
+MOST_SHARED = 2000
+"""Files whose facts are shared: those of several versions of the project."""
 
 _Kept = dict[str, Any]
 
@@ -60,6 +66,8 @@ class Code:
         self._version += map(str, sys.version_info[:2])
         self._state = digest([str(root), *self._version, [*self._keys.items()]])
         self._kept = self._read()
+        self._shared: dict[str, Facts] | None = None
+        self._found: dict[str, Facts] = {}
         self._changed = False
         atexit.register(self.save)
 
@@ -86,7 +94,18 @@ class Code:
             content = {**self._kept, "facts": facts}
             with contextlib.suppress(UserError):
                 write_text(self._file, json.dumps(content, separators=(",", ":")))
+            self._share()
             self._changed = False
+
+    def _share(self) -> None:
+        """Add what was found to the facts of all projects, the newest last."""
+        if self._found:
+            facts = {**self._read_shared(), **self._found}
+            kept = dict([*facts.items()][-MOST_SHARED:])
+            content = {"version": self._version, "facts": kept}
+            with contextlib.suppress(UserError):
+                write_text(user_cache() / SHARED, json.dumps(content, separators=(",", ":")))
+            self._found = {}
 
     def _facts_of(self, path: str) -> Facts:
         """Facts about a file; a file that is no Python is one statement, told by its bytes."""
@@ -94,9 +113,24 @@ class Code:
             content = Path(path).read_bytes() if Path(path).is_file() else b""
             key = self._keys[path] = _key(content)
             if key not in self._kept["facts"]:
-                self._kept["facts"][key] = _found(content, key)
+                self._kept["facts"][key] = self._shared_or_found(content, key)
             self._facts[path] = self._kept["facts"][key]
         return self._facts[path]
+
+    def _shared_or_found(self, content: bytes, key: str) -> Facts:
+        if self._shared is None:
+            self._shared = self._read_shared()
+        if key not in self._shared:
+            self._shared[key] = self._found[key] = _found(content, key)
+        return self._shared[key]
+
+    def _read_shared(self) -> dict[str, Facts]:
+        """Facts of all projects."""
+        try:
+            kept = json.loads((user_cache() / SHARED).read_bytes())
+            return dict(kept["facts"]) if kept["version"] == self._version else {}
+        except (OSError, ValueError, RecursionError, LookupError, TypeError):
+            return {}
 
     def _read(self) -> _Kept:
         """What is kept; digests only of this very state."""

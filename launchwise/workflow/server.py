@@ -33,7 +33,8 @@ MODELS = (
     "launchwise.learning.training",
 )
 GROUPS = {"tables": TABLES, "models": MODELS}
-"""Modules that scripts need; no library of models for scripts without a model."""
+"""Modules that scripts need; no library of models for scripts without a model. The second group is
+loaded where the first one is loaded already."""
 
 _running: list[Server] = []
 

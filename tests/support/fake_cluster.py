@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from forks import Fork, run_snakemake
 from samples import ROOT, Project, copy_project
 
 from launchwise.measuring.journal import read_journal
@@ -122,14 +122,14 @@ class ClusterProject:
         """Snakemake in the background; it ends with the block at the latest."""
         output = self.project.folder / "said.txt"
         with output.open("wb") as stream:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "snakemake", *arguments],
-                cwd=self.project.folder,
-                env=self.environment,
-                stdout=stream,
-                stderr=stream,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
+            process = Fork(
+                run_snakemake,
+                [*arguments],
+                self.project.folder,
+                self.environment,
+                stream,
+                stream,
+                session=True,
             )
         try:
             yield Run(process, output)
@@ -194,7 +194,7 @@ def _plain(table: pd.DataFrame) -> list[dict[str, str]]:
 class Run:
     """A Snakemake that runs, and what it says."""
 
-    process: subprocess.Popen[bytes]
+    process: Fork
     output: Path
 
     def said(self) -> str:

@@ -7,6 +7,8 @@ directory, environment, output and exit code of its own, as a process that is st
 from __future__ import annotations
 
 import atexit
+import contextlib
+import importlib
 import io
 import os
 import select
@@ -24,24 +26,85 @@ from snakemake.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 
 
+Program = Callable[[list[str]], int | None]
+"""Imports what it needs inside; its result or that of ``SystemExit`` is the exit code."""
+
+
+class Fork:
+    """A call of ``program`` with ``arguments`` in a process of its own.
+
+    Where ``PYTHONPATH`` names a copy of the project, what lies in the project is imported anew from
+    there: a test may have changed it. Where it names a folder with a ``sitecustomize.py``, that is
+    run first, as at Python's start, and what the folder holds is imported from there.
+
+    Parameters
+    ----------
+    environment
+        All variables of the process.
+    output, errors
+        Where it prints.
+    session
+        Whether it leads a session of its own, so that it and what it starts can be killed together.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        arguments: list[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        output: IO[Any],
+        errors: IO[Any],
+        session: bool = False,
+    ) -> None:
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if not self.pid:
+            if session:
+                os.setsid()
+            _be(program, arguments, folder, environment, output, errors)
+        self._handle = os.pidfd_open(self.pid)
+
+    def poll(self) -> int | None:
+        """Exit code, None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, seconds: float | None = None) -> int:
+        """Exit code, minus the number of the signal that ended it.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            When it does not end in time.
+        """
+        if self.returncode is None:
+            if not select.select([self._handle], [], [], seconds)[0]:
+                raise subprocess.TimeoutExpired(str(self.pid), seconds or 0)
+            os.close(self._handle)
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Signal it, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+        self.wait()
+
+
 def forked(
-    program: Callable[[list[str]], int | None],
+    program: Program,
     arguments: list[str],
     folder: Path,
     environment: Mapping[str, str],
     seconds: float,
 ) -> subprocess.CompletedProcess[str]:
-    """Call ``program`` with ``arguments`` and return what it printed and its exit code.
-
-    Where ``PYTHONPATH`` names a copy of the project, what lies in the project is imported anew from
-    there: a test may have changed it.
-
-    Parameters
-    ----------
-    program
-        Imports what it needs inside; its result or that of ``SystemExit`` is the exit code.
-    environment
-        All variables of the process.
+    """What a :class:`Fork` printed, and its exit code.
 
     Raises
     ------
@@ -49,31 +112,23 @@ def forked(
         When it does not end in time; it is killed.
     """
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        process = os.fork()
-        if not process:
-            _be(program, arguments, folder, environment, output, errors)
-        handle = os.pidfd_open(process)
+        process = Fork(program, arguments, folder, environment, output, errors)
         try:
-            ended, _, _ = select.select([handle], [], [], seconds)
-            if not ended:
-                os.kill(process, signal.SIGKILL)
+            code = process.wait(seconds)
         finally:
-            os.close(handle)
-            code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        if not ended:
-            raise subprocess.TimeoutExpired(arguments, seconds)
+            process.kill()
         for stream in (output, errors):
             stream.seek(0)
         return subprocess.CompletedProcess(arguments, code, output.read(), errors.read())
 
 
 def _be(
-    program: Callable[[list[str]], int | None],
+    program: Program,
     arguments: list[str],
     folder: Path,
     environment: Mapping[str, str],
-    output: IO[str],
-    errors: IO[str],
+    output: IO[Any],
+    errors: IO[Any],
 ) -> None:
     """Be that process; never returns."""
     code = 1
@@ -90,6 +145,7 @@ def _be(
         places = [one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one]
         if str(ROOT) not in places:
             _forget_project(places)
+        _customize(places)
         code = program(arguments) or 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -102,6 +158,18 @@ def _be(
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _customize(places: list[str]) -> None:
+    """Run the ``sitecustomize`` of the first place that has one; its neighbours come first, too."""
+    found = next((one for one in places if Path(one, "sitecustomize.py").is_file()), None)
+    if found is None:
+        return
+    sys.path[:] = [found, *(one for one in sys.path if one != found)]
+    neighbours = {path.stem for path in Path(found).iterdir()}
+    for name in [name for name in sys.modules if name.partition(".")[0] in neighbours]:
+        del sys.modules[name]
+    importlib.import_module("sitecustomize")
 
 
 def _stream(number: int) -> io.TextIOWrapper:

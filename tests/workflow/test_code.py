@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from launchwise.workflow.code import FILE, Code
-from launchwise.workflow.code_facts import PACKAGE
+from launchwise.base.storage import user_cache
+from launchwise.workflow.code import FILE, SHARED, Code
+from launchwise.workflow.code_facts import PACKAGE, Facts, facts_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -143,6 +145,14 @@ class Small:
         found = code(start)
         code.save()
         return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of this file's own: facts that were found before would hide how they are found."""
+    with pytest.MonkeyPatch.context() as context:
+        context.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture
@@ -295,6 +305,41 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(small: Small) -> None:
     assert small.digest() == small.digest()
 
 
+def test_facts_of_one_project_are_taken_by_another_and_its_edits_count(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = user_cache() / SHARED
+    shared.unlink(missing_ok=True)
+    before = small.digest()
+    other = Small(tmp_path / "other")
+    other.edit(*CHANGES["a constant"])
+    asked: list[str] = []
+
+    def facts(text: str) -> Facts:
+        asked.append(text)
+        return facts_of(text)
+
+    monkeypatch.setattr("launchwise.workflow.code.facts_of", facts)
+    changed = other.digest()
+    assert changed != before
+    assert asked == [(other.folder / STAGE_FILE).read_text()]
+    # A damaged file, or one of another version, is found anew.
+    for content in ("{", "[]", json.dumps({**json.loads(shared.read_text()), "version": []})):
+        shared.write_text(content)
+        asked.clear()
+        (other.folder / FILE).unlink()
+        assert other.digest() == changed
+        assert len(asked) == len(json.loads((other.folder / FILE).read_text())["facts"])
+
+
+def test_a_cache_that_cannot_be_written_shares_nothing(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert small.digest() == small.digest()
+
+
 def test_kept_digests_are_those_of_the_files_that_are_there(small: Small) -> None:
     before = small.digest()
     assert small.digest() == before
@@ -305,7 +350,7 @@ def test_kept_digests_are_those_of_the_files_that_are_there(small: Small) -> Non
     assert small.digest() == before
 
 
-def test_texts_do_not_depend_on_the_order_of_imports_or_the_run() -> None:
+def test_texts_do_not_depend_on_the_order_of_imports_or_the_run(tmp_path: Path) -> None:
     program = (
         "from pathlib import Path; from launchwise.workflow.code import Code;"
         f"print(Code([], Path({str(ROOT)!r}), Path('/dev/null/x'))('scripts/split.py'))"
@@ -313,6 +358,8 @@ def test_texts_do_not_depend_on_the_order_of_imports_or_the_run() -> None:
     said = set()
     for seed in ("1", "2"):
         environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        # Each finds its own facts.
+        environment["XDG_CACHE_HOME"] = str(tmp_path / seed)
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         said.add(done.stdout)
