@@ -1,5 +1,5 @@
 # Recommendations compared with measurements.
-#   in   recommendations, the unfiltered sweeps, pairs, splits
+#   in   recommendations, the unfiltered sweeps, their judged times, splits
 #   out  results/evaluation/{study}.parquet       one row per (model, split, fold, GPU, problem)
 #        results/evaluation/{study}.curves.parquet  quality against number of measurements
 #        results/evaluation/{study}.summary.json  metrics per (split, GPU, model)
@@ -15,7 +15,7 @@ rule evaluate:
         recommendations="results/recommendations/{study}.parquet",
         times="results/recommendations/{study}.times.parquet",
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
-        pairs=lambda wildcards: list(pairs_of(wildcards.study).values()),
+        judged=lambda wildcards: times_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),
         splits="results/splits/{study}.json",
     output:
@@ -31,7 +31,6 @@ rule evaluate:
         question=lambda wildcards: question_of(wildcards.study),
         random_draws=lambda wildcards: STUDIES[wildcards.study]["random_draws"],
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        paired=lambda wildcards: list(pairs_of(wildcards.study)),
         folder=lambda wildcards: folder_of(wildcards.study),
     script:
         "../scripts/evaluate.py"

@@ -1,5 +1,5 @@
 # The model that answers users, fitted to everything that was measured of a study.
-#   in   sweeps, pairs, profiles; fits of a committee to the folds, whose plans it takes over
+#   in   sweeps, judged times, profiles; fits of a committee to the folds, whose plans it takes over
 #   out  results/final/{study}/  the fitted model, the fastest of each measured problem, facts
 
 
@@ -11,7 +11,7 @@ rule final:
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
         sweeps=lambda wildcards: sweeps_of(wildcards.study),
-        pairs=lambda wildcards: list(pairs_of(wildcards.study).values()),
+        judged=lambda wildcards: times_of(wildcards.study),
         profiles=lambda wildcards: profiles_of(wildcards.study),
         splits="results/splits/{study}.json",
         fitted=lambda wildcards: inherited_by_final(wildcards.study),
@@ -30,7 +30,6 @@ rule final:
         name=lambda wildcards: answering_model(MODELS[wildcards.study]),
         model=lambda wildcards: untitled(answering_model(MODELS[wildcards.study]), wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
-        paired=lambda wildcards: list(pairs_of(wildcards.study)),
         folder=lambda wildcards: folder_of(wildcards.study),
         seed=settings.seed,
     script:

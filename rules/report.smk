@@ -22,6 +22,7 @@ REPORTED = {
             gpu: f"results/sweeps/{gpu}/{entry.workload}.parquet"
             for gpu in experiment.gpus_of(study)
         },
+        "judged": dict(zip(experiment.gpus_of(study), times_of(study), strict=True)),
         "profiles": {gpu: f"results/gpus/{gpu}.json" for gpu in experiment.gpus_of(study)},
         "training": f"results/clean/{study}.parquet",
         "removed": f"results/clean/{study}.removed.parquet",

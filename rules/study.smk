@@ -40,6 +40,11 @@ def sweeps_of(study):
     return [f"results/sweeps/{gpu}/{workload}.parquet" for gpu in experiment.gpus_of(study)]
 
 
+def times_of(study):
+    """Judged times of the study's GPUs, in the order of the settings."""
+    return [f"results/times/{gpu}/{study}.parquet" for gpu in experiment.gpus_of(study)]
+
+
 def profiles_of(study):
     """Profiles of the study's GPUs, in the order of the settings."""
     return [f"results/gpus/{gpu}.json" for gpu in experiment.gpus_of(study)]

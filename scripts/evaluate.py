@@ -17,7 +17,7 @@ def main(
     recommendations: str,
     times: str,
     sweeps: dict[str, str],
-    pairs: dict[str, str],
+    judged: dict[str, str],
     profiles: dict[str, str],
     splits: str,
     output: str,
@@ -29,8 +29,8 @@ def main(
 
     Parameters
     ----------
-    pairs
-        GPU to its pairs, where there are any: they say what is faster.
+    sweeps, judged
+        GPU to its measurements, and to what is held true of their times.
     """
     from launchwise.base.storage import write_json
     from launchwise.gpus.profile import read_profile
@@ -48,7 +48,7 @@ def main(
         recommendation_schema,
     )
     from launchwise.tables.measurements import measurement_schema
-    from launchwise.tables.pairs import pairs_schema, with_paired_times
+    from launchwise.tables.times import times_schema, with_judged_times
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))
@@ -56,10 +56,10 @@ def main(
     domain = Domain(spec, described, **question)
     schema = measurement_schema(spec)
     read = Truth.columns(spec)
-    tables = {gpu: read_table(path, schema, read) for gpu, path in sweeps.items()}
-    for gpu, path in pairs.items():
-        compared = read_table(path, pairs_schema(spec))
-        tables[gpu] = with_paired_times(tables[gpu], compared, spec)
+    tables = {}
+    for gpu, path in sweeps.items():
+        known = read_table(judged[gpu], times_schema(spec))
+        tables[gpu] = with_judged_times(read_table(path, schema, read), known, spec, judged[gpu])
     truth = Truth(tables, domain)
     found = read_table(recommendations, recommendation_schema(spec))
     facts = read_facts(recommendations)["models"]
@@ -89,7 +89,7 @@ if __name__ == "__main__":
         recommendations=given.recommendations,
         times=given.times,
         sweeps=dict(zip(params.gpus, given.sweeps, strict=True)),
-        pairs=dict(zip(params.paired, given.pairs, strict=True)),
+        judged=dict(zip(params.gpus, given.judged, strict=True)),
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         splits=given.splits,
         output=snakemake.output.rows,

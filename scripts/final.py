@@ -17,7 +17,7 @@ def main(
     name: str,
     model: dict[str, Any],
     sweeps: dict[str, str],
-    pairs: dict[str, str],
+    judged: dict[str, str],
     profiles: dict[str, str],
     seed: int,
     output: str,
@@ -30,8 +30,8 @@ def main(
     ----------
     name, model
         Of the settings' models.
-    sweeps, pairs, profiles
-        GPU to its file; not every GPU has pairs.
+    sweeps, judged, profiles
+        GPU to its file.
     fitted
         Folder of the model's fits to the folds of ``splits``, which it takes over what it can from.
     """
@@ -42,14 +42,14 @@ def main(
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
-    from launchwise.tables.pairs import pairs_schema
+    from launchwise.tables.times import times_schema
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(Path(folder))
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
     tables = {gpu: read_table(path, measurement_schema(spec)) for gpu, path in sweeps.items()}
-    compared = {gpu: read_table(path, pairs_schema(spec)) for gpu, path in pairs.items()}
+    times = {gpu: read_table(path, times_schema(spec)) for gpu, path in judged.items()}
     folds = read_folds(splits) if fitted else []
     facts = fit_final(
         Study.model_validate(study),
@@ -57,7 +57,7 @@ def main(
         ModelEntry.model_validate(model),
         domain,
         tables,
-        compared,
+        times,
         [Path(path) for path in sweeps.values()],
         seed,
         Path(output),
@@ -78,7 +78,7 @@ if __name__ == "__main__":
         name=params.name,
         model=params.model,
         sweeps=dict(zip(params.gpus, given.sweeps, strict=True)),
-        pairs=dict(zip(params.paired, given.pairs, strict=True)),
+        judged=dict(zip(params.gpus, given.judged, strict=True)),
         profiles=dict(zip(params.gpus, given.profiles, strict=True)),
         seed=params.seed,
         output=snakemake.output[0],

@@ -36,6 +36,7 @@ def recorded_study(name: str, root: Path) -> StudyData:
     files = StudyFiles(
         folder=experiment.study_folders[name],
         sweeps={gpu: results / f"sweeps/{gpu}/{study.workload}.parquet" for gpu in gpus},
+        judged={gpu: results / f"times/{gpu}/{name}.parquet" for gpu in gpus},
         profiles={gpu: results / f"gpus/{gpu}.json" for gpu in gpus},
         training=results / f"clean/{name}.parquet",
         removed=results / f"clean/{name}.removed.parquet",

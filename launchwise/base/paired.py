@@ -101,20 +101,20 @@ def paired_ratio(
     value = float(np.median(ratios))
     if len(ratios) < LEAST_ROUNDS:
         return Ratio(value, np.nan, np.nan, len(ratios), thrown)
-    rank = _rank_of_limit(len(ratios))
+    rank = rank_of_limit(len(ratios))
     low, high = np.sort(ratios)[[rank, -1 - rank]]
     return Ratio(value, float(low), float(high), len(ratios), thrown)
 
 
 @lru_cache(maxsize=1024)
-def _rank_of_limit(pairs: int) -> int:
-    """Rank from 0 of the lower limit among sorted ratios; that of the upper limit from the end.
+def rank_of_limit(count: int) -> int:
+    """Rank from 0 of the lower limit among sorted values; that of the upper limit from the end.
 
-    The largest with P(B <= rank) < 2.5 % for B ~ binomial(pairs, 1/2), in whole numbers: what
+    The largest with P(B <= rank) < 2.5 % for B ~ binomial(count, 1/2), in whole numbers: what
     ``scipy.stats.quantile_test`` takes, which loads for a second in each measuring process.
     """
     rank, ways, total = 0, 1, 1
-    while 40 * total < 2**pairs:
-        ways = ways * (pairs - rank) // (rank + 1)
+    while 40 * total < 2**count:
+        ways = ways * (count - rank) // (rank + 1)
         rank, total = rank + 1, total + ways
     return rank - 1

@@ -33,7 +33,6 @@ from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
 from launchwise.tables.learning import best_measured_schema
-from launchwise.tables.pairs import with_paired_times
 from launchwise.tables.rows import fastest_rows
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
@@ -90,7 +89,7 @@ def fit_final(
     entry: ModelEntry,
     domain: Domain,
     sweeps: Mapping[str, pd.DataFrame],
-    pairs: Mapping[str, pd.DataFrame],
+    times: Mapping[str, pd.DataFrame],
     sources: Sequence[Path],
     seed: int,
     folder: Path,
@@ -104,9 +103,9 @@ def fit_final(
         The model.
     sweeps
         GPU to its measurements.
-    pairs
-        GPU to what was compared in pairs (see :mod:`launchwise.tables.pairs`): says which of the
-        fastest to answer with. Models learn from the sweeps.
+    times
+        GPU to judged times (see :mod:`launchwise.tables.times`): they say which of the fastest to
+        answer with. Models learn from the sweeps.
     sources
         Files of the sweeps: their digest names what was learnt from.
     folder
@@ -138,12 +137,9 @@ def fit_final(
         log.warning("models.%s: %s", name, greed)
     shutil.rmtree(folder, ignore_errors=True)
     recommender.save(folder / MODEL_FOLDER)
-    paired = {
-        gpu: with_paired_times(rows, pairs[gpu], spec) if gpu in pairs else rows
-        for gpu, rows in asked.items()
-    }
+    judged = {gpu: times[gpu][~times[gpu]["blind"]] for gpu in asked}
     write_table(
-        folder / MEASURED_FILE, best_measured(paired, domain), best_measured_schema(spec), {}
+        folder / MEASURED_FILE, best_measured(judged, domain), best_measured_schema(spec), {}
     )
     facts = {
         "study": folder.name,
@@ -163,8 +159,13 @@ def fit_final(
     return facts
 
 
-def best_measured(sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
+def best_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
     """The fastest candidate of each measured case, beside what is usual.
+
+    Parameters
+    ----------
+    times
+        GPU to judged times.
 
     Returns
     -------
@@ -173,7 +174,7 @@ def best_measured(sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> pd.Data
     """
     spec = domain.spec
     columns = [*spec.key_columns, "status", "time_ms"]
-    rows = pd.concat([sweep[columns] for sweep in sweeps.values()], ignore_index=True)
+    rows = pd.concat([table[columns] for table in times.values()], ignore_index=True)
     rows = rows[rows["status"].isin(MEASURED) & domain.is_candidate(rows)]
     rows = rows.drop(columns="status").reset_index(drop=True)
     keys = case_columns(spec)

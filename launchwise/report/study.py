@@ -26,9 +26,10 @@ from launchwise.tables.learning import (
     training_schema,
 )
 from launchwise.tables.measurements import counters_schema, measurement_schema
-from launchwise.tables.pairs import pairs_schema, with_paired_times
+from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.peers import peers_schema
 from launchwise.tables.predictions import published_times_schema, unmeasured_schema
+from launchwise.tables.times import times_schema, with_judged_times
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -54,7 +55,8 @@ class StudyData:
     Parameters
     ----------
     sweeps
-        GPU -> its measurements (schema ``measurements``).
+        GPU -> its measurements (schema ``measurements``), with judged times
+        (:data:`launchwise.tables.times.JUDGED`).
     removed, training, evaluation
         Tables of the clean and evaluate stages.
     predictions
@@ -85,7 +87,7 @@ class StudyData:
         GPU -> why its import flagged its rows, which no part of the study uses.
     pairs
         GPU -> its fastest configurations in pairs (:func:`launchwise.tables.pairs.pairs_schema`),
-        where they were compared. The times of ``sweeps`` have these ratios.
+        where they were compared.
     blind
         GPU -> figures of its blind test, where there was one.
     peers
@@ -264,6 +266,7 @@ class StudyFiles:
 
     folder: Path
     sweeps: Mapping[str, Path]
+    judged: Mapping[str, Path]
     profiles: Mapping[str, Path]
     training: Path
     removed: Path
@@ -317,6 +320,9 @@ def read_study(
     first = {"split": next(iter(settings.splits))}
     of_pairs, of_peers = pairs_schema(spec), peers_schema(spec)
     pairs = {gpu: tables.read_table(path, of_pairs) for gpu, path in files.pairs.items()}
+    judged = {
+        gpu: tables.read_table(path, times_schema(spec)) for gpu, path in files.judged.items()
+    }
     wanted = [name for name in measurements.columns if name not in LISTS]
     sweeps = {
         gpu: tables.read_table(path, measurements, wanted) for gpu, path in files.sweeps.items()
@@ -329,7 +335,7 @@ def read_study(
         entries={model: entries[model] for model in settings.models},
         profiles={gpu: read_profile(path, gpu) for gpu, path in files.profiles.items()},
         sweeps={
-            gpu: with_paired_times(rows, pairs[gpu], spec) if gpu in pairs else rows
+            gpu: with_judged_times(rows, judged[gpu], spec, files.judged[gpu])
             for gpu, rows in sweeps.items()
         },
         pairs=pairs,

@@ -128,6 +128,7 @@ REPEATS = "must be the length of times_ms"
 CLOCKS = "must hold clocks"
 ONE_PER_TIME = "must have one value per value of times_ms"
 ROOFLINE = "must not be below roofline_ms"
+WITHIN_LIMITS = "must lie between time_low_ms and time_high_ms"
 
 _READ = {
     "must be given exactly where status is ok, slow or unverified": ["time_ms", "status"],
@@ -135,6 +136,7 @@ _READ = {
         "status",
         "variant",
     ],
+    "must be given exactly where time_ms is": ["time_ms", "basis"],
 }
 """Demands on rows to the columns that they read: of texts the value, of numbers whether there is
 one. So one row of each kind is checked."""
@@ -162,6 +164,10 @@ def _table_fits(table: pyarrow.Table, check: pa.Check) -> bool:
     if check.error == ROOFLINE:
         times, least = (table[name].to_numpy() for name in (check.name, "roofline_ms"))
         return not (times < least).any()
+    if check.error == WITHIN_LIMITS:
+        names = ("time_low_ms", "time_ms", "time_high_ms")
+        low, times, high = (table[name].to_numpy() for name in names)
+        return not ((times < low) | (times > high)).any()
     if check.error in _READ:
         read = table.select(_READ[check.error])
         keys = [one if is_text(one.type) else one.is_null(nan_is_null=True) for one in read.columns]

@@ -34,6 +34,8 @@ UNITS = {
     "first_ms": "ms",
     "spread_ms": "ms",
     "sweep_ms": "ms",
+    "time_low_ms": "ms",
+    "time_high_ms": "ms",
     "clocks_mhz": "MHz",
     "relative_error": "1",
     "occupancy": "1",

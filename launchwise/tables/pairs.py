@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pandera.pandas as pa
 
 from launchwise.tables.arrow_checks import CLOCKS, ONE_PER_TIME
@@ -83,32 +82,3 @@ def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
         strict=True,
         name="pairs",
     )
-
-
-def with_paired_times(sweep: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """A sweep whose times have the ratios that pairs found.
-
-    Of each problem, the configurations that were compared in pairs take times with their paired
-    ratios, at the level that their times in the sweep have in the median: the sweep's fastest was
-    partly lucky, and would lift all others with it. Configurations that were not compared keep
-    their times. Only ``time_ms`` changes, and only of measured rows.
-
-    Parameters
-    ----------
-    sweep
-        Problem, configuration and ``time_ms`` of one GPU.
-    pairs
-        Of the same GPU, see :func:`pairs_schema`.
-    """
-    columns = [*spec.problem_columns, *spec.tunable_columns]
-    known = pairs.loc[pairs["gain"].notna(), [*columns, "gain"]]
-    if known.empty:
-        return sweep
-    rows = sweep[[*columns, "time_ms"]].reset_index(names="row")
-    joined = rows.merge(known, on=columns, how="inner")
-    joined = joined[joined["time_ms"].notna()]
-    usual_ms = joined.assign(usual_ms=joined["time_ms"] * joined["gain"])
-    level_ms = usual_ms.groupby(spec.problem_columns)["usual_ms"].transform("median")
-    found = sweep.copy()
-    found.loc[joined["row"].to_numpy(), "time_ms"] = (level_ms / joined["gain"]).to_numpy()
-    return found

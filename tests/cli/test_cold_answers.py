@@ -20,6 +20,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import fit_final
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.times import judged_times
 
 STUDY, GPU = "acoustic_tile", "h200"
 SIZES = (200, 256, 400, 512)
@@ -52,7 +53,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sweep = sweep[sweep["n"].isin(SIZES) & (sweep["order"] == 2)].reset_index(drop=True)
     entry = ModelEntry(kind="committee", title="x", parameters={"members": MEMBERS})
     place = root / "results" / "final" / STUDY
-    fit_final(asked, "chosen", entry, domain, {GPU: sweep}, {}, [], 1, place)
+    times = {GPU: judged_times(sweep, None, spec)}
+    fit_final(asked, "chosen", entry, domain, {GPU: sweep}, times, [], 1, place)
     return root
 
 

@@ -15,6 +15,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, fit_final, read_final
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import Spec
 
 
@@ -44,7 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, domain: Domain) -> Path:
     parameters = {"members": "knn, lightgbm, nearest_size"}
     entry = ModelEntry(kind="committee", title="chosen", parameters=parameters)
     found = tmp_path_factory.mktemp("final") / "tiles"
-    fit_final(study, "chosen", entry, domain, sweeps, {}, list(paths.values()), 1, found)
+    times = {gpu: judged_times(rows, None, domain.spec) for gpu, rows in sweeps.items()}
+    fit_final(study, "chosen", entry, domain, sweeps, times, list(paths.values()), 1, found)
     return found
 
 

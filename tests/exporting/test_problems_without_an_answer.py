@@ -24,6 +24,7 @@ from launchwise.learning.final import Final, fit_final, read_final
 from launchwise.learning.splits import Case
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.times import judged_times
 from launchwise.workloads.spec import load_spec
 
 INFEASIBLE = {"county": 20, "countx": 8, "rows": 40, "cols": 20, "dtype": "float32"}
@@ -49,7 +50,8 @@ def fits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entry = ModelEntry(kind="knn", title="knn", parameters={})
     found = root / "results" / "final" / "granger_time"
     path = recorded / "granger.parquet"
-    fit_final(study, "knn", entry, domain, {"h200": rows}, {}, [path], 1, found)
+    times = {"h200": judged_times(rows, None, domain.spec)}
+    fit_final(study, "knn", entry, domain, {"h200": rows}, times, [path], 1, found)
     shutil.copy(ROOT / "config.yaml", root)
     for name in ("data", "kernels"):
         (root / name).symlink_to(ROOT / name)

@@ -18,8 +18,9 @@ from launchwise.learning.final import Final, fit_final, read_final
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.pairs import pairs_schema, with_paired_times
+from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.rows import selected
+from launchwise.tables.times import judged_times, with_judged_times
 
 RECORDED = ROOT / "data" / "recorded"
 MEMBERS = "lightgbm, knn, best_on_average, nearest_size"
@@ -64,7 +65,8 @@ def product(name: str, folder: Path, **only: list[Any]) -> Product:
     model = experiment.settings.models["chosen"]
     model = model.model_copy(update={"parameters": {"members": MEMBERS}})
     seed = experiment.settings.seed
-    fit_final(asked, "chosen", model, domain, sweeps, pairs, list(paths.values()), seed, folder)
+    times = {gpu: judged_times(rows, pairs.get(gpu), spec) for gpu, rows in sweeps.items()}
+    fit_final(asked, "chosen", model, domain, sweeps, times, list(paths.values()), seed, folder)
     final = read_final(folder, domain)
     nothing = pd.DataFrame()
     study = StudyData(
@@ -73,10 +75,7 @@ def product(name: str, folder: Path, **only: list[Any]) -> Product:
         spec=spec,
         entries={"chosen": model},
         profiles=profiles,
-        sweeps={
-            gpu: with_paired_times(rows, pairs[gpu], spec) if gpu in pairs else rows
-            for gpu, rows in sweeps.items()
-        },
+        sweeps={gpu: with_judged_times(rows, times[gpu], spec) for gpu, rows in sweeps.items()},
         training=nothing,
         removed=nothing,
         evaluation=nothing,

@@ -1,0 +1,226 @@
+"""Judged times: what each configuration takes, how sure that is, and which measurement says so.
+
+A sweep times each configuration once, pairs compare a few of them again and again, a blind test
+measures other problems. This table judges between them, once; whoever needs a time reads it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pandera.pandas as pa
+
+from launchwise.base.errors import UserError
+from launchwise.base.paired import LEAST_ROUNDS, rank_of_limit
+from launchwise.tables.arrow_checks import WITHIN_LIMITS
+from launchwise.tables.columns import (
+    POSITIVE,
+    configuration_schema,
+    problem_schema,
+    real_column,
+    text_column,
+    whole_column,
+)
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import STATUSES, TIMED
+
+PAIRS = "pairs"
+"""Basis of a time whose ratio to the usual choice was measured in pairs."""
+
+SWEEP = "sweep"
+"""Basis of a time that stands as the sweep measured it."""
+
+JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "sweep_ms", "basis")
+"""Columns of a judged time."""
+
+JUDGED_FROM = ("workload", "status", "time_ms", "times_ms", "sm_clock_mhz", "card")
+"""Columns of a sweep that :func:`judged_times` reads, beside its keys."""
+
+
+def times_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of judged times of one GPU: one row per (problem, configuration) of its sweep.
+
+    ``sweep_ms`` is what the sweep measured, ``time_ms`` what is held true. They are the same where
+    ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms`` has the ratio to the usual choice
+    that the pairs found, at the level of the sweep (see :func:`judged_times`). ``time_low_ms`` and
+    ``time_high_ms`` are the limits of the 95 % interval of its median over rounds of pairs or over
+    repeats of the sweep; empty for less than six of them. They say nothing of what drifts between
+    two rows of a sweep.
+
+    ``blind``: measured in a blind test, whose problems are no problems of the sweep. ``sweep_row``
+    is the number of the row in the file of its sweep. Rows that failed are there, without a time.
+    """
+    limit = real_column(POSITIVE, nullable=True)
+    timed = pa.Check(
+        lambda table: table["time_ms"].notna() == table["status"].isin(TIMED),
+        name="time_ms",
+        error="must be given exactly where status is ok, slow or unverified",
+    )
+    reasoned = pa.Check(
+        lambda table: table["time_ms"].notna() == (table["basis"] != ""),
+        name="basis",
+        error="must be given exactly where time_ms is",
+    )
+    within = pa.Check(
+        lambda table: (
+            ~(table["time_ms"] < table["time_low_ms"]) & ~(table["time_ms"] > table["time_high_ms"])
+        ),
+        name="time_ms",
+        error=WITHIN_LIMITS,
+    )
+    return pa.DataFrameSchema(
+        {
+            "gpu": text_column(),
+            "workload": text_column(checks=pa.Check.eq(spec.workload)),
+            **problem_schema(spec),
+            **configuration_schema(spec),
+            "status": text_column(checks=pa.Check.isin(STATUSES)),
+            "time_ms": limit,
+            "time_low_ms": limit,
+            "time_high_ms": limit,
+            "sweep_ms": limit,
+            "basis": text_column(checks=pa.Check.isin([PAIRS, SWEEP, ""])),
+            "blind": pa.Column(bool),
+            "sm_clock_mhz": real_column(pa.Check.ge(0), nullable=True),
+            "card": text_column(),
+            "sweep_row": whole_column(),
+        },
+        checks=[timed, reasoned, within],
+        unique=[*spec.key_columns, "blind"],
+        strict=True,
+        name="judged times",
+    )
+
+
+def judged_times(
+    sweep: pd.DataFrame, pairs: pd.DataFrame | None, spec: Spec, *, blind: bool = False
+) -> pd.DataFrame:
+    """Judge the times of one GPU.
+
+    Of each problem, configurations that were compared in pairs take times with their paired ratios,
+    at the level that their times in the sweep have in the median: the sweep's fastest was partly
+    lucky, and would lift all others with it. Configurations that were not compared keep the sweep's
+    time.
+
+    Parameters
+    ----------
+    sweep
+        Rows of a sweep of which the result holds one each, with their number in it as index.
+    pairs
+        Pairs of the same GPU; None without any.
+    blind
+        Whether it is the sweep of a blind test.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :func:`times_schema` declares it.
+    """
+    swept_ms = sweep["time_ms"].to_numpy(dtype=float)
+    limits = median_limits(list(sweep["times_ms"]))
+    limits[np.isnan(swept_ms)] = np.nan
+    found = sweep[["gpu", "workload", *_keys(spec), "status"]].reset_index(drop=True)
+    found["time_ms"] = swept_ms
+    found[["time_low_ms", "time_high_ms"]] = limits
+    found["sweep_ms"] = swept_ms
+    found["basis"] = np.where(np.isnan(swept_ms), "", SWEEP)
+    found["blind"] = blind
+    found["sm_clock_mhz"] = sweep["sm_clock_mhz"].to_numpy(dtype=float)
+    found["card"] = sweep["card"].to_numpy()
+    found["sweep_row"] = sweep.index.to_numpy(dtype=np.int64)
+    if pairs is not None:
+        _take_over(found, pairs, spec)
+    return found.astype({"basis": found["status"].dtype})
+
+
+def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> None:
+    """Give configurations that were compared the ratios of their pairs, in place."""
+    compared = pairs[pairs["gain"].notna()].reset_index(drop=True)
+    known = compared[[*_keys(spec), "gain", "time_ms"]].rename(columns={"time_ms": "paired_ms"})
+    known[["low", "high"]] = median_limits(list(compared["times_ms"]))
+    rows = times.loc[times["time_ms"].notna(), [*_keys(spec), "time_ms"]].reset_index(names="row")
+    joined = rows.merge(known, on=_keys(spec), how="inner")
+    usual_ms = joined.assign(usual_ms=joined["time_ms"] * joined["gain"])
+    level_ms = usual_ms.groupby(spec.problem_columns)["usual_ms"].transform("median")
+    judged = (level_ms / joined["gain"]).to_numpy()
+    scale = judged / joined["paired_ms"].to_numpy(dtype=float)
+    at = joined["row"].to_numpy()
+    times.loc[at, "time_ms"] = judged
+    # The median leaves out rounds in which the card was held back; the limits count all.
+    times.loc[at, "time_low_ms"] = np.minimum(joined["low"].to_numpy() * scale, judged)
+    times.loc[at, "time_high_ms"] = np.maximum(joined["high"].to_numpy() * scale, judged)
+    times.loc[at, "basis"] = PAIRS
+
+
+def median_limits(samples: Sequence[np.ndarray]) -> np.ndarray:
+    """Limits of the 95 % intervals of medians: float64, shape (samples, 2).
+
+    Those of the sign test (Conover, Practical Nonparametric Statistics, 1999, section 3.2); NaN for
+    samples of less than six.
+
+    Parameters
+    ----------
+    samples
+        Each of shape (values,); their lengths may differ.
+    """
+    found = np.full((len(samples), 2), np.nan)
+    lengths = np.fromiter(map(len, samples), dtype=np.int64, count=len(samples))
+    together = np.concatenate([[], *samples])
+    starts = np.cumsum(lengths) - lengths
+    for length in np.unique(lengths[lengths >= LEAST_ROUNDS]).tolist():
+        rows = np.flatnonzero(lengths == length)
+        values = np.sort(together[starts[rows, None] + np.arange(length)], axis=1)
+        rank = rank_of_limit(length)
+        found[rows] = values[:, [rank, length - 1 - rank]]
+    return found
+
+
+def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
+    """Rows of pairs that ran, of which the sweep has no time: they judge nothing."""
+    ran = pairs[pairs["gain"].notna()]
+    timed = times.loc[times["time_ms"].notna(), _keys(spec)]
+    joined = ran.merge(timed, on=_keys(spec), how="left", indicator=True)
+    return joined[joined["_merge"] == "left_only"].drop(columns="_merge")
+
+
+def with_judged_times(
+    sweep: pd.DataFrame, times: pd.DataFrame, spec: Spec, source: object = "judged times"
+) -> pd.DataFrame:
+    """A sweep with the columns of :data:`JUDGED`, in place of its own times.
+
+    Rows that were not judged, because the study does not ask about them, keep the sweep's time.
+
+    Parameters
+    ----------
+    sweep
+        A whole sweep.
+    times
+        Judged times of the same GPU; those of a blind test are left out.
+    source
+        File of ``times``, for messages.
+
+    Raises
+    ------
+    UserError
+        When ``times`` were judged of another sweep.
+    """
+    own = times[~times["blind"]]
+    at = own["sweep_row"].to_numpy()
+    fits = len(at) == 0 or at.max() < len(sweep)
+    keys = [name for name in ("gpu", *_keys(spec), "status") if name in sweep]
+    if not fits or any((sweep[name].to_numpy()[at] != own[name].to_numpy()).any() for name in keys):
+        raise UserError(source, "sweep_row", "is of another sweep: make the judged times anew")
+    found = sweep.assign(sweep_ms=sweep["time_ms"], time_low_ms=np.nan, time_high_ms=np.nan)
+    basis = np.where(sweep["time_ms"].isna(), "", SWEEP).astype(object)
+    basis[at] = own["basis"].to_numpy(dtype=object)
+    found["basis"] = pd.Series(basis, index=sweep.index, dtype=own["basis"].dtype)
+    places = found.index[at]
+    for name in JUDGED[:-1]:
+        found.loc[places, name] = own[name].to_numpy()
+    return found
+
+
+def _keys(spec: Spec) -> list[str]:
+    return [*spec.problem_columns, *spec.tunable_columns]

@@ -1,0 +1,183 @@
+"""Times are judged once: by pairs where a configuration ran in any, else by the sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import ROOT
+
+from launchwise.base.errors import UserError
+from launchwise.tables.files import read_table, write_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.times import (
+    JUDGED,
+    judged_times,
+    median_limits,
+    not_in_sweep,
+    times_schema,
+    with_judged_times,
+)
+from launchwise.workloads.spec import Spec, load_spec
+
+RECORDED = ROOT / "data" / "recorded" / "h200"
+STUDIES = {
+    "acoustic_tile": "acoustic",
+    "granger_time": "granger",
+    "sentiment_inference": "sentiment",
+    "tridiagonal_device": "tridiagonal",
+    "tridiagonal_subsystem": "tridiagonal",
+}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Sweep and pairs of a study as recorded, and what is judged from them."""
+
+    spec: Spec
+    sweep: pd.DataFrame
+    pairs: pd.DataFrame
+    times: pd.DataFrame
+
+
+@pytest.fixture(params=STUDIES, scope="module")
+def recorded(request: pytest.FixtureRequest) -> Recorded:
+    workload = STUDIES[request.param]
+    spec = load_spec(ROOT / "kernels" / workload)
+    sweep = read_table(RECORDED / f"{workload}.parquet", measurement_schema(spec))
+    pairs = read_table(RECORDED / f"{request.param}.pairs.parquet", pairs_schema(spec))
+    return Recorded(spec, sweep, pairs, judged_times(sweep, pairs, spec))
+
+
+def test_ratios_are_those_of_the_pairs(recorded: Recorded) -> None:
+    spec = recorded.spec
+    joined = recorded.pairs.merge(recorded.times, on=spec.key_columns, suffixes=("", "_now"))
+    joined = joined[joined["gain"].notna() & joined["time_ms_now"].notna()]
+    usual = joined[joined["gain"] == 1.0].drop_duplicates(spec.problem_columns)
+    both = joined.merge(
+        usual[[*spec.problem_columns, "time_ms_now"]],
+        on=spec.problem_columns,
+        suffixes=("", "_of_usual"),
+    )
+    assert len(both) > 50
+    ratios = both["time_ms_now_of_usual"] / both["time_ms_now"]
+    assert (abs(ratios / both["gain"] - 1) < 1e-9).all()
+
+
+def test_the_basis_is_said_of_each_row(recorded: Recorded) -> None:
+    spec, times = recorded.spec, recorded.times
+    ran = recorded.pairs[recorded.pairs["gain"].notna()]
+    compared = set(ran[spec.key_columns].itertuples(index=False, name=None))
+    keys = list(times[spec.key_columns].itertuples(index=False, name=None))
+    for key, row in zip(keys, times.itertuples(), strict=True):
+        if np.isnan(row.time_ms):
+            assert row.basis == ""
+        else:
+            assert row.basis == ("pairs" if key in compared else "sweep")
+    swept = times["basis"] == "sweep"
+    assert times.loc[swept, "time_ms"].equals(times.loc[swept, "sweep_ms"])
+    assert (times["basis"] == "pairs").sum() > 30
+    assert times["sweep_ms"].equals(recorded.sweep["time_ms"].reset_index(drop=True))
+
+
+def test_the_level_of_a_problem_is_that_of_its_sweep(recorded: Recorded) -> None:
+    spec, times = recorded.spec, recorded.times
+    compared = times[times["basis"] == "pairs"]
+    ratios = compared["time_ms"] / compared["sweep_ms"]
+    levels = ratios.groupby([compared[name] for name in spec.problem_columns]).median()
+    assert (abs(levels - 1) < 0.05).all()
+
+
+def test_a_time_lies_in_its_interval(recorded: Recorded) -> None:
+    known = recorded.times[recorded.times["time_low_ms"].notna()]
+    assert len(known) > 100
+    assert (known["time_low_ms"] <= known["time_ms"]).all()
+    assert (known["time_ms"] <= known["time_high_ms"]).all()
+
+
+def test_stored_and_beside_the_sweep_they_are_the_same(recorded: Recorded, tmp_path: Path) -> None:
+    spec, sweep, path = recorded.spec, recorded.sweep, tmp_path / "times.parquet"
+    write_table(path, recorded.times, times_schema(spec))
+    again = read_table(path, times_schema(spec))
+    pd.testing.assert_frame_equal(again, recorded.times)
+    found = with_judged_times(sweep, again, spec)
+    assert found.drop(columns=[*JUDGED]).equals(sweep.drop(columns="time_ms"))
+    for name in JUDGED:
+        assert found[name].tolist() == again[name].tolist() or found[name].equals(again[name])
+
+
+def test_what_was_not_asked_about_keeps_its_time(recorded: Recorded) -> None:
+    spec, sweep = recorded.spec, recorded.sweep
+    asked = sweep["time_ms"].notna() & (np.arange(len(sweep)) % 3 == 0)
+    few = judged_times(sweep[asked], recorded.pairs, spec)
+    found = with_judged_times(sweep, few, spec)
+    assert found.loc[~asked, "time_ms"].equals(sweep.loc[~asked, "time_ms"])
+    assert found.loc[~asked, "time_low_ms"].isna().all()
+    assert found.loc[asked, "time_ms"].tolist() == few["time_ms"].tolist()
+    assert few["sweep_row"].tolist() == np.flatnonzero(asked).tolist()
+
+
+def test_times_of_another_sweep_are_refused(recorded: Recorded) -> None:
+    spec, sweep = recorded.spec, recorded.sweep
+    turned = sweep.iloc[::-1].reset_index(drop=True)
+    for other in (turned, sweep.iloc[:5]):
+        with pytest.raises(UserError, match=r"times\.parquet: sweep_row: is of another sweep"):
+            with_judged_times(other, recorded.times, spec, "times.parquet")
+
+
+def test_a_row_of_pairs_that_the_sweep_lacks_is_found(recorded: Recorded) -> None:
+    spec, pairs = recorded.spec, recorded.pairs
+    before = not_in_sweep(pairs, recorded.times, spec)
+    ran = pairs[pairs["gain"].notna()].drop(index=before.index, errors="ignore")
+    lost = ran[spec.key_columns].iloc[0]
+    same = np.logical_and.reduce([recorded.times[name] == lost[name] for name in spec.key_columns])
+    found = not_in_sweep(pairs, recorded.times[~same], spec)
+    assert len(found) == len(before) + 1
+    assert tuple(lost) in set(found[spec.key_columns].itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("basis", "", "must be given exactly where time_ms is"),
+        ("basis", "guess", "guess"),
+        ("time_low_ms", 1e9, "must lie between time_low_ms and time_high_ms"),
+        ("status", "failed", "must be given exactly where status is"),
+        ("time_ms", -1.0, "must be above 0"),
+    ],
+)
+def test_what_cannot_be_is_not_written(
+    recorded: Recorded, tmp_path: Path, column: str, value: object, said: str
+) -> None:
+    spoilt = recorded.times.copy()
+    row = int(np.flatnonzero(spoilt["time_low_ms"].notna())[0])
+    spoilt.loc[row, column] = value
+    with pytest.raises(UserError, match=said):
+        write_table(tmp_path / "times.parquet", spoilt, times_schema(recorded.spec))
+
+
+@given(st.lists(st.lists(st.floats(1e-3, 1e3), min_size=0, max_size=40), max_size=20))
+def test_limits_of_medians(samples: list[list[float]]) -> None:
+    found = median_limits([np.array(each) for each in samples])
+    assert found.shape == (len(samples), 2)
+    for values, (low, high) in zip(samples, found, strict=True):
+        if len(values) < 6:
+            assert np.isnan(low)
+            assert np.isnan(high)
+        else:
+            assert low in values
+            assert high in values
+            assert low <= np.median(values) <= high
+
+
+def test_limits_hold_the_true_median_as_often_as_they_say() -> None:
+    drawn = np.random.default_rng(5).lognormal(size=(4000, 15))
+    found = median_limits(list(drawn))
+    held = ((found[:, 0] <= 1) & (found[:, 1] >= 1)).mean()
+    assert 0.95 <= held < 0.98
