@@ -19,6 +19,25 @@ UNKNOWN_CLOCK = 0.0
 """Clock of a card that cannot be asked, MHz."""
 
 
+EQUAL = 0.02
+"""Ratios this near to 1 make no difference to anybody."""
+
+FASTER, SLOWER, TIE, UNDECIDED = "faster", "slower", "tie", "undecided"
+
+
+def outcome(low: float, high: float) -> str:
+    """What the interval of a ratio of speeds says.
+
+    ``faster`` or ``slower`` where it does not hold 1. ``tie`` only where all of it is within
+    :data:`EQUAL` of 1: a wide interval that holds 1, or none (NaN), leaves it ``undecided``.
+    """
+    if low > 1:
+        return FASTER
+    if high < 1:
+        return SLOWER
+    return TIE if low >= 1 / (1 + EQUAL) and high <= 1 + EQUAL else UNDECIDED
+
+
 @dataclass(frozen=True)
 class Ratio:
     """Ratio of two times measured in pairs.
@@ -48,9 +67,9 @@ class Ratio:
         return float(width) if np.isfinite(width) else float("inf")
 
     @property
-    def is_tie(self) -> bool:
-        """Whether the interval holds 1; a ratio without an interval is one."""
-        return not (self.low > 1 or self.high < 1)
+    def outcome(self) -> str:
+        """What the interval says (see :func:`outcome`)."""
+        return outcome(self.low, self.high)
 
 
 def paired_ratio(

