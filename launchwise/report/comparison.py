@@ -47,7 +47,8 @@ class Entry:
     least_ms
         The roofline (:func:`launchwise.learning.rooflines.least_ms`).
     energy_j, baseline_energy_j
-        Of one run of the fastest configuration whose energy was recorded, and of the baseline.
+        Of one run of the fastest configuration, and of the baseline; None where the sweep has none
+        of just that row.
     """
 
     gpu: str
@@ -79,7 +80,7 @@ def _measured(study: StudyData) -> Iterator[Entry]:
     columns = study.problem_columns
     best = winners(study)
     least = least_ms(best, study.spec, study.profiles)
-    energies = _energies(study)
+    energies, of_baseline = _energies(study)
     gains = {
         (gpu, *(row[name] for name in columns)): row
         for gpu, pairs in study.pairs.items()
@@ -91,7 +92,6 @@ def _measured(study: StudyData) -> Iterator[Entry]:
         key = (row["gpu"], *problem)
         width = Z95 * errors.get(key, DEFAULT_ERROR) * row["best_ms"]
         pair = gains.get(key, {})
-        energy, of_baseline = energies.get(key, (None, None))
         yield Entry(
             gpu=row["gpu"],
             basis="measured",
@@ -104,8 +104,8 @@ def _measured(study: StudyData) -> Iterator[Entry]:
             gain_low=_known(pair.get("gain_low")),
             gain_high=_known(pair.get("gain_high")),
             least_ms=shortest,
-            energy_j=energy,
-            baseline_energy_j=of_baseline,
+            energy_j=energies.get(key),
+            baseline_energy_j=of_baseline.get(key),
         )
 
 
@@ -117,18 +117,23 @@ def _errors(study: StudyData) -> dict[tuple[Value, ...], float]:
     return dict(zip(_keys(rows, key), rows["relative_error"].tolist(), strict=True))
 
 
-def _energies(study: StudyData) -> dict[tuple[Value, ...], tuple[float | None, float | None]]:
-    """(Joule of the fastest row with energy, of the baseline) by GPU and problem."""
+def _energies(study: StudyData) -> tuple[dict[tuple[Value, ...], float], ...]:
+    """Joule of the fastest configuration, and of the baseline, each by GPU and problem.
+
+    The energy of another row, which would be there more often, is no energy of these.
+    """
     rows = study.measured
     if "energy_j" not in rows:
-        return {}
+        return {}, {}
     key = ["gpu", *study.problem_columns]
     rows = rows[rows["energy_j"].notna()]
-    fast = rows.sort_values("time_ms", kind="stable").drop_duplicates(key)
+    fast = rows.merge(winners(study)[study.spec.key_columns], on=study.spec.key_columns)
     start = rows[is_baseline(rows, study.spec)]
-    of_baseline = dict(zip(_keys(start, key), start["energy_j"].tolist(), strict=True))
-    found = zip(_keys(fast, key), fast["energy_j"].tolist(), strict=True)
-    return {case: (joule, of_baseline.get(case)) for case, joule in found}
+    fast_j, start_j = (
+        dict(zip(_keys(each, key), each["energy_j"].tolist(), strict=True))
+        for each in (fast, start)
+    )
+    return fast_j, start_j
 
 
 def _keys(rows: pd.DataFrame, columns: list[str]) -> list[tuple[Value, ...]]:
@@ -234,7 +239,8 @@ def section(
         "is over the usual choice, where both ran in turn on one card. Intervals: 95 % over "
         "problems (Student's t of the logarithms, five problems or more); of one problem, 95 % by "
         "the repeats of both times. Energy: one run, as the card's own sensor counts it; recorded "
-        "for the fastest configuration of a sweep and its baseline. TDP: of the whole card, also "
+        "for the fastest configuration of a whole sweep and its baseline, so that the fastest of a "
+        "study may have none. TDP: of the whole card, also "
         "beside its slices.",
         UNKNOWN if apart is None else f"Hatched rows are predicted from datasheets. {apart.words}",
     ]

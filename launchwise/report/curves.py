@@ -122,7 +122,7 @@ def _needles(study: StudyData, split: str) -> list[Block]:
                 wording.number(own["configurations"].median()),
                 wording.number(own["needle_index"].median()),
                 wording.count(int(own["needle_index"].min())),
-                wording.percent(100 * share),
+                wording.percent(share),
             ]
         )
     note = (

@@ -65,6 +65,19 @@ def test_measured_entries_hold_the_fastest_and_its_baseline() -> None:
     assert one.least_ms == least_ms(rows, made.spec, made.profiles)[0]
 
 
+def test_energy_is_of_the_row_that_is_named() -> None:
+    made = with_energy()
+    sweep = made.sweeps["big"]
+    fastest = sweep.groupby("n")["time_ms"].transform("min") == sweep["time_ms"]
+    without = sweep.assign(energy_j=sweep["energy_j"].mask(fastest))
+    made = dataclasses.replace(made, sweeps={**made.sweeps, "big": without}, _known={})
+    for n in (102, 202):
+        # Others of its problem have an energy: theirs.
+        assert without.loc[without["n"] == n, "energy_j"].notna().sum() > 1
+        assert by_case(made)["big", n].energy_j is None
+        assert by_case(made)["big", n].baseline_energy_j is not None
+
+
 def test_predicted_entries_have_limits_that_end_at_the_roofline() -> None:
     one = by_case(with_prediction())["card", 102]
     assert (one.basis, one.best_ms, one.least_ms) == ("predicted", 3.0, 2.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM
 from launchwise.report.blocks import Figure, Fold, Section, Table
@@ -72,6 +73,8 @@ def test_the_needle_index_counts_configurations_near_the_best() -> None:
         assert row[1] == str(len(own))
         assert float(row[3]) == own["needle_index"].median()
         assert int(row[4]) == own["needle_index"].min()
+        share = (own["needle_index"] / own["configurations"]).median()
+        assert float(row[5]) == pytest.approx(100 * share, abs=0.05)
 
 
 def test_without_curves_of_the_first_split_there_is_no_section() -> None:

@@ -334,6 +334,16 @@ def test_batches_stand_beside_single_systems() -> None:
     assert batch_table(study_of(single)).empty
 
 
+def test_no_stage_is_more_than_all_of_them() -> None:
+    # Stages are timed in a run of their own: another's noise may make one longer than the whole.
+    noisy = sweep("one", [10_000, 100_000], batch=128)
+    noisy["t2_h_ms"] = 3 * noisy["time_ms"]
+    found = batch_table(study_of(sweep("one"), noisy))
+    shares = found.loc[found["batch"] > 1, "host_percent"]
+    assert len(shares) == 2
+    assert shares.between(50, 100).all()
+
+
 def test_pageable_memory_stands_beside_page_locked(published: Published) -> None:
     study = study_of(sweep("one"), sweep("one", serial=3.0, memory="pageable"))
     first, second = series_of(study)

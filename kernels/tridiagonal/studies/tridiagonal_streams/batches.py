@@ -32,8 +32,8 @@ def batch_table(study: StudyData) -> pd.DataFrame:
     pandas.DataFrame
         Columns of :func:`~gains.gain_table` by GPU, memory, dtype, batch and n, with
         ``rows_in_all`` (n * batch), by which rows of one GPU and memory are ordered, and
-        ``host_percent``, the share of stage 2 on the host in the time with one stream. Empty where
-        no batch was measured.
+        ``host_percent``, the share of stage 2 on the host in all stages with one stream. Empty
+        where no batch was measured.
     """
     domain = Domain(
         study.spec, study.profiles, study.settings.candidates, study.settings.constraints
@@ -45,9 +45,11 @@ def batch_table(study: StudyData) -> pd.DataFrame:
             kept.append(runs_of_one_design(alike, study.spec))
     every = pd.concat(kept, ignore_index=True)
     gains = gain_table(every, NAMES)
-    alone = every[every[CHOICE] == 1].set_index(list(NAMES))[HOST_STAGE]
+    alone = every[every[CHOICE] == 1].set_index(list(NAMES))
+    # Stages were timed in a run of their own, so they need not fit into the time of another.
+    host = alone[HOST_STAGE] / alone[study.spec.stage_columns].sum(axis=1)
     keys = pd.MultiIndex.from_frame(gains[list(NAMES)])
-    gains["host_percent"] = 100 * alone.reindex(keys).to_numpy() / gains["alone_ms"]
+    gains["host_percent"] = 100 * host.reindex(keys).to_numpy()
     gains["rows_in_all"] = gains[SIZE] * gains["batch"]
     same = ["gpu", "memory", "dtype"]
     chosen = set(gains.index[gains["batch"] > 1])

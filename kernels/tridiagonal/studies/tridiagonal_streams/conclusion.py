@@ -77,11 +77,13 @@ def bound_claim(series: StreamSeries, sizes: Sequence[int], gain: float) -> Find
         return Finding("–", UNKNOWN)
     times, sums = alone.loc[known, "time_ms"], alone.loc[known, "sum_ms"]
     bound = (times / (times - sums)).max()
-    share, host = (sums / times).max(), (stages.loc[known, "t2_h"] / times).max()
+    share = (sums / times).max()
+    # Stages were timed in runs of their own: shares of those, not of the time of another run.
+    host = (stages.loc[known, "t2_h"] / stages.loc[known].sum(axis=1)).max()
     text = (
         f"overlap can give at most {wording.fixed(bound, 2)}x: {wording.percent(share)} % of the "
         "time can overlap, "
-        f"{wording.percent(host, 0)} % is stage 2 on the host"
+        f"{wording.percent(host, 0)} % of all stages is stage 2 on the host"
     )
     return Finding(text, HOLDS if bound >= gain else FAILS)
 
