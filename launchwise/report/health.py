@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -53,7 +53,7 @@ LIMITS = (
 )
 
 MOST_POINTS = 200
-"""Most rows of a sweep per figure; more are thinned out evenly."""
+"""Most rows of a sweep per figure; of more the extremes are drawn."""
 
 MOST_FIGURES = 40
 """Sweeps whose conditions are drawn, those to look at first."""
@@ -85,6 +85,9 @@ class Health:
         How many, and which.
     mixed
         Share of the problems whose timed rows come from several cards.
+    repair_s
+        What measuring those problems took, or all of them where none is named, s; NaN where the
+        sweep does not say.
     newest_driver
         The newest of the report, if its major version is above every one of ``drivers``.
     first, last
@@ -111,6 +114,7 @@ class Health:
     last: str
     worst_problems: Mapping[str, float] = field(default_factory=dict)
     mixed: float = 0.0
+    repair_s: float = float("nan")
     newest_driver: str = ""
 
     @property
@@ -183,10 +187,30 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         first=str(days.min()),
         last=str(days.max()),
         worst_problems=worst,
+        repair_s=_repair_s(sweep, spec, worst),
         mixed=float((timed.groupby(spec.problem_columns)["card"].nunique() > 1).mean())
         if timed["card"].nunique() > 1
         else 0.0,
     )
+
+
+LONGEST_ROW_S = 120.0
+"""More between two rows is a pause between sessions."""
+
+
+def _repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[str]) -> float:
+    """Time between rows and those before them, over the rows of some problems, s."""
+    ordered = sweep.sort_values("measured_at", kind="stable")
+    times = pd.to_datetime(ordered["measured_at"], errors="coerce", utc=True)
+    taken = times.diff().dt.total_seconds().clip(lower=0.0)
+    own = taken[taken <= LONGEST_ROW_S]
+    if own.empty or own.sum() == 0:
+        return float("nan")
+    if worst:
+        problems = ordered.loc[own.index, spec.problem_columns].to_dict("records")
+        named = [wording.problem(each, spec.problem_columns) in worst for each in problems]
+        own = own[named]
+    return float(own.sum())
 
 
 def held_back(rows: pd.DataFrame) -> pd.Series:
@@ -330,7 +354,14 @@ def _again(found: Sequence[Health]) -> Table:
                     Cell(each.gpu),
                     Cell("; ".join(each.complaints)),
                     Cell(which or "all of it"),
-                    Cell(f"snakemake --cores all -- record_{each.gpu}"),
+                    Cell(
+                        MISSING
+                        if np.isnan(each.repair_s)
+                        else wording.number(each.repair_s / 60, 2)
+                    ),
+                    Cell(
+                        f"snakemake --cores all -- data/recorded/{each.gpu}/{each.workload}.parquet"
+                    ),
                 ],
                 role="words",
             )
@@ -340,6 +371,7 @@ def _again(found: Sequence[Health]) -> Table:
         Column("GPU", number=False),
         Column("why", number=False),
         Column("problems", number=False),
+        Column("about", "min of the GPU"),
         Column("command, with this GPU {source: live, extend: true}", number=False),
     ]
     caption = "What to measure again; sweeps.<workload>.anew names the problems"
@@ -358,16 +390,16 @@ def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
     if sweep is None:
         return None
     timed = sweep[sweep["status"] == "ok"].sort_values("measured_at", kind="stable")
-    timed = timed.iloc[theme.thinned(len(timed), MOST_POINTS)]
     panels = []
     for column, title in SERIES:
         own = timed[timed[column].notna()]
         if own.empty:
             continue
+        at = theme.extremes(own[column].to_numpy(), MOST_POINTS)
         # In the order of measuring: pauses of days between sessions would hide everything else.
         trace = theme.dots(
-            range(len(own)),
-            own[column],
+            at.tolist(),
+            own[column].iloc[at],
             name=title,
             colour_=theme.BLUE,
             template="row %{x}: %{y:.4~g}",
@@ -377,6 +409,7 @@ def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
     if not panels:
         return None
     caption = (
-        f"{each.workload} on {each.gpu}: conditions of {wording.count(len(timed))} timed rows."
+        f"{each.workload} on {each.gpu}: conditions of {wording.count(len(timed))} timed rows"
+        + (", the least and the largest of each stretch." if len(timed) > MOST_POINTS else ".")
     )
     return Figure(f"health-{each.gpu}-{each.workload}", caption, caption, panels, height=200)

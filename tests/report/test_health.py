@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report import health
+from launchwise.report import health, theme
 from launchwise.report.blocks import Fold, Notice, Table
 from launchwise.tables.measurements import UNKNOWN
 from tests.support.report_pages import html_of
@@ -146,6 +146,26 @@ def test_problems_that_suffered_are_named_most_first() -> None:
     assert list(found.worst_problems.values()) == [1.0, 0.5]
 
 
+def test_peaks_are_drawn_however_many_rows_there_are() -> None:
+    clocks = np.full(40_000, 1980.0)
+    clocks[[123, 39_876]] = 1485.0, 2100.0
+    drawn = theme.extremes(clocks, health.MOST_POINTS)
+    assert len(drawn) <= health.MOST_POINTS
+    assert {123, 39_876} <= set(drawn.tolist())
+    assert theme.extremes(clocks[:7], 200).tolist() == list(range(7))
+
+
+def test_a_repair_has_its_own_command_and_time() -> None:
+    rows = sweep()
+    minutes = pd.date_range("2026-01-01", periods=len(rows), freq="2s", tz="UTC")
+    rows = rows.assign(measured_at=minutes.strftime("%Y-%m-%dT%H:%M:%S+00:00"))
+    found = of(capped(rows, len(rows)))
+    assert found.repair_s == pytest.approx(2.0 * (len(rows) - 1))
+    few = of(capped(rows, len(rows) // 2))
+    assert 0 < few.repair_s < found.repair_s
+    assert few.worst_problems
+
+
 def test_the_front_page_leads_to_the_verdicts_of_unwell_sweeps_only() -> None:
     well = html_of(study())
     assert "should be looked at" not in well["index.html"]
@@ -154,8 +174,9 @@ def test_the_front_page_leads_to_the_verdicts_of_unwell_sweeps_only() -> None:
     pages = html_of(made)
     assert "1 of 2 sweeps should be looked at." in pages["index.html"]
     assert 'href="health.html#verdicts"' in pages["index.html"]
-    assert "snakemake --cores all -- record_big" in pages["health.html"]
-    assert "record_big.sm4" not in pages["health.html"]
+    command = "snakemake --cores all -- data/recorded/{}/"
+    assert command.format("big") in pages["health.html"]
+    assert command.format("big.sm4") not in pages["health.html"]
 
 
 def test_every_sweep_has_one_row() -> None:
