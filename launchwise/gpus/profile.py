@@ -200,6 +200,11 @@ class GpuProfile(Strict):
         return self.source == "attributes"
 
     @property
+    def has_measured_ceilings(self) -> bool:
+        """Whether its ceilings were measured; those of a card that was imported are estimates."""
+        return self.source == "measured"
+
+    @property
     def card_model(self) -> str:
         """The model of the card: slices and copies of one model tell nothing of another model.
 

@@ -100,11 +100,11 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
             )
         y = theme.axis(title, range=[0, round(1.06 * top, 4)])
         panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
-    what = "the share of its measured copy bandwidth" if share else "the rate"
+    what = "the share of its copy bandwidth" if share else "the rate"
     return Figure(
         id=f"{study.name}-{name}",
         caption=(
-            "Bandwidth of the best configuration in % of the GPU's measured copy bandwidth. Near "
+            f"Bandwidth of the best configuration in % of {wording.copies(study.profiles)}. Near "
             "100 %, memory is the limit; far below, something else. Kinds of problems below 10 % "
             "are left out."
             if share

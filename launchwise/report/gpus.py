@@ -37,7 +37,7 @@ ATTRIBUTES = (
 
 
 def _measured(profile: GpuProfile, value: float, digits: int) -> str:
-    return wording.number(None if profile.has_attributes_alone else value, digits)
+    return wording.number(value if profile.has_measured_ceilings else None, digits)
 
 
 def section(
@@ -123,7 +123,10 @@ def _micro_benchmarks(profiles: Mapping[str, GpuProfile]) -> list[Block]:
     """Ceilings that cost models use; none if no GPU has more than the basic ones."""
     rows, meanings = [], []
     for name, field in Ceilings.model_fields.items():
-        values = [getattr(profile.ceilings, name) for profile in profiles.values()]
+        values = [
+            getattr(profile.ceilings, name) if profile.has_measured_ceilings else None
+            for profile in profiles.values()
+        ]
         if all(value is None for value in values):
             continue
         title, _, ending = name.rpartition("_")

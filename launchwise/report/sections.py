@@ -98,8 +98,8 @@ def _winners_table(study: StudyData, best: pd.DataFrame, gpu: str) -> Table:
 
 
 LIMITS = (
-    "The copy limit is the time to move the least bytes of the problem (every array once) at the "
-    "GPU's measured copy bandwidth. Problems that fit the L2 cache can pass 100 %. FLOP are those "
+    "The copy limit is the time to move the least bytes of the problem (every array once) at "
+    "{copies}. Problems that fit the L2 cache can pass 100 %. FLOP are those "
     "of the problem at the measured rate of their type; tensor cores can pass it."
 )
 NO_SHARES = (
@@ -146,7 +146,7 @@ def compared(study: StudyData) -> Section:
         ]
         for row in records(_ordered(study, best))
     ]
-    note = LIMITS if shares else NO_SHARES
+    note = LIMITS.format(copies=wording.copies(study.profiles)) if shares else NO_SHARES
     found += [
         Text(note, "note"),
         Fold("Every problem on every GPU", [table("Best time of every problem", columns, rows)]),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from launchwise.gpus.profile import GpuProfile
 from launchwise.report.blocks import MISSING
 from launchwise.workloads.spec import Spec
 
@@ -66,6 +67,16 @@ def listed(names: Iterable[str]) -> str:
     if len(found) < 2:
         return "".join(found)
     return f"{', '.join(found[:-1])} and {found[-1]}"
+
+
+def copies(profiles: Mapping[str, GpuProfile]) -> str:
+    """The copy bandwidth of each GPU, and whose is an estimate."""
+    guessed = [gpu for gpu, profile in profiles.items() if not profile.has_measured_ceilings]
+    if not guessed:
+        return "the GPU's measured copy bandwidth"
+    if len(guessed) == len(profiles):
+        return "the GPU's copy bandwidth as estimated from its datasheet"
+    return f"the GPU's measured copy bandwidth (estimated from datasheets: {listed(guessed)})"
 
 
 NEVER_CHOSEN = "not verified: timed, never recommended"
