@@ -55,7 +55,7 @@ def main(
     described = {gpu: read_profile(path, gpu) for gpu, path in profiles.items()}
     domain = Domain(spec, described, **question)
     schema = measurement_schema(spec)
-    read = Truth.columns(spec)
+    read = [name for name in Truth.columns(spec) if name in schema.columns]
     tables = {}
     for gpu, path in sweeps.items():
         known = read_table(judged[gpu], times_schema(spec))

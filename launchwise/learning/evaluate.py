@@ -21,6 +21,7 @@ from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import Case, Fold, case_codes
 from launchwise.tables.learning import GAINS, predicted_column
 from launchwise.tables.rows import fastest_rows, row_numbers
+from launchwise.tables.times import SWEEP
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
@@ -44,7 +45,7 @@ class Truth:
     Parameters
     ----------
     sweeps
-        GPU to its measurements.
+        GPU to its measurements, with judged times or with the sweep's own.
     domain
         Its candidates bound what counts as the best.
     """
@@ -52,7 +53,8 @@ class Truth:
     def __init__(self, sweeps: Mapping[str, pd.DataFrame], domain: Domain) -> None:
         self._domain = domain
         columns = self.columns(domain.spec)
-        rows = pd.concat([sweep[columns] for sweep in sweeps.values()], ignore_index=True)
+        known = (each if "basis" in each else each.assign(basis=SWEEP) for each in sweeps.values())
+        rows = pd.concat([each[columns] for each in known], ignore_index=True)
         rows = rows[domain.is_candidate(rows)].reset_index(drop=True)
         codes, keys = case_codes(rows, domain.spec)
         self._numbers = {key: number for number, key in enumerate(keys)}
@@ -80,8 +82,8 @@ class Truth:
 
     @staticmethod
     def columns(spec: Spec) -> list[str]:
-        """Columns of a sweep that are read."""
-        return [*spec.key_columns, "status", "time_ms", "times_ms"]
+        """Columns that are read."""
+        return [*spec.key_columns, "status", "time_ms", "times_ms", "basis"]
 
     def numbers(self, keys: Iterable[tuple[Any, ...]]) -> np.ndarray:
         """Number of each case's key; -1 for what no sweep holds."""
@@ -90,12 +92,13 @@ class Truth:
     def beside(self, recommendations: pd.DataFrame) -> pd.DataFrame:
         """``recommendations`` with their measured columns.
 
-        Adds ``case``, ``status``, ``time_ms``, ``times_ms`` and, of the case, ``baseline_ms``,
-        ``baseline_times``, ``usual_ms``, ``best_ms``, ``configurations`` (that have a time) and
-        ``needle_index`` (those of them within :data:`NEEDLE_PERCENT` of the best).
+        Adds ``case``, ``status``, ``time_ms``, ``times_ms``, ``basis`` and, of the case,
+        ``baseline_ms``, ``baseline_times``, ``usual_ms``, ``best_ms``, ``configurations`` (that
+        have a time) and ``needle_index`` (those of them within :data:`NEEDLE_PERCENT` of the best).
         """
-        table = self._joined(recommendations, ["status", "time_ms", "times_ms"])
+        table = self._joined(recommendations, ["status", "time_ms", "times_ms", "basis"])
         table["status"] = table["status"].fillna(NOT_MEASURED)
+        table["basis"] = table["basis"].fillna("").where(table["time_ms"].notna(), "")
         cases = table["case"].to_numpy()
         table["baseline_ms"] = self._baseline["time_ms"].to_numpy()[cases]
         table["usual_ms"] = self._usual_ms[cases]
@@ -295,6 +298,7 @@ def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[in
                 model=f"random_{draws}",
                 role="baseline",
                 status=EXPECTED,
+                basis="",
                 time_ms=pairs[:, 0],
                 improved_runs=pairs[:, 1],
             )

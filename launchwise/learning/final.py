@@ -183,8 +183,8 @@ def best_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataF
         ("usual_ms", domain.is_usual(rows)),
         ("baseline_ms", domain.is_baseline(rows)),
     ):
-        times = rows.loc[mask, [*keys, "time_ms"]].rename(columns={"time_ms": name})
-        found = found.merge(times, on=keys, how="left")
+        own = rows.loc[mask, [*keys, "time_ms"]].rename(columns={"time_ms": name})
+        found = found.merge(own, on=keys, how="left")
     order = np.lexsort([found[name].to_numpy() for name in reversed(keys)])
     return found.iloc[order].reset_index(drop=True)
 

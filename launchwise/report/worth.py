@@ -13,6 +13,7 @@ from launchwise.learning.metrics import geometric_mean
 from launchwise.report import models, theme, wording
 from launchwise.report.blocks import Block, Cell, Column, Drawing, Row, Section, Table, Text
 from launchwise.report.study import StudyData
+from launchwise.tables.times import PAIRS
 
 INTERVAL_SEED = 0
 LITTLE = 1.02
@@ -39,7 +40,8 @@ class Worth:
     best_interval, recommended_interval
         95 %, bootstrap over the problems; None for fewer than five.
     paired
-        Whether gains of this GPU come from pairs.
+        How many of the two times of each problem, of the best and of the recommended one, come from
+        pairs with the usual choice.
     """
 
     study: str
@@ -52,7 +54,7 @@ class Worth:
     baseline: float
     best_interval: Interval
     recommended_interval: Interval
-    paired: bool
+    paired: int
 
     @property
     def verdict(self) -> str:
@@ -100,16 +102,16 @@ def worth(study: StudyData) -> Worth | None:
         baseline=speeds.get(BASELINE, math.nan),
         best_interval=means.interval(ORACLE) if ORACLE in speeds else None,
         recommended_interval=means.interval(name),
-        paired=gpu in study.pairs,
+        paired=int((own[own["model"].isin([ORACLE, name])]["basis"] == PAIRS).sum()),
     )
 
 
 NOTE = (
     "Test problems of each study's first split, on its first whole card; speeds of a row are of "
     "the same problems (geometric means). Usual choice: what an experienced engineer takes without "
-    "measuring. In pairs: the fastest configurations, the usual choice and the recommendations ran "
-    "in turn on one card; otherwise single rows of a sweep are compared. Intervals: 95 %, "
-    "bootstrap over problems."
+    "measuring. In pairs: how many of these times come from running in turn with the usual "
+    "choice on one card, out of two a problem; the others are single rows of the sweep. "
+    "Intervals: 95 %, bootstrap over problems."
 )
 
 
@@ -132,7 +134,7 @@ def _table(found: Sequence[Worth]) -> Table:
         Column("baseline", "× usual"),
         Column("problems", "count"),
         Column("GPU", number=False),
-        Column("compared", number=False),
+        Column("in pairs", "of best and recommended"),
         Column("verdict", number=False),
     ]
     rows = [
@@ -148,7 +150,7 @@ def _table(found: Sequence[Worth]) -> Table:
                 Cell(wording.fixed(each.baseline, 2)),
                 Cell(wording.count(each.problems)),
                 Cell(each.gpu),
-                Cell("in pairs" if each.paired else "single rows"),
+                Cell(f"{wording.count(each.paired)} of {wording.count(2 * each.problems)}"),
                 Cell(each.verdict),
             ]
         )
@@ -208,7 +210,7 @@ def _drawing(found: Sequence[Worth]) -> Drawing:
 
 def _row(each: Worth, y: float, x: Callable[[float], float]) -> list[str]:
     left, right = sorted((x(1.0), x(each.best)))
-    hollow = "" if each.paired else ' class="single"'
+    hollow = "" if each.paired == 2 * each.problems else ' class="single"'
     found = [
         f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{escape(each.title)}</text>',
         f'<rect x="{left}" y="{y - 7}" width="{max(1.0, round(right - left, 1))}" height="14" '

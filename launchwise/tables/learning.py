@@ -134,7 +134,8 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
     ``time_ms`` is the measured time of the recommended configuration (an expectation for random
     draws); ``improvement`` is baseline over it, ``gain`` what is usual over it (where that has a
     time, else the baseline; ``is_usual``: it is just that), ``fraction`` is best over it. A
-    recommendation that no sweep measured has no time; ``status`` says why. ``best_of_5`` and
+    recommendation that no sweep measured has no time; ``status`` says why. ``basis`` is that of
+    ``time_ms`` (see :func:`launchwise.tables.times.times_schema`). ``best_of_5`` and
     ``best_of_20`` are the fraction that measuring so many recommendations reaches. Of the problem,
     ``configurations`` have a measured time; ``needle_index`` of them are within 5 % of the best.
     """
@@ -152,6 +153,7 @@ def evaluation_schema(spec: Spec) -> pa.DataFrameSchema:
             "predicted_ms": real_column(pa.Check.gt(0), nullable=True),
             **_gains_schema(),
             "time_ms": real_column(pa.Check.gt(0), nullable=True),
+            "basis": text_column(),
             "baseline_ms": real_column(pa.Check.gt(0), nullable=True),
             "usual_ms": real_column(pa.Check.gt(0), nullable=True),
             "is_usual": pa.Column(bool),

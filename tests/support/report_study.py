@@ -151,6 +151,7 @@ def evaluation(spec: Spec, gpus: list[str]) -> pd.DataFrame:
                     "order": 2,
                     **(baseline(spec), narrow, wide)[pick],
                     "status": "ok",
+                    "basis": "sweep",
                     "predicted_ms": 1.1 * time if role == "model" else np.nan,
                     "time_ms": time,
                     "baseline_ms": times[0],

@@ -57,6 +57,7 @@ def keyed(spec: Spec, count: int = 4) -> Table:
         scope="problem",
         role="model",
         status="ok",
+        basis="",
     )  # fmt: skip
 
 
