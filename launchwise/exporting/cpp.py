@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
@@ -33,14 +32,16 @@ def cpp_name(name: str) -> str:
 def cpp_header(table: AnswerTable) -> str:
     """The header: ``launchwise::<study>::recommend(device, problem)``."""
     space = cpp_name(table.study)
+    commits = _comment(", ".join(table.commits)) or "unknown"
     return f"""\
 // {_comment(table.title)}: what to launch, by device and problem.
-// Written by launchwise export; measured at commit {", ".join(table.commits) or "unknown"}.
+// Written by launchwise export; measured at commit {commits}.
 //
 //   auto answer = launchwise::{space}::recommend(device_name, {{{_example(table)}}});
 //
 // Empty for a problem that no configuration may run: see can_run.
-// An unmeasured size is answered by the entry nearest in size, an unknown device by the default.
+// A size that is not listed has the configuration of the entry nearest in size, and no time: its
+// basis is "nearest", answered_for the problem of that entry. An unknown device has the default.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +61,8 @@ struct answer {{
     configuration launch;
     double time_ms;           // measured or expected; 0 where unknown
     double gain;              // usual time / this time; 0 where unknown
-    std::string_view basis;   // measured, within, beyond, new_gpu or default
+    std::string_view basis;   // measured, within, beyond, new_gpu, nearest or default
+    problem answered_for;     // whose configuration this is
 }};
 
 namespace detail {{
@@ -101,7 +103,7 @@ constexpr bool can_run([[maybe_unused]] const problem &asked) {{
     return true{_conditions(table)};
 }}
 
-inline constexpr answer default_answer{{{_values(table.default)}, 0, 0, "default"}};
+inline constexpr answer default_answer{{{_values(table.default)}, 0, 0, "default", {{}}}};
 
 // The configuration to launch for a problem on a device, by its name.
 constexpr std::optional<answer> recommend(std::string_view device, const problem &asked) {{
@@ -118,7 +120,13 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
         if (far < least) {{
             least = far;
             best = entry.found;
+            best.answered_for = entry.asked;
         }}
+    }}
+    // The time of another size is none of this one.
+    if (least > 1 && least < std::numeric_limits<double>::infinity()) {{
+        best.time_ms = best.gain = 0;
+        best.basis = "nearest";
     }}
     return best;
 }}
@@ -164,7 +172,7 @@ def _conditions(table: AnswerTable) -> str:
 
 def _entry(entry: Entry) -> str:
     time, gain = (0 if value is None else value for value in (entry.time_ms, entry.gain))
-    found = f"{{{_values(entry.configuration)}, {time!r}, {gain!r}, {_text(entry.basis)}}}"
+    found = f"{{{_values(entry.configuration)}, {time!r}, {gain!r}, {_text(entry.basis)}, {{}}}}"
     return f"{{{entry.device}, {_values(entry.problem)}, {found}}}"
 
 
@@ -177,7 +185,13 @@ def _values(values: Sequence[Value]) -> str:
 
 
 def _text(text: str) -> str:
-    return json.dumps(text)
+    """A literal of C++: what is no plain character is written byte by byte."""
+    return f'"{"".join(map(_character, text.encode()))}"'
+
+
+def _character(byte: int) -> str:
+    plain = chr(byte)
+    return plain if 32 <= byte < 127 and plain not in '"\\?' else f"\\{byte:03o}"
 
 
 def _lines(lines: object) -> str:
@@ -185,7 +199,8 @@ def _lines(lines: object) -> str:
 
 
 def _comment(text: str) -> str:
-    return text.replace("\n", " ").replace("\\", "/")
+    """A text that ends no comment of a line and hides nothing."""
+    return "".join(each if each.isprintable() else " " for each in text).replace("\\", "/")
 
 
 def _example(table: AnswerTable) -> str:

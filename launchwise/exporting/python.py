@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pprint import pformat
 
 from launchwise.exporting.table import AnswerTable
 
 TEMPLATE = '''\
-"""{title}: what to launch, by device and problem.
+"""What to launch, by device and problem: written by launchwise export.
 
-Written by launchwise export; measured at commit {commits}.
 Needs Python 3.8 or newer and no package.
 
     recommend(device_name, {example})
 """
 
+TITLE = {title}
+# Commits at which it was measured.
+COMMITS = {commits}
 PARAMETERS = {parameters}
 TUNABLES = {tunables}
 TEXTS = {texts}
@@ -26,11 +27,12 @@ ENTRIES = {entries}
 
 
 def recommend(device, **problem):
-    """The configuration to launch, with ``time_ms``, ``gain`` and ``basis``.
+    """The configuration to launch, with ``time_ms``, ``gain``, ``basis`` and ``problem``.
 
-    None for a problem that no configuration may run: see ``can_run``. A size that is not listed is
-    answered by the entry nearest in size, an unknown device by the default. ``time_ms`` and
-    ``gain`` (usual time / this time) are None where unknown.
+    None for a problem that no configuration may run: see ``can_run``. A size that is not listed has
+    the configuration of the entry nearest in size: ``basis`` is then ``nearest``, ``problem`` that
+    of the entry, whose time is no time of this size. An unknown device has the default. ``time_ms``
+    and ``gain`` (usual time / this time) are None where unknown.
     """
     if set(problem) != set(PARAMETERS):
         raise TypeError("recommend(device, " + ", ".join(PARAMETERS) + ")")
@@ -38,15 +40,18 @@ def recommend(device, **problem):
     if not can_run(**problem):
         return None
     numbers = [place for place, names in enumerate(DEVICES) if device in names]
-    best, least = (None, None, DEFAULT, None, None, "default"), float("inf")
+    best, least = (None, (), DEFAULT, None, None, "default"), float("inf")
     for entry in ENTRIES:
         if not numbers or entry[0] != numbers[0]:
             continue
         distance = _distance(asked, entry[1])
         if distance < least:
             best, least = entry, distance
-    _, _, configuration, time_ms, gain, basis = best
-    return dict(zip(TUNABLES, configuration), time_ms=time_ms, gain=gain, basis=basis)
+    _, known, configuration, time_ms, gain, basis = best
+    if basis != "default" and list(known) != asked:
+        time_ms, gain, basis = None, None, "nearest"
+    answer = dict(time_ms=time_ms, gain=gain, basis=basis, problem=dict(zip(PARAMETERS, known)))
+    return dict(zip(TUNABLES, configuration), **answer)
 
 
 def can_run({arguments}):
@@ -74,8 +79,8 @@ def python_module(table: AnswerTable) -> str:
     ]
     listed = "[\n" + "".join(f"    {entry!r},\n" for entry in entries) + "]"
     return TEMPLATE.format(
-        title=json.dumps(table.title)[1:-1],
-        commits=", ".join(table.commits) or "unknown",
+        title=repr(table.title),
+        commits=repr(list(table.commits)),
         example=", ".join(f"{name}=..." for name in table.parameters),
         parameters=repr(table.parameters),
         tunables=repr(table.tunables),

@@ -7,6 +7,7 @@ measures other problems. This table judges between them, once; whoever needs a t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -186,7 +187,7 @@ def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.Dat
 
 
 def with_judged_times(
-    sweep: pd.DataFrame, times: pd.DataFrame, spec: Spec, source: object = "judged times"
+    sweep: pd.DataFrame, times: pd.DataFrame, spec: Spec, source: str | Path = "judged times"
 ) -> pd.DataFrame:
     """A sweep with the columns of :data:`JUDGED`, in place of its own times.
 

@@ -74,9 +74,13 @@ def expected(table: AnswerTable, device: str, asked_for: dict[str, Any]) -> dict
     if not table.limits.hold(asked_for):
         return None
     entry = table.lookup(device, asked_for)
-    basis = "default" if entry is None else entry.basis
-    known = (None, None) if entry is None else (entry.time_ms, entry.gain)
-    return {**table.configuration(entry), "time_ms": known[0], "gain": known[1], "basis": basis}
+    found: dict[str, Any] = dict(time_ms=None, gain=None, basis="default", problem={})
+    if entry is not None:
+        known = dict(zip(table.parameters, entry.problem, strict=True))
+        found = {**found, "basis": "nearest", "problem": known}
+        if known == asked_for:
+            found |= {"time_ms": entry.time_ms, "gain": entry.gain, "basis": entry.basis}
+    return {**table.configuration(entry), **found}
 
 
 def test_the_python_module_says_the_same_everywhere(table: AnswerTable, tmp_path: Path) -> None:
@@ -86,6 +90,49 @@ def test_the_python_module_says_the_same_everywhere(table: AnswerTable, tmp_path
         assert module["recommend"](device, **wanted) == expected(table, device, wanted)
     with pytest.raises(TypeError, match="recommend"):
         module["recommend"]("h200", n=1)
+
+
+def test_an_unlisted_size_has_no_time_of_another(table: AnswerTable, tmp_path: Path) -> None:
+    write_answers(tmp_path / "out", table)
+    recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]
+    listed = {int(entry.problem[0]) for entry in table.entries}
+    assert 513 not in listed
+    answer = recommend("h200", **problem(513))
+    assert (answer["basis"], answer["time_ms"], answer["gain"]) == ("nearest", None, None)
+    assert answer["problem"] == problem(512)
+    assert recommend("h200", **problem(512))["time_ms"] > 0
+
+
+STRANGE = ['"""', "'''", "*/ #error", "a\\b", "\nimport os\n", '"', "{0}", "\u202e", "\0"]
+
+
+@pytest.mark.parametrize("text", STRANGE)
+def test_nothing_from_a_table_becomes_code(table: AnswerTable, tmp_path: Path, text: str) -> None:
+    write_answers(tmp_path / "out", replace(table, title=text, commits=(text,)))
+    module = runpy.run_path(str(tmp_path / "out" / "tiles.py"))
+    assert (module["TITLE"], module["COMMITS"]) == (text, [text])
+    comments = (tmp_path / "out" / "tiles.hpp").read_text().split("#pragma once")[0]
+    assert all(line.startswith("//") for line in comments.splitlines())
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_names_of_devices_are_literals_of_cpp(table: AnswerTable, tmp_path: Path) -> None:
+    named = replace(table, devices=(("h200", "".join(STRANGE[:-1])), *table.devices[1:]))
+    (tmp_path / "tiles.hpp").write_text(cpp_header(named))
+    wanted = ", ".join(str(each) for each in "".join(STRANGE[:-1]).encode())
+    program = f"""#include "tiles.hpp"
+constexpr unsigned char wanted[] = {{{wanted}}};
+constexpr auto found = launchwise::tiles::detail::devices[0][1];
+constexpr bool same() {{
+    if (found.size() != sizeof(wanted)) return false;
+    for (std::size_t i = 0; i < sizeof(wanted); ++i)
+        if (static_cast<unsigned char>(found[i]) != wanted[i]) return false;
+    return true;
+}}
+static_assert(same());
+"""
+    (tmp_path / "names.cpp").write_text(program)
+    subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "names.cpp"], cwd=tmp_path, check=True)
 
 
 def test_the_python_module_imports_nothing(table: AnswerTable, tmp_path: Path) -> None:
@@ -113,8 +160,9 @@ static void show(const std::optional<tiles::answer> &answer) {{
     }}
     const auto &found = *answer;
     const auto &c = found.launch;
-    std::printf("%s{" %ld" * len(numbers)} %.17g %.17g %s\\n", std::string(c.variant).c_str(),
-        {values}, found.time_ms, found.gain, std::string(found.basis).c_str());
+    std::printf("%s{" %ld" * len(numbers)} %.17g %.17g %s %ld\\n", std::string(c.variant).c_str(),
+        {values}, found.time_ms, found.gain, std::string(found.basis).c_str(),
+        long(found.answered_for.n));
 }}
 static_assert(tiles::recommend("no such card", {{33, "float32", 2}})->time_ms == 0);
 static_assert(!tiles::recommend("no such card", {{1, "float32", 2}}));
@@ -143,12 +191,13 @@ def test_the_header_compiles_alone_and_says_the_same_everywhere(
         if known is None:
             assert words == ["none"]
             continue
-        *configuration, time_ms, gain, basis = known.values()
+        *configuration, time_ms, gain, basis, taken_from = known.values()
         count = len(configuration)
         assert words[:count] == [str(value) for value in configuration]
         assert float(words[count]) == (time_ms or 0)
         assert float(words[count + 1]) == (gain or 0)
         assert words[count + 2] == basis
+        assert int(words[count + 3]) == taken_from.get("n", 0)
 
 
 def test_a_planted_mistake_in_the_header_is_seen(table: AnswerTable) -> None:
