@@ -31,6 +31,12 @@ BASES = {
 }
 """Basis of an answer, and its words."""
 
+UNORDERED = (
+    "ranks are by all of these models and how far they agree, times by one of them: a later rank may "
+    "have a shorter one"
+)
+"""Said where expected times do not ascend with their ranks."""
+
 CASES_AT_ONCE = 64
 """Cases that the model is asked about at once: their features stay in the cache, and what is asked
 together does not depend on the number of processes."""
@@ -294,6 +300,9 @@ def _of_model(
         why = f"no gain of {least_gain:g} and more is sure"
     elif suggestions[0].is_usual:
         why = "nothing is expected to beat the usual choice by more than the models disagree"
+    times = [one.expected_ms for one in suggestions if one.expected_ms is not None]
+    if times != sorted(times):
+        why += f"; {UNORDERED}"
     return Answer(case.gpu, dict(case.problem), basis, suggestions, default, why)
 
 

@@ -16,7 +16,7 @@ from launchwise.base.errors import UserError
 from launchwise.exporting.lookup import NEAR, SUGGESTIONS, lookup_entries
 from launchwise.exporting.table import answer_table, asked_problems
 from launchwise.learning import answering
-from launchwise.learning.answering import MEASURED, answers
+from launchwise.learning.answering import MEASURED, UNORDERED, answers
 from launchwise.learning.features import Domain
 from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.rechecking import drawn_answers
@@ -55,6 +55,18 @@ def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
         assert found.suggestions[0].configuration == found.usual
         assert found.suggestions[0].is_usual
         assert "usual choice" in found.why
+
+
+def test_times_that_do_not_ascend_with_their_ranks_are_explained(final: Final) -> None:
+    cases = [Case(gpu, problem(n)) for gpu in final.domain.profiles for n in range(201, 512, 7)]
+    said = {True: 0, False: 0}
+    for found in answers(final, cases, 5):
+        times = [each.expected_ms for each in found.suggestions if each.expected_ms is not None]
+        ascend = times == sorted(times)
+        said[ascend] += 1
+        assert (UNORDERED in found.why) is not ascend
+    assert said[True]
+    assert said[False]
 
 
 @pytest.mark.parametrize("least_gain", [0.95, 1.1])
