@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.parallel import in_parallel
+from launchwise.learning.calibration import CALIBRATED, stretched
 from launchwise.learning.choosing.plans import TOLERATED_LOSS
 from launchwise.learning.choosing.situations import Known
 from launchwise.learning.features import Domain
@@ -32,8 +33,8 @@ BASES = {
 """Basis of an answer, and its words."""
 
 UNORDERED = (
-    "ranks are by all of these models and how far they agree, times by one of them: a later rank may "
-    "have a shorter one"
+    "ranks are by all of these models and how far they agree, times by one of them: a later rank "
+    "may have a shorter one"
 )
 """Said where expected times do not ascend with their ranks."""
 
@@ -200,7 +201,8 @@ def _suggestions(
         taken = np.concatenate([taken[~doubted[taken]], np.flatnonzero(kept & doubted)])
     rows = choices.iloc[taken].reset_index(drop=True)
     times = ranking.predicted_ms[taken]
-    limits = _time_limits(final, rows, times)
+    basis = Known.of(final.measured, final.spec).situations(rows)
+    limits = _time_limits(final, rows, times, basis)
     return rows.assign(
         rank=np.where(doubted[taken], 1, ranking.rank[taken]),
         expected_ms=times,
@@ -209,7 +211,7 @@ def _suggestions(
         improvement=gains[taken][:, 0] / _of_case(of_case, baseline, gains[:, 0])[taken],
         is_usual=usual[taken],
         doubted=doubted[taken],
-        basis=Known.of(final.measured, final.spec).situations(rows),
+        basis=basis,
     )
 
 
@@ -306,10 +308,16 @@ def _of_model(
     return Answer(case.gpu, dict(case.problem), basis, suggestions, default, why)
 
 
-def _time_limits(final: Final, rows: pd.DataFrame, times_ms: np.ndarray) -> np.ndarray:
-    if isinstance(final.recommender, CommitteeRecommender):
-        return final.recommender.time_interval(rows, times_ms)
-    return np.full((len(rows), 2), np.nan)
+def _time_limits(
+    final: Final, rows: pd.DataFrame, times_ms: np.ndarray, basis: np.ndarray
+) -> np.ndarray:
+    if not isinstance(final.recommender, CommitteeRecommender):
+        return np.full((len(rows), 2), np.nan)
+    limits = final.recommender.time_interval(rows, times_ms)
+    known = final.facts.get("time_intervals")
+    if known is None:
+        return limits
+    return stretched(limits, np.where(basis == CALIBRATED, known["stretch"], 1.0))
 
 
 def _plain(row: Any, columns: list[str]) -> dict[str, Value]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -23,12 +23,14 @@ from launchwise.base.errors import UserError
 from launchwise.base.scripting import log
 from launchwise.base.storage import digest_files, read_json, write_json
 from launchwise.experiment.study import ModelEntry, Study
+from launchwise.learning.calibration import calibrate
 from launchwise.learning.clean import clean
 from launchwise.learning.features import Domain
 from launchwise.learning.one_core import complaint, watched
 from launchwise.learning.recommender import FACTS_FILE as MODEL_FACTS_FILE
 from launchwise.learning.recommender import Recommender, Tried
 from launchwise.learning.recommenders import kinds_of, recommender_class
+from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
@@ -137,6 +139,9 @@ def fit_final(
         log.warning("models.%s: %s", name, greed)
     shutil.rmtree(folder, ignore_errors=True)
     recommender.save(folder / MODEL_FOLDER)
+    calibration = None
+    if isinstance(recommender, CommitteeRecommender):
+        calibration = calibrate(recommender, domain, training, {gpu: times[gpu] for gpu in asked})
     judged = {gpu: times[gpu][~times[gpu]["blind"]] for gpu in asked}
     write_table(
         folder / MEASURED_FILE, best_measured(judged, domain), best_measured_schema(spec), {}
@@ -153,6 +158,7 @@ def fit_final(
         "commits": sorted({str(one) for rows in asked.values() for one in rows["commit"].unique()}),
         "sweeps": digest_files(list(sources)),
         "versions": provenance.versions(),
+        "time_intervals": None if calibration is None else asdict(calibration),
         **recommender.summary(),
     }
     write_json(folder / FACTS_FILE, facts)

@@ -1,0 +1,104 @@
+"""Intervals of expected times, stretched until they hold what blind tests measured.
+
+A model measures its errors on held-out sizes of its sweep. Problems that somebody draws later
+differ more from the sweep than its sizes differ from each other, so these intervals are too narrow
+for them. Recorded blind tests measured such problems, and no model learns from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from launchwise.learning.choosing.plans import SHARE
+from launchwise.learning.choosing.situations import Known
+from launchwise.learning.features import Domain
+from launchwise.learning.recommenders.committee import CommitteeRecommender
+from launchwise.learning.splits import cases_in
+
+FEWEST = 20
+"""Fewest blind problems that say how far intervals reach."""
+
+CALIBRATED = "within"
+"""Situation of the problems of blind tests: their GPU was swept, their sizes lie in between."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How intervals of time did on problems of blind tests, and what becomes of them.
+
+    Parameters
+    ----------
+    problems
+        How many there were.
+    covered
+        Share of measured times inside the intervals as the model gives them.
+    stretch
+        Factor of the logarithm of their width with which they hold as many as they say.
+    """
+
+    problems: int
+    covered: float
+    stretch: float
+
+
+def calibrate(
+    recommender: CommitteeRecommender,
+    domain: Domain,
+    training: pd.DataFrame,
+    times: Mapping[str, pd.DataFrame],
+) -> Calibration | None:
+    """Compare intervals of answers to blind problems with what was measured of these answers.
+
+    Parameters
+    ----------
+    training
+        Rows that the recommender was fitted to: their problems are left out.
+    times
+        GPU to judged times (:func:`launchwise.tables.times.times_schema`), those of blind tests
+        among them.
+
+    Returns
+    -------
+    Calibration or None
+        None for fewer than :data:`FEWEST` problems with an interval and a measured time.
+    """
+    spec = domain.spec
+    blind = pd.concat([table[table["blind"]] for table in times.values()], ignore_index=True)
+    learnt = {case.key for case in cases_in(training, spec)}
+    asked = [case for case in cases_in(blind, spec) if case.key not in learnt]
+    if len(asked) < FEWEST:
+        return None
+    choices = domain.keeping_features(domain.choices(asked))
+    ranking = recommender.ranking(choices)
+    first = ranking.first(1)
+    rows = choices.iloc[first].reset_index(drop=True)
+    limits = recommender.time_interval(rows, ranking.predicted_ms[first])
+    known = blind[[*spec.key_columns, "time_ms"]]
+    measured = rows[spec.key_columns].merge(known, on=spec.key_columns, how="left")["time_ms"]
+    situations = Known.of(training, spec).situations(rows)
+    found = np.isfinite(limits).all(axis=1) & measured.notna() & (situations == CALIBRATED)
+    if found.sum() < FEWEST:
+        return None
+    centre, half = _centre_and_half(limits[found])
+    away = np.abs(np.log(measured[found].to_numpy()) - centre) / half
+    stretch = float(np.quantile(away, SHARE, method="weibull"))
+    return Calibration(int(found.sum()), float((away <= 1).mean()), stretch)
+
+
+def stretched(limits: np.ndarray, stretch: float | np.ndarray) -> np.ndarray:
+    """Limits around the same geometric mean, as wide in logarithms times ``stretch``.
+
+    float64, shape (rows, 2); ``stretch`` is a number or has shape (rows,).
+    """
+    centre, half = _centre_and_half(limits)
+    wide = half * stretch
+    return np.exp(np.column_stack([centre - wide, centre + wide]))
+
+
+def _centre_and_half(limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    logs = np.log(limits)
+    return logs.mean(axis=1), (logs[:, 1] - logs[:, 0]) / 2

@@ -1,0 +1,110 @@
+"""Intervals of times are stretched by what recorded blind tests measured, and by nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import ROOT
+
+from launchwise.cli.predict.answering import read_experiment
+from launchwise.gpus.profile import read_profile
+from launchwise.learning.calibration import FEWEST, Calibration, calibrate, stretched
+from launchwise.learning.features import Domain
+from launchwise.learning.final import learnt_from
+from launchwise.learning.recommenders.committee import CommitteeRecommender
+from launchwise.learning.splits import cases_in
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.times import judged_times
+
+STUDY, GPU = "granger_time", "h200"
+RECORDED = ROOT / "data" / "recorded" / GPU
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A committee of few members, what it was fitted to, and judged times with a blind test."""
+
+    recommender: CommitteeRecommender
+    domain: Domain
+    training: pd.DataFrame
+    times: pd.DataFrame
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fitted:
+    experiment = read_experiment([ROOT / "config.yaml"], ROOT, STUDY)
+    study = experiment.studies[STUDY]
+    spec = experiment.specs[study.workload]
+    profiles = {GPU: read_profile(RECORDED / "profile.json", GPU)}
+    question = (study.candidates, study.constraints, study.near_best_percent, study.features)
+    domain = Domain(spec, profiles, *question, [one.model_dump() for one in study.usual or ()])
+    sweep = read_table(RECORDED / f"{study.workload}.parquet", measurement_schema(spec))
+    blind = read_table(RECORDED / "blind" / f"{STUDY}.sweep.parquet", measurement_schema(spec))
+    pairs = read_table(RECORDED / "blind" / f"{STUDY}.pairs.parquet", pairs_schema(spec))
+    training = learnt_from(study, domain, {GPU: sweep}).training
+    recommender = CommitteeRecommender(domain, members="knn, lightgbm, nearest_size", seed=1)
+    times = [judged_times(sweep, None, spec), judged_times(blind, pairs, spec, blind=True)]
+    return Fitted(recommender.fit(training), domain, training, pd.concat(times, ignore_index=True))
+
+
+def found(
+    fitted: Fitted, times: pd.DataFrame, training: pd.DataFrame | None = None
+) -> Calibration | None:
+    learnt = fitted.training if training is None else training
+    return calibrate(fitted.recommender, fitted.domain, learnt, {GPU: times})
+
+
+def test_intervals_hold_as_many_blind_times_as_they_say(fitted: Fitted) -> None:
+    made = found(fitted, fitted.times)
+    assert made is not None
+    assert FEWEST <= made.problems <= 40
+    assert 0 < made.covered <= 1
+    blind = fitted.times[fitted.times["blind"]]
+    cases = cases_in(blind, fitted.domain.spec)
+    choices = fitted.domain.keeping_features(fitted.domain.choices(cases))
+    ranking = fitted.recommender.ranking(choices)
+    rows = choices.iloc[ranking.first(1)].reset_index(drop=True)
+    limits = fitted.recommender.time_interval(rows, ranking.predicted_ms[ranking.first(1)])
+    keys = fitted.domain.spec.key_columns
+    measured = rows[keys].merge(blind[[*keys, "time_ms"]], on=keys, how="left")["time_ms"]
+    known = measured.notna().to_numpy() & np.isfinite(limits).all(axis=1)
+
+    def inside(limits: np.ndarray) -> float:
+        held = (measured >= limits[:, 0]) & (measured <= limits[:, 1])
+        return float(held[known].mean())
+
+    assert inside(limits) == pytest.approx(made.covered)
+    assert 0.9 <= inside(stretched(limits, made.stretch)) <= 0.97
+
+
+def test_slower_cards_than_expected_stretch_more(fitted: Fitted) -> None:
+    slow = fitted.times.assign(time_ms=fitted.times["time_ms"] * 1.5)
+    made, more = found(fitted, fitted.times), found(fitted, slow)
+    assert made is not None
+    assert more is not None
+    assert more.stretch > made.stretch
+
+
+def test_what_was_learnt_and_what_is_few_says_nothing(fitted: Fitted) -> None:
+    blind = fitted.times[fitted.times["blind"]]
+    assert found(fitted, fitted.times[~fitted.times["blind"]]) is None
+    assert found(fitted, fitted.times, pd.concat([fitted.training, blind])) is None
+    columns = fitted.domain.spec.problem_columns
+    few = blind[columns].drop_duplicates().iloc[: FEWEST - 1]
+    assert found(fitted, blind.merge(few, on=columns)) is None
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1.0001, 10), st.floats(0.1, 4), st.floats(0.1, 4))
+def test_stretching_keeps_the_middle(low: float, ratio: float, one: float, two: float) -> None:
+    limits = np.array([[low, low * ratio]])
+    wide = stretched(limits, one)
+    assert np.sqrt(wide.prod()) == pytest.approx(np.sqrt(limits.prod()))
+    assert stretched(limits, 1.0) == pytest.approx(limits)
+    assert stretched(wide, two) == pytest.approx(stretched(limits, one * two))
