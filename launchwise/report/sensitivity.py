@@ -79,8 +79,8 @@ def drawing(name: str, gpu: str, found: Sequence[Sensitivity]) -> Drawing:
     )
     caption = (
         f"{gpu}: time with one value of a tunable at every problem, all others chosen freely, "
-        "divided by the best time. Bar: geometric mean for the best single value; line: the "
-        "problem that loses most."
+        "divided by the best time of the variants that have it. Bar: geometric mean for the best "
+        "single value; line: the problem that loses most."
     )
     return Drawing(name, caption, f"Sensitivity of tunables on {gpu}. {said}.", "".join(parts))
 

@@ -20,8 +20,8 @@ from launchwise.tables.rows import row_numbers
 def fixed_values(study: StudyData) -> pd.DataFrame:
     """Cost of one tunable value at every problem.
 
-    Of a variant's own tunables only that variant's rows count, but the loss is against the best of
-    all.
+    Of what only some variants have, only their rows count, and the loss is against the best of
+    these: a slow variant is no fault of its tunables.
 
     Returns
     -------
@@ -47,6 +47,7 @@ def fixed_values(study: StudyData) -> pd.DataFrame:
                 continue
             best = np.full((len(values), problems.max() + 1), np.nan)
             np.fmax.at(best, (places, problems[own]), reached[own])
+            best /= np.fmax.reduce(best, axis=0)
             found += [
                 (value, *fixed_loss(of_value[~np.isnan(of_value)]), gpu, name)
                 for value, of_value in zip(values.tolist(), best, strict=True)
@@ -63,8 +64,8 @@ def tunables(study: StudyData) -> Section | None:
         Text(
             "How much slower the best configuration becomes when a tunable has the same value at "
             "every problem and all others are chosen freely. A tunable whose best single value "
-            "loses little need not be tuned. What only some variants have counts with those alone, "
-            "against the best of all."
+            "loses little need not be tuned. What only some variants have counts within those "
+            "alone, so that it says nothing of them beside others: that is the line of the variant."
         )
     ]
     for gpu in study.gpus:

@@ -35,6 +35,24 @@ def test_a_value_loses_what_the_best_with_it_loses() -> None:
     assert (found["problems"] == 2).all()
 
 
+def test_a_slow_variant_is_no_fault_of_its_tunables() -> None:
+    made = study()
+    linear = configurations(made.spec)[0]["variant"]
+    slow = {
+        gpu: rows.assign(
+            time_ms=rows["time_ms"].where(rows["variant"] == linear, 50 * rows["time_ms"])
+        )
+        for gpu, rows in made.sweeps.items()
+    }
+    found = fixed_values(dataclasses.replace(made, sweeps=slow, _known={}))
+    own = found[found["gpu"] == "big"].set_index(["tunable", "value"])
+    before = losses("big")
+    for key in (("bx", 32), ("bx", 64), ("by", 2)):
+        assert own.loc[key, "loss_percent"] == pytest.approx(before.loc[key, "loss_percent"])
+    # The variant itself is.
+    assert own.loc[("variant", "block3d"), "loss_percent"] > 1000
+
+
 def test_a_tunable_with_one_value_is_left_out() -> None:
     # linear has no bz, and both shapes of block3d have 1.
     assert set(losses("big").index.get_level_values("tunable")) == {"variant", "bx", "by"}
