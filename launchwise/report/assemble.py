@@ -20,6 +20,7 @@ from launchwise.report import (
     goals,
     gpus,
     health,
+    invariants,
     models,
     occupancy,
     overview,
@@ -70,7 +71,7 @@ def pages(
     return [
         front_page(studies, run, missing, said),
         gpus_page(studies, cards, prices, apart),
-        health_page(studies, run),
+        health_page(studies, run, cards),
         *own,
         *(each.page for each in missing),
     ]
@@ -153,10 +154,13 @@ def gpus_page(
     return Page(*GPUS, "GPUs", lead, compared)
 
 
-def health_page(studies: Sequence[StudyData], run: overview.Run) -> Page:
+def health_page(
+    studies: Sequence[StudyData], run: overview.Run, cards: Mapping[str, Datasheet]
+) -> Page:
     """The page on the quality of the sweeps."""
     found = _present(
         made("verdicts", "Verdicts", health.section, studies),
+        made("invariants", "Contradictions", invariants.section, studies, cards),
         overview.provenance(run, studies),
     )
     lead = "Quality of the sweeps, and provenance of every number."

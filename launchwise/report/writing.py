@@ -150,7 +150,7 @@ def _overview(
     part = Part(front=assemble.front_page(studies, run, missing, notices(missing, [])))
     for page in (
         assemble.gpus_page(studies, cards, prices, apart),
-        assemble.health_page(studies, run),
+        assemble.health_page(studies, run, cards),
     ):
         _add(part, page, pages, run.citation)
     part.texts |= assets()

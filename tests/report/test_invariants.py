@@ -1,0 +1,76 @@
+"""Figures that cannot be are told with their row, and all else stands."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from typing import Any
+
+import pytest
+
+from launchwise.gpus.datasheets import CARDS_FILE, read_cards
+from launchwise.report.invariants import section, violations
+from launchwise.report.study import StudyData
+from tests.support.report_pages import html_of, visible
+from tests.support.report_study import study
+from tests.support.samples import ROOT
+
+CARDS = read_cards(ROOT / CARDS_FILE)
+
+
+def changed(**tables: Any) -> StudyData:
+    return dataclasses.replace(study(), **tables, _known={})
+
+
+def spoilt_evaluation(column: str, value: float) -> StudyData:
+    rows = study().evaluation.copy()
+    rows.loc[rows.index[rows["model"] == "knn"][0], column] = value
+    return changed(evaluation=rows)
+
+
+def burning() -> StudyData:
+    """An energy of 10 kW on a card of 700 W."""
+    made = study()
+    sweep = made.sweeps["big"]
+    profiles = {
+        gpu: one.model_copy(update={"device_name": "h200"}) for gpu, one in made.profiles.items()
+    }
+    sweeps = {**made.sweeps, "big": sweep.assign(energy_j=10.0 * sweep["time_ms"])}
+    return changed(sweeps=sweeps, profiles=profiles)
+
+
+def answered(**entry: Any) -> StudyData:
+    known = {"gpu": "big", "problem": {"n": 102, "dtype": "float32", "order": 2}}
+    empty = dict.fromkeys(("time_ms", "time_low_ms", "time_high_ms", "gain_low", "gain_high"))
+    return changed(answers=[{**known, "basis": "measured", **empty, "gain": 1.0, **entry}])
+
+
+def test_nothing_is_said_of_a_sound_study() -> None:
+    assert violations([study(), answered()], CARDS) == []
+    assert "No figure of this report contradicts another" in visible(
+        html_of(study())["health.html"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "rule"),
+    [
+        (spoilt_evaluation("fraction", 1.02), "nothing beats the fastest of its own set"),
+        (spoilt_evaluation("best_of_5", -0.1), "a share lies between 0 and 1"),
+        (spoilt_evaluation("improved_runs", 37.0), "a share lies between 0 and 1"),
+        (burning(), "times the card's thermal design power"),
+        (answered(problem={"n": 7, "dtype": "float32", "order": 2}), "was measured"),
+        (answered(gain_low=2.0, gain_high=1.0), "an interval has its ends in order"),
+        (answered(time_low_ms=2.0, time_high_ms=1.0), "an interval has its ends in order"),
+    ],
+)
+def test_a_planted_contradiction_is_told_with_its_row(
+    made: StudyData, rule: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = violations([made], CARDS)
+    assert found
+    assert all(rule in each.rule and each.row for each in found)
+    with caplog.at_level(logging.WARNING, logger="launchwise"):
+        section([made], CARDS)
+    assert rule in caplog.text
+    assert "big" in found[0].row
