@@ -35,7 +35,7 @@ STUDY: dict[str, Any] = {
         "chosen": {
             "kind": "committee",
             "title": "chosen",
-            "parameters": {"members": "tree, knn, nearest_size"},
+            "parameters": {"members": "knn, nearest_size"},
         }
     },
     "splits": {
