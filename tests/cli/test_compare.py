@@ -30,8 +30,10 @@ def at_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-def planted(folder: Path) -> str:
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A copy in which two rows are slower, one is wrong, one gone, and a best answer is stale."""
+    folder = tmp_path_factory.mktemp("planted")
     new = with_times(SWEEP, STEADY[:2], 1.25).assign(driver="590.1")
     best = SWEEP.loc[SWEEP["status"] == "ok", "time_ms"].idxmax()
     new.loc[best, ["status", "reason", "time_ms"]] = ["wrong", "largest error 3.0", np.nan]
@@ -44,11 +46,11 @@ def planted(folder: Path) -> str:
     return str(folder)
 
 
-def test_changes_are_printed_by_name_and_exit_with_1(tmp_path: Path) -> None:
-    done = launchwise("compare", OLD, planted(tmp_path))
+def test_changes_are_printed_by_name_and_exit_with_1(planted: str) -> None:
+    done = launchwise("compare", OLD, planted)
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
-    assert lines[:2] == [f"OLD {OLD}", f"NEW {tmp_path}"]
+    assert lines[:2] == [f"OLD {OLD}", f"NEW {planted}"]
     assert f"{WORKLOAD} on {GPU}: 689 rows in both" in done.stdout
     assert re.search(r"^  rows       68\d same, 2 slower, 1 broken, 1 gone$", done.stdout, re.M)
     assert "  driver     689 of 689 rows differ; 580.159.04 -> 590.1" in lines
@@ -111,16 +113,17 @@ def test_nothing_worse_exits_with_0(tmp_path: Path, capsys: pytest.CaptureFixtur
     ],
 )
 def test_options_say_what_the_exit_code_is_for(
-    options: list[str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], code: int, planted: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", OLD, planted(tmp_path), *options]) == code
+    assert main(["compare", OLD, planted, *options]) == code
     assert ("worse: " in capsys.readouterr().out) == bool(code)
 
 
-def test_json_and_csv_hold_every_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    new = planted(tmp_path / "new")
+def test_json_and_csv_hold_every_row(
+    planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     csv = tmp_path / "rows.csv"
-    assert main(["compare", OLD, new, "--json", "-", "--csv", str(csv)]) == 1
+    assert main(["compare", OLD, planted, "--json", "-", "--csv", str(csv)]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["version"], found["threshold"], found["confidence"]) == (1, 0.02, 0.99)
     assert found["complaints"] == [
@@ -213,7 +216,7 @@ def test_public_sweeps_are_compared_without_options() -> None:
         ([OLD, OLD, "--fail-on", "none", "--fail-on", "slower"], "compare: --fail-on: none exclu"),
         ([OLD, OLD, "--fail-on", "everything"], "compare: Invalid value for '--fail-on'"),
         ([OLD, OLD, "--confidence", "100"], "compare: Invalid value for '--confidence'"),
-        ([OLD, OLD, "--csv", "README.md/rows.csv"], "README.md/rows.csv"),
+        ([OLD, OLD, "--only", WORKLOAD, "--csv", "README.md/rows.csv"], "README.md/rows.csv"),
         ([OLD], "compare: Missing argument 'NEW'"),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from samples import ROOT
 
+from launchwise.base.storage import user_cache
 from launchwise.cli.app import main
 
 DEVICES = {
@@ -54,7 +55,11 @@ def test_from_files_to_the_report_in_an_empty_folder(
     assert list(settings["gpus"]) == list(DEVICES)
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", *words, "--quiet", "all"],
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
+        env={
+            **{"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
+            # Facts about the project's code.
+            "XDG_CACHE_HOME": str(user_cache().parent),
+        },
         capture_output=True,
         text=True,
         timeout=200,

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,14 @@ import pandas as pd
 import pytest
 import yaml
 from fake_cluster import FAKES
+from forks import Fork, forked, run_launchwise, run_snakemake
 from samples import ROOT
 
+from launchwise.base.storage import user_cache
 from launchwise.cli.app import main
 from launchwise.cli.tune.tuning import HEADER
 from launchwise.measuring.journal import read_journal
+from launchwise.workflow.code import SHARED
 
 CONVOLUTION = ROOT / "docs" / "tutorial" / "example" / "convolution"
 CARD = {
@@ -65,8 +69,9 @@ class Tune:
     folder: Path
     kernel_cache: Path
 
-    def started(self, *words: str | Path, cards: Path | None = None) -> subprocess.Popen[str]:
-        """The command, in the background."""
+    @contextmanager
+    def started(self, *words: str | Path, cards: Path | None = None) -> Iterator[Fork]:
+        """The command, in the background; it ends with the block at the latest."""
         environment = {
             **os.environ,
             "PYTHONPATH": f"{FAKES}:{ROOT}",
@@ -75,26 +80,27 @@ class Tune:
             "FAKE_CACHE": str(self.kernel_cache),
             "XDG_CACHE_HOME": str(self.folder / "kept"),
         }
-        return subprocess.Popen(
-            [sys.executable, "-m", "launchwise", "tune", *map(str, words)],
-            cwd=self.folder / "here",
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = ("tune", *words)
+        with (self.folder / "out").open("w") as out, (self.folder / "said").open("w") as said:
+            here = self.folder / "here"
+            process = Fork(run_launchwise, [*map(str, words)], here, environment, out, said)
+        try:
+            yield process
+        finally:
+            process.kill()
+
+    def said(self) -> str:
+        """Standard error of the last command."""
+        return (self.folder / "said").read_text()
 
     def __call__(
         self, *words: str | Path, cards: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run the command to its end."""
         with self.started(*words, cards=cards) as process:
-            try:
-                out, said = process.communicate(timeout=200)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
-        return subprocess.CompletedProcess(process.args, process.returncode, out, said)
+            code = process.wait(200)
+        out = (self.folder / "out").read_text()
+        return subprocess.CompletedProcess([*map(str, words)], code, out, self.said())
 
 
 @pytest.fixture
@@ -102,6 +108,11 @@ def tune(tmp_path: Path, kernel_cache: Path) -> Tune:
     """See :class:`Tune`."""
     (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
     (tmp_path / "here").mkdir()
+    # Of what a user keeps, facts about code alone.
+    kept = user_cache() / SHARED
+    if kept.is_file():
+        (tmp_path / "kept" / "launchwise").mkdir(parents=True)
+        shutil.copy(kept, tmp_path / "kept" / "launchwise")
     return Tune(tmp_path, kernel_cache)
 
 
@@ -113,19 +124,18 @@ def snakemake(tmp_path: Path) -> Snakemake:
     """Ask Snakemake what it would do for a line that ``launchwise tune`` printed."""
 
     def run(line: str) -> subprocess.CompletedProcess[str]:
-        words = shlex.split(line)
+        _, *words = shlex.split(line)
         quiet, end = words.index("--quiet"), words.index("--")
-        return subprocess.run(
-            [sys.executable, "-m", *words[:quiet], "--dry-run", *words[end:]],
-            cwd=tmp_path / "here",
-            env={
+        return forked(
+            run_snakemake,
+            [*words[:quiet], "--dry-run", *words[end:]],
+            tmp_path / "here",
+            {
                 **os.environ,
                 "PYTHONPATH": f"{FAKES}:{ROOT}",
                 "FAKE_CARDS": str(tmp_path / "cards.json"),
             },
-            capture_output=True,
-            text=True,
-            timeout=100,
+            seconds=100,
         )
 
     return run
@@ -231,13 +241,13 @@ def test_interrupted_it_goes_on_where_it_stopped(
     with tune.started(workload, "w=32", "h=16", cards=cards) as process:
         until = time.monotonic() + 100
         while not journal.is_file() or len(read_journal(journal)[1]) < 2:
-            assert process.poll() is None, process.communicate()[1][-3000:]
+            assert process.poll() is None, tune.said()[-3000:]
             assert time.monotonic() < until
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said[-3000:]
-    assert "rows are kept; run the same command again to resume" in said.splitlines()[-1]
+        code = process.wait(60)
+    assert code == 130, tune.said()[-3000:]
+    assert "rows are kept; run the same command again to resume" in tune.said().splitlines()[-1]
     kept = read_journal(journal)[1]
     assert 2 <= len(kept) < 8
     done = tune(workload, "w=32", "h=16")
@@ -273,6 +283,7 @@ def test_a_changed_file_is_something_to_do(tune: Tune, workload: Path, tmp_path:
 def test_three_sizes_make_a_study_with_its_report(
     tune: Tune, workload: Path, tmp_path: Path
 ) -> None:
+    narrowed(workload, block_size_y=[8])
     done = tune(workload, "w=32,40,64", "h=16", "--folder", "there", "--gpu", "card", "--json")
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)

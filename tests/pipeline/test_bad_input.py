@@ -225,7 +225,7 @@ SWEEPS: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-def test_bad_recorded_sweeps_are_refused_and_not_taken(project: Project) -> None:
+def test_bad_recorded_files_are_refused_and_good_ones_taken_as_they_are(project: Project) -> None:
     # One GPU a mistake, so that one run shows them all.
     config, folders = project.config(), {}
     recorded = project.folder / "data" / "recorded"
@@ -235,27 +235,28 @@ def test_bad_recorded_sweeps_are_refused_and_not_taken(project: Project) -> None
         path = folders[f"bad{number}"] / "acoustic.parquet"
         rewrite(path, partial(pd.DataFrame.assign, gpu=f"bad{number}"))
         change(path)
-    config["gpus"] = {name: {"source": "recorded"} for name in folders}
+    shutil.copytree(recorded / "test", recorded / "profiled")
+    path = recorded / "profiled" / "profile.json"
+    path.write_text(path.read_text().replace('"name": "test"', '"name": "h100"'))
+    names = [*folders, "profiled", "test"]
+    config["gpus"] = {name: {"source": "recorded"} for name in names}
     project.configure(config)
     before = files_of(project.folder)
+    good = "results/sweeps/test/acoustic.parquet"
     targets = [f"results/sweeps/{name}/acoustic.parquet" for name in folders]
+    targets += ["results/gpus/profiled.json", "sweep_test"]
     done = project.snakemake("--cores", "2", "--keep-going", "--quiet", "all", "--", *targets)
     assert done.returncode != 0
-    assert files_of(project.folder) == before
+    assert files_of(project.folder) == {*before, good, "results/gpus/test.json"}
+    assert (project.folder / good).read_bytes() == (project.folder / SWEEP).read_bytes()
     lines = [line for line in (done.stdout + done.stderr).splitlines() if "launchwise: " in line]
-    assert len(lines) == len(SWEEPS)
+    assert len(lines) == len(SWEEPS) + 1
     for name, (_, said) in zip(folders, SWEEPS.values(), strict=True):
         start = f"E launchwise: data/recorded/{name}/acoustic.parquet: {said}"
         assert any(line.startswith(start) for line in lines), lines
+    profile = "E launchwise: data/recorded/profiled/profile.json: name: is 'h100', not 'profiled'"
+    assert profile in lines
     assert "Traceback" not in done.stdout + done.stderr
-
-
-def test_a_profile_of_another_gpu_is_refused(project: Project) -> None:
-    path = project.folder / "data" / "recorded" / "test" / "profile.json"
-    path.write_text(path.read_text().replace('"name": "test"', '"name": "h100"'))
-    target = "results/gpus/test.json"
-    line = line_of(project, "--cores", "1", "--quiet", "all", "--", target)
-    assert line == "E launchwise: data/recorded/test/profile.json: name: is 'h100', not 'test'"
 
 
 def test_a_missing_nvcc_is_one_line(project: Project, tmp_path: Path) -> None:
@@ -270,14 +271,6 @@ def test_a_missing_nvcc_is_one_line(project: Project, tmp_path: Path) -> None:
     target = "results/build/acoustic/sm_90.cubins"
     line = line_of(project, "--cores", "1", "--quiet", "all", "--", target, PATH=str(tools))
     assert line == "E launchwise: compile: nvcc: is not on the PATH: install the CUDA toolkit"
-
-
-def test_good_input_is_taken_as_it_is(project: Project) -> None:
-    done = project.snakemake(*TARGET)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "launchwise: " not in done.stdout + done.stderr
-    found = project.folder / "results" / "sweeps" / "test" / "acoustic.parquet"
-    assert found.read_bytes() == (project.folder / SWEEP).read_bytes()
 
 
 def test_a_bare_snakemake_makes_the_report(project: Project) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from samples import ROOT, Project, measurements
+from samples import ROOT, Project, copy_project, measurements
 
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.workloads.spec import load_spec
+from launchwise.workloads.spec import Spec, load_spec
 
 EXAMPLE = ROOT / "docs" / "tutorial" / "example" / "saxpy"
 PAGES = "results/report"
@@ -28,10 +28,16 @@ def sections(study, published):
 """
 
 
-@pytest.fixture
-def mine(project: Project, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, acoustic_spec: Spec) -> Project:
+    """A copy of the project, one for all tests here."""
+    return copy_project(tmp_path_factory.mktemp("own") / "project", acoustic_spec)
+
+
+@pytest.fixture(scope="module")
+def mine(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workload's folder, outside the project; its rows are recorded for the GPU ``test``."""
-    folder = tmp_path / "mine" / "saxpy"
+    folder = tmp_path_factory.mktemp("mine") / "saxpy"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     study = folder / "studies" / "saxpy_block"
     asked = yaml.safe_load((study / "study.yaml").read_text())
@@ -56,25 +62,6 @@ def run(project: Project, *arguments: str) -> str:
     return "\n".join(page.read_text() for page in pages)
 
 
-def test_a_folder_outside_the_project_is_all_it_takes(project: Project, mine: Path) -> None:
-    page = run(project)
-    assert 'id="saxpy_block-mine"' in page
-    assert "336 rows were timed." in page
-    assert "acoustic" not in page
-    # A renamed study is another study: its section follows.
-    studies = mine / "studies"
-    (studies / "saxpy_block").rename(studies / "saxpy_threads")
-    page = run(project)
-    assert 'id="saxpy_threads-mine"' in page
-    assert "saxpy_block" not in page
-    # A mistake in it is said in its place, and the rest stands.
-    (studies / "saxpy_threads" / "section.py").write_text(SECTION.replace("len(", "1 / 0 * len("))
-    page = run(project)
-    assert "ZeroDivisionError: division by zero" in page
-    assert "this workload&#39;s own Python, not in launchwise" in page
-    assert 'id="saxpy_threads-answer"' in page
-
-
 def test_it_stands_beside_the_workloads_of_the_project(project: Project, mine: Path) -> None:
     both = {"workloads": ["kernels", str(mine.parent)]}
     more = {"gpus": {"other": {"source": "live", "arch": "sm_90"}}}
@@ -87,6 +74,38 @@ def test_it_stands_beside_the_workloads_of_the_project(project: Project, mine: P
         assert f"results/sweeps/other/{path}.parquet" in planned.stdout
     for study in ("saxpy_block", "acoustic_tile"):
         assert f"results/evaluation/{study}.parquet" in planned.stdout
+
+
+def test_a_folder_outside_the_project_is_all_it_takes(project: Project, mine: Path) -> None:
+    page = run(project)
+    assert 'id="saxpy_block-mine"' in page
+    assert "336 rows were timed." in page
+    assert "acoustic" not in page
+
+
+def test_figures_and_tables_are_files_on_demand(project: Project, mine: Path) -> None:
+    run(project, "--", "exports")
+    folder = project.folder / "results" / "exports"
+    assert {path.name for path in folder.iterdir()} >= {"overview", "saxpy_block"}
+    for part, kinds in (("figures", {".svg", ".pdf"}), ("tables", {".csv", ".parquet"})):
+        for name in ("overview", "saxpy_block"):
+            assert {path.suffix for path in (folder / name / part).iterdir()} == kinds
+    again = project.snakemake("--cores", "2", "--configfile", "mine.yaml", "--", "exports")
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+def test_a_renamed_study_is_another_and_a_mistake_in_its_section_is_said(
+    project: Project, mine: Path
+) -> None:
+    renamed = (mine / "studies" / "saxpy_block").rename(mine / "studies" / "saxpy_threads")
+    mistake = 'raise ValueError(f"{study.name}-mine")'
+    (renamed / "section.py").write_text(SECTION.replace("return", f"{mistake}\n    return"))
+    page = run(project)
+    assert "saxpy_block" not in page
+    # The section follows; it is asked about the renamed study. The rest stands.
+    assert "ValueError: saxpy_threads-mine" in page
+    assert "this workload&#39;s own Python, not in launchwise" in page
+    assert 'id="saxpy_threads-answer"' in page
 
 
 def test_a_mistake_in_its_host_code_is_its_own(project: Project, mine: Path) -> None:

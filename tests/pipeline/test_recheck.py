@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from fake_cluster import ClusterProject
+from forks import forked, run_launchwise
 
 from launchwise.workloads.spec import Spec
 
@@ -47,14 +47,12 @@ def recheck(
     project: ClusterProject, *arguments: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """The command in the project's folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "launchwise", "recheck", *arguments],
-        cwd=project.project.folder,
-        env={**project.environment, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
+    return forked(
+        run_launchwise,
+        ["recheck", *arguments],
+        project.project.folder,
+        {**project.environment, **variables},
+        seconds=200,
     )
 
 

@@ -168,13 +168,22 @@ class Project:
         return forked(run_snakemake, [*arguments], self.folder, environment, seconds=300)
 
 
+def _other_workloads(folder: str, names: list[str]) -> set[str]:
+    """Workloads but the acoustic one: every start of Snakemake would read them."""
+    is_kernels = Path(folder) == ROOT / "kernels"
+    return set(names) - {"acoustic", "common"} if is_kernels else set()
+
+
 def copy_project(folder: Path, spec: Spec) -> Project:
-    """A copy of the project in ``folder`` whose only GPU, ``test``, has a small recorded sweep."""
+    """A copy of the project in ``folder`` whose only GPU, ``test``, has a small recorded sweep.
+
+    Its only workload of the project is the acoustic one.
+    """
     folder.mkdir(parents=True)
     for name in COPIED:
         if (ROOT / name).is_dir():
             # With its bytecode: times of files are copied, too.
-            shutil.copytree(ROOT / name, folder / name)
+            shutil.copytree(ROOT / name, folder / name, ignore=_other_workloads)
         elif (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)

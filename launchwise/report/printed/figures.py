@@ -85,6 +85,8 @@ def save(figure: Figure, stem: Path, citation: str) -> list[Path]:
             }[kind]
             found.append(stem.with_name(f"{stem.name}.{kind}"))
             sheet.savefig(found[-1], format=kind, metadata=metadata)
+            # Both formats have the places that were found for the first.
+            sheet.set_layout_engine("none")
     return found
 
 
