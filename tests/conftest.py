@@ -13,10 +13,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from launchwise.measuring import compile
 from launchwise.workloads.spec import Spec, load_spec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 
+from kept_cubins import keeping
 from samples import ROOT, Project, copy_project, measurements
 
 # Hundreds of processes import the library: it is compiled once, whatever the environment says.
@@ -87,15 +89,29 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
+def kept_folder(request: pytest.FixtureRequest, run_folder: Path, name: str) -> Path:
+    """Folder that is kept from run to run, if pytest keeps anything."""
+    kept: pytest.Cache | None = getattr(request.config, "cache", None)
+    folder = run_folder / name if kept is None else kept.mkdir(name)
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def kernel_cache(request: pytest.FixtureRequest, run_folder: Path) -> Path:
     """Kernels compiled for the CPU, kept from run to run: names tell their contents."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is needed to run kernels on the CPU")
-    kept: pytest.Cache | None = getattr(request.config, "cache", None)
-    folder = run_folder / "kernels" if kept is None else kept.mkdir("kernels")
-    folder.mkdir(exist_ok=True)
-    return folder
+    return kept_folder(request, run_folder, "kernels")
+
+
+@pytest.fixture
+def kept_cubins(
+    request: pytest.FixtureRequest, run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nvcc is called without PyCUDA, what it makes and says is kept from run to run."""
+    folder = kept_folder(request, run_folder, "cubins")
+    monkeypatch.setattr(compile, "_nvcc", keeping(compile._nvcc, folder))
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The ``compile`` stage: every build of a workload for one architecture, through PyCUDA.
 
-``pycuda.compiler.compile_plain`` needs nvcc and no driver, so a login node can do this. Without
-PyCUDA, nvcc is called with the same options.
+Without PyCUDA or a driver (a login node), nvcc is called with the same options.
 """
 
 from __future__ import annotations
@@ -249,18 +248,15 @@ def compile_unit(
     usual = [each for each in FLAGS if each[:2] not in replaced]
     options = [*usual, *given, "-arch", arch, *(f"-I{place}" for place in searched)]
     try:
+        # PyCUDA's error, with what nvcc said, lives in the driver module.
+        import pycuda.driver  # noqa: F401
         from pycuda.compiler import compile_plain
     except ImportError:
         return _by_nvcc(unit, options, folder, arch)
     try:
         return bytes(compile_plain(unit, options, False, "nvcc", None, "cubin"))
     except Exception as error:
-        # Without a driver PyCUDA cannot even make its own error (the class lives in the driver
-        # module): then nvcc is asked once more, for its message alone.
-        said = getattr(error, "stderr", None)
-        if not said:
-            with tempfile.TemporaryDirectory(prefix="launchwise-nvcc-") as scratch:
-                said = _nvcc(unit, options, Path(scratch))[1]
+        said = getattr(error, "stderr", None) or ""
         raise UserError(folder, arch, refusal(said, error, folder)) from error
 
 

@@ -63,11 +63,23 @@ class Draws:
         self._problem = dict(problem)
         self._facts = {**UNKNOWN_GPU, **(gpu_facts or {})}
         self._neutral = spec.neutral
-        self._growth = Growth(spec, {**self._facts, **self._problem})
+        # Kept here because a sample asks for them thousands of times.
+        self._columns = spec.tunable_columns
+        self._listed = spec.feasible_configurations is not None
+        self._names = {**self._facts, **self._problem}
+        self._constraints = {
+            name: (*variant.constraints, *spec.constraints)
+            for name, variant in spec.variants.items()
+        }
+        self._growth = Growth(spec, self._names)
         self._used = self._growth.used
-        self._sizes = {
-            name: math.prod(len(spec.tunables[tunable].values) for tunable in used)
+        self._values = {
+            name: [(tunable, spec.tunables[tunable].values) for tunable in used]
             for name, used in self._used.items()
+        }
+        self._sizes = {
+            name: math.prod(len(values) for _, values in used)
+            for name, used in self._values.items()
         }
         self.size = sum(self._sizes.values())
         self._seed = seed
@@ -84,12 +96,12 @@ class Draws:
 
     def key(self, configuration: Configuration) -> Key:
         """Key of a configuration."""
-        return tuple(configuration[name] for name in self._spec.tunable_columns)
+        return tuple([configuration[name] for name in self._columns])
 
     def whole(self, configuration: Configuration) -> Configuration:
         """The configuration with every tunable, in the order of the spec."""
         values = {**self._neutral, **configuration}
-        return {name: values[name] for name in self._spec.tunable_columns}
+        return {name: values[name] for name in self._columns}
 
     def spans(self, configuration: Configuration) -> bool:
         """Whether the spec has this variant with these values, feasible or not."""
@@ -102,7 +114,11 @@ class Draws:
 
     def feasible(self, configuration: Configuration) -> bool:
         """Whether every constraint holds."""
-        return feasible(self._spec, self._problem, configuration, self._facts)
+        if self._listed:
+            return feasible(self._spec, self._problem, configuration, self._facts)
+        names, value = {**self._names, **configuration}, self._spec.formulas.value
+        asked = self._constraints[str(configuration["variant"])]
+        return all(value(text, names) for text in asked)
 
     def draw(
         self, dice: random.Random, unwanted: Collection[Key], variant: str | None = None
@@ -199,12 +215,11 @@ class Draws:
         """The configuration of a number below :attr:`size`: its digits in mixed radix."""
         for variant, size in self._sizes.items():
             if number < size:
-                found = dict(self._neutral)
-                for name in self._used[variant]:
-                    values = self._spec.tunables[name].values
+                found: Configuration = {"variant": variant, **self._neutral}
+                for name, values in self._values[variant]:
                     number, digit = divmod(number, len(values))
                     found[name] = values[digit]
-                return {"variant": variant, **found}
+                return found
             number -= size
         raise IndexError("number outside the space")
 

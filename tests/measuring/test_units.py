@@ -22,6 +22,8 @@ needs_nvcc = [
     pytest.mark.nvcc,
     pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH"),
 ]
+kept_nvcc = [*needs_nvcc, pytest.mark.usefixtures("kept_cubins")]
+"""For what need not be compiled anew where it was compiled before."""
 
 HOST = """\
 // Author: J\xfcrgen
@@ -157,7 +159,7 @@ def compiled(folder: Path, problem: dict[str, Any], threads: int = 1) -> tuple[B
 class TestHost:
     """A file with host code, local headers, and a macro in #pragma unroll."""
 
-    pytestmark = needs_nvcc
+    pytestmark = kept_nvcc
 
     def test_it_compiles_with_each_set_of_macros_in_one_unit(self, tmp_path: Path) -> None:
         folder = write(tmp_path / "host", SPEC, FILES)
@@ -272,7 +274,7 @@ def template_spec() -> dict[str, Any]:
 class TestTemplates:
     """Templates by name, several instantiations in one build."""
 
-    pytestmark = needs_nvcc
+    pytestmark = kept_nvcc
 
     def test_each_instantiation_is_compiled_and_found(self, tmp_path: Path) -> None:
         folder = write(tmp_path / "host", template_spec(), {"host.cu": TEMPLATES.encode()})
@@ -344,7 +346,7 @@ __device__ int after = @@;
 class TestHostLaunches:
     """Functions of the host launch kernels that no build asks for."""
 
-    pytestmark = needs_nvcc
+    pytestmark = kept_nvcc
 
     def test_only_the_kernels_of_the_build_are_compiled(self, tmp_path: Path) -> None:
         spec = changed(SPEC)
@@ -443,7 +445,7 @@ def changed(spec: dict[str, Any], **macros: str) -> dict[str, Any]:
 class TestAlone:
     """Files that no two builds can share a unit with, and files that nvcc refuses."""
 
-    pytestmark = needs_nvcc
+    pytestmark = kept_nvcc
 
     def test_a_file_that_no_namespace_can_hold_is_compiled_as_it_is(self, tmp_path: Path) -> None:
         spec = changed(SPEC, TUNED="1", BAD="2")
