@@ -1,7 +1,8 @@
 """Seconds and memory of Snakemake's plan for many GPUs and all studies, and its number of jobs.
 
-For each number of GPUs: a plan from nothing, and one where everything was made. The jobs are those
-of the Slurm profile, in which small stages share a job and a few run beside Snakemake itself.
+For each number of GPUs: a plan from nothing, and one where everything was made, unless
+``--plan-only`` is given. The jobs are those of the Slurm profile, in which small stages share a job
+and a few run beside Snakemake itself.
 
     python benchmarks/dag.py benchmarks/results/dag.json --gpus 1 10 100 1000
 """
@@ -24,6 +25,7 @@ from harness.projects import (
     keep_studies,
     read_settings,
     snakemake,
+    workload_of,
     write_settings,
 )
 
@@ -36,16 +38,26 @@ LOCAL = ("gather", "all")
 
 JOBS_PER_GROUP = {"split": 1, "clean": 0, "recommend": 1, "evaluate": 0}
 """Jobs that a rule of a group stands for: the group's first counts, the others travel with it."""
+IMPORTED = "data/public/"
+"""Where GPUs lie that others measured."""
 SMALLEST_STUDIES = ["tridiagonal_streams"]
 FOLDERS = ("models", "final", "report")
 """Stages of which an output without a suffix is a folder."""
 
 
 def project(folder: Path, gpus: int, studies: list[str]) -> None:
-    """A copy of the project with these studies, on so many live GPUs of six architectures."""
+    """A copy of the project with these studies, on so many live GPUs of six architectures.
+
+    Imported GPUs stay: the studies of workloads without kernels have no others.
+    """
     copy_project(folder)
     keep_studies(folder, studies)
     settings = read_settings(folder)
+    imported = {
+        name: gpu
+        for name, gpu in settings["gpus"].items()
+        if str(gpu.get("path", "")).startswith(IMPORTED)
+    }
     settings["gpus"] = {
         f"gpu{number}": {
             "source": "live",
@@ -54,15 +66,18 @@ def project(folder: Path, gpus: int, studies: list[str]) -> None:
         }
         for number in range(gpus)
     }
+    own = [study for study in studies if (ROOT / "kernels" / workload_of(folder, study)).is_dir()]
+    if len(own) < len(studies):
+        settings["gpus"] |= imported
     if gpus == 1:
         # No other GPU to transfer from.
-        for study in studies:
+        for study in own:
             settings["studies"][study]["splits"] = {"transfer": None}
     write_settings(folder, settings)
 
 
 def planned(folder: Path, *options: str) -> tuple[str, dict[str, float]]:
-    """Output of a call of Snakemake, its seconds and its largest memory, MB."""
+    """Output of a call of Snakemake, its seconds, core-seconds and largest memory, MB."""
     command, environment = snakemake(folder, "--cores", "1", *options)
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
@@ -75,7 +90,11 @@ def planned(folder: Path, *options: str) -> tuple[str, dict[str, float]]:
         said = output.read()
     if status:
         raise SystemExit(f"{' '.join(command)} failed:\n{said[-2000:]}")
-    return said, {"seconds": round(seconds, 2), "memory_mb": round(usage.ru_maxrss / 1e3, 1)}
+    return said, {
+        "seconds": round(seconds, 2),
+        "core_s": round(usage.ru_utime + usage.ru_stime, 2),
+        "memory_mb": round(usage.ru_maxrss / 1e3, 1),
+    }
 
 
 def counted(said: str) -> dict[str, int]:
@@ -118,35 +137,38 @@ def make_everything(folder: Path, plan: str) -> None:
         planned(folder, "--touch", "--quiet", "all")
 
 
-def measure(gpus: int, studies: list[str]) -> dict[str, Any]:
-    """One row of the result."""
+def measure(gpus: int, studies: list[str], plan_only: bool = False) -> dict[str, Any]:
+    """One row of the result.
+
+    The plan is made twice, and the second one counts: Snakemake compiles bytecode in the first, and
+    the workflow notes what its code consists of.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         project(folder, gpus, studies)
+        planned(folder, "-n")
         said, plan = planned(folder, "-n")
         jobs = counted(said)
+        row = {"gpus": gpus, "jobs": jobs["total"], "submitted": submitted(jobs), "plan": plan}
+        if plan_only:
+            return row
         make_everything(folder, said)
         said, idle = planned(folder, "-n")
         if "Nothing to be done" not in said:
             raise SystemExit(f"something is left to do:\n{said[-2000:]}")
-    return {
-        "gpus": gpus,
-        "jobs": jobs["total"],
-        "submitted": submitted(jobs),
-        "plan": plan,
-        "nothing_to_do": idle,
-    }
+    return {**row, "nothing_to_do": idle}
 
 
 def main() -> None:
     """Measure and write the results."""
     parser = arguments(__doc__)
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 10, 100, 1000])
+    parser.add_argument("--plan-only", action="store_true", help="plan from nothing alone")
     given = parser.parse_args()
     studies = SMALLEST_STUDIES if given.smallest else list(find_studies(ROOT))
     rows = []
     for gpus in [1] if given.smallest else given.gpus:
-        rows.append(measure(gpus, studies))
+        rows.append(measure(gpus, studies, given.plan_only))
         print(rows[-1], flush=True)
     write_json(given.output, {**provenance(), "studies": len(studies), "rows": rows})
 

@@ -8,6 +8,7 @@ changes of the machine's speed.
     python benchmarks/main_job.py OUTPUT.json --commits c961c09 HEAD --cores 2
     python benchmarks/main_job.py OUTPUT.json --grow rows
     python benchmarks/main_job.py OUTPUT.json --grow studies --commits c961c09 .
+    python benchmarks/main_job.py OUTPUT.json --grow gpus --cores 16
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from harness import needs
 from harness.command_line import arguments, provenance
+from harness.more_gpus import multiply_gpus, rows_of_studies
 from harness.more_rows import STUDY as STUDY_OF_ROWS
 from harness.more_rows import multiply_rows
 from harness.processes import INTERVAL_S, Usage, run
@@ -47,7 +50,9 @@ from launchwise.workflow.server import GROUPS
 
 EVALUATED = "tridiagonal_streams"
 """Study whose part from sweeps to evaluation is timed."""
-FACTORS = {"rows": [1, 4, 16], "studies": [1, 2, 4, 8]}
+FACTORS = {"rows": [1, 4, 16], "studies": [1, 2, 4, 8], "gpus": [1, 2, 4, 8]}
+MANY_GPUS = 100
+"""GPUs that memory is calculated for."""
 SMALLEST_MODELS = ("analytical",)
 COLUMNS = {
     "jobs": "jobs",
@@ -58,6 +63,7 @@ COLUMNS = {
     "largest_process_mb": "process MB",
 }
 """Columns of the printed table: name in a summary to heading."""
+GROWTH = ("GPUs", "core-s", "core-s per GPU", "wall s", "process MB", "results MB", "MB per GPU")
 RUNS = {
     "main_job": "main job",
     "nothing_to_do": "nothing left to do",
@@ -77,12 +83,15 @@ class Case:
         The project's own when None.
     row_factor
         Multiplies the rows of the acoustic sweeps; None leaves them as recorded.
+    gpu_factor
+        Multiplies the measured GPUs; None leaves them as recorded.
     """
 
     commit: str
     studies: tuple[str, ...] | None = None
     models: tuple[str, ...] | None = None
     row_factor: int | None = None
+    gpu_factor: int | None = None
 
     @property
     def label(self) -> str:
@@ -90,6 +99,8 @@ class Case:
         name = "working tree" if self.commit == WORKING_TREE else self.commit[:7]
         if self.row_factor:
             return f"{name}, {self.row_factor}x rows"
+        if self.gpu_factor:
+            return f"{name}, {self.gpu_factor}x GPUs"
         return f"{name}, studies: {len(self.studies)}" if self.studies else name
 
     def make(self, folder: Path) -> dict[str, Any]:
@@ -98,11 +109,21 @@ class Case:
         studies = self.studies or tuple(find_studies(folder))
         keep_studies(folder, studies, self.models)
         rows = multiply_rows(folder, self.row_factor) if self.row_factor else None
+        gpus = multiply_gpus(folder, self.gpu_factor, studies) if self.gpu_factor else None
         # Compiled beforehand, as it is in every run but a user's first.
         compiling = [sys.executable, "-m", "compileall", "-q", "launchwise", "kernels"]
         subprocess.run(compiling, cwd=folder, check=True)
+        by_study = rows_of_studies(folder, studies) if self.gpu_factor else {}
         name = commit(ROOT) if self.commit == WORKING_TREE else self.commit
-        return {**asdict(self), "commit": name, "studies": studies, "rows": rows}
+        return {
+            **asdict(self),
+            "commit": name,
+            "studies": studies,
+            "rows": rows,
+            "gpus": gpus,
+            "rows_of_largest_study": max((sum(n.values()) for n in by_study.values()), default=0),
+            "rows_of_largest_sweep": max((max(n.values()) for n in by_study.values()), default=0),
+        }
 
 
 def measure(case: Case, cores: int, smallest: bool = False) -> dict[str, Any]:
@@ -122,7 +143,8 @@ def measure(case: Case, cores: int, smallest: bool = False) -> dict[str, Any]:
             "main_job": summarise(timed(folder, cores, *targets), scripts),
             "nothing_to_do": summarise(timed(folder, cores, *targets), scripts),
         }
-        if EVALUATED in facts["studies"]:
+        facts["results_mb"] = round(size_mb(folder / "results"), 1)
+        if EVALUATED in facts["studies"] and not case.gpu_factor:
             if not smallest:
                 for made in ("results", ".snakemake"):
                     shutil.rmtree(folder / made)
@@ -130,6 +152,12 @@ def measure(case: Case, cores: int, smallest: bool = False) -> dict[str, Any]:
             usage = timed(folder, cores, f"evaluate_{EVALUATED}")
             runs["sweeps_to_evaluation"] = summarise(usage, scripts)
     return {**facts, **runs}
+
+
+def size_mb(folder: Path) -> float:
+    """Space of the files of a folder, MB; what several names are linked to counts once."""
+    files = (path.lstat() for path in folder.rglob("*") if path.is_file())
+    return sum({one.st_ino: one.st_size for one in files}.values()) / 1e6
 
 
 def timed(folder: Path, cores: int, *targets: str) -> Usage:
@@ -160,7 +188,8 @@ def cases(given: argparse.Namespace) -> list[Case]:
     commits = [each if each == WORKING_TREE else resolved(each) for each in given.commits]
     models = tuple(given.models) if given.models else None
     if given.smallest:
-        return [Case(each, (EVALUATED,), SMALLEST_MODELS) for each in commits]
+        factor = 2 if given.grow == "gpus" else None
+        return [Case(each, (EVALUATED,), SMALLEST_MODELS, gpu_factor=factor) for each in commits]
     studies = tuple(given.studies) if given.studies else None
     factors = given.factors or FACTORS.get(given.grow, [1])
     if given.grow == "rows":
@@ -168,6 +197,8 @@ def cases(given: argparse.Namespace) -> list[Case]:
     if given.grow == "studies":
         names = studies or tuple(find_studies(ROOT))
         return [Case(each, names[:n], models) for n in factors for each in commits]
+    if given.grow == "gpus":
+        return [Case(each, studies, models, gpu_factor=n) for n in factors for each in commits]
     return [Case(each, studies, models) for each in commits]
 
 
@@ -196,6 +227,44 @@ def table(results: Iterable[tuple[Case, dict[str, Any]]]) -> Iterator[str]:
         yield _line("(in no sample)", case, rest)
 
 
+def growth(results: Iterable[tuple[Case, dict[str, Any]]]) -> Iterator[str]:
+    """Lines of a table with what the main job takes per GPU; empty where GPUs were not copied."""
+    rows = [(case, result) for case, result in results if result["gpus"]]
+    if rows:
+        yield f"{'':24}" + "".join(f"{name:>16}" for name in GROWTH)
+    for case, result in rows:
+        run, gpus = result["main_job"], result["gpus"]
+        values = (
+            gpus,
+            run["core_s"],
+            run["core_s"] / gpus,
+            run["wall_s"],
+            run["largest_process_mb"],
+            result["results_mb"],
+            result["results_mb"] / gpus,
+        )
+        yield f"{case.label:24.24}" + "".join(f"{value:16.1f}" for value in values)
+
+
+def largest_process(runs: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Memory of the largest process for :data:`MANY_GPUS` GPUs, calculated from those measured.
+
+    A straight line by the rows of the largest study, which one process reads; each GPU has as many
+    as the largest sweep. None with fewer than two numbers of GPUs.
+    """
+    rows = [run["rows_of_largest_study"] for run in runs]
+    if len(set(rows)) < 2:
+        return None
+    slope, start = np.polyfit(rows, [run["main_job"]["largest_process_mb"] for run in runs], 1)
+    wanted = MANY_GPUS * max(run["rows_of_largest_sweep"] for run in runs)
+    return {
+        "gpus": MANY_GPUS,
+        "rows": wanted,
+        "mb_per_million_rows": round(1e6 * slope, 1),
+        "largest_process_mb": round(start + slope * wanted, 1),
+    }
+
+
 def _line(title: str, case: Case, summaries: list[dict[str, Any]]) -> str:
     values = []
     for name in COLUMNS:
@@ -220,13 +289,13 @@ def main() -> None:
     parser.add_argument(
         "--grow",
         choices=list(FACTORS),
-        help=f"run with more and more rows (of {STUDY_OF_ROWS}), or studies",
+        help=f"run with more and more rows (of {STUDY_OF_ROWS}), studies or measured GPUs",
     )
     parser.add_argument(
         "--factors",
         type=int,
         nargs="+",
-        help="with --grow: multiples of the recorded rows, or numbers of studies"
+        help="with --grow: multiples of the recorded rows or GPUs, or numbers of studies"
         f" (default: {FACTORS})",
     )
     given = parser.parse_args()
@@ -242,9 +311,15 @@ def main() -> None:
             results.append((case, {"repeat": repeat, **measure(case, given.cores, given.smallest)}))
             print(f"{case.label}, repeat {repeat}", *table(results[-1:]), sep="\n", flush=True)
             # After each case: a run of hours may be interrupted.
-            write_json(given.output, {**facts, "runs": [result for _, result in results]})
+            runs = [result for _, result in results]
+            calculated = largest_process(runs) if given.grow == "gpus" else None
+            more = {"calculated": calculated} if calculated else {}
+            write_json(given.output, {**facts, **more, "runs": runs})
     if len(results) > 1:
         print("all, medians over repeats", *table(results), sep="\n")
+    print(*growth(results), sep="\n")
+    if given.grow == "gpus" and (calculated := largest_process([one for _, one in results])):
+        print("calculated:", calculated)
 
 
 if __name__ == "__main__":

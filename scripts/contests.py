@@ -55,8 +55,10 @@ def main(
     rows = read_table(sweep, measurement_schema(spec), [*spec.key_columns, "status", "time_ms"])
     first = None
     if answers is not None:
-        ranked = read_table(answers, recommendation_schema(spec))
-        first = ranked[(ranked["model"] == model) & (ranked["gpu"] == gpu) & (ranked["rank"] == 1)]
+        # Those of all GPUs and models are many.
+        own = {"model": model, "gpu": gpu}
+        ranked = read_table(answers, recommendation_schema(spec), only=own)
+        first = ranked[ranked["rank"] == 1]
     found = contests_of_sweep(
         Study.model_validate(study), domain, rows, Confirmation.model_validate(how), first
     )

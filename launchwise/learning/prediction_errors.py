@@ -79,24 +79,19 @@ class _Split:
         self._domain = domain
         self._times = rows["time_ms"].to_numpy(dtype=float)
         self._cases = case_numbers(rows, domain.spec)
-        self._parts: dict[bytes, list[Part]] = {}
+        self._parted: dict[bytes, list[_Parted]] = {}
 
     def errors(self, model: str) -> list[dict[str, Any]]:
         """Errors of one model over every part (:func:`prediction_errors`, without the split)."""
-        predicted, parts = self.predicted(model)
+        predicted, parted = self.predicted(model)
         order = np.argsort(predicted, kind="stable")
         return [
-            {
-                "model": model,
-                "gpu": part.gpu,
-                "by": part.by,
-                "value": part.value,
-                **part.figures(predicted, order),
-            }
-            for part in parts
+            {"model": model, "gpu": part.gpu, "by": part.by, "value": part.value, **figures}
+            for each in parted
+            for part, figures in each.figures(predicted, order)
         ]
 
-    def predicted(self, model: str) -> tuple[np.ndarray, list[Part]]:
+    def predicted(self, model: str) -> tuple[np.ndarray, list[_Parted]]:
         """Predicted times (ms, shape (rows,), NaN without one), and parts of rows with one."""
         column = predicted_column(model)
         if column not in self._rows:
@@ -104,31 +99,90 @@ class _Split:
         predicted = self._rows[column].to_numpy(dtype=float)
         known = np.isfinite(predicted)
         key = known.tobytes()
-        if key not in self._parts:
-            groups = _groups(self._rows[known], self._domain) if known.any() else iter(())
-            numbers = np.flatnonzero(known)
-            self._parts[key] = [
-                Part(gpu, by, value, numbers[rows], self._times, self._cases)
-                for gpu, by, value, rows in groups
+        if key not in self._parted:
+            self._parted[key] = [
+                _Parted(names, np.flatnonzero(known), codes, self._times, self._cases)
+                for names, codes in _partitions(self._rows[known], self._domain)
+                if names and len(codes)
             ]
-        return predicted, self._parts[key]
+        return predicted, self._parted[key]
 
 
-def _groups(rows: pd.DataFrame, domain: Domain) -> Iterator[tuple[str, str, str, np.ndarray]]:
-    """All rows, each GPU's, and those of each value of what splits rows into few groups.
+def _partitions(
+    rows: pd.DataFrame, domain: Domain
+) -> Iterator[tuple[list[tuple[str, str, str]], np.ndarray]]:
+    """Ways to part rows: all of them, by GPU, and by what splits them into few groups.
 
-    With each group the numbers of its rows.
+    Of each way GPU, ``by`` and ``value`` of its parts, and the number of each row's part, -1
+    without one: int64, shape (rows,).
     """
-    yield ALL, "", "", np.arange(len(rows))
+    yield [(ALL, "", "")], np.zeros(len(rows), dtype=np.int64)
     codes, gpus = pd.factorize(rows["gpu"])
-    for number, gpu in enumerate(gpus):
-        yield str(gpu), "", "", np.flatnonzero(codes == number)
+    yield [(str(gpu), "", "") for gpu in gpus], codes
     for name in ("variant", BOUND, *domain.spec.listed_columns):
         codes, values = pd.factorize(rows[name], sort=True)
-        for number, value in enumerate(values) if len(values) > 1 else ():
-            group = np.flatnonzero(codes == number)
-            if len(group) >= MIN_GROUP_ROWS:
-                yield ALL, name, str(value), group
+        large = np.bincount(codes, minlength=len(values)) >= MIN_GROUP_ROWS
+        if len(values) > 1 and large.any():
+            numbers = np.where(large, np.cumsum(large) - 1, -1)
+            named = [(ALL, name, str(value)) for value in values[large]]
+            yield named, numbers[codes]
+
+
+class _Parted:
+    """Rows of a split in parts that have no row in common.
+
+    Parameters
+    ----------
+    names
+        GPU, ``by`` and ``value`` of each part.
+    rows
+        Numbers of rows of the split: int64, shape (known,).
+    codes
+        Number of each one's part, -1 without one: int64, shape (known,).
+    times_ms, cases
+        Measured time and case of every row of the split: shape (split,).
+    """
+
+    def __init__(
+        self,
+        names: Sequence[tuple[str, str, str]],
+        rows: np.ndarray,
+        codes: np.ndarray,
+        times_ms: np.ndarray,
+        cases: np.ndarray,
+    ) -> None:
+        self._codes = np.full(len(times_ms), -1, dtype=np.int64)
+        self._codes[rows] = codes
+        of_part = self._in_parts(np.arange(len(times_ms)))
+        # Its place in its part, of every row.
+        self._places = np.zeros(len(times_ms), dtype=np.int64)
+        for each in of_part:
+            self._places[each] = np.arange(len(each))
+        self._parts = [
+            Part(*name, each, times_ms, cases) for name, each in zip(names, of_part, strict=True)
+        ]
+
+    def _in_parts(self, order: np.ndarray) -> list[np.ndarray]:
+        """Row numbers of each part, in an order of all rows."""
+        codes = self._codes[order]
+        order, codes = order[codes >= 0], codes[codes >= 0]
+        ends = np.cumsum(np.bincount(codes))
+        return np.split(order[np.argsort(codes, kind="stable")], ends[:-1])
+
+    def figures(
+        self, predicted: np.ndarray, order: np.ndarray
+    ) -> Iterator[tuple[Part, dict[str, Any]]]:
+        """Errors of one model over each part.
+
+        Parameters
+        ----------
+        predicted
+            ms, shape (split,).
+        order
+            Numbers of the split's rows in ascending order of these, shape (split,): sorted once.
+        """
+        for part, each in zip(self._parts, self._in_parts(order), strict=True):
+            yield part, part.figures(predicted, self._places[each])
 
 
 class Part:
@@ -152,8 +206,6 @@ class Part:
         cases: np.ndarray,
     ) -> None:
         self.gpu, self.by, self.value, self.rows = gpu, by, value, rows
-        self._place = np.full(len(times_ms), -1, dtype=np.int32)
-        self._place[rows] = np.arange(len(rows))
         self._times = times_ms[rows]
         self._cases = pd.factorize(cases[rows])[0]
         self._whole = np.zeros(len(rows), dtype=np.int64)
@@ -168,7 +220,7 @@ class Part:
         predicted
             ms, shape (split,).
         order
-            Numbers of the split's rows in ascending order of these, shape (split,): sorted once.
+            Places of its rows in ascending order of these, shape (part,).
 
         Returns
         -------
@@ -179,8 +231,6 @@ class Part:
             there is none.
         """
         predicted = predicted[self.rows]
-        order = self._place[order]
-        order = order[order >= 0]
         ratio = predicted / self._times
         error = 100 * np.abs(ratio - 1)
         whole = correlations(self._whole, group_ranks(self._whole, predicted, order), self._ranks)

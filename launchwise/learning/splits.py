@@ -255,6 +255,9 @@ def _one_split(
             raise UserError(where, key, message)
         cards = {gpu: profiles[gpu].card_model for gpu in measured}
         folds = _transfer_folds(name, split, measured, cards, skipped)
+        if len(known := [gpu for gpu in measured if gpu not in skipped]) == 1 and not folds:
+            message = "a transfer needs problems of at least 2 GPUs, the sweeps hold only those of"
+            raise UserError(where, key, f"{message} {known[0]}")
     for fold in folds:
         check_disjoint(fold, where, key)
     for part in ("train", "test"):
@@ -313,15 +316,19 @@ def _transfer_folds(
     def chosen(cases: list[Case]) -> list[Case]:
         return [case for case in cases if _matches(case.problem, split.among)]
 
+    learnt = {gpu: chosen(cases.any_time) for gpu, cases in measured.items()}
+    skipped |= {gpu: "no problem of the split was measured" for gpu in learnt if not learnt[gpu]}
+    known = {gpu: card for gpu, card in cards.items() if learnt[gpu]}
+    if len(known) < 2:
+        return []
     folds = []
-    for held in left_out_together(cards):
+    for held in left_out_together(known):
         tested = {gpu: chosen(measured[gpu].with_baseline) for gpu in held}
         for gpu in held:
             if not tested[gpu]:
                 skipped[gpu] = "no problem with its baseline was measured"
         test = [case for cases in tested.values() for case in cases]
-        others = [gpu for gpu in measured if gpu not in held]
-        train = [case for gpu in others for case in chosen(measured[gpu].any_time)]
+        train = [case for gpu in known if gpu not in held for case in learnt[gpu]]
         if test:
             first = next(gpu for gpu in held if tested[gpu])
             folds.append(Fold(name, first, tuple(train), tuple(test)))

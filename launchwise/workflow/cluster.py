@@ -32,7 +32,10 @@ class Cluster:
     def __init__(self, experiment: Experiment, archs: Mapping[str, str]) -> None:
         self._experiment = experiment
         self._archs = archs
+        # Hundreds of GPUs share a list of problems, and Snakemake asks for every job.
+        self._keys: dict[tuple[str, str], str] = {}
         self._volumes: dict[str, Volume] = {}
+        self._memory_mb: dict[str, int] = {}
 
     def place(self, gpu: str, what: Literal["partition", "model", "constraint"]) -> str | None:
         """Slurm setting of a GPU: partition, model or constraint; None if not given."""
@@ -70,17 +73,25 @@ class Cluster:
 
     def memory_mb(self, gpu: str, workload: str, attempt: int) -> int:
         """Memory of one shard, 1e6 B."""
-        experiment = self._experiment
-        blocks = experiment.blocks_of(gpu, workload)
-        return memory_mb(experiment.specs[workload], blocks, attempt)
+        experiment, key = self._experiment, self._key(gpu, workload)
+        if key not in self._memory_mb:
+            blocks = experiment.blocks_of(gpu, workload)
+            self._memory_mb[key] = memory_mb(experiment.specs[workload], blocks, 1)
+        return attempt * self._memory_mb[key]
 
     def _seconds(self, gpu: str, workload: str, bandwidth_gbs: float) -> float:
-        experiment = self._experiment
-        blocks = experiment.blocks_of(gpu, workload)
-        key = f"{workload} {blocks}"
+        experiment, key = self._experiment, self._key(gpu, workload)
         if key not in self._volumes:
+            blocks = experiment.blocks_of(gpu, workload)
             budget = experiment.sweeps[workload].strategy.budget
             self._volumes[key] = volume(experiment.specs[workload], blocks, budget)
         minutes = experiment.sweeps[workload].strategy.minutes
         seconds = self._volumes[key].seconds(bandwidth_gbs)
         return seconds if minutes is None else min(seconds, 60 * minutes)
+
+    def _key(self, gpu: str, workload: str) -> str:
+        """Text that is the same for GPUs that measure the same problems of a workload."""
+        if (gpu, workload) not in self._keys:
+            blocks = self._experiment.blocks_of(gpu, workload)
+            self._keys[gpu, workload] = f"{workload} {blocks}"
+        return self._keys[gpu, workload]

@@ -117,3 +117,12 @@ def test_main_job_is_measured_by_stage(tmp_path: Path) -> None:
     assert evaluated["core_s"] > 0.2
     assert evaluated["largest_process_mb"] > 100
     assert evaluated["longest_s"] <= run["sweeps_to_evaluation"]["wall_s"]
+
+
+def test_growth_is_measured_per_gpu(tmp_path: Path) -> None:
+    result = result_of("main_job", tmp_path, "--grow", "gpus")
+    (run,) = result["runs"]
+    # Two GPUs that measured the workload, and a copy of each.
+    assert (run["gpu_factor"], run["gpus"]) == (2, 4)
+    assert run["main_job"]["stages"]["recorded"]["jobs"] == 4
+    assert run["results_mb"] > 0.1

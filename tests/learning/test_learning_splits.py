@@ -218,6 +218,21 @@ def test_transfer_of_one_gpu_is_an_error(acoustic_spec: Spec) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_transfer_of_which_one_gpu_is_left_names_it(acoustic_spec: Spec) -> None:
+    measured = {(n, "float32", 2): True for n in (100, 200)}
+    sweeps = {gpu: sweep(acoustic_spec, gpu, measured) for gpu in ("a", "b.sm16", "b.sm32")}
+    profiles = {gpu: profile(gpu, device_name=gpu[0]) for gpu in sweeps}
+    asked = ({"it": TRANSFER}, acoustic_spec, sweeps, profiles, None)
+    with pytest.raises(UserError) as caught:
+        make_splits("s", *asked, {gpu: {"n": [100, 200]} for gpu in ("b.sm16", "b.sm32")})
+    assert "at least 2 GPUs, the sweeps hold only those of a" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    # Slices of the only card that is left are left out one by one.
+    found = make_splits("s", *asked, {"a": {"n": [100, 200]}})["splits"]["it"]
+    assert list(found["folds"]) == ["b.sm16", "b.sm32"]
+    assert found["skipped"] == {"a": "no problem of the split was measured"}
+
+
 @pytest.mark.parametrize(
     ("cards", "unseen"),
     [({}, 3), ({"a": "x", "b": "x"}, 2), ({"a": "x", "b": "x", "c": "x"}, 0)],

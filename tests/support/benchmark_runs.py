@@ -46,10 +46,12 @@ ON_GPU = {
 """Benchmarks that need a GPU, and the package that each needs beside those of the lock files."""
 
 
-def start(name: str, output: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def start(
+    name: str, output: Path, *options: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run a benchmark at its smallest size."""
     return subprocess.run(
-        [sys.executable, str(FOLDER / f"{name}.py"), str(output), "--smallest"],
+        [sys.executable, str(FOLDER / f"{name}.py"), str(output), "--smallest", *options],
         cwd=output.parent,
         env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
         capture_output=True,
@@ -59,9 +61,9 @@ def start(name: str, output: Path, **variables: str) -> subprocess.CompletedProc
     )
 
 
-def result_of(name: str, folder: Path) -> dict[str, Any]:
+def result_of(name: str, folder: Path, *options: str) -> dict[str, Any]:
     """Result of a benchmark at its smallest size; it says where it comes from."""
-    done = start(name, folder / "result.json")
+    done = start(name, folder / "result.json", *options)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     result: dict[str, Any] = read_json(folder / "result.json")
     assert {"commit", "measured_at", "versions", "host_cores"} <= result.keys()

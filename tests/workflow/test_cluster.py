@@ -185,3 +185,21 @@ def test_memory_holds_the_arrays_of_the_host(tridiagonal_spec: Spec, acoustic_sp
     assert memory_mb(tridiagonal_spec, [block], 2) == 2 * needed
     on_the_card = {"n": [1100], "dtype": ["float64"], "order": [2]}
     assert memory_mb(acoustic_spec, [on_the_card], 1) == 4000
+
+
+def test_problems_that_gpus_share_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = []
+
+    def counted(*given: Any) -> Any:
+        listed.append(given)
+        return problems(*given)
+
+    live = {"source": "live", "arch": "sm_90"}
+    few = {"problems": {"acoustic": [{"n": [64], "dtype": ["float32"], "order": [2]}]}}
+    given = Cluster(
+        experiment(None, a=live, b=live, c={**live, **few}), dict.fromkeys("abc", "sm_90")
+    )
+    monkeypatch.setattr(estimate, "problems", counted)
+    needed = [given.memory_mb(gpu, "acoustic", attempt) for attempt in (1, 2) for gpu in "abc"]
+    assert needed[3:] == [2 * each for each in needed[:3]]
+    assert len(listed) == 2
