@@ -104,7 +104,7 @@ def test_main_job_is_measured_by_stage(tmp_path: Path) -> None:
     # Two GPUs measured this workload, and each has pairs.
     assert jobs("main_job") == {"recorded": 2, "recorded_profile": 2}
     assert jobs("nothing_to_do") == {}
-    stages = ("split", "clean", "train", "recommend", "evaluate")
+    stages = ("times", "split", "clean", "train", "recommend", "evaluate")
     assert jobs("sweeps_to_evaluation") == {**dict.fromkeys(stages, 1), "recorded_pairs": 2}
     for name in ("main_job", "nothing_to_do", "sweeps_to_evaluation"):
         summary = run[name]
