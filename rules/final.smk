@@ -32,6 +32,7 @@ rule final:
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         paired=lambda wildcards: list(pairs_of(wildcards.study)),
         folder=lambda wildcards: folder_of(wildcards.study),
+        cap=ROW_CAP,
         seed=settings.seed,
     script:
         "../scripts/final.py"
