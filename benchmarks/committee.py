@@ -2,6 +2,7 @@
 
     python benchmarks/committee.py benchmarks/results/committee.json --processes 16
     python benchmarks/committee.py OUTPUT.json --variants default folds_2 --studies granger_time
+    python benchmarks/committee.py OUTPUT.json --variants default fit_rows_25000
 
 Each variant answers the problems of the recorded blind tests anew, from today's rows of the GPUs
 that the recorded answers were learnt from, and the test problems of every split, from its training
@@ -39,11 +40,13 @@ from launchwise.learning.choosing.plans import SHARE
 from launchwise.learning.metrics import HARM_PERCENT, geometric_mean
 from launchwise.learning.one_core import VARIABLES
 from launchwise.learning.recommenders import MEMBERS
+from launchwise.learning.row_cap import RowCap
 
 SEEDS = (2026,)
 SMALLEST = "tridiagonal_streams"
 PARTS, FEW = ("h200", "interpolation"), {"members": "knn, nearest_size"}
 """Blind test, split and members of the smallest run."""
+FIT_ROWS = (50_000, 25_000, 12_500)
 LIBRARIES = ("lightgbm", "sklearn.ensemble", "xgboost")
 """Loaded before anything is timed."""
 
@@ -62,6 +65,16 @@ VARIANTS = {
     "rows_48000": Variant("members are validated on 48 000 rows", {"most_rows": 48_000}),
     "without_forest_and_xgboost": without("forest", "xgboost"),
     **{f"without_{name}": without(name) for name in MEMBERS if name != "best_on_average"},
+    **{
+        f"fit_rows_{most}": Variant(f"fits to {most} rows at most", cap=RowCap(most))
+        for most in FIT_ROWS
+    },
+    **{
+        f"whole_problems_{most}": Variant(
+            f"fits to {most} rows at most, whole problems", cap=RowCap(most, fewest=most)
+        )
+        for most in FIT_ROWS
+    },
     "all_cards": Variant("rows of all cards, plans of the folds", all_cards=True),
     "all_cards_own_plans": Variant(
         "rows of all cards, validated by itself", all_cards=True, inherits=False

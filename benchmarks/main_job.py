@@ -260,8 +260,8 @@ def largest_process(runs: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return {
         "gpus": MANY_GPUS,
         "rows": wanted,
-        "mb_per_million_rows": round(1e6 * slope, 1),
-        "largest_process_mb": round(start + slope * wanted, 1),
+        "mb_per_million_rows": round(1e6 * float(slope), 1),
+        "largest_process_mb": round(float(start + slope * wanted), 1),
     }
 
 

@@ -29,6 +29,12 @@ METHODS = {
 }
 # None: nothing is compared in pairs.
 CONFIRMATION = settings.confirm and settings.confirm.model_dump(mode="json")
+# Most rows that one fit learns from.
+ROW_CAP = {
+    "most": settings.max_rows_per_fit,
+    "seed": settings.seed,
+    "where": experiment.error("max_rows_per_fit", "").where,
+}
 # Of every study's answering model.
 ANSWERS_TAKE_PART = CONFIRMATION is not None and CONFIRMATION["answers"]
 # Studies with a blind test, and its files that can be recorded.

@@ -31,6 +31,7 @@ rule final:
         model=lambda wildcards: untitled(answering_model(MODELS[wildcards.study]), wildcards.study),
         gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
+        cap=ROW_CAP,
         seed=settings.seed,
     script:
         "../scripts/final.py"

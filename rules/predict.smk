@@ -34,5 +34,6 @@ rule predict:
         gpus=lambda wildcards: [*experiment.gpus_of(wildcards.study), *CARDS],
         folder=lambda wildcards: folder_of(wildcards.study),
         study=lambda wildcards: study_folder(wildcards.study),
+        cap=ROW_CAP,
     script:
         "../scripts/predict.py"

@@ -38,6 +38,6 @@ for study in experiment.studies:
             gpus=experiment.gpus_of(study),
             paired=list(pairs_of(study)),
             blind=blind_tests(study),
-            folder=folder_of(study),
+            folder=lambda wildcards, study=study: folder_of(study),
         script:
             "../scripts/times.py"

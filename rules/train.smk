@@ -68,5 +68,6 @@ for study in experiment.studies:
             folder=lambda wildcards, study=study: folder_of(study),
             search=settings.search.model_dump(mode="json"),
             seed=settings.seed,
+            cap=ROW_CAP,
         script:
             "../scripts/train.py"

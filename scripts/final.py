@@ -23,6 +23,7 @@ def main(
     output: str,
     fitted: str | None,
     splits: str,
+    cap: dict[str, Any],
 ) -> None:
     """Write the folder of a study's product.
 
@@ -34,11 +35,14 @@ def main(
         GPU to its file.
     fitted
         Folder of the model's fits to the folds of ``splits``, which it takes over what it can from.
+    cap
+        Parameters of :class:`launchwise.learning.row_cap.RowCap`.
     """
     from launchwise.experiment.study import ModelEntry, Study
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.features import Domain
     from launchwise.learning.final import fit_final
+    from launchwise.learning.row_cap import RowCap, told
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import measurement_schema
@@ -62,8 +66,11 @@ def main(
         seed,
         Path(output),
         {Path(fitted or "", fold.split, fold.fold): fold.test for fold in folds},
+        RowCap(**cap),
     )
     log.info("%s: %d rows of %d problems", name, facts["rows"], facts["cases"])
+    if facts["rows_left_out"]:
+        log.info("%s: %s", name, told(facts["rows_left_out"]))
 
 
 if __name__ == "__main__":
@@ -84,4 +91,5 @@ if __name__ == "__main__":
         output=snakemake.output[0],
         fitted=given.fitted[0] if given.fitted else None,
         splits=given.splits,
+        cap=params.cap,
     )

@@ -21,10 +21,11 @@ def main(
     cards: str,
     output: str,
     published: str,
+    cap: dict[str, Any],
 ) -> None:
     """Predict the test problems of the first split, and published run times.
 
-    The predictors are trained on all measurements.
+    The predictors are trained on all measurements, or on as many as the settings allow.
 
     Parameters
     ----------
@@ -34,6 +35,8 @@ def main(
         Folder of the study, with its published run times if it has any.
     profiles
         Of those and of the GPUs that were measured.
+    cap
+        Parameters of :class:`launchwise.learning.row_cap.RowCap`.
     """
     from launchwise.experiment.run_times import read_run_times
     from launchwise.gpus.datasheets import read_cards
@@ -46,6 +49,7 @@ def main(
         problems_left_out,
     )
     from launchwise.learning.published_times import held_against
+    from launchwise.learning.row_cap import RowCap, told
     from launchwise.learning.splits import read_folds
     from launchwise.tables.files import read_table, write_table
     from launchwise.tables.measurements import measurement_schema
@@ -57,7 +61,10 @@ def main(
     domain = Domain(spec, known, **question)
     schema = measurement_schema(spec)
     rows = learnable_rows(domain, [read_table(path, schema) for path in sweeps])
-    predictors = fitted_predictors(domain, rows)
+    learnt = RowCap(**cap).applied(rows, domain, "predict")
+    if len(learnt) < len(rows):
+        log.info("%s", told(len(rows) - len(learnt)))
+    predictors = fitted_predictors(domain, learnt)
     folds = read_folds(splits)
     tested = [case.problem for fold in folds if fold.split == folds[0].split for case in fold.test]
     problems = list({str(problem): problem for problem in tested}.values())
@@ -66,7 +73,7 @@ def main(
     left_out = problems_left_out(table, spec, described, problems)
     if left_out:
         log.info("without a known link to the host (host_gbs): %s", left_out)
-    facts = {"learnt_from": len(rows), "left_out": left_out}
+    facts = {"learnt_from": len(learnt), "left_out": left_out}
     write_table(output, table, unmeasured_schema(spec), facts)
     known_times = read_run_times(Path(study), spec, read_cards(cards))
     held = held_against(domain, known_times.times, described, predictors)
@@ -91,4 +98,5 @@ if __name__ == "__main__":
         cards=given.cards,
         output=snakemake.output.predictions,
         published=snakemake.output.published,
+        cap=params.cap,
     )

@@ -18,6 +18,7 @@ def main(
     profiles: dict[str, str],
     search: dict[str, Any],
     seed: int,
+    cap: dict[str, Any],
     processes: int,
 ) -> None:
     """Fit and write the models that are missing or were made from something else.
@@ -33,16 +34,24 @@ def main(
         ``candidates``, ``constraints`` and ``near_best_percent`` of the study.
     training
         File of training rows: all that a model may see.
+    cap
+        Parameters of :class:`launchwise.learning.row_cap.RowCap`.
     """
     from launchwise.base.storage import digest, digest_files
     from launchwise.experiment.settings import Search
     from launchwise.experiment.study import ModelEntry
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.features import Domain
+    from launchwise.learning.row_cap import RowCap
     from launchwise.learning.training import Asked, stale, train_models
+    from launchwise.tables.files import read_facts
     from launchwise.workloads.spec import load_spec
 
+    most_rows = RowCap(**cap)
     common = [question, search, seed, digest_files([Path(training)])]
+    # What leaves out no row of a study retrains none of its models.
+    if any(most_rows.exceeded(fold["training"]) for fold in read_facts(training)["counts"]):
+        common.append([most_rows.most, most_rows.seed])
 
     def made_from(one: dict[str, Any]) -> str:
         inputs = digest_files([Path(path) for path in (*one["inputs"], *profiles.values())])
@@ -64,7 +73,8 @@ def main(
     for name in asked.keys() - wanted.keys():
         log.info("%s: as it was", name)
     options = Search.model_validate(search)
-    for name, summary in train_models(wanted, domain, training, options, seed, processes).items():
+    made = train_models(wanted, domain, training, options, seed, processes, most_rows)
+    for name, summary in made.items():
         log.info("%s: %d fits in %.1f s", name, len(summary["folds"]), summary["seconds_to_train"])
 
 
@@ -84,5 +94,6 @@ if __name__ == "__main__":
         profiles=dict(zip(params.gpus, snakemake.input.profiles, strict=True)),
         search=params.search,
         seed=params.seed,
+        cap=params.cap,
         processes=snakemake.threads,
     )

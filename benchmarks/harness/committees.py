@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from launchwise.learning.final import learnt_from
 from launchwise.learning.metrics import HARM_PERCENT
 from launchwise.learning.recommender import Recommender, Tried
 from launchwise.learning.recommenders import COMMITTEE, recommender_class
+from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.splits import Case, Fold, among
 from launchwise.tables.folds import rows_of_fold
 
@@ -42,12 +43,15 @@ class Variant:
         The product of a blind test learns from every GPU of the study, the tested one included.
     inherits
         A product of several cards takes over the plans of the splits' folds.
+    cap
+        Most rows that a fit learns from; its seed is that of the task.
     """
 
     settings: str
     parameters: dict[str, Any] = field(default_factory=dict)
     all_cards: bool = False
     inherits: bool = True
+    cap: RowCap = ALL_ROWS
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,7 @@ def fitted(
     """
     if seen := int(among(rows, asked, domain.spec).sum()):
         raise ValueError(f"{task.study}, {task.part}: {seen} training rows are of test problems")
+    rows = replace(task.variant.cap, seed=task.seed).applied(rows, domain, task.part)
     model = recommender_class(COMMITTEE)(domain, seed=task.seed, **task.variant.parameters)
     model.expect(expected)
     model.inherit(tried)

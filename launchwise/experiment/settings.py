@@ -186,6 +186,14 @@ class Settings(Strict, title="config.yaml"):
         {}, description="models by name, for studies to list"
     )
     search: Search = Field(Search(), description="hyper-parameter search")
+    max_rows_per_fit: int | None = Field(
+        150_000,
+        ge=1,
+        description=(
+            "most rows that a fit learns from; of more, configurations of each problem are drawn, "
+            "beside its fastest and its usual choice, then whole problems of each GPU; null: all"
+        ),
+    )
     confirm: Confirmation | None = Field(
         Confirmation(),
         description=(

@@ -31,6 +31,7 @@ from launchwise.learning.recommender import FACTS_FILE as MODEL_FACTS_FILE
 from launchwise.learning.recommender import Recommender, Tried
 from launchwise.learning.recommenders import kinds_of, recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
+from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case_columns, cases_in
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
@@ -56,14 +57,19 @@ class Learnt:
         Their problems, GPU by GPU.
     training
         The rows that models are fitted to: candidates only where the study says so, filtered.
+    left_out
+        Rows that ``cap`` left out of them.
     """
 
     asked: dict[str, pd.DataFrame]
     cases: tuple[Case, ...]
     training: pd.DataFrame
+    left_out: int = 0
 
 
-def learnt_from(study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame]) -> Learnt:
+def learnt_from(
+    study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame], cap: RowCap = ALL_ROWS
+) -> Learnt:
     """All measured rows of a study.
 
     Raises
@@ -82,7 +88,8 @@ def learnt_from(study: Study, domain: Domain, sweeps: Mapping[str, pd.DataFrame]
         rows = {gpu: each[domain.is_candidate(each)] for gpu, each in asked.items()}
     training = clean(rows, [Fold("final", ALL, cases, ())], spec, study.fences).training
     training = training.drop(columns=FOLDS).astype({"gpu": object})
-    return Learnt(asked, cases, training)
+    kept = cap.applied(training, domain, "the product")
+    return Learnt(asked, cases, kept, len(training) - len(kept))
 
 
 def fit_final(
@@ -96,6 +103,7 @@ def fit_final(
     seed: int,
     folder: Path,
     tried: Mapping[Path, Sequence[Case]] = MappingProxyType({}),
+    cap: RowCap = ALL_ROWS,
 ) -> dict[str, Any]:
     """Fit a study's answering model to all its measured rows, and write the folder.
 
@@ -114,6 +122,8 @@ def fit_final(
         Written anew.
     tried
         Where the model was saved that was fitted to a fold of the study, to the fold's test cases.
+    cap
+        Most rows that it learns from.
 
     Returns
     -------
@@ -126,7 +136,7 @@ def fit_final(
         When nothing was measured, or the model cannot be fitted.
     """
     spec = domain.spec
-    learnt = learnt_from(study, domain, sweeps)
+    learnt = learnt_from(study, domain, sweeps, cap)
     asked, cases, training = learnt.asked, learnt.cases, learnt.training
     kind = recommender_class(entry.kind, f"models.{name}", spec.folder)
     recommender = kind(domain, **{"seed": seed, **entry.parameters})
@@ -153,6 +163,7 @@ def fit_final(
         "kind": entry.kind,
         "gpus": {gpu: domain.profiles[gpu].device_name for gpu in asked},
         "rows": len(training),
+        "rows_left_out": learnt.left_out,
         "cases": len(cases),
         "seed": seed,
         "commits": sorted({str(one) for rows in asked.values() for one in rows["commit"].unique()}),

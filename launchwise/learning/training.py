@@ -24,6 +24,7 @@ from launchwise.learning.fits import ROW, Fits
 from launchwise.learning.one_core import Use, complaint, watched
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
+from launchwise.learning.row_cap import ALL_ROWS, RowCap, told
 from launchwise.learning.search import held_out_regret, search
 from launchwise.learning.splits import ALL, case_numbers
 from launchwise.learning.training_rows import TrainingFold, read_training
@@ -65,6 +66,7 @@ def train_models(
     options: Search,
     seed: int,
     processes: int = 1,
+    cap: RowCap = ALL_ROWS,
 ) -> dict[str, dict[str, Any]]:
     """Fit models on every fold of every split and write all of it.
 
@@ -78,12 +80,14 @@ def train_models(
         File of training rows.
     processes
         Folds are fitted in so many processes at once.
+    cap
+        Most rows that a fold learns from.
 
     Returns
     -------
     dict
-        The summary of each model: hyper-parameters, objective, seconds, features dropped, and the
-        model's own record, fold by fold.
+        The summary of each model: rows and those left out, hyper-parameters, objective, seconds,
+        features dropped, and the model's own record, fold by fold.
 
     Raises
     ------
@@ -107,18 +111,21 @@ def train_models(
         shutil.rmtree(one.folder, ignore_errors=True)
 
     def fit(fold: TrainingFold) -> dict[str, tuple[dict[str, Any], Use]]:
-        rows = domain.keeping_features(known.of_fold(fold.split, fold.fold))
+        every = known.of_fold(fold.split, fold.fold)
+        learnt = cap.applied(every, domain, f"fold {fold.split}/{fold.fold}")
+        rows = domain.keeping_features(learnt)
         rows[ROW] = np.arange(len(rows))
         fits = Fits()
         found = {}
         for name, one in beside.items():
             with blaming(name, one.entry, *one.blamed), watched(kinds[name]) as use:
                 facts = _fit_fold(kinds[name], one, domain, rows, options, seed, fold, fits)
-            found[name] = (facts, use)
+            found[name] = ({"rows_left_out": len(every) - len(learnt), **facts}, use)
         return found
 
     try:
         folds = in_parallel(fit, list(known.folds), processes)
+        _tell_left_out(known.folds, folds)
         summaries = _summarised(beside, known.folds, folds, seed)
         for name, one in asked.items():
             shutil.rmtree(one.folder, ignore_errors=True)
@@ -127,6 +134,15 @@ def train_models(
         for one in beside.values():
             shutil.rmtree(one.folder, ignore_errors=True)
     return summaries
+
+
+def _tell_left_out(
+    folds: Sequence[TrainingFold], fitted: Sequence[Mapping[str, tuple[dict[str, Any], Use]]]
+) -> None:
+    """Say in the log which folds learnt from some of their rows alone; all models from the same."""
+    for fold, facts in zip(folds, fitted, strict=True):
+        for left_out in {of_model["rows_left_out"] for of_model, _ in facts.values()} - {0}:
+            log.info("%s %s: %s", fold.split, fold.fold, told(left_out))
 
 
 def _summarised(

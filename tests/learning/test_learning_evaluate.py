@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.recommending import recommend
 from launchwise.learning.regression import RESOLUTION
+from launchwise.learning.row_cap import RowCap
 from launchwise.learning.splits import ALL, Case, Fold
 from launchwise.learning.summary import figures, summarise
 from launchwise.learning.training_rows import read_training
@@ -368,6 +370,25 @@ def test_rows_of_a_fold_that_the_file_does_not_declare_are_refused(
     )
     with pytest.raises(UserError, match="it/other is not among the folds"):
         read_training(training, domain.spec)
+
+
+def test_training_says_how_many_rows_were_left_out(
+    training: Path, domain: Domain, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = len(read_training(training, domain.spec).rows)
+    entry = ModelEntry(kind="tree", title="x")
+    asked = ("t", entry, domain, training, Search(trials=0), 7, tmp_path / "t")
+    with caplog.at_level(logging.INFO, "launchwise"):
+        (every,) = train_model(*asked)["folds"]
+        assert not caplog.records
+        (fewer,) = train_model(*asked, RowCap(rows - 9, 7))["folds"]
+    assert (every["rows"], every["rows_left_out"]) == (rows, 0)
+    assert (fewer["rows"], fewer["rows_left_out"]) == (rows - 9, 9)
+    said = "it all: 9 rows left out: max_rows_per_fit allows no more"
+    assert [record.getMessage() for record in caplog.records] == [said]
+    with pytest.raises(UserError, match=r"^x\.yaml: max_rows_per_fit: is 9, but fold it/all needs"):
+        train_model(*asked, RowCap(9, 7, "x.yaml"))
+    assert (tmp_path / "t" / "summary.json").exists()
 
 
 def test_without_trials_a_model_has_the_defaults_and_what_is_fixed(

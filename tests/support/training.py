@@ -8,6 +8,7 @@ from typing import Any
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
+from launchwise.learning.row_cap import ALL_ROWS, RowCap
 from launchwise.learning.training import Asked, train_models
 
 
@@ -19,7 +20,8 @@ def train_model(
     options: Search,
     seed: int,
     folder: Path,
+    cap: RowCap = ALL_ROWS,
 ) -> dict[str, Any]:
     """Fit one model on every fold and write it to ``folder``; its summary."""
     asked = {name: Asked(entry, folder)}
-    return train_models(asked, domain, training, options, seed)[name]
+    return train_models(asked, domain, training, options, seed, cap=cap)[name]
