@@ -187,10 +187,11 @@ class Settings(Strict, title="config.yaml"):
     )
     search: Search = Field(Search(), description="hyper-parameter search")
     max_rows_per_fit: int | None = Field(
-        150_000,
+        25_000,
         ge=1,
         description=(
-            "most rows that a fit learns from; of more, configurations of each problem are drawn, "
+            "most rows that a fit learns from, of up to two models of card, half as many more of "
+            "each further one; of more, configurations of each problem are drawn, "
             "beside its fastest and its usual choice, then whole problems of each GPU; null: all"
         ),
     )

@@ -9,7 +9,7 @@ together they hold as many problems as they can.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from launchwise.learning.splits import case_codes
 
 KEY = "max_rows_per_fit"
 """Key of the settings."""
+
+CARDS = 2
+"""Models of card whose rows the cap was chosen by."""
 
 FASTEST = 16
 """Rows of each problem that always stay, the fastest."""
@@ -36,7 +39,8 @@ class RowCap:
     Parameters
     ----------
     most
-        None for all rows.
+        Of rows of up to :data:`CARDS` models of card; half as many more of each further model, so
+        that problems of all of them find room. None for all rows.
     seed
         Of what is drawn.
     where
@@ -69,8 +73,14 @@ class RowCap:
         UserError
             When the rows of one problem of each GPU are more than are allowed.
         """
-        if self.most is None or len(rows) <= self.most:
+        if self.most is None:
             return rows
+        cards = {domain.profiles[gpu].card_model for gpu in rows["gpu"].unique()}
+        scaled = replace(self, most=self.most * max(CARDS, len(cards)) // CARDS)
+        return scaled._kept(rows, domain, fit) if scaled.exceeded(len(rows)) else rows
+
+    def _kept(self, rows: pd.DataFrame, domain: Domain, fit: str) -> pd.DataFrame:
+        assert self.most is not None
         codes, keys = case_codes(rows, domain.spec)
         sizes = np.bincount(codes, minlength=len(keys))
         draws = self._draws(rows, domain)

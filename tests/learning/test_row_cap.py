@@ -96,6 +96,18 @@ def test_fewer_rows_than_a_problem_of_each_gpu_has_are_refused_in_one_line(
     )
 
 
+def test_each_further_model_of_card_makes_room(domain: Domain, rows: pd.DataFrame) -> None:
+    cards = {
+        gpu: one.model_copy(update={"device_name": gpu}) for gpu, one in domain.profiles.items()
+    }
+    own = Domain(domain.spec, cards)
+    most = len(rows) // 3
+    assert len(RowCap(most).applied(rows, domain, "it")) == most
+    assert len(RowCap(most).applied(rows, own, "it")) == 3 * most // 2
+    two = rows[rows["gpu"] != "c"].reset_index(drop=True)
+    assert len(RowCap(most).applied(two, own, "it")) == most
+
+
 @given(st.lists(st.integers(1, 50), min_size=1), st.data())
 def test_quota_is_the_largest_that_fits(sizes: list[int], data: st.DataObject) -> None:
     most = data.draw(st.integers(0, sum(sizes) - 1))
