@@ -94,6 +94,7 @@ class CostModel:
     def __init__(self, spec: Spec, profiles: Mapping[str, GpuProfile]) -> None:
         self._spec = spec
         self._profiles = profiles
+        self._last: tuple[pd.DataFrame, Estimate] | None = None
         self._cost: Cost = spec.cost or plain_cost(spec.work.model_dump())
 
     @cached_property
@@ -108,7 +109,7 @@ class CostModel:
         }
 
     def estimate(self, rows: pd.DataFrame) -> Estimate:
-        """Predict.
+        """Predict; once where the same table is asked about several times in a row.
 
         Parameters
         ----------
@@ -122,6 +123,11 @@ class CostModel:
         ValueError
             When one of its expressions cannot be evaluated.
         """
+        if self._last is None or self._last[0] is not rows:
+            self._last = rows, self._estimated(rows)
+        return self._last[1]
+
+    def _estimated(self, rows: pd.DataFrame) -> Estimate:
         constants = of_gpus(rows, self._machines)
         known = {f"machine_{name}": values for name, values in constants.items()}
         run = _Run(self, known | self._names(rows), constants)

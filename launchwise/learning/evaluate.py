@@ -7,6 +7,7 @@ keeps its row with its status, no time, and improvement, gain and fraction 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -141,8 +142,13 @@ class Truth:
     def random_shares(self, case: int, longest: int) -> np.ndarray:
         """Expected best time over the best of k random measurements, k = 1 to ``longest``."""
         times = np.sort(self._times[case])
-        weights = [metrics.draws_weights(len(times), count) for count in range(1, longest + 1)]
-        return np.asarray(np.array(weights) @ (times[0] / times))
+        return np.asarray(_weights(len(times), longest) @ (times[0] / times))
+
+
+@lru_cache(maxsize=16)
+def _weights(count: int, longest: int) -> np.ndarray:
+    """:func:`metrics.draws_weights` of 1 to ``longest`` draws: float64, shape (longest, count)."""
+    return np.array([metrics.draws_weights(count, draws) for draws in range(1, longest + 1)])
 
 
 def evaluate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from launchwise.tables.rows import is_baseline, row_numbers, selected
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.usual import Usual, check_usual, usual_configuration
+
+if TYPE_CHECKING:
+    from launchwise.learning.analytical import CostModel
 
 _KEPT = "feature:"
 
@@ -59,6 +62,14 @@ class Domain:
 
     def _is_used(self, feature: str) -> bool:
         return self.only_features is None or feature in self.only_features
+
+    @cached_property
+    def cost_model(self) -> CostModel:
+        """Estimates of the workload on the GPUs, the same for all models that begin with them."""
+        # It reads features of GPUs itself.
+        from launchwise.learning.analytical import CostModel
+
+        return CostModel(self.spec, self.profiles)
 
     @cached_property
     def problem_features(self) -> list[str]:

@@ -7,6 +7,7 @@ itself slows every other one, and itself.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +40,22 @@ TOLERATED_S = 0.5
 _limits = threading.local()
 
 
+_found: tuple[int, Any] = (0, None)
+
+
+def _pools() -> Any:
+    """The pools of threads of this process's libraries.
+
+    To find them takes 10 ms and more, so that is done again only where modules came since.
+    """
+    global _found
+    if _found[0] != len(sys.modules):
+        from threadpoolctl import ThreadpoolController
+
+        _found = len(sys.modules), ThreadpoolController()
+    return _found[1]
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS, OpenMP and joblib to one thread; within another such block nothing happens.
@@ -49,13 +66,11 @@ def one_thread() -> Iterator[None]:
     if getattr(_limits, "active", False):
         yield
         return
-    from threadpoolctl import threadpool_limits
-
     before = {name: os.environ.get(name) for name in VARIABLES}
     os.environ.update(dict.fromkeys(VARIABLES, "1"))
     _limits.active = True
     try:
-        with threadpool_limits(1):
+        with _pools().limit(limits=1):
             yield
     finally:
         _limits.active = False

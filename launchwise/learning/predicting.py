@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from launchwise.learning.analytical import CostModel
 from launchwise.learning.build_facts import FACTS
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
@@ -94,7 +93,7 @@ def predict_times(
     for name in ("predicted_ms", "baseline_ms"):
         # Trees extrapolate from other GPUs: what they say may be faster than any run can be.
         table[name] = table[[name, "roofline_ms"]].max(axis=1, skipna=False)
-    bound_by = CostModel(domain.spec, domain.profiles).estimate(table).bound_by()
+    bound_by = domain.cost_model.estimate(table).bound_by()
     table["bound_by"] = pd.Series(bound_by, index=table.index, dtype=str)
     return table.astype({"rank": np.int64})
 
@@ -120,7 +119,7 @@ def _with_known_link(table: pd.DataFrame, known: pd.DataFrame, domain: Domain) -
     start = known[known["baseline"] & known["gpu"].isin(unknown)].reset_index(drop=True)
     if start.empty:
         return table
-    model = CostModel(domain.spec, domain.profiles)
+    model = domain.cost_model
     key = ["gpu", *domain.spec.problem_columns]
     copying = start.loc[model.estimate(start).parts["transfers"] > 0, key]
     without = pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(copying))

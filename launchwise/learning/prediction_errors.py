@@ -10,7 +10,6 @@ import pandas as pd
 
 from launchwise.base.parallel import in_parallel
 from launchwise.learning import metrics
-from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import Domain
 from launchwise.learning.ranks import correlations, group_ranks
 from launchwise.learning.splits import case_numbers
@@ -64,7 +63,7 @@ def _bounds(rows: pd.DataFrame, domain: Domain) -> np.ndarray:
     """Limit of each row in the cost model: objects, shape (rows,)."""
     keys = row_numbers(rows, domain.spec.key_columns)
     distinct = rows[domain.spec.key_columns].iloc[np.unique(keys, return_index=True)[1]]
-    estimate = CostModel(domain.spec, domain.profiles).estimate(distinct.reset_index(drop=True))
+    estimate = domain.cost_model.estimate(distinct.reset_index(drop=True))
     return np.asarray(estimate.bound_by(), dtype=object)[keys]
 
 

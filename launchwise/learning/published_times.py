@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.experiment.run_times import RunTime
-from launchwise.learning.analytical import CostModel, Estimate
+from launchwise.learning.analytical import Estimate
 from launchwise.learning.features import Domain
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.rooflines import limits_ms
@@ -94,7 +94,7 @@ def _predicted(
     predictors: Mapping[str, Recommender],
 ) -> pd.DataFrame:
     """One row per predictor, each with the configuration that it takes for the fastest."""
-    estimate = CostModel(domain.spec, domain.profiles).estimate(rows)
+    estimate = domain.cost_model.estimate(rows)
     if time.phases:
         predicted = {COST_MODEL: _of_phases(estimate, time.phases, len(rows))}
     else:

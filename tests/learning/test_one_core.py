@@ -216,3 +216,40 @@ def test_a_failing_job_leaves_the_models_that_were_there(
 def _content(folder: Path) -> dict[str, bytes]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_libraries_that_come_later_are_limited_too() -> None:
+    code = (
+        "import sys, time\n"
+        "from launchwise.learning.one_core import one_thread\n"
+        "import numpy as np\n"
+        "with one_thread():\n    pass\n"
+        # Loaded outside: it takes as many threads as it likes, until the next block.
+        "import sklearn.ensemble, threadpoolctl\n"
+        "with one_thread():\n"
+        "    pools = threadpoolctl.threadpool_info()\n"
+        "print(sorted({each['num_threads'] for each in pools}), len(pools) > 1)\n"
+    )
+    environment = {**os.environ, **dict.fromkeys(VARIABLES, "3")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[1] True\n"
+
+
+def test_pools_are_sought_once_where_no_module_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    import threadpoolctl
+
+    with one_thread():
+        pass
+    sought = []
+    found = threadpoolctl.ThreadpoolController
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", lambda: sought.append(1) or found())
+    for _ in range(3):
+        with one_thread():
+            pass
+    assert not sought
+    monkeypatch.setitem(sys.modules, "a_module_that_just_came", os)
+    with one_thread():
+        pass
+    assert len(sought) == 1

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import pandas as pd
 
-from launchwise.learning.analytical import CostModel
 from launchwise.learning.recommender import Judgement, Recommender
 
 
@@ -20,13 +18,9 @@ class AnalyticalRecommender(Recommender):
         """Do nothing: the cost model needs only the GPU's profile and the workload's cost."""
         return self
 
-    @cached_property
-    def _model(self) -> CostModel:
-        return CostModel(self.domain.spec, self.domain.profiles)
-
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score by predicted time; the baseline comes first in ties."""
-        times = self._model.estimate(rows).time_ms
+        times = self.domain.cost_model.estimate(rows).time_ms
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:

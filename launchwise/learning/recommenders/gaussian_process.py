@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.analytical import CostModel
 from launchwise.learning.features import regrets
 from launchwise.learning.matern import Kernel, fitted_kernel, posterior_mean, posterior_weights
 from launchwise.learning.recommender import Judgement, Recommender
@@ -47,10 +45,6 @@ class GaussianProcessRecommender(Recommender):
         "iterations": [(0, None)],
     }
 
-    @cached_property
-    def _model(self) -> CostModel:
-        return CostModel(self.domain.spec, self.domain.profiles)
-
     def fit(self, measurements: pd.DataFrame) -> Self:
         """Learn the residuals (see :meth:`Recommender.fit`).
 
@@ -65,7 +59,7 @@ class GaussianProcessRecommender(Recommender):
         self._variants = sorted(map(str, rows["variant"].unique()))
         self._scaling = Scaling.of(features[self._columns].to_numpy(dtype=float))
         points = self._points(rows)
-        estimates = self._model.estimate(rows).time_ms
+        estimates = self.domain.cost_model.estimate(rows).time_ms
         logs = np.log(rows["time_ms"].to_numpy(dtype=float) / estimates)
         self._mean, self._deviation = float(logs.mean()), float(logs.std()) or 1.0
         target = (logs - self._mean) / self._deviation
@@ -107,7 +101,7 @@ class GaussianProcessRecommender(Recommender):
         points = self._points(rows)
         logs = posterior_mean(self._kernel, self._known, self._weights, points)
         residuals = self._mean + self._deviation * logs
-        times = self._model.estimate(rows).time_ms * np.exp(residuals)
+        times = self.domain.cost_model.estimate(rows).time_ms * np.exp(residuals)
         return Judgement.by_time(times, self.domain.is_baseline(rows))
 
     def summary(self) -> dict[str, Any]:

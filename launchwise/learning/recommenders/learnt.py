@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError
-from launchwise.learning.analytical import PARTS, CostModel
+from launchwise.learning.analytical import PARTS
 from launchwise.learning.boosters import (
     BOOSTING,
     boosted,
@@ -58,13 +57,9 @@ class LearntRecommender(Recommender):
             "feature_fraction": trial.suggest_float("feature_fraction", 0.3, 1.0),
         }
 
-    @cached_property
-    def _model(self) -> CostModel:
-        return CostModel(self.domain.spec, self.domain.profiles)
-
     def _inputs(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Features, float32 (rows, features), and estimates, float64 ms (rows,)."""
-        estimate = self._model.estimate(rows)
+        estimate = self.domain.cost_model.estimate(rows)
         shares = [estimate.parts[name] / estimate.time_ms for name in PARTS]
         features = self.domain.features(rows).to_numpy()
         builds = self._builds.beside(rows)
