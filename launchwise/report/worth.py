@@ -11,7 +11,7 @@ from markupsafe import escape
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import models, theme, wording
-from launchwise.report.blocks import Block, Cell, Column, Drawing, Row, Section, Table, Text
+from launchwise.report.blocks import Block, Cell, Column, Drawing, Fold, Row, Section, Table, Text
 from launchwise.report.study import StudyData
 from launchwise.tables.times import PAIRS
 
@@ -42,6 +42,8 @@ class Worth:
     paired
         How many of the two times of each problem, of the best and of the recommended one, come from
         pairs with the usual choice.
+    imported
+        Whether others measured it.
     """
 
     study: str
@@ -55,6 +57,7 @@ class Worth:
     best_interval: Interval
     recommended_interval: Interval
     paired: int
+    imported: bool = False
 
     @property
     def verdict(self) -> str:
@@ -102,6 +105,7 @@ def worth(study: StudyData) -> Worth | None:
         baseline=speeds.get(BASELINE, math.nan),
         best_interval=means.interval(ORACLE) if ORACLE in speeds else None,
         recommended_interval=means.interval(name),
+        imported=not study.profiles[gpu].has_measured_ceilings,
         paired=int((own[own["model"].isin([ORACLE, name])]["basis"] == PAIRS).sum()),
     )
 
@@ -120,7 +124,13 @@ def section(studies: Sequence[StudyData]) -> Section | None:
     found = [each for each in map(worth, studies) if each is not None]
     if not found:
         return None
-    blocks: list[Block] = [_drawing(found), _table(found), Text(NOTE, "note")]
+    # What others measured has no usual choice but its baseline, and sizes of its own: on one axis
+    # with the rest it would be the longest bar and say nothing.
+    theirs = [each for each in found if each.imported]
+    ours = [each for each in found if not each.imported] or theirs
+    blocks: list[Block] = [_drawing(ours), _table(ours), Text(NOTE, "note")]
+    if theirs and ours is not theirs:
+        blocks.append(Fold("Measured by others", [_table(theirs)]))
     return Section("worth", "Gain from tuning", blocks)
 
 

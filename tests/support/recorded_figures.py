@@ -24,6 +24,7 @@ from launchwise.learning.features import Domain
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema
+from launchwise.tables.times import PAIRS, judged_times
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import usual_configuration
 
@@ -361,6 +362,31 @@ def _blind(gpu: str, studies: Mapping[str, str]) -> dict[str, Any]:
 
 
 @cache
+def judged() -> dict[str, Any]:
+    """How far times that pairs judged differ from the sweep's, %: recorded pairs of both cards.
+
+    ``rows`` that pairs judge, median and largest difference, and share of those above 1 %.
+    """
+    found = []
+    for gpu in ("h100", "h200"):
+        for name, workload in STUDIES_OF_H100.items():
+            path = RECORDED / gpu / f"{name}.pairs.parquet"
+            if path.is_file():
+                spec = load_spec(KERNELS / workload)
+                sweep = read_table(RECORDED / gpu / f"{workload}.parquet", measurement_schema(spec))
+                times = judged_times(sweep, read_table(path, pairs_schema(spec)), spec)
+                own = times[times["basis"] == PAIRS]
+                found.append((own["time_ms"] / own["sweep_ms"] - 1).abs())
+    away = 100 * pd.concat(found, ignore_index=True)
+    return {
+        "rows": len(away),
+        "median_percent": float(away.median()),
+        "largest_percent": float(away.max()),
+        "above_1_percent": 100 * float((away > 1).mean()),
+    }
+
+
+@cache
 def paired() -> dict[str, Any]:
     """Recorded pairs of the H200; see :func:`_paired`."""
     return _paired("h200")
@@ -494,6 +520,7 @@ COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
             device_choices,
             efficiency,
             granger,
+            judged,
             kernel_tuner,
             paired,
             paired_h100,

@@ -1,0 +1,53 @@
+"""The gain from tuning: what is in pairs is counted, what others measured stands apart."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from launchwise.report import worth
+from launchwise.report.blocks import Drawing, Fold, Table
+from launchwise.report.study import StudyData
+from tests.support.report_study import study
+
+
+def imported() -> StudyData:
+    made = study(name="theirs")
+    profiles = {
+        gpu: one.model_copy(update={"source": "described"}) for gpu, one in made.profiles.items()
+    }
+    return dataclasses.replace(made, profiles=profiles, _known={})
+
+
+def test_times_in_pairs_are_counted_row_by_row() -> None:
+    made = study()
+    found = worth.worth(made)
+    assert found is not None
+    assert (found.paired, found.problems) == (0, 2)
+    rows = made.evaluation.copy()
+    rows.loc[(rows["model"] == "oracle") & (rows["gpu"] == "big"), "basis"] = "pairs"
+    found = worth.worth(dataclasses.replace(made, evaluation=rows, _known={}))
+    assert found is not None
+    # The best of both problems, the recommended of none.
+    assert found.paired == 2
+    section = worth.section([dataclasses.replace(made, evaluation=rows, _known={})])
+    assert section is not None
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    names = [column.title for column in table.columns]
+    assert table.rows[0].cells[names.index("in pairs")].text == "2 of 4"
+
+
+def test_what_others_measured_is_no_bar_beside_ours() -> None:
+    section = worth.section([study(), imported()])
+    assert section is not None
+    (drawn,) = (block for block in section.blocks if isinstance(block, Drawing))
+    assert drawn.svg.count("<rect") == 1
+    (fold,) = (block for block in section.blocks if isinstance(block, Fold))
+    (table,) = fold.blocks
+    assert isinstance(table, Table)
+    assert [row.cells[0].link for row in table.rows] == ["#theirs-answer"]
+
+
+def test_where_all_was_measured_by_others_it_is_drawn() -> None:
+    section = worth.section([imported()])
+    assert section is not None
+    assert [type(block).__name__ for block in section.blocks] == ["Drawing", "Table", "Text"]
