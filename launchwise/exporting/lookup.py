@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from launchwise.exporting.table import answerable, asked_problems
+from launchwise.exporting.table import asked_cases
 from launchwise.learning.answering import Answer, Suggestion, answers
 from launchwise.learning.final import Final
 from launchwise.workloads.parts import Value
@@ -107,7 +107,6 @@ def lookup_entries(
         As of :func:`launchwise.learning.answering.answers`.
     """
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
-    problems = asked_problems(final)
-    cases = answerable(final, names, problems)
+    cases = asked_cases(final, names)
     found = answers(final, cases, SUGGESTIONS, least_gain, processes)
     return [LookupEntry.of(each) for each in found]

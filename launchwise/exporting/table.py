@@ -148,8 +148,7 @@ def answer_table(
     """
     spec, domain = final.spec, final.domain
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
-    problems = asked_problems(final)
-    cases = answerable(final, names, problems)
+    cases = asked_cases(final, names)
     found = answers(final, cases, least_gain=least_gain, processes=processes)
     return AnswerTable(
         study=study,
@@ -164,6 +163,19 @@ def answer_table(
         entries=tuple(_entry(names.index(each.gpu), each, spec) for each in found),
         limits=Limits.of(spec),
     )
+
+
+def asked_cases(final: Final, gpus: Sequence[str]) -> list[Case]:
+    """Problems of :func:`asked_problems` on GPUs, and those of blind tests on theirs, sorted."""
+    columns = final.spec.problem_columns
+    cases = answerable(final, gpus, asked_problems(final))
+    known = {case.key for case in cases}
+    for row in final.tested.to_dict("records"):
+        case = Case(str(row["gpu"]), {name: _plain(row[name]) for name in columns})
+        if case.gpu in gpus and case.key not in known:
+            cases.append(case)
+    places = {gpu: place for place, gpu in enumerate(gpus)}
+    return sorted(cases, key=lambda case: (places[case.gpu], _sortable((*case.problem.values(),))))
 
 
 def answerable(final: Final, gpus: Sequence[str], problems: Sequence[Problem]) -> list[Case]:

@@ -242,7 +242,8 @@ def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _measured(final: Final) -> dict[tuple[Any, ...], dict[str, Any]]:
-    return {_key(row, final.spec): row for row in _records(final.measured)}
+    rows = [*_records(final.tested), *_records(final.measured)]
+    return {_key(row, final.spec): row for row in rows}
 
 
 def _of_measured(
@@ -257,6 +258,8 @@ def _of_measured(
     gain = float(usual_ms / row["time_ms"]) if math.isfinite(usual_ms) else None
     time_ms = float(row["time_ms"])
     why = "the fastest of the measured configurations"
+    if row["blind"]:
+        why += ", in a blind test of answers to this problem"
     if own != default and (doubt := _doubt(gain, least_gain)):
         own, time_ms, gain, why = default, float(usual_ms), 1.0, doubt
     baseline_ms = float(row["baseline_ms"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -32,7 +32,15 @@ from launchwise.learning.recommender import Recommender, Tried
 from launchwise.learning.recommenders import kinds_of, recommender_class
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.row_cap import ALL_ROWS, RowCap
-from launchwise.learning.splits import ALL, Case, Fold, among, asked_about, case_columns, cases_in
+from launchwise.learning.splits import (
+    ALL,
+    Case,
+    Fold,
+    among,
+    asked_about,
+    case_columns,
+    cases_in,
+)
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
 from launchwise.tables.learning import best_measured_schema
@@ -152,7 +160,7 @@ def fit_final(
     calibration = None
     if isinstance(recommender, CommitteeRecommender):
         calibration = calibrate(recommender, domain, training, {gpu: times[gpu] for gpu in asked})
-    judged = {gpu: times[gpu][~times[gpu]["blind"]] for gpu in asked}
+    judged = {gpu: times[gpu] for gpu in asked}
     write_table(
         folder / MEASURED_FILE, best_measured(judged, domain), best_measured_schema(spec), {}
     )
@@ -190,11 +198,14 @@ def best_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataF
         As :func:`launchwise.tables.learning.best_measured_schema` declares it.
     """
     spec = domain.spec
-    columns = [*spec.key_columns, "status", "time_ms"]
+    columns = [*spec.key_columns, "status", "time_ms", "blind"]
     rows = pd.concat([table[columns] for table in times.values()], ignore_index=True)
     rows = rows[rows["status"].isin(MEASURED) & domain.is_candidate(rows)]
     rows = rows.drop(columns="status").reset_index(drop=True)
     keys = case_columns(spec)
+    # A problem that was swept since needs no blind test.
+    swept = among(rows, cases_in(rows[~rows["blind"]], spec), spec)
+    rows = rows[~(rows["blind"] & swept)].reset_index(drop=True)
     found = fastest_rows(rows, keys, spec)
     for name, mask in (
         ("usual_ms", domain.is_usual(rows)),
@@ -217,7 +228,9 @@ class Final:
     domain
         Workload, GPUs and candidates that it answers for.
     measured
-        See :func:`best_measured`.
+        See :func:`best_measured`; without those of blind tests.
+    tested
+        Those of blind tests alone.
     facts
         What :func:`fit_final` wrote.
     """
@@ -226,6 +239,7 @@ class Final:
     domain: Domain
     measured: pd.DataFrame
     facts: Mapping[str, Any]
+    tested: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def spec(self) -> Spec:
@@ -242,8 +256,11 @@ class Final:
     def has_measured(self, case: Case) -> bool:
         """Whether a case was measured: no model answers it."""
         asked = {"gpu": case.gpu, **case.problem}
-        same = [self.measured[name] == asked[name] for name in case_columns(self.spec)]
-        return bool(np.logical_and.reduce(same).any())
+        return any(
+            bool(np.logical_and.reduce([table[name] == asked[name] for name in asked]).any())
+            for table in (self.measured, self.tested)
+            if len(table)
+        )
 
     @cached_property
     def recommender(self) -> Recommender:
@@ -274,4 +291,7 @@ def read_final(folder: Path, domain: Domain) -> Final:
         message = f"is of {facts['workload']}, not of {domain.spec.workload}"
         raise UserError(folder / FACTS_FILE, "workload", message)
     measured = read_table(folder / MEASURED_FILE, best_measured_schema(domain.spec))
-    return Final(folder, domain, measured, facts)
+    blind = measured["blind"].to_numpy()
+    parts = (measured[each].reset_index(drop=True) for each in (~blind, blind))
+    swept, tested = parts
+    return Final(folder, domain, swept, facts, tested)

@@ -110,7 +110,8 @@ def _energies(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Viol
 def _answers(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
     """An expectation lies in its interval; what is called measured was."""
     key = ["gpu", *study.problem_columns]
-    measured = set(study.rows[key].itertuples(index=False, name=None))
+    tables = [study.rows, *study.tested.values()]
+    measured = {case for table in tables for case in table[key].itertuples(index=False, name=None)}
     for answer in study.answers or ():
         row = {"gpu": answer["gpu"], **answer["problem"]}
         for name in ("time", "gain"):

@@ -90,6 +90,8 @@ class StudyData:
         where they were compared.
     blind
         GPU -> figures of its blind test, where there was one.
+    tested
+        GPU -> judged times of a recorded blind test, where there are any.
     peers
         GPU -> other people's libraries in the same pairs
         (:func:`launchwise.tables.peers.peers_schema`).
@@ -125,6 +127,7 @@ class StudyData:
     kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     curves: pd.DataFrame | None = None
     answers: Sequence[Mapping[str, Any]] | None = None
@@ -160,6 +163,7 @@ class StudyData:
             pairs=own(self.pairs),
             peers=own(self.peers),
             blind=own(self.blind),
+            tested=own(self.tested),
             training=of(self.training),
             removed=of(self.removed),
             evaluation=of(self.evaluation),
@@ -341,6 +345,9 @@ def read_study(
         pairs=pairs,
         peers={gpu: tables.read_table(path, of_peers) for gpu, path in files.peers.items()},
         blind={gpu: read_json(path) for gpu, path in files.blind.items()},
+        tested={
+            gpu: table[table["blind"]] for gpu, table in judged.items() if table["blind"].any()
+        },
         training=of_split(tables.read_table(files.training, training_schema(spec)), first["split"]),
         removed=tables.read_table(files.removed, removed_schema(spec), only=first),
         evaluation=tables.read_table(files.evaluation, evaluation_schema(spec)),

@@ -202,7 +202,8 @@ def curves_schema() -> pa.DataFrameSchema:
 def best_measured_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of the fastest measured candidates: one row per (GPU, problem).
 
-    ``usual_ms`` and ``baseline_ms`` are empty where these were not timed.
+    ``usual_ms`` and ``baseline_ms`` are empty where these were not timed; ``blind``: by a blind
+    test, not by the sweep.
     """
     return pa.DataFrameSchema(
         {
@@ -212,6 +213,7 @@ def best_measured_schema(spec: Spec) -> pa.DataFrameSchema:
             "time_ms": real_column(pa.Check.gt(0)),
             "usual_ms": real_column(pa.Check.gt(0), nullable=True),
             "baseline_ms": real_column(pa.Check.gt(0), nullable=True),
+            "blind": pa.Column(bool),
         },
         unique=["gpu", *spec.problem_columns],
         strict=True,

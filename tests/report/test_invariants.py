@@ -52,6 +52,12 @@ def test_nothing_is_said_of_a_sound_study() -> None:
     )
 
 
+def test_a_problem_of_a_blind_test_was_measured() -> None:
+    made = answered(problem={"n": 7, "dtype": "float32", "order": 2})
+    tested = made.rows.iloc[:1].assign(gpu="big", n=7, dtype="float32", order=2)
+    assert violations([dataclasses.replace(made, tested={"big": tested})], CARDS) == []
+
+
 @pytest.mark.parametrize(
     ("made", "rule"),
     [

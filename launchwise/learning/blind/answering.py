@@ -152,7 +152,11 @@ def freeze(
         When one of the problems was measured on any GPU of the product.
     """
     spec = final.spec
-    known = set(final.measured[spec.problem_columns].itertuples(index=False, name=None))
+    known = {
+        values
+        for table in (final.measured, final.tested)
+        for values in table.reindex(columns=spec.problem_columns).itertuples(index=False, name=None)
+    }
     if seen := [each for each in problems if tuple(each.values()) in known]:
         raise UserError(path, "problems", f"{seen[0]} was measured: this is no blind test")
     found = answers(final, [Case(gpu, dict(each)) for each in problems], LISTED)
