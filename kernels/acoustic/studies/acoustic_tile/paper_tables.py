@@ -18,6 +18,9 @@ from launchwise.tables.rows import selected
 POINTS, THREADS = ("tx", "ty", "tz"), ("bx", "by", "bz")
 """Tunables of a tile, read as points of one thread and as threads of one block."""
 
+LIMIT = "best candidate of each problem"
+"""Row of tables 4 and 5 that no model can exceed."""
+
 WALKED, BLOCK = "omp_tile", "block3d"
 PRINTED_TILE = ("tile_3", "tile_2", "tile_1")
 """Columns of a printed tile in the order x, y, z."""

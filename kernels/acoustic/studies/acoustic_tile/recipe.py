@@ -15,6 +15,8 @@ from launchwise.report.blocks import Block, Cell, Column, Fold, Row, Table, Text
 from launchwise.report.published import Records
 from launchwise.report.study import StudyData
 
+from . import paper_tables
+
 FILE = Path("recorded", "recipe.json")
 GLOBAL, PER_PROBLEM, DEFAULT = "recipe", "recipe_filter_per_problem", "default_models"
 """Runs: the recipe as published, with one filter per problem, and our default models."""
@@ -67,6 +69,9 @@ def blocks(recipe: Recipe, results: Records, facts: Mapping[str, str]) -> list[B
             "Improved: share of runs faster than untiled. Speed-up: mean of untiled time over time "
             "of the recommendation, the paper's improvement coefficient. “Best tile” knows every "
             "measured time and may answer untiled: no model can reach more with these tiles. "
+            "This run, its models and its best tile, was judged by single rows of the sweep. The "
+            f"{paper_tables.LIMIT} of the other table has judged times, where pairs corrected "
+            "those of untiled: the two limits differ by that and by nothing else. "
             f"The filter over all times removes {wording.count(removed['global']['rows'])} of "
             f"{wording.count(counts['measured'])} training rows "
             f"({removed['global']['percent']:.1f} %; the paper {facts['runs_removed_percent']} %) "

@@ -99,9 +99,6 @@ def _tables(study: StudyData, published: Mapping[str, Records], gpu: str) -> lis
     ]
 
 
-LIMIT = "best candidate of each problem"
-
-
 def _beside(study: StudyData, results: Records, recorded: recipe.Recipe | None) -> Table:
     """Tables 4 and 5: theirs, ours with all variants, ours with the paper's tiles alone."""
     gpus = list(dict.fromkeys(record["title"] for record in results))
@@ -132,8 +129,8 @@ def _beside(study: StudyData, results: Records, recorded: recipe.Recipe | None) 
         for gpu in here
     }
     rows = []
-    for name in [*names, LIMIT]:
-        cells = [Cell(LIMIT if name == LIMIT else study.title(name))]
+    for name in [*names, paper_tables.LIMIT]:
+        cells = [Cell(paper_tables.LIMIT if name == paper_tables.LIMIT else study.title(name))]
         for gpu in gpus:
             record = theirs.get((gpu, name), {})
             printed = record.get("improvement_coefficient", "–")
@@ -142,7 +139,7 @@ def _beside(study: StudyData, results: Records, recorded: recipe.Recipe | None) 
             cells += [Cell(printed, best=printed == most, role="theirs")]
         for gpu in here:
             cells += _tiles_alone(study, recorded, split, gpu, name)
-            got = scores[gpu].get("oracle" if name == LIMIT else name, {})
+            got = scores[gpu].get("oracle" if name == paper_tables.LIMIT else name, {})
             value = got.get("coefficient")
             cells += [
                 Cell(wording.percent(got.get("improved_runs"), 2)),
@@ -157,7 +154,7 @@ def _tiles_alone(
     study: StudyData, recorded: recipe.Recipe | None, split: str, gpu: str, name: str
 ) -> list[Cell]:
     """Three cells of the recorded run with the paper's tiles alone; the limit from the sweep."""
-    if name == LIMIT:
+    if name == paper_tables.LIMIT:
         limit = paper_tables.walked_limit(study, split, gpu)
         return [
             Cell("–"),
