@@ -43,7 +43,7 @@ MOST_MIXED = 0.05
 """Share of problems whose timed rows come from several cards: their comparison mixes cards."""
 
 LIMITS = (
-    f"A sweep is well if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
+    f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
     f"power or heat, the reference kernel drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
     f"median and {100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows "
     f"hung or ran out of memory, no result was wrong, at most {100 * MOST_MIXED:g} % of the "
@@ -56,7 +56,7 @@ MOST_POINTS = 200
 """Most rows of a sweep per figure; of more the extremes are drawn."""
 
 MOST_FIGURES = 40
-"""Sweeps whose conditions are drawn, those to look at first."""
+"""Sweeps whose conditions are drawn, the doubtful first."""
 
 HUNG = ("timeout", "out_of_memory")
 NO_TIME = ("failed", "wrong", *HUNG)
@@ -146,11 +146,23 @@ class Health:
         return found
 
     @property
+    def severity(self) -> float:
+        """The largest of its figures relative to its limit, which is 1; 0 if unknown."""
+        shares = (
+            self.held_back / MOST_HELD_BACK,
+            self.median_drift / MEDIAN_DRIFT,
+            self.largest_drift / LARGEST_DRIFT,
+            self.mixed / MOST_MIXED,
+            self.hung / (MOST_HUNG * self.rows) if self.rows else 0.0,
+        )
+        return float(np.nanmax([*shares, 0.0]))
+
+    @property
     def verdict(self) -> str:
-        """``well``, ``look``, or ``unknown`` if the sweep did not record its conditions."""
+        """``sound``, ``doubtful``, or ``unknown`` if the sweep did not record its conditions."""
         if self.complaints:
-            return "look"
-        return "well" if self.is_known else "unknown"
+            return "doubtful"
+        return "sound" if self.is_known else "unknown"
 
 
 def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
@@ -249,33 +261,38 @@ def _major(driver: str) -> int:
     return int(first) if first.isdecimal() else 0
 
 
+def _worst_first(each: Health) -> tuple[bool, bool, float]:
+    """Key of an order: wrong results first, then by the limit that is exceeded most."""
+    return (not each.complaints, not each.wrong, -each.severity)
+
+
 def notice(found: Sequence[Health]) -> Notice | None:
-    """The strip of the front page: which sweeps are not well; None where all are."""
-    unwell = [each for each in found if each.complaints]
+    """The strip of the front page: which sweeps are doubtful; None where none is."""
+    unwell = sorted((each for each in found if each.complaints), key=_worst_first)
     if not unwell:
         return None
     said = "; ".join(f"{each.workload} on {each.gpu}: {each.complaints[0]}" for each in unwell[:3])
     more = f"; and {len(unwell) - 3} more" if len(unwell) > 3 else ""
-    counted = f"{len(unwell)} of {wording.plural(len(found), 'sweep')} should be looked at."
+    are = "is" if len(unwell) == 1 else "are"
+    counted = f"{len(unwell)} of {wording.plural(len(found), 'sweep')} {are} doubtful."
     return Notice(f"{counted} {said}{more}.", "#verdicts", "Health")
 
 
 def section(studies: Sequence[StudyData]) -> Section:
     """Verdicts, what to measure again, and conditions against time."""
-    found = of_studies(studies)
+    found = sorted(of_studies(studies), key=_worst_first)
     blocks: list[Block] = [Text(LIMITS, "note")]
     if len(found) > MOST_ROWS:
         counted = Counter(each.verdict for each in found)
         said = wording.listed(f"{wording.count(counted[name])} {name}" for name in counted)
-        blocks.append(Text(f"{wording.count(len(found))} sweeps: {said}. Those to look at first."))
-        found = sorted(found, key=lambda each: not each.complaints)
+        blocks.append(Text(f"{wording.count(len(found))} sweeps: {said}. The doubtful first."))
         blocks.append(_table(found[:MOST_ROWS], f"The first {MOST_ROWS} sweeps"))
     blocks.append(_table(found))
     again = [each for each in found if each.complaints]
     if again:
-        blocks.append(_again(again))
+        blocks.append(_again(again, studies))
     specs = {study.spec.workload: study for study in studies}
-    known = sorted((each for each in found if each.is_known), key=lambda each: not each.complaints)
+    known = [each for each in found if each.is_known]
     figures = [
         figure
         for each in known[:MOST_FIGURES]
@@ -304,7 +321,7 @@ def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") 
         Column("driver", number=False),
         Column("measured", number=False),
     ]
-    roles = {"well": "good", "look": "poor", "unknown": ""}
+    roles = {"sound": "good", "doubtful": "poor", "unknown": ""}
     rows = [
         Row(
             [
@@ -341,7 +358,7 @@ def _clocks(limits: tuple[float, float] | None) -> str:
     return MISSING if limits is None else f"{limits[0]:.0f} to {limits[1]:.0f}"
 
 
-def _again(found: Sequence[Health]) -> Table:
+def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
     """Problems to measure again, the most affected first, and the command."""
     rows = []
     for each in found:
@@ -354,6 +371,13 @@ def _again(found: Sequence[Health]) -> Table:
                     Cell(each.gpu),
                     Cell("; ".join(each.complaints)),
                     Cell(which or "all of it"),
+                    Cell(
+                        wording.listed(
+                            study.name
+                            for study in studies
+                            if study.spec.workload == each.workload and each.gpu in study.sweeps
+                        )
+                    ),
                     Cell(
                         MISSING
                         if np.isnan(each.repair_s)
@@ -371,6 +395,7 @@ def _again(found: Sequence[Health]) -> Table:
         Column("GPU", number=False),
         Column("why", number=False),
         Column("problems", number=False),
+        Column("answers that rest on it", number=False),
         Column("about", "min of the GPU"),
         Column("command, with this GPU {source: live, extend: true}", number=False),
     ]

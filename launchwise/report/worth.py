@@ -212,15 +212,15 @@ def _drawing(found: Sequence[Worth]) -> Drawing:
     )
     caption = (
         "Speed relative to the usual choice (1), logarithmic axis. Bar: the fastest configuration; "
-        "dot: the recommended one; tick: one fixed configuration. Pale: single rows of a "
-        "sweep, not pairs."
+        "dot: the recommended one; tick: one fixed configuration. Pale: most are single "
+        "rows of a sweep, not pairs."
     )
     return Drawing("worth", caption, f"Speed relative to the usual choice. {said}.", "".join(parts))
 
 
 def _row(each: Worth, y: float, x: Callable[[float], float]) -> list[str]:
     left, right = sorted((x(1.0), x(each.best)))
-    hollow = "" if each.paired == 2 * each.problems else ' class="single"'
+    hollow = "" if each.paired >= each.problems else ' class="single"'
     found = [
         f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{escape(each.title)}</text>',
         f'<rect x="{left}" y="{y - 7}" width="{max(1.0, round(right - left, 1))}" height="14" '

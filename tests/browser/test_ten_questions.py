@@ -132,7 +132,7 @@ def cited(browser: Any) -> None:
 
 
 def sound(browser: Any) -> None:
-    assert "A sweep is well if" in seen(browser, "p")
+    assert "A sweep is sound if" in seen(browser, "p")
     assert "verdict" in seen(browser, "th")
     assert re.search(r"^acoustic ?big", seen(browser, "tbody tr"), re.M)
 
