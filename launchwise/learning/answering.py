@@ -258,10 +258,10 @@ def _of_measured(
     gain = float(usual_ms / row["time_ms"]) if math.isfinite(usual_ms) else None
     time_ms = float(row["time_ms"])
     why = "the fastest of the measured configurations"
-    if row["blind"]:
-        why += ", in a blind test of answers to this problem"
     if own != default and (doubt := _doubt(gain, least_gain)):
         own, time_ms, gain, why = default, float(usual_ms), 1.0, doubt
+    if row["blind"]:
+        why += ", in a blind test of answers to this problem"
     baseline_ms = float(row["baseline_ms"])
     improvement = baseline_ms / time_ms if math.isfinite(baseline_ms) else None
     suggestion = Suggestion(1, own, time_ms, None, gain, None, improvement, own == default)
