@@ -160,6 +160,11 @@ def blind_file(gpu, study, kind):
     return f"{folder}/{study}.{kind}"
 
 
+def has_blind_test(gpu, study):
+    """Whether a blind test of the study on a GPU was recorded, or measured by this run."""
+    return study in BLIND and Path(blind_file(gpu, study, "pairs.parquet")).is_file()
+
+
 def profiled_for(gpu, study):
     """GPUs that an answer needs the profiles of: the study's, and one that is held out."""
     return list(dict.fromkeys([*experiment.gpus_of(study), gpu]))

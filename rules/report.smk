@@ -37,7 +37,7 @@ REPORTED = {
         "blind": {
             gpu: f"results/blind/{gpu}/{study}.score.json"
             for gpu in experiment.tested_blindly(study)
-            if study in BLIND and Path(blind_file(gpu, study, "pairs.parquet")).is_file()
+            if has_blind_test(gpu, study)
         },
         "answers": f"results/lookup/{study}.json",
         # Only if the settings have datasheet-only GPUs.

@@ -36,7 +36,7 @@ for study, entry in experiment.studies.items():
         tested = [
             gpu
             for gpu in experiment.tested_blindly(study)
-            if gpu in LIVE or Path(blind_file(gpu, study, "pairs.parquet")).is_file()
+            if gpu in LIVE or has_blind_test(gpu, study)
         ]
 
         rule:

@@ -9,9 +9,7 @@ def blind_tests(study):
     return [
         gpu
         for gpu in experiment.gpus_of(study)
-        if study in BLIND
-        and gpu in RECORDED_IN
-        and Path(blind_file(gpu, study, "pairs.parquet")).is_file()
+        if gpu in RECORDED_IN and has_blind_test(gpu, study)
     ]
 
 

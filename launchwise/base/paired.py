@@ -66,11 +66,6 @@ class Ratio:
         width = (self.high - self.low) / (2 * self.value) if self.pairs else np.nan
         return float(width) if np.isfinite(width) else float("inf")
 
-    @property
-    def outcome(self) -> str:
-        """What the interval says (see :func:`outcome`)."""
-        return outcome(self.low, self.high)
-
 
 def paired_ratio(
     reference_ms: Sequence[float] | np.ndarray,

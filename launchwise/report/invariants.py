@@ -108,21 +108,17 @@ def _energies(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Viol
 
 
 def _answers(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
-    """An expectation lies in its interval; what is called measured was."""
+    """Intervals have their ends in order; what is called measured was."""
     key = ["gpu", *study.problem_columns]
-    tables = [study.rows, *study.tested.values()]
-    measured = {case for table in tables for case in table[key].itertuples(index=False, name=None)}
+    tables = [table[key].drop_duplicates() for table in (study.rows, *study.tested.values())]
+    measured = {case for table in tables for case in table.itertuples(index=False, name=None)}
     for answer in study.answers or ():
         row = {"gpu": answer["gpu"], **answer["problem"]}
-        for name in ("time", "gain"):
-            value = answer["time_ms" if name == "time" else name]
-            ends = [
-                f"{name}_low{'_ms' * (name == 'time')}",
-                f"{name}_high{'_ms' * (name == 'time')}",
-            ]
+        for ends in (("time_low_ms", "time_high_ms"), ("gain_low", "gain_high")):
             low, high = (answer[end] for end in ends)
             if None not in (low, high) and low > high * (1 + ROUNDING):
-                yield _violation(study, "an interval has its ends in order", f"{name} {value}", row)
+                what = f"{ends[0]} {low}, {ends[1]} {high}"
+                yield _violation(study, "an interval has its ends in order", what, row)
         if answer["basis"] == "measured" and tuple(row[name] for name in key) not in measured:
             yield _violation(study, "what is called measured was measured", "", row)
 

@@ -10,6 +10,7 @@ import pandera.pandas as pa
 
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.statuses import TIMED
 
 
 def text_column(**options: Any) -> pa.Column:
@@ -70,6 +71,15 @@ def configuration_schema(spec: Spec) -> dict[str, pa.Column]:
         for name, tunable in spec.tunables.items()
     }
     return {"variant": value_column(list(spec.variants)), **tunables}
+
+
+def timed_check() -> pa.Check:
+    """Check that rows have a time exactly where their status says so."""
+    return pa.Check(
+        lambda table: table["time_ms"].notna() == table["status"].isin(TIMED),
+        name="time_ms",
+        error="must be given exactly where status is ok, slow or unverified",
+    )
 
 
 def stage_schema(spec: Spec) -> dict[str, pa.Column]:

@@ -18,10 +18,11 @@ from launchwise.tables.columns import (
     real_column,
     stage_schema,
     text_column,
+    timed_check,
     whole_column,
 )
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import MEASURED, STATUSES, TIMED, UNVERIFIED
+from launchwise.workloads.statuses import MEASURED, STATUSES, UNVERIFIED
 from launchwise.workloads.statuses import UNKNOWN as UNKNOWN
 
 SINCE_2: dict[str, Any] = {
@@ -77,11 +78,6 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
 
     Rates: bytes and FLOP of the problem divided by its time.
     """
-    measured = pa.Check(
-        lambda table: table["time_ms"].notna() == table["status"].isin(TIMED),
-        name="time_ms",
-        error="must be given exactly where status is ok, slow or unverified",
-    )
     repeats = pa.Check(
         lambda table: table["times_ms"].map(len) == table["repeats"],
         name="repeats",
@@ -102,7 +98,7 @@ def measurement_schema(spec: Spec) -> pa.DataFrameSchema:
             **_card_columns(),
             **origin_columns(),
         },
-        checks=[measured, repeats, _fitting_statuses(spec)],
+        checks=[timed_check(), repeats, _fitting_statuses(spec)],
         unique=spec.key_columns,
         strict=True,
         name="measurements",

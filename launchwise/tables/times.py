@@ -22,10 +22,11 @@ from launchwise.tables.columns import (
     problem_schema,
     real_column,
     text_column,
+    timed_check,
     whole_column,
 )
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.statuses import STATUSES, TIMED
+from launchwise.workloads.statuses import STATUSES
 
 PAIRS = "pairs"
 """Basis of a time whose ratio to the usual choice was measured in pairs."""
@@ -54,11 +55,6 @@ def times_schema(spec: Spec) -> pa.DataFrameSchema:
     is the number of the row in the file of its sweep. Rows that failed are there, without a time.
     """
     limit = real_column(POSITIVE, nullable=True)
-    timed = pa.Check(
-        lambda table: table["time_ms"].notna() == table["status"].isin(TIMED),
-        name="time_ms",
-        error="must be given exactly where status is ok, slow or unverified",
-    )
     reasoned = pa.Check(
         lambda table: table["time_ms"].notna() == (table["basis"] != ""),
         name="basis",
@@ -88,7 +84,7 @@ def times_schema(spec: Spec) -> pa.DataFrameSchema:
             "card": text_column(),
             "sweep_row": whole_column(),
         },
-        checks=[timed, reasoned, within],
+        checks=[timed_check(), reasoned, within],
         unique=[*spec.key_columns, "blind"],
         strict=True,
         name="judged times",
@@ -214,11 +210,10 @@ def with_judged_times(
     if not fits or any((sweep[name].to_numpy()[at] != own[name].to_numpy()).any() for name in keys):
         raise UserError(source, "sweep_row", "is of another sweep: make the judged times anew")
     found = sweep.assign(sweep_ms=sweep["time_ms"], time_low_ms=np.nan, time_high_ms=np.nan)
-    basis = np.where(sweep["time_ms"].isna(), "", SWEEP).astype(object)
-    basis[at] = own["basis"].to_numpy(dtype=object)
-    found["basis"] = pd.Series(basis, index=sweep.index, dtype=own["basis"].dtype)
+    found["basis"] = np.where(sweep["time_ms"].isna(), "", SWEEP)
+    found = found.astype({"basis": own["basis"].dtype})
     places = found.index[at]
-    for name in JUDGED[:-1]:
+    for name in JUDGED:
         found.loc[places, name] = own[name].to_numpy()
     return found
 
