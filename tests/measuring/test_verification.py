@@ -11,6 +11,7 @@ import pytest
 from host_device import HostDevice
 
 from launchwise.workloads import space
+from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.workload import Workload, load_workload
 
@@ -34,7 +35,11 @@ def wrong_configurations(
             if variants is not None and configuration["variant"] not in variants:
                 continue
             session.poison()
-            device.launch(session.launch(configuration))
+            launch = session.launch(configuration)
+            (shape,) = launch_shapes(spec, problem, configuration)
+            assert (shape.block, shape.grid) == (launch.block, launch.grid)
+            assert (shape.shared_bytes or 0) == launch.shared_bytes
+            device.launch(launch)
             yield space.label(configuration, spec), session.check().wrong
         session.close()
 

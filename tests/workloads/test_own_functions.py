@@ -14,6 +14,7 @@ import yaml
 from launchwise.base.errors import UserError
 from launchwise.cpu.device import CpuDevice
 from launchwise.workloads.device import LaunchFailed, OutOfMemory
+from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import Finding, load_workload
 
@@ -107,7 +108,10 @@ def verdict(folder: Path, device: CpuDevice | None = None, threads: int = 64) ->
     try:
         work = session.launch(configuration)
         session.poison()
-        for launch in work.launches:
+        shapes = launch_shapes(spec, PROBLEM, configuration)
+        for launch, shape in zip(work.launches, shapes, strict=True):
+            assert (shape.block, shape.grid) == (launch.block, launch.grid)
+            assert shape.shared_bytes == launch.shared_bytes
             device.launch(launch)
         return session.check()
     finally:
