@@ -39,6 +39,11 @@ REPORTED = {
             for gpu in experiment.tested_blindly(study)
             if has_blind_test(gpu, study)
         },
+        "scores": {
+            gpu: f"results/blind/{gpu}/{study}.score.csv"
+            for gpu in experiment.tested_blindly(study)
+            if has_blind_test(gpu, study)
+        },
         "answers": f"results/lookup/{study}.json",
         # Only if the settings have datasheet-only GPUs.
         "described": {gpu: f"results/gpus/{gpu}.json" for gpu in CARDS},

@@ -16,10 +16,22 @@ from launchwise.learning.final import Final
 from launchwise.workloads.parts import Value
 
 SUGGESTIONS = 4
-"""Suggestions that are looked at: the answer, and what may come close."""
+"""Suggestions of an answer: the one to take, and those to try next."""
 
-NEAR = 1.02
-"""Largest expected time ratio to the answer at which another configuration comes close."""
+
+@dataclass(frozen=True)
+class Alternative:
+    """A configuration to try next, with its time and the limits of its interval, ms."""
+
+    configuration: dict[str, Value]
+    time_ms: float | None
+    time_low_ms: float | None
+    time_high_ms: float | None
+
+    @classmethod
+    def of(cls, one: Suggestion) -> Alternative:
+        """From a suggestion."""
+        return cls(one.configuration, one.expected_ms, *(one.interval_ms or (None, None)))
 
 
 @dataclass(frozen=True)
@@ -34,22 +46,31 @@ class LookupEntry:
         A key of :data:`launchwise.learning.answering.BASES`.
     configuration
         The variant, and the tunables that it has.
+    usual
+        That of the usual choice.
     is_usual
         Whether it is the usual choice.
     time_ms, time_low_ms, time_high_ms
-        Measured or expected, and the limits of its 90 % interval; None where nothing is known.
+        Measured or expected, and the limits of its interval; None where nothing is known.
     gain, gain_low, gain_high
         Time of the usual choice divided by its own, likewise.
-    improvement
+    improvement, improvement_low, improvement_high
         Time of the baseline divided by its own, likewise.
+    percent
+        Percent of the intervals.
+    paired
+        Whether the gains were measured in pairs.
+    blind
+        Whether a blind test alone measured the problem.
     others
-        Configurations that come close.
+        What to try next, in order.
     """
 
     gpu: str
     problem: dict[str, Value]
     basis: str
     configuration: dict[str, Value]
+    usual: dict[str, Value]
     is_usual: bool
     time_ms: float | None
     time_low_ms: float | None
@@ -58,19 +79,26 @@ class LookupEntry:
     gain_low: float | None
     gain_high: float | None
     improvement: float | None
-    others: list[dict[str, Value]]
+    improvement_low: float | None
+    improvement_high: float | None
+    percent: int
+    paired: bool
+    blind: bool
+    others: list[Alternative]
 
     @classmethod
     def of(cls, answer: Answer) -> LookupEntry:
-        """The first suggestion of an answer, and those of the others that come close."""
+        """The first suggestion of an answer, and the others."""
         first, *rest = answer.suggestions
         time_low, time_high = first.interval_ms or (None, None)
         gain_low, gain_high = first.gain_interval or (None, None)
+        improvement_low, improvement_high = first.improvement_interval or (None, None)
         return cls(
             gpu=answer.gpu,
             problem=answer.problem,
             basis=answer.basis,
             configuration=first.configuration,
+            usual=answer.usual,
             is_usual=first.is_usual,
             time_ms=first.expected_ms,
             time_low_ms=time_low,
@@ -79,16 +107,17 @@ class LookupEntry:
             gain_low=gain_low,
             gain_high=gain_high,
             improvement=first.improvement,
-            others=[one.configuration for one in rest if _is_near(one, first)],
+            improvement_low=improvement_low,
+            improvement_high=improvement_high,
+            percent=answer.percent,
+            paired=first.paired,
+            blind=answer.blind,
+            others=[Alternative.of(one) for one in rest],
         )
 
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
-
-
-def _is_near(one: Suggestion, first: Suggestion) -> bool:
-    return one.gain is not None and first.gain is not None and one.gain * NEAR >= first.gain
 
 
 def lookup_entries(

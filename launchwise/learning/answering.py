@@ -19,6 +19,7 @@ from launchwise.learning.final import Final
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
+from launchwise.tables.times import PAIRS
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline, feasible, gpu_facts, used
 from launchwise.workloads.spec import Spec
@@ -56,13 +57,15 @@ class Suggestion:
     configuration
         The variant, and every tunable that it has, to their values.
     expected_ms, interval_ms
-        Time, and the limits of its 90 % interval; None where nothing is expected.
+        Time, and the limits of its interval (:attr:`Answer.percent`); None where nothing is known.
     gain, gain_interval
         Time of the usual choice divided by its own, likewise.
-    improvement
-        Time of the baseline divided by its own; None likewise.
+    improvement, improvement_interval
+        Time of the baseline divided by its own, likewise.
     is_usual
         Whether it is the usual choice.
+    paired
+        Whether it was measured in pairs with the usual choice and the baseline.
     """
 
     rank: int
@@ -72,7 +75,9 @@ class Suggestion:
     gain: float | None
     gain_interval: Interval | None
     improvement: float | None
+    improvement_interval: Interval | None
     is_usual: bool
+    paired: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ class Answer:
         Configuration that an experienced engineer takes without measuring.
     why
         One sentence.
+    blind
+        Whether a blind test alone measured the problem.
     """
 
     gpu: str
@@ -99,6 +106,12 @@ class Answer:
     suggestions: list[Suggestion]
     usual: dict[str, Value]
     why: str
+    blind: bool = False
+
+    @property
+    def percent(self) -> int:
+        """Percent of the intervals: of measurements, or of what the model expects."""
+        return 95 if self.basis == MEASURED else 90
 
 
 def why_none(domain: Domain, case: Case) -> str | None:
@@ -129,14 +142,15 @@ def answers(
     """Answers for problems on GPUs, in order.
 
     A measured problem is answered by its fastest configuration, if that beats the usual choice by
-    more than 2 %; any other by the fitted model. The usual choice is always among the candidates.
+    more than 2 %, and the next fastest after it; any other by the fitted model. The usual choice is
+    always among the candidates.
 
     Parameters
     ----------
     cases
         GPUs of the product's domain, and problems of its workload.
     top
-        Suggestions per problem; of a measured problem there is one.
+        Suggestions per problem.
     least_gain
         Gain over the usual choice that must be sure: the measured one, or the lower end of the 90 %
         interval. What does not reach it, or has no interval, is answered by the usual choice.
@@ -144,15 +158,15 @@ def answers(
         The model is asked in so many processes at once; answers do not depend on it.
     """
     domain = final.domain
-    measured = _measured(final)
-    choices = domain.choices(cases)
+    # Asked twice, a problem's candidates would be there twice.
+    choices = domain.choices({case.key: case for case in cases}.values())
     of_case = row_numbers(choices, case_columns(final.spec))
     kept = _kept(of_case, domain.is_usual(choices), domain.is_baseline(choices))
     defaults: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in _records(choices[kept]):
         defaults.setdefault(_key(row, final.spec), row)
     # What was measured needs no model.
-    asked = np.array([key not in measured for key in defaults], dtype=bool)[of_case]
+    asked = np.array([key not in final.places for key in defaults], dtype=bool)[of_case]
     suggested: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     if asked.any():
         groups = of_case // CASES_AT_ONCE
@@ -168,12 +182,11 @@ def answers(
                 suggested.setdefault(_key(row, final.spec), []).append(row)
     found = []
     for case in cases:
-        key = _key({"gpu": case.gpu, **case.problem}, final.spec)
-        default = used(_plain(defaults[key], final.spec.tunable_columns), final.spec)
-        if key in measured:
-            found.append(_of_measured(case, measured[key], default, final, least_gain))
+        default = used(_plain(defaults[case.key], final.spec.tunable_columns), final.spec)
+        if final.has_measured(case):
+            found.append(_of_measured(case, default, final, top, least_gain))
         else:
-            found.append(_of_model(case, suggested[key], default, final, least_gain))
+            found.append(_of_model(case, suggested[case.key], default, final, least_gain))
     return found
 
 
@@ -234,38 +247,69 @@ def _of_case(cases: np.ndarray, chosen: np.ndarray, values: np.ndarray) -> np.nd
 
 
 def _key(row: Mapping[str, Any], spec: Spec) -> tuple[Any, ...]:
-    return tuple(row[name] for name in case_columns(spec))
+    """As :attr:`launchwise.learning.splits.Case.key`."""
+    return tuple(row[name] for name in ("gpu", *sorted(spec.problem_columns)))
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
 
 
-def _measured(final: Final) -> dict[tuple[Any, ...], dict[str, Any]]:
-    rows = [*_records(final.tested), *_records(final.measured)]
-    return {_key(row, final.spec): row for row in rows}
-
-
 def _of_measured(
     case: Case,
-    row: dict[str, Any],
     default: dict[str, Value],
     final: Final,
+    top: int,
     least_gain: float | None,
 ) -> Answer:
-    usual_ms = row["usual_ms"] if math.isfinite(row["usual_ms"]) else row["baseline_ms"]
-    own = used(_plain(row, final.spec.tunable_columns), final.spec)
-    gain = float(usual_ms / row["time_ms"]) if math.isfinite(usual_ms) else None
-    time_ms = float(row["time_ms"])
+    rows = _records(final.fastest.iloc[list(final.places[case.key])])
+    usual = next((row for row in rows if row["is_usual"]), None)
+    baseline_row = next((row for row in rows if row["is_baseline"]), None)
+    first, reference = rows[0], usual or baseline_row
     why = "the fastest of the measured configurations"
-    if own != default and (doubt := _doubt(gain, least_gain)):
-        own, time_ms, gain, why = default, float(usual_ms), 1.0, doubt
-    if row["blind"]:
+    gain = None if reference is None else float(reference["time_ms"] / first["time_ms"])
+    if reference is not None and reference is not first and (doubt := _doubt(gain, least_gain)):
+        first, why = reference, doubt
+    if first["blind"]:
         why += ", in a blind test of answers to this problem"
-    baseline_ms = float(row["baseline_ms"])
-    improvement = baseline_ms / time_ms if math.isfinite(baseline_ms) else None
-    suggestion = Suggestion(1, own, time_ms, None, gain, None, improvement, own == default)
-    return Answer(case.gpu, dict(case.problem), MEASURED, [suggestion], default, why)
+    listed = [first, *(row for row in rows if row is not first)][:top]
+    suggestions = [
+        _measured_one(rank, row, reference, baseline_row, default, final.spec)
+        for rank, row in enumerate(listed, start=1)
+    ]
+    blind = bool(first["blind"])
+    return Answer(case.gpu, dict(case.problem), MEASURED, suggestions, default, why, blind)
+
+
+def _measured_one(
+    rank: int,
+    row: Mapping[str, Any],
+    usual: Mapping[str, Any] | None,
+    baseline_row: Mapping[str, Any] | None,
+    default: dict[str, Value],
+    spec: Spec,
+) -> Suggestion:
+    """A measured row as a suggestion; ``usual`` and ``baseline_row`` are None without a time."""
+    own = used(_plain(row, spec.tunable_columns), spec)
+
+    def over(other: Mapping[str, Any] | None) -> float | None:
+        return None if other is None else float(other["time_ms"] / row["time_ms"])
+
+    return Suggestion(
+        rank=rank,
+        configuration=own,
+        expected_ms=float(row["time_ms"]),
+        interval_ms=_interval(row["time_low_ms"], row["time_high_ms"]),
+        gain=over(usual),
+        # What is beside itself has no error.
+        gain_interval=None if row is usual else _interval(row["gain_low"], row["gain_high"]),
+        improvement=over(baseline_row),
+        improvement_interval=None
+        if row is baseline_row
+        else _interval(row["improvement_low"], row["improvement_high"]),
+        is_usual=own == default,
+        paired=row["basis"] == PAIRS,
+    )
 
 
 def _doubt(gain: float | None, least_gain: float | None) -> str:
@@ -295,6 +339,7 @@ def _of_model(
             gain=_number(row["gain_0"]),
             gain_interval=_interval(row["gain_1"], row["gain_2"]),
             improvement=_number(row["improvement"]),
+            improvement_interval=None,
             is_usual=bool(row["is_usual"]),
         )
         for row in rows

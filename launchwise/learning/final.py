@@ -1,6 +1,6 @@
 """The product of a study: its answering model, fitted to all measured rows.
 
-A folder with the fitted model (``recommender/``), the fastest configuration of each measured
+A folder with the fitted model (``recommender/``), the fastest configurations of each measured
 problem (``measured.parquet``) and facts (``final.json``). It answers users; no test problem scores
 it.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -43,14 +43,21 @@ from launchwise.learning.splits import (
 )
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.folds import FOLDS
-from launchwise.tables.learning import best_measured_schema
-from launchwise.tables.rows import fastest_rows
+from launchwise.tables.learning import fastest_measured_schema
+from launchwise.tables.rows import row_numbers
+from launchwise.tables.times import GAIN_LIMITS
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
 FACTS_FILE = "final.json"
 MEASURED_FILE = "measured.parquet"
 MODEL_FOLDER = "recommender"
+
+RANKED = 10
+"""Measured configurations of each case that a product holds, the fastest first."""
+
+JUDGED_COLUMNS = ("time_ms", "time_low_ms", "time_high_ms", "basis", *GAIN_LIMITS)
+"""What a product holds of judged times."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +168,8 @@ def fit_final(
     if isinstance(recommender, CommitteeRecommender):
         calibration = calibrate(recommender, domain, training, {gpu: times[gpu] for gpu in asked})
     judged = {gpu: times[gpu] for gpu in asked}
-    write_table(
-        folder / MEASURED_FILE, best_measured(judged, domain), best_measured_schema(spec), {}
-    )
+    fastest = fastest_measured(judged, domain)
+    write_table(folder / MEASURED_FILE, fastest, fastest_measured_schema(spec))
     facts = {
         "study": folder.name,
         "workload": spec.workload,
@@ -184,8 +190,8 @@ def fit_final(
     return facts
 
 
-def best_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
-    """The fastest candidate of each measured case, beside what is usual.
+def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:
+    """The fastest candidates of each measured case, its usual choice and its baseline.
 
     Parameters
     ----------
@@ -195,26 +201,28 @@ def best_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataF
     Returns
     -------
     pandas.DataFrame
-        As :func:`launchwise.tables.learning.best_measured_schema` declares it.
+        As :func:`launchwise.tables.learning.fastest_measured_schema` declares it: the cases in
+        order, of each the configurations by ascending time.
     """
     spec = domain.spec
-    columns = [*spec.key_columns, "status", "time_ms", "blind"]
-    rows = pd.concat([table[columns] for table in times.values()], ignore_index=True)
+    columns = [*JUDGED_COLUMNS, "status", "blind"]
+    rows = pd.concat(
+        [table[[*spec.key_columns, *columns]] for table in times.values()], ignore_index=True
+    )
     rows = rows[rows["status"].isin(MEASURED) & domain.is_candidate(rows)]
     rows = rows.drop(columns="status").reset_index(drop=True)
     keys = case_columns(spec)
     # A problem that was swept since needs no blind test.
     swept = among(rows, cases_in(rows[~rows["blind"]], spec), spec)
     rows = rows[~(rows["blind"] & swept)].reset_index(drop=True)
-    found = fastest_rows(rows, keys, spec)
-    for name, mask in (
-        ("usual_ms", domain.is_usual(rows)),
-        ("baseline_ms", domain.is_baseline(rows)),
-    ):
-        own = rows.loc[mask, [*keys, "time_ms"]].rename(columns={"time_ms": name})
-        found = found.merge(own, on=keys, how="left")
-    order = np.lexsort([found[name].to_numpy() for name in reversed(keys)])
-    return found.iloc[order].reset_index(drop=True)
+    rows["is_usual"], rows["is_baseline"] = domain.is_usual(rows), domain.is_baseline(rows)
+    cases = row_numbers(rows, keys, ordered=True)
+    configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
+    order = np.lexsort((configurations, rows["time_ms"].to_numpy(), cases))
+    rows = rows.iloc[order].reset_index(drop=True)
+    rows["rank"] = rows.groupby(cases[order]).cumcount() + 1
+    kept = (rows["rank"] <= RANKED) | rows["is_usual"] | rows["is_baseline"]
+    return rows.loc[kept, [*fastest_measured_schema(spec).columns]].reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -227,19 +235,16 @@ class Final:
         Where it lies.
     domain
         Workload, GPUs and candidates that it answers for.
-    measured
-        See :func:`best_measured`; without those of blind tests.
-    tested
-        Those of blind tests alone.
+    fastest
+        See :func:`fastest_measured`.
     facts
         What :func:`fit_final` wrote.
     """
 
     folder: Path
     domain: Domain
-    measured: pd.DataFrame
+    fastest: pd.DataFrame
     facts: Mapping[str, Any]
-    tested: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def spec(self) -> Spec:
@@ -253,14 +258,33 @@ class Final:
         entry = {"kind": self.facts["kind"], "parameters": parameters}
         return kinds_of(entry, self.spec.folder)
 
+    @cached_property
+    def measured(self) -> pd.DataFrame:
+        """The fastest row of each case of the sweeps."""
+        return self._best[~self._best["blind"]].reset_index(drop=True)
+
+    @cached_property
+    def tested(self) -> pd.DataFrame:
+        """The fastest row of each case that only a blind test measured."""
+        return self._best[self._best["blind"]].reset_index(drop=True)
+
+    @property
+    def _best(self) -> pd.DataFrame:
+        return self.fastest[self.fastest["rank"] == 1]
+
+    @cached_property
+    def places(self) -> Mapping[tuple[Any, ...], Sequence[int]]:
+        """Key of a measured case (:attr:`Case.key`) to its rows in ``fastest``."""
+        found: dict[tuple[Any, ...], list[int]] = {}
+        names = ("gpu", *sorted(self.spec.problem_columns))
+        columns = [self.fastest[name].tolist() for name in names]
+        for place, key in enumerate(zip(*columns, strict=True)):
+            found.setdefault(key, []).append(place)
+        return found
+
     def has_measured(self, case: Case) -> bool:
         """Whether a case was measured: no model answers it."""
-        asked = {"gpu": case.gpu, **case.problem}
-        return any(
-            bool(np.logical_and.reduce([table[name] == asked[name] for name in asked]).any())
-            for table in (self.measured, self.tested)
-            if len(table)
-        )
+        return case.key in self.places
 
     @cached_property
     def recommender(self) -> Recommender:
@@ -290,8 +314,5 @@ def read_final(folder: Path, domain: Domain) -> Final:
     if facts["workload"] != domain.spec.workload:
         message = f"is of {facts['workload']}, not of {domain.spec.workload}"
         raise UserError(folder / FACTS_FILE, "workload", message)
-    measured = read_table(folder / MEASURED_FILE, best_measured_schema(domain.spec))
-    blind = measured["blind"].to_numpy()
-    parts = (measured[each].reset_index(drop=True) for each in (~blind, blind))
-    swept, tested = parts
-    return Final(folder, domain, swept, facts, tested)
+    fastest = read_table(folder / MEASURED_FILE, fastest_measured_schema(domain.spec))
+    return Final(folder, domain, fastest, facts)

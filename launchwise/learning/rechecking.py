@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from launchwise.experiment.confirmation import Contest
-from launchwise.learning.answering import Answer, answers
+from launchwise.learning.answering import MEASURED, Answer, answers
 from launchwise.learning.blind.answering import whole
 from launchwise.learning.contests import contest_of
 from launchwise.learning.final import Final
@@ -79,9 +79,8 @@ def contests_of_answers(found: Sequence[Answer], spec: Spec) -> list[Contest]:
 def expectation(answer: Answer, spec: Spec) -> dict[str, Any]:
     """Expectation of an answer, as JSON holds it; see :func:`verdicts`."""
     first = answer.suggestions[0]
-    gain, interval = (
-        (first.improvement, None) if first.is_usual else (first.gain, first.gain_interval)
-    )
+    gain = first.improvement if first.is_usual else first.gain
+    expected = None if first.is_usual or answer.basis == MEASURED else first.gain_interval
     return {
         "gpu": answer.gpu,
         "problem": answer.problem,
@@ -89,7 +88,7 @@ def expectation(answer: Answer, spec: Spec) -> dict[str, Any]:
         "default": "baseline" if first.is_usual else "usual",
         "basis": answer.basis,
         "gain": gain,
-        "interval": None if interval is None else list(interval),
+        "interval": None if expected is None else list(expected),
     }
 
 

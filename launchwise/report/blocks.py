@@ -178,11 +178,17 @@ class Finder:
         Name and title of each.
     first
         ``study``, ``gpu`` and ``problem`` (parameter to value) that it begins with.
+    workloads
+        Study to its workload: studies of one workload may know a faster kernel.
+    verdicts
+        Workload and GPU to the verdict on the sweep.
     """
 
     id: str
     studies: Sequence[tuple[str, str]]
     first: Mapping[str, Any]
+    workloads: Mapping[str, str]
+    verdicts: Mapping[str, Mapping[str, str]]
     kind: str = field(default="finder", init=False)
 
 

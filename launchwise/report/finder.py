@@ -1,8 +1,7 @@
 """The lookup of the front page: an answer for any size on any GPU, with its basis.
 
-Answers come from the study's product (``results/lookup/``). Where configurations were compared in
-pairs, their gains and intervals replace those of the sweep's rows; datasheet-only GPUs have what
-the trees predict for them.
+Answers come from the study's product (``results/lookup/``) with times, gains and intervals;
+datasheet-only GPUs have what the trees predict for them.
 """
 
 from __future__ import annotations
@@ -12,24 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pandas as pd
-
 from launchwise.learning.answering import BASES, MEASURED
-from launchwise.report import wording
+from launchwise.report import health, wording
 from launchwise.report.blocks import Finder
 from launchwise.report.described import DIGITS, first_choices
 from launchwise.report.numbers import records
 from launchwise.report.spread import Spread
 from launchwise.report.study import StudyData
 from launchwise.workloads import limits as problem_limits
+from launchwise.workloads.launch_shapes import launch_expressions
 from launchwise.workloads.parts import Value
-from launchwise.workloads.space import used
-
-Z95 = 1.96
-"""Half a 95 % interval of a mean in standard errors."""
-
-NEAR = 1.02
-"""Largest time ratio to the answer at which another configuration comes close."""
+from launchwise.workloads.space import baseline, used
 
 WORDS = {
     "measured": "measured on this GPU",
@@ -48,26 +40,22 @@ Limits = tuple[float | None, float | None]
 
 @dataclass
 class Found:
-    """An answer as the page shows it; ``interval`` says of how many percent its limits are."""
+    """An answer as the page shows it."""
 
     gpu: str
     problem: Key
     basis: str
     configuration: dict[str, Value]
-    is_usual: bool
+    usual: dict[str, Value]
     time_ms: float | None
     time_limits: Limits = (None, None)
     gain: float | None = None
     gain_limits: Limits = (None, None)
     improvement: float | None = None
     improvement_limits: Limits = (None, None)
-    others: list[dict[str, Value]] = field(default_factory=list)
+    others: list[tuple[dict[str, Value], float | None, Limits]] = field(default_factory=list)
     paired: bool = False
-
-    @property
-    def interval(self) -> int:
-        """Percent of the intervals: of measurements, or of answers of a model."""
-        return 95 if self.basis == MEASURED else 90
+    blind: bool = False
 
 
 def block(studies: Sequence[StudyData]) -> Finder | None:
@@ -75,10 +63,16 @@ def block(studies: Sequence[StudyData]) -> Finder | None:
     known = [study for study in studies if study.answers]
     if not known:
         return None
+    verdicts: dict[str, dict[str, str]] = {}
+    for each in health.of_studies(studies):
+        said = f": {'; '.join(each.complaints)}" if each.complaints else ""
+        verdicts.setdefault(each.workload, {})[each.gpu] = f"{each.verdict}{said}"
     return Finder(
         id="find",
         studies=[(study.name, study.settings.title) for study in known],
         first=chosen_problem(known[0]),
+        workloads={study.name: study.spec.workload for study in known},
+        verdicts=verdicts,
     )
 
 
@@ -93,102 +87,42 @@ def chosen_problem(study: StudyData) -> Mapping[str, Any]:
 
 
 def answers(study: StudyData, apart: Spread | None = None) -> list[Found]:
-    """Every answer of a study, measured ones with the intervals of their measurements.
+    """Every answer of a study.
 
     Parameters
     ----------
     apart
         How far times predicted from datasheets may be off; None where that is unknown.
     """
-    columns = study.problem_columns
-    near = _near_in_sweeps(study)
-    pairs = {gpu: _by_problem(rows, columns) for gpu, rows in study.pairs.items()}
-    found = []
-    for entry in study.answers or ():
-        answer = _of_entry(entry, study)
-        if answer.basis == MEASURED:
-            rows = pairs.get(answer.gpu, {}).get(answer.problem)
-            answer = _with_measurements(answer, near.get((answer.gpu, answer.problem)), study)
-            if rows is not None:
-                answer = _with_pairs(answer, rows, study)
-        found.append(answer)
+    found = [_of_entry(entry, study) for entry in study.answers or ()]
     return [*found, *_of_datasheets(study, apart)]
 
 
 def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
-    columns = study.problem_columns
+    def limits(name: str, of: Mapping[str, Any] = entry, unit: str = "") -> Limits:
+        return of[f"{name}_low{unit}"], of[f"{name}_high{unit}"]
+
+    def configuration(of: Mapping[str, Any]) -> dict[str, Value]:
+        return configuration_of(neutral(of, study), study)
+
     return Found(
         gpu=entry["gpu"],
-        problem=tuple(entry["problem"][name] for name in columns),
+        problem=tuple(entry["problem"][name] for name in study.problem_columns),
         basis=entry["basis"],
-        configuration=configuration_of(neutral(entry["configuration"], study), study),
-        is_usual=entry["is_usual"],
+        configuration=configuration(entry["configuration"]),
+        usual=configuration(entry["usual"]),
         time_ms=entry["time_ms"],
-        time_limits=(entry["time_low_ms"], entry["time_high_ms"]),
+        time_limits=limits("time", unit="_ms"),
         gain=entry["gain"],
-        gain_limits=(entry["gain_low"], entry["gain_high"]),
+        gain_limits=limits("gain"),
         improvement=entry["improvement"],
-        others=[configuration_of(neutral(each, study), study) for each in entry["others"]],
-    )
-
-
-def _by_problem(rows: pd.DataFrame, columns: Sequence[str]) -> dict[Key, list[dict[str, Any]]]:
-    found: dict[Key, list[dict[str, Any]]] = {}
-    for row in records(rows):
-        found.setdefault(tuple(row[name] for name in columns), []).append(row)
-    return found
-
-
-def _near_in_sweeps(study: StudyData) -> dict[tuple[str, Key], list[dict[str, Any]]]:
-    """GPU and problem to the measured rows within 2 % of the fastest, fastest first."""
-    columns = ["gpu", *study.problem_columns]
-    rows = study.measured
-    best = rows.groupby(columns)["time_ms"].transform("min")
-    kept = rows[rows["time_ms"] <= NEAR * best].sort_values("time_ms", kind="stable")
-    found: dict[tuple[str, Key], list[dict[str, Any]]] = {}
-    wanted = [*columns, *study.spec.tunable_columns, "time_ms", "relative_error"]
-    for row in records(kept[wanted]):
-        key = (row["gpu"], tuple(row[name] for name in study.problem_columns))
-        found.setdefault(key, []).append(row)
-    return found
-
-
-def _with_measurements(answer: Found, rows: list[dict[str, Any]] | None, study: StudyData) -> Found:
-    """The answer with the standard error of its row, and with what comes close in the sweep."""
-    others, limits = [], answer.time_limits
-    for row in rows or ():
-        own = configuration_of(row, study)
-        if own == answer.configuration:
-            error = row["relative_error"]
-            if answer.time_ms is not None and not wording.is_missing(error):
-                width = Z95 * float(error) * answer.time_ms
-                limits = (answer.time_ms - width, answer.time_ms + width)
-        else:
-            others.append(own)
-    return replace(answer, time_limits=limits, others=others)
-
-
-def _with_pairs(answer: Found, rows: list[dict[str, Any]], study: StudyData) -> Found:
-    """The answer with its gains in pairs, and with what comes close there."""
-    by_configuration = [(configuration_of(row, study), row) for row in rows]
-    own = next((row for found, row in by_configuration if found == answer.configuration), None)
-    if own is None or not _known(own["gain"]):
-        return answer
-    others = [
-        found
-        for found, row in by_configuration
-        if found != answer.configuration
-        and _known(row["gain"])
-        and row["gain"] * NEAR >= own["gain"]
-    ]
-    return replace(
-        answer,
-        gain=own["gain"],
-        gain_limits=_limits(own, "gain"),
-        improvement=_number(own["improvement"]),
-        improvement_limits=_limits(own, "improvement"),
-        others=others,
-        paired=True,
+        improvement_limits=limits("improvement"),
+        others=[
+            (configuration(each["configuration"]), each["time_ms"], limits("time", each, "_ms"))
+            for each in entry["others"]
+        ],
+        paired=entry["paired"],
+        blind=entry["blind"],
     )
 
 
@@ -205,7 +139,7 @@ def _of_datasheets(study: StudyData, apart: Spread | None) -> Iterable[Found]:
             problem=tuple(row[name] for name in study.problem_columns),
             basis="datasheet",
             configuration=configuration_of(row, study),
-            is_usual=False,
+            usual={},
             time_ms=float(wording.number(row["predicted_ms"], DIGITS)),
             time_limits=limits,
             improvement=float(f"{row['baseline_ms'] / row['predicted_ms']:.{DIGITS}g}"),
@@ -222,46 +156,45 @@ def _known(value: Any) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _number(value: Any) -> float | None:
-    return float(value) if _known(value) else None
-
-
-def _limits(row: Mapping[str, Any], name: str) -> Limits:
-    low, high = _number(row[f"{name}_low"]), _number(row[f"{name}_high"])
-    # The reference itself has no error beside itself.
-    return (None, None) if low == high else (low, high)
-
-
 def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
     """Data of the lookup for the page's script, as JSON values.
 
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
-    configuration, whether it is the usual choice, time (ms) and its limits, gain and its limits,
-    improvement and its limits, percent of the intervals, other configurations, whether the gains
-    were measured in pairs. GPUs, bases and configurations are places in their lists. Values that
-    the page offers as a choice have no limit among ``limits``.
+    configuration, the usual one, time (ms) and its limits, gain and its limits, improvement and its
+    limits, whether the gains were measured in pairs, whether a blind test alone measured it, and
+    the other configurations, each with time and limits, if it has any. GPUs, problems, bases and
+    configurations are places in their lists; -1 where there is none. Values that the page offers as
+    a choice have no limit among ``limits``. ``launches`` are those of :func:`launches`, ``tested``
+    those of :func:`tested`.
     """
     found = answers(study, apart)
     gpus = {gpu: place for place, gpu in enumerate(dict.fromkeys(each.gpu for each in found))}
+    problems = {key: number for number, key in enumerate(dict.fromkeys(e.problem for e in found))}
     bases = list(WORDS)
     configurations: dict[tuple[tuple[str, Value], ...], int] = {}
 
     def place(configuration: Mapping[str, Value]) -> int:
+        if not configuration:
+            return -1
         return configurations.setdefault(tuple(configuration.items()), len(configurations))
 
+    first = place(configuration_of(baseline(study.spec), study))
     entries = [
         [
             gpus[each.gpu],
-            list(each.problem),
+            problems[each.problem],
             bases.index(each.basis),
             place(each.configuration),
-            int(each.is_usual),
+            place(each.usual),
             *map(_rounded, (each.time_ms, *each.time_limits)),
             *map(_rounded, (each.gain, *each.gain_limits)),
             *map(_rounded, (each.improvement, *each.improvement_limits)),
-            each.interval,
-            [place(other) for other in each.others],
             int(each.paired),
+            int(each.blind),
+            [
+                [place(other), *map(_rounded, (time_ms, *(() if limits_[0] is None else limits_)))]
+                for other, time_ms, limits_ in each.others
+            ],
         ]
         for each in found
     ]
@@ -278,8 +211,10 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
             for place_, name in enumerate(study.problem_columns)
         ],
         "gpus": list(gpus),
+        "problems": [list(key) for key in problems],
         "first": list(found[0].problem) if found else [],
         "bases": [WORDS[name] for name in bases],
+        "percents": [95 if name == MEASURED else 90 for name in bases],
         "configurations": [
             {
                 "words": wording.configuration(neutral(dict(items), study), study.spec),
@@ -289,6 +224,10 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
         ],
         "usual": usual_reasons(study),
         "limits": limits(study),
+        "launches": launches(study),
+        "neutral": dict(study.spec.neutral),
+        "baseline": first,
+        "tested": tested(study),
         "entries": entries,
     }
 
@@ -298,6 +237,47 @@ def limits(study: StudyData) -> list[tuple[str, Any]]:
     every = problem_limits.Limits.of(study.spec)
     numbers = replace(every, ranges=tuple(replace(one, values=None) for one in every.ranges))
     return [(text, problem_limits.nested(text)) for text in numbers.texts]
+
+
+def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
+    """Variant to its launches: ``kernel``, ``block``, ``grid`` and ``shared`` as nested lists.
+
+    Expressions over the problem and the configuration (:func:`problem_limits.nested`); None where
+    host code decides, or where one needs what a page cannot compute.
+    """
+    found = {}
+    for name, variant in study.spec.variants.items():
+        found[name] = [
+            {
+                "kernel": kernel,
+                "block": [_nested(text, study) for text in block],
+                "grid": [_nested(text, study) for text in grid],
+                "shared": None if shared is None else _nested(shared, study),
+            }
+            for kernel, block, grid, shared in launch_expressions(variant)
+        ]
+    return found
+
+
+def _nested(text: Any, study: StudyData) -> Any:
+    whole = problem_limits.inlined(str(text), study.spec.derived)
+    return problem_limits.nested(whole) if problem_limits.is_simple(whole) else None
+
+
+def tested(study: StudyData) -> dict[str, list[list[Any]]]:
+    """GPU to the answers that a blind test checked: problem, fraction of the best speed, gain over
+    the usual choice and its limits, whether it was that."""
+    columns = ("fraction", "gain", "gain_low", "gain_high", "is_usual")
+    found = {}
+    for gpu, table in study.scores.items():
+        found[gpu] = [
+            [
+                [row[name] for name in study.problem_columns],
+                *(_rounded(float(row[name])) for name in columns),
+            ]
+            for row in records(table[table["status"] == "ok"])
+        ]
+    return found
 
 
 def neutral(configuration: Mapping[str, Value], study: StudyData) -> dict[str, Value]:

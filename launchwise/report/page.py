@@ -35,8 +35,12 @@ PLOTLY = "assets/plotly.js"
 STYLE, SCRIPT = "assets/style.css", "assets/page.js"
 """Other files that the pages of a folder share. A page with a lookup works without them."""
 
-BLOCK_SCRIPTS = {Finder: "finder.js", Compared: "compare.js", Explorer: "explore.js"}
-"""Kind of block to the script of its own that a page with such a block holds."""
+BLOCK_SCRIPTS = {
+    Finder: ("answer.js", "finder.js"),
+    Compared: ("compare.js",),
+    Explorer: ("explore.js",),
+}
+"""Kind of block to the scripts of its own that a page with such a block holds."""
 
 MOST_ROWS = 60
 """Rows of a table that stands open; a longer one is folded."""
@@ -185,8 +189,9 @@ def render(
         script=_asset("page.js"),
         block_scripts=[
             _asset(name)
-            for kind, name in BLOCK_SCRIPTS.items()
+            for kind, names in BLOCK_SCRIPTS.items()
             if any(isinstance(block, kind) for block in every_block(sections))
+            for name in names
         ],
         # Contents would stand in front of the controls of the lookup.
         contents=not any_finder and sum(1 for _ in every_section(sections)) > FEW_SECTIONS,
@@ -207,7 +212,8 @@ def _data(sections: Sequence[Section], figures: bool, frame: Frame | None) -> di
                 drawn = with_shared_texts(panel.data)
                 data[panel_id(block, place)] = {**drawn, "layout": panel.layout}
         elif isinstance(block, Finder):
-            data[block.id] = {"first": block.first}
+            names = ("first", "workloads", "verdicts")
+            data[block.id] = {name: getattr(block, name) for name in names}
         elif isinstance(block, Compared):
             data[block.id] = {"first": block.first, "tdp": block.tdp_w, "prices": block.prices}
         elif isinstance(block, Explorer):

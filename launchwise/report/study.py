@@ -90,6 +90,8 @@ class StudyData:
         where they were compared.
     blind
         GPU -> figures of its blind test, where there was one.
+    scores
+        GPU -> the same problem by problem, as :func:`launchwise.learning.blind.scoring.score` says.
     tested
         GPU -> judged times of a recorded blind test, where there are any.
     peers
@@ -127,6 +129,7 @@ class StudyData:
     kept_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     pairs: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     blind: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scores: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     tested: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     peers: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     curves: pd.DataFrame | None = None
@@ -163,6 +166,7 @@ class StudyData:
             pairs=own(self.pairs),
             peers=own(self.peers),
             blind=own(self.blind),
+            scores=own(self.scores),
             tested=own(self.tested),
             training=of(self.training),
             removed=of(self.removed),
@@ -284,6 +288,7 @@ class StudyFiles:
     pairs: Mapping[str, Path]
     peers: Mapping[str, Path]
     blind: Mapping[str, Path]
+    scores: Mapping[str, Path]
     unmeasured: Path | None = None
     published: Path | None = None
     answers: Path | None = None
@@ -345,6 +350,7 @@ def read_study(
         pairs=pairs,
         peers={gpu: tables.read_table(path, of_peers) for gpu, path in files.peers.items()},
         blind={gpu: read_json(path) for gpu, path in files.blind.items()},
+        scores={gpu: read_scores(path, spec) for gpu, path in files.scores.items()},
         tested={
             gpu: table[table["blind"]] for gpu, table in judged.items() if table["blind"].any()
         },
@@ -372,6 +378,16 @@ def read_study(
         kept_out=kept_out,
         answers=None if files.answers is None else read_json(files.answers),
     )
+
+
+def read_scores(path: Path, spec: Spec) -> pd.DataFrame:
+    """Scores of a blind test, problem by problem."""
+    texts = {
+        name: str
+        for name, one in spec.problem.items()
+        if any(isinstance(value, str) for value in one.values or ())
+    }
+    return pd.read_csv(path, dtype=texts)
 
 
 def read_predictions(spec: Spec, path: Path, settings: Study) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from launchwise.tables.columns import (
     value_column,
     whole_column,
 )
+from launchwise.tables.times import GAIN_LIMITS, PAIRS, SWEEP
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import MEASURED
 
@@ -199,23 +200,30 @@ def curves_schema() -> pa.DataFrameSchema:
     )
 
 
-def best_measured_schema(spec: Spec) -> pa.DataFrameSchema:
-    """Schema of the fastest measured candidates: one row per (GPU, problem).
+def fastest_measured_schema(spec: Spec) -> pa.DataFrameSchema:
+    """Schema of the fastest measured candidates of each (GPU, problem), and of what is usual.
 
-    ``usual_ms`` and ``baseline_ms`` are empty where these were not timed; ``blind``: by a blind
-    test, not by the sweep.
+    ``rank`` is the place among all measured candidates by judged time, from 1; the usual choice and
+    the baseline are there whatever their rank. Times, limits and ``basis`` are those of
+    :func:`launchwise.tables.times.times_schema`. ``blind``: by a blind test, not by the sweep.
     """
+    limit = real_column(pa.Check.gt(0), nullable=True)
     return pa.DataFrameSchema(
         {
             "gpu": text_column(),
             **problem_schema(spec),
             **configuration_schema(spec),
+            "rank": whole_column(1),
             "time_ms": real_column(pa.Check.gt(0)),
-            "usual_ms": real_column(pa.Check.gt(0), nullable=True),
-            "baseline_ms": real_column(pa.Check.gt(0), nullable=True),
+            "time_low_ms": limit,
+            "time_high_ms": limit,
+            "basis": text_column(checks=pa.Check.isin([PAIRS, SWEEP])),
+            **dict.fromkeys(GAIN_LIMITS, limit),
+            "is_usual": pa.Column(bool),
+            "is_baseline": pa.Column(bool),
             "blind": pa.Column(bool),
         },
-        unique=["gpu", *spec.problem_columns],
+        unique=spec.key_columns,
         strict=True,
-        name="best measured",
+        name="fastest measured",
     )

@@ -25,6 +25,7 @@ from launchwise.tables.columns import (
     timed_check,
     whole_column,
 )
+from launchwise.tables.pairs import RATIOS
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.statuses import STATUSES
 
@@ -36,6 +37,10 @@ SWEEP = "sweep"
 
 JUDGED = ("time_ms", "time_low_ms", "time_high_ms", "sweep_ms", "basis")
 """Columns of a judged time."""
+
+GAIN_LIMITS = tuple(f"{name}_{end}" for name in RATIOS for end in ("low", "high"))
+"""Columns of the limits of what was measured in pairs: time of the usual choice, and of the
+baseline, over that of the row."""
 
 JUDGED_FROM = ("workload", "status", "time_ms", "times_ms", "sm_clock_mhz", "card")
 """Columns of a sweep that :func:`judged_times` reads, beside its keys."""
@@ -49,7 +54,8 @@ def times_schema(spec: Spec) -> pa.DataFrameSchema:
     that the pairs found, at the level of the sweep (see :func:`judged_times`). ``time_low_ms`` and
     ``time_high_ms`` are the limits of the 95 % interval of its median over rounds of pairs or over
     repeats of the sweep; empty for less than six of them. They say nothing of what drifts between
-    two rows of a sweep.
+    two rows of a sweep. The columns of :data:`GAIN_LIMITS` are the limits of the 95 % intervals of
+    its paired ratios, to the usual choice and to the baseline; empty where the basis is ``sweep``.
 
     ``blind``: measured in a blind test, whose problems are no problems of the sweep. ``sweep_row``
     is the number of the row in the file of its sweep. Rows that failed are there, without a time.
@@ -79,6 +85,7 @@ def times_schema(spec: Spec) -> pa.DataFrameSchema:
             "time_high_ms": limit,
             "sweep_ms": limit,
             "basis": text_column(checks=pa.Check.isin([PAIRS, SWEEP, ""])),
+            **dict.fromkeys(GAIN_LIMITS, limit),
             "blind": pa.Column(bool),
             "sm_clock_mhz": real_column(pa.Check.ge(0), nullable=True),
             "card": text_column(),
@@ -123,6 +130,7 @@ def judged_times(
     found[["time_low_ms", "time_high_ms"]] = limits
     found["sweep_ms"] = swept_ms
     found["basis"] = np.where(np.isnan(swept_ms), "", SWEEP)
+    found[[*GAIN_LIMITS]] = np.nan
     found["blind"] = blind
     found["sm_clock_mhz"] = sweep["sm_clock_mhz"].to_numpy(dtype=float)
     found["card"] = sweep["card"].to_numpy()
@@ -135,7 +143,8 @@ def judged_times(
 def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> None:
     """Give configurations that were compared the ratios of their pairs, in place."""
     compared = pairs[pairs["gain"].notna()].reset_index(drop=True)
-    known = compared[[*_keys(spec), "gain", "time_ms"]].rename(columns={"time_ms": "paired_ms"})
+    known = compared[[*_keys(spec), "gain", "time_ms", *GAIN_LIMITS]]
+    known = known.rename(columns={"time_ms": "paired_ms"})
     known[["low", "high"]] = median_limits(list(compared["times_ms"]))
     rows = times.loc[times["time_ms"].notna(), [*_keys(spec), "time_ms"]].reset_index(names="row")
     joined = rows.merge(known, on=_keys(spec), how="inner")
@@ -149,6 +158,7 @@ def _take_over(times: pd.DataFrame, pairs: pd.DataFrame, spec: Spec) -> None:
     times.loc[at, "time_low_ms"] = np.minimum(joined["low"].to_numpy() * scale, judged)
     times.loc[at, "time_high_ms"] = np.maximum(joined["high"].to_numpy() * scale, judged)
     times.loc[at, "basis"] = PAIRS
+    times.loc[at, [*GAIN_LIMITS]] = joined[[*GAIN_LIMITS]].to_numpy(dtype=float)
 
 
 def median_limits(samples: Sequence[np.ndarray]) -> np.ndarray:

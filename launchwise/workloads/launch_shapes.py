@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from launchwise.workloads.parts import Variant
 from launchwise.workloads.spec import Spec
 
 Size = tuple[int, int, int]
@@ -31,6 +32,39 @@ class LaunchShape:
     grid: Size
     shared_bytes: int | None
 
+    @property
+    def words(self) -> str:
+        """Such as ``block 32 x 4 x 1, grid 11 x 84 x 4, 12544 bytes of dynamic shared memory``."""
+        block, grid = (" x ".join(map(str, size)) for size in (self.block, self.grid))
+        named = f"{self.kernel}: " if self.kernel else ""
+        if self.shared_bytes is None:
+            return f"{named}block {block}, grid {grid}"
+        shared = f"{self.shared_bytes} bytes of dynamic shared memory"
+        return f"{named}block {block}, grid {grid}, {shared}"
+
+
+class LaunchExpressions(NamedTuple):
+    """A :class:`LaunchShape` before it is evaluated: expressions over problem and configuration."""
+
+    kernel: str
+    block: Sequence[str]
+    grid: Sequence[str]
+    shared_bytes: str | None
+
+
+def launch_expressions(variant: Variant) -> list[LaunchExpressions]:
+    """Expressions of :func:`launch_shapes`."""
+    if variant.steps:
+        return [
+            LaunchExpressions(one.kernel, one.block, one.grid, one.shared_bytes)
+            for one in variant.steps
+        ]
+    if variant.block is None or variant.grid is None:
+        return []
+    said = "shared_bytes" in variant.model_fields_set
+    shared_bytes = variant.shared_bytes if said else None
+    return [LaunchExpressions("", variant.block, variant.grid, shared_bytes)]
+
 
 def launch_shapes(
     spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
@@ -46,7 +80,6 @@ def launch_shapes(
     -------
     The main kernel alone where host code launches several, and none where the host computes.
     """
-    variant = spec.variants[str(configuration["variant"])]
     whole = {**spec.neutral, **configuration}
 
     def number(text: Any) -> int:
@@ -56,13 +89,12 @@ def launch_shapes(
         x, y, z = map(number, texts)
         return x, y, z
 
-    if variant.steps:
-        return [
-            LaunchShape(one.kernel, size(one.block), size(one.grid), number(one.shared_bytes))
-            for one in variant.steps
-        ]
-    if variant.block is None or variant.grid is None:
-        return []
-    block, grid = size(variant.block), size(variant.grid)
-    said = "shared_bytes" in variant.model_fields_set
-    return [LaunchShape("", block, grid, number(variant.shared_bytes) if said else None)]
+    return [
+        LaunchShape(
+            one.kernel,
+            size(one.block),
+            size(one.grid),
+            None if one.shared_bytes is None else number(one.shared_bytes),
+        )
+        for one in launch_expressions(spec.variants[str(configuration["variant"])])
+    ]

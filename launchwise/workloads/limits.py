@@ -50,7 +50,7 @@ class Limits:
             for text in spec.constraints
             if set(spec.formulas.raw_names(text)) <= {*spec.problem}
         ]
-        conditions = [whole for text in own if is_simple(whole := _inlined(text, spec.derived))]
+        conditions = [whole for text in own if is_simple(whole := inlined(text, spec.derived))]
         return cls(tuple(ranges), tuple(conditions))
 
     @property
@@ -81,7 +81,7 @@ def _holds(one: Range, value: Any) -> bool:
     )
 
 
-def _inlined(text: str, derived: Mapping[str, str]) -> str:
+def inlined(text: str, derived: Mapping[str, str]) -> str:
     """An expression with derived names and this project's own functions replaced."""
 
     class Inline(ast.NodeTransformer):

@@ -115,8 +115,15 @@ def test_200_answers_are_those_of_the_recommender(
         for (_, found), answer in zip(each, found_by_model, strict=True):
             first = answer.suggestions[0]
             assert found["configuration"] == first.configuration
-            assert found["entry"][4] == int(first.is_usual)
-            assert found["entry"][5] == pytest.approx(first.expected_ms, rel=1e-4)
+            entry = found["entry"]
+            assert (entry[3] == entry[4]) == first.is_usual
+            assert entry[5] == pytest.approx(first.expected_ms, rel=1e-4)
+            if first.interval_ms is None:
+                assert entry[6:8] == [None, None]
+            else:
+                assert entry[6:8] == pytest.approx(list(first.interval_ms), rel=1e-4)
+            next_ms = [one.expected_ms for one in answer.suggestions[1:]]
+            assert [one[1] for one in entry[16]] == pytest.approx(next_ms, rel=1e-4)
 
 
 def test_the_page_names_the_limit_that_a_problem_breaks(

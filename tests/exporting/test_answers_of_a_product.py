@@ -13,7 +13,7 @@ from exported import GPUS, SIZES, UNKNOWN, problem
 from samples import ROOT
 
 from launchwise.base.errors import UserError
-from launchwise.exporting.lookup import NEAR, SUGGESTIONS, lookup_entries
+from launchwise.exporting.lookup import SUGGESTIONS, Alternative, lookup_entries
 from launchwise.exporting.table import answer_table, asked_problems
 from launchwise.learning import answering
 from launchwise.learning.answering import MEASURED, UNORDERED, answers
@@ -23,6 +23,11 @@ from launchwise.learning.rechecking import drawn_answers
 from launchwise.learning.splits import Case
 
 # Answers
+
+
+def cases_of(rows: pd.DataFrame) -> list[pd.Series]:
+    """What to group rows of a product by."""
+    return [rows[name] for name in ("gpu", "n", "dtype", "order")]
 
 
 def test_a_measured_problem_is_answered_by_its_fastest_row(final: Final) -> None:
@@ -48,9 +53,19 @@ def test_an_unmeasured_problem_says_what_its_answer_rests_on(
     assert found.usual["variant"] == "block3d"
 
 
+def test_a_problem_that_is_asked_twice_has_the_same_answer_twice(final: Final) -> None:
+    case = Case("h200", problem(300))
+    first, second = answers(final, [case, case], 5)
+    assert first == second == answers(final, [case], 5)[0]
+    named = [tuple(each.configuration.items()) for each in first.suggestions]
+    assert len(set(named)) == 5
+
+
 def test_what_gains_nothing_is_answered_by_what_is_usual(final: Final) -> None:
-    usual = final.measured["usual_ms"]
-    equal = replace(final, measured=final.measured.assign(time_ms=usual / 1.01))
+    rows = final.fastest
+    usual_ms = rows["time_ms"].where(rows["is_usual"]).groupby(cases_of(rows)).transform("max")
+    near = rows["time_ms"].where(rows["rank"] > 1, usual_ms / 1.01)
+    equal = replace(final, fastest=rows.assign(time_ms=near))
     for found in answers(equal, [Case("h200", problem(n)) for n in SIZES]):
         assert found.suggestions[0].configuration == found.usual
         assert found.suggestions[0].is_usual
@@ -89,7 +104,8 @@ def test_a_gain_that_is_not_sure_is_left_to_what_is_usual(final: Final, least_ga
             assert careful == plain
             continue
         kept += 1
-        (only,) = careful.suggestions
+        only, *others = careful.suggestions
+        assert bool(others) is (plain.basis == MEASURED)
         assert only.rank == 1
         assert only.is_usual
         assert only.configuration == careful.usual == plain.usual
@@ -142,23 +158,41 @@ def test_every_entry_is_the_answer_to_its_problem(final: Final) -> None:
         assert entry.configuration == first.configuration
         assert (entry.time_ms, entry.gain) == (first.expected_ms, first.gain)
         assert (entry.time_low_ms, entry.time_high_ms) == (first.interval_ms or (None, None))
-        for one in rest:
-            close = one.gain is not None and first.gain is not None
-            close = close and one.gain * NEAR >= first.gain
-            assert (one.configuration in entry.others) == close
-    assert any(entry.others for entry in entries)
+        assert entry.others == [Alternative.of(one) for one in rest]
+        assert len(rest) == SUGGESTIONS - 1
+        assert first.configuration not in [one.configuration for one in entry.others]
+        assert (entry.percent, entry.usual) == (answer.percent, answer.usual)
+
+
+def test_what_comes_after_a_measured_answer_was_measured_too(final: Final) -> None:
+    case = Case("h200", problem(512))
+    rows = pd.read_parquet(ROOT / "data/recorded/h200/acoustic.parquet")
+    of_case = (rows["n"] == 512) & (rows["dtype"] == "float32") & (rows["order"] == 2)
+    rows = rows[of_case & final.domain.is_candidate(rows) & rows["time_ms"].notna()]
+    (found,) = answers(final, [case], 6)
+    times = [each.expected_ms for each in found.suggestions]
+    assert times == sorted(rows["time_ms"])[:6]
+    assert [each.rank for each in found.suggestions] == [1, 2, 3, 4, 5, 6]
+    usual_ms = times[0] * (found.suggestions[0].gain or 0)
+    for each in found.suggestions:
+        assert (each.expected_ms or 0) * (each.gain or 0) == pytest.approx(usual_ms)
+        assert not each.paired
 
 
 def test_the_improvement_is_over_the_baseline_and_the_gain_over_the_usual_choice(
     final: Final,
 ) -> None:
-    measured = final.measured.set_index(["gpu", "n", "dtype"])
+    rows = final.fastest
+    usual_ms, baseline_ms = (
+        rows[rows[name]].set_index(["gpu", "n", "dtype"])["time_ms"]
+        for name in ("is_usual", "is_baseline")
+    )
     for entry in lookup_entries(final):
         if entry.basis != "measured" or entry.is_usual:
             continue
-        row = measured.loc[(entry.gpu, entry.problem["n"], entry.problem["dtype"])]
-        assert entry.improvement == row["baseline_ms"] / row["time_ms"]
-        assert entry.gain == row["usual_ms"] / row["time_ms"]
+        key = (entry.gpu, entry.problem["n"], entry.problem["dtype"])
+        assert entry.improvement == baseline_ms[key] / entry.time_ms
+        assert entry.gain == usual_ms[key] / entry.time_ms
     # A model's answer that is the baseline gains nothing over it.
     (asked,) = answers(final, [Case("h200", problem(300))], 400)
     ratios = {

@@ -99,7 +99,7 @@ def test_recommend_refuses_such_a_problem_in_one_line(
 
 
 def test_exports_hold_no_answer_to_such_problems(fits: Final, tmp_path: Path) -> None:
-    bare = replace(fits, measured=fits.measured.assign(rows=2 * fits.measured["cols"] + 7))
+    bare = replace(fits, fastest=fits.fastest.assign(rows=2 * fits.fastest["cols"] + 7))
     everything = answer_table(fits, "fits")
     assert everything.entries
     assert answer_table(bare, "fits").entries == ()

@@ -15,7 +15,7 @@ from launchwise.exporting.table import answer_table
 from launchwise.gpus.profile import read_profile
 from launchwise.learning.answering import MEASURED, answers
 from launchwise.learning.features import Domain
-from launchwise.learning.final import Final, best_measured, fit_final, read_final
+from launchwise.learning.final import Final, fastest_measured, fit_final, read_final
 from launchwise.learning.splits import cases_in
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -99,8 +99,9 @@ def test_what_was_swept_since_needs_no_blind_test(
     blind = times[GPU][times[GPU]["blind"]]
     swept = blind.assign(blind=False, time_ms=2 * blind["time_ms"])
     both = pd.concat([blind, swept], ignore_index=True)
-    found = best_measured({GPU: both}, final.domain)
+    found = fastest_measured({GPU: both}, final.domain)
     assert not found["blind"].any()
     assert (
-        found["time_ms"].tolist() == best_measured({GPU: swept}, final.domain)["time_ms"].tolist()
+        found["time_ms"].tolist()
+        == fastest_measured({GPU: swept}, final.domain)["time_ms"].tolist()
     )

@@ -52,7 +52,7 @@ def test_the_lookup_for_any_size_has_the_times_of_its_answers_in_ms(made: StudyD
         assert found["gpus"][entry[0]] == answer["gpu"]
         assert entry[5] == pytest.approx(answer["time_ms"], rel=1e-4)
     # The page gives them their unit.
-    script = files("launchwise.report") / "templates" / "finder.js"
+    script = files("launchwise.report") / "templates" / "answer.js"
     assert "`${number(entry[TIME], 4)} ms$" in script.read_text(encoding="utf-8")
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from launchwise.cli.predict.answering import read_experiment
+from launchwise.exporting.lookup import SUGGESTIONS
 from launchwise.gpus.profile import read_profile
 from launchwise.report.numbers import records, winners
 from launchwise.report.study import StudyData
@@ -24,7 +25,7 @@ from launchwise.tables.learning import (
 )
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.pairs import pairs_schema
-from launchwise.workloads.space import used
+from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import load_spec
 from tests.support.report_pages import files_of
 from tests.support.report_study import study
@@ -84,10 +85,19 @@ def empty(schema: Any) -> pd.DataFrame:
 def answered(made: StudyData) -> StudyData:
     """The study with as many answers as its product gives."""
     found: list[dict[str, Any]] = []
+    key = ["gpu", *made.problem_columns]
+    fastest = made.measured.sort_values("time_ms").groupby(key).head(SUGGESTIONS)
+    ranked = {case: records(rows)[1:] for case, rows in fastest.groupby(key)}
     for row in records(winners(made)):
+        others = ranked[tuple(row[name] for name in key)]
         problem = {name: row[name] for name in made.problem_columns}
         numbers = {"time_ms": row["best_ms"], "gain": row["gain"], "improvement": row["gain"]}
-        limits = ("time_low_ms", "time_high_ms", "gain_low", "gain_high")
+        limits = [
+            f"{name}_{end}{unit}"
+            for name, unit in (("time", "_ms"), ("gain", ""), ("improvement", ""))
+            for end in ("low", "high")
+        ]
+        of_time = dict.fromkeys(limits[:2], row["best_ms"])
         entry = {
             "gpu": row["gpu"],
             "problem": problem,
@@ -95,8 +105,21 @@ def answered(made: StudyData) -> StudyData:
             "configuration": used(
                 {name: row[name] for name in made.spec.tunable_columns}, made.spec
             ),
+            "usual": used(baseline(made.spec), made.spec),
             "is_usual": False,
-            "others": [],
+            "percent": 95,
+            "paired": False,
+            "blind": False,
+            "others": [
+                {
+                    "configuration": used(
+                        {name: other[name] for name in made.spec.tunable_columns}, made.spec
+                    ),
+                    "time_ms": row["best_ms"],
+                    **of_time,
+                }
+                for other in others
+            ],
             **numbers,
             **dict.fromkeys(limits, row["best_ms"]),
         }

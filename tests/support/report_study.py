@@ -225,7 +225,10 @@ def answers(spec: Spec, gpus: list[str]) -> list[dict[str, Any]]:
     _, narrow, wide = configurations(spec)
     found = []
     nothing = dict.fromkeys(
-        ("time_low_ms", "time_high_ms", "gain", "gain_low", "gain_high", "improvement")
+        (
+            *("time_low_ms", "time_high_ms", "gain", "gain_low", "gain_high"),
+            *("improvement", "improvement_low", "improvement_high"),
+        )
     )
     for gpu in gpus:
         small = narrow if gpu == "big" else wide
@@ -237,7 +240,11 @@ def answers(spec: Spec, gpus: list[str]) -> list[dict[str, Any]]:
                 "problem": {"n": n, "dtype": "float32", "order": 2},
                 "basis": "within" if times is None else "measured",
                 "configuration": used(own, spec),
+                "usual": used(configurations(spec)[0], spec),
                 "is_usual": False,
+                "percent": 90 if times is None else 95,
+                "paired": False,
+                "blind": False,
                 "time_ms": 2.5 if times is None else min(times),
                 "others": [],
             }
@@ -245,7 +252,13 @@ def answers(spec: Spec, gpus: list[str]) -> list[dict[str, Any]]:
                 answer |= {"time_low_ms": 2.0, "time_high_ms": 3.0}
                 answer |= {"gain": 1.5, "gain_low": 1.2, "gain_high": 1.8}
             else:
-                answer |= {"gain": times[0] / min(times), "improvement": times[0] / min(times)}
+                best_ms = min(times)
+                answer |= {"gain": times[0] / best_ms, "improvement": times[0] / best_ms}
+                answer |= {"time_low_ms": 0.998 * best_ms, "time_high_ms": 1.002 * best_ms}
+                if gpu == "big":
+                    other = {"time_low_ms": 0.999 * times[2], "time_high_ms": 1.001 * times[2]}
+                    other |= {"configuration": used(wide, spec), "time_ms": times[2]}
+                    answer["others"] = [other]
             found.append(answer)
     return found
 

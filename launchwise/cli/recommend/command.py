@@ -48,8 +48,8 @@ def recommend(
     from launchwise.exporting.macros import macros_text
 
     files = settings_files(configfile)
-    found = answered(Question(study, gpu, problem, top, files, least_gain), Path.cwd())
+    found, spec = answered(Question(study, gpu, problem, top, files, least_gain), Path.cwd())
     if macros:
         print(macros_text(found), end="")
     else:
-        print(as_json_text(found) if as_json else as_text(found))
+        print(as_json_text(found, spec) if as_json else as_text(found, spec))

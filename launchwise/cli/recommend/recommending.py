@@ -19,6 +19,8 @@ from launchwise.learning.final import FACTS_FILE, Final, read_final
 from launchwise.learning.light_imports import import_boosters_alone
 from launchwise.learning.splits import Case
 from launchwise.report import wording
+from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.spec import Spec
 
 COMMAND = "recommend"
 FINAL = Path("results", "final")
@@ -50,8 +52,8 @@ class Question:
     least_gain: float | None = None
 
 
-def answered(asked: Question, root: Path) -> Answer:
-    """Answer of the product that lies in ``root``.
+def answered(asked: Question, root: Path) -> tuple[Answer, Spec]:
+    """Answer of the product that lies in ``root``, and its workload.
 
     Raises
     ------
@@ -71,7 +73,7 @@ def answered(asked: Question, root: Path) -> Answer:
     if not final.has_measured(case):
         import_boosters_alone(final.kinds, final.spec.folder)
     least_gain = asked.least_gain or experiment.settings.least_gain
-    return answers(final, [case], asked.top, least_gain)[0]
+    return answers(final, [case], asked.top, least_gain)[0], final.spec
 
 
 def known_gpus(study: str, experiment: Experiment) -> list[str]:
@@ -114,41 +116,55 @@ def load_final(study: str, experiment: Experiment, gpus: Sequence[str]) -> Final
     return read_final(experiment.root / FINAL / study, domain)
 
 
-def as_json_text(found: Answer) -> str:
-    """The answer as JSON."""
-    return json.dumps({**asdict(found), "basis_in_words": BASES[found.basis]}, indent=2)
+def as_json_text(found: Answer, spec: Spec) -> str:
+    """The answer as JSON, with what to launch for each configuration."""
+    plain = asdict(found)
+    for one in plain["suggestions"]:
+        shapes = launch_shapes(spec, found.problem, one["configuration"])
+        one["launches"] = [asdict(shape) for shape in shapes]
+    more = {"percent_of_intervals": found.percent, "basis_in_words": BASES[found.basis]}
+    return json.dumps({**plain, **more}, indent=2)
 
 
-def as_text(found: Answer) -> str:
-    """Lines for a terminal: configurations, gains and basis."""
+def as_text(found: Answer, spec: Spec) -> str:
+    """Lines for a terminal: configurations, what to launch, gains and basis."""
     problem = ", ".join(f"{name}={value}" for name, value in found.problem.items())
     lines = [f"{problem} on {found.gpu}: {BASES[found.basis]}"]
     for each in found.suggestions:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
         lines.append(f"{number}{_named(each.configuration)}")
-        lines += [f"   {line}" for line in _expectations(each)]
+        lines += [f"   {line}" for line in _expectations(each, found)]
+        lines += [
+            f"   launch {shape.words}"
+            for shape in launch_shapes(spec, found.problem, each.configuration)
+        ]
     lines += [f"usual choice: {_named(found.usual)}", f"why: {found.why}"]
     return "\n".join(lines)
 
 
-def _expectations(one: Suggestion) -> list[str]:
+def _expectations(one: Suggestion, answer: Answer) -> list[str]:
     found = []
     if one.expected_ms is not None:
-        found.append(f"time {wording.number(one.expected_ms, 4)} ms{_limits(one.interval_ms)}")
+        limits = _limits(one.interval_ms, 4, answer.percent)
+        slower = ""
+        first_ms = answer.suggestions[0].expected_ms
+        if one.rank > 1 and first_ms is not None:
+            slower = f", {100 * (one.expected_ms / first_ms - 1):+.2g} %"
+        found.append(f"time {wording.number(one.expected_ms, 4)} ms{limits}{slower}")
     if one.is_usual:
         found.append("this is the usual choice")
     elif one.gain is not None:
-        found.append(
-            f"{one.gain:.3g} times as fast as the usual choice{_limits(one.gain_interval)}"
-        )
+        limits = _limits(one.gain_interval, 3, answer.percent)
+        pairs = ", measured in pairs" if one.paired else ""
+        found.append(f"{one.gain:.3g} times as fast as the usual choice{limits}{pairs}")
     return found
 
 
-def _limits(interval: tuple[float, float] | None) -> str:
+def _limits(interval: tuple[float, float] | None, digits: int, percent: int) -> str:
     if interval is None:
         return ""
     low, high = interval
-    return f" (90 % interval {low:.3g} to {high:.3g})"
+    return f" ({percent} % interval {low:.{digits}g} to {high:.{digits}g})"
 
 
 def _named(configuration: Mapping[str, Any]) -> str:

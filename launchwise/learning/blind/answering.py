@@ -153,9 +153,7 @@ def freeze(
     """
     spec = final.spec
     known = {
-        values
-        for table in (final.measured, final.tested)
-        for values in table.reindex(columns=spec.problem_columns).itertuples(index=False, name=None)
+        values for values in final.fastest[spec.problem_columns].itertuples(index=False, name=None)
     }
     if seen := [each for each in problems if tuple(each.values()) in known]:
         raise UserError(path, "problems", f"{seen[0]} was measured: this is no blind test")
@@ -180,7 +178,7 @@ def _plain_answer(answer: Answer) -> dict[str, Any]:
     del plain["gpu"]
     plain["usual"] = dict(answer.usual)
     for suggestion in plain["suggestions"]:
-        for name in ("interval_ms", "gain_interval"):
+        for name in ("interval_ms", "gain_interval", "improvement_interval"):
             if suggestion[name] is not None:
                 suggestion[name] = list(suggestion[name])
     return plain

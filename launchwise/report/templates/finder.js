@@ -3,9 +3,8 @@
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const form = document.querySelector(".finder");
   const box = document.getElementById(`${form.id}-answer`);
-  const { first } = page[form.id];
-  const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, , , GAIN, , , BASELINE] = [...Array(12).keys()];
-  const [PERCENT, OTHERS, PAIRED] = [14, 15, 16];
+  const { first, workloads, verdicts } = page[form.id];
+  const { GPU, PROBLEM, BASIS, CHOICE, TIME, EQUAL, element, number, card } = window.launchwiseAnswer;
 
   // Answers of a study are loaded on demand, by a script: pages may be plain files.
   const loaded = {};
@@ -20,7 +19,7 @@
   // A study's answers on one GPU; none where the study does not know it.
   const loadFor = (study, gpu) => load(study).then((data) => !data.gpus.includes(gpu) ? { ...data, entries: [] }
     : read(`data/answers/${encodeURIComponent(study)}/${encodeURIComponent(gpu)}.js`, () => window.launchwiseEntries[`${study}/${gpu}`])
-      .then((entries) => ({ ...data, entries })));
+      .then((packed) => window.launchwiseInflate(packed)).then(JSON.parse).then((entries) => ({ ...data, entries: entries.map(([place, problem, ...rest]) => [place, data.problems[problem], ...rest]) })));
 
   // Every measured row of a GPU, for gains over a configuration of the reader's.
   const unpacked = {};
@@ -62,43 +61,9 @@
     const around = [last, next].filter((one) => one);
     return { entry, exact: false, inside: around.length === 2, at, around };
   };
-  // The limits of a study's problems, as nested lists: an operator and its operands.
-  const operators = {
-    "+": (a, b) => a + b,
-    "-": (a, b) => a - b,
-    "*": (a, b) => a * b,
-    "//": (a, b) => Math.floor(a / b),
-    "%": (a, b) => a - b * Math.floor(a / b),
-    "==": (a, b) => a === b,
-    "!=": (a, b) => a !== b,
-    "<": (a, b) => a < b,
-    "<=": (a, b) => a <= b,
-    ">": (a, b) => a > b,
-    ">=": (a, b) => a >= b,
-    not: (a) => !a,
-    negative: (a) => -a,
-  };
-  const value = (tree, names) => {
-    if (!Array.isArray(tree)) return tree;
-    const [sign, ...parts] = tree;
-    const of = (part) => value(part, names);
-    if (sign === "name") return names[parts[0]];
-    if (sign === "if") return of(of(parts[0]) ? parts[1] : parts[2]);
-    if (sign === "and" || sign === "or") {
-      // As in Python: the value of the operand that decides.
-      let last;
-      for (const part of parts) {
-        last = of(part);
-        if (Boolean(last) === (sign === "or")) break;
-      }
-      return last;
-    }
-    return operators[sign](...parts.map(of));
-  };
-  window.launchwiseValue = value;
   const broken = (data, asked) => {
     const names = Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]]));
-    return data.limits.find(([, tree]) => !value(tree, names));
+    return data.limits.find(([, tree]) => !window.launchwiseValue(tree, names));
   };
   window.launchwiseLook = (study, gpu, asked) => loadFor(study, gpu).then((data) => {
     const limit = broken(data, asked);
@@ -107,63 +72,6 @@
     return found && { ...found, configuration: Object.fromEntries(data.configurations[found.entry[CHOICE]].values) };
   });
 
-  const number = (value, digits = 3) => Number(value.toPrecision(digits)).toLocaleString("en", {
-    maximumSignificantDigits: digits, useGrouping: false,
-  });
-  const between = (low, high, digits, percent) => low === null || high === null ? ""
-    : ` (${number(low, digits)} to ${number(high, digits)}, ${percent} %)`;
-  const element = (tag, text, className) => {
-    const made = document.createElement(tag);
-    if (text) made.textContent = text;
-    if (className) made.className = className;
-    return made;
-  };
-
-  const forms = {
-    values: ["values", (values) => values.map((pair) => pair.join("=")).join(" ")],
-    macros: ["macros", (values) => values.map(([name, value]) => {
-      const capitals = (text) => text.replace(/\W/g, "_").toUpperCase();
-      return typeof value === "string" ? `#define ${capitals(name)}_${capitals(value)} 1`
-        : `#define ${capitals(name)} ${value}`;
-    }).join("\n")],
-    cpp: ["C++", (values) => values.map(([name, value]) => (
-      typeof value === "string" ? `constexpr const char* ${name} = "${value}";`
-        : `constexpr int ${name} = ${value};`
-    )).join("\n")],
-    json: ["JSON", (values) => JSON.stringify(Object.fromEntries(values))],
-  };
-  let shape = "values";
-
-  const taking = (values) => {
-    const made = element("div", "", "take");
-    const label = element("label", "take it as ");
-    const choice = element("select");
-    for (const [name, [title]] of Object.entries(forms)) choice.append(new Option(title, name));
-    choice.value = shape;
-    label.append(choice);
-    const text = element("textarea");
-    text.readOnly = true;
-    text.setAttribute("aria-label", "configuration to copy");
-    const fill = () => {
-      text.value = forms[shape][1](values);
-      text.rows = text.value.split("\n").length;
-    };
-    choice.addEventListener("change", () => { shape = choice.value; fill(); });
-    const copy = element("button", "copy");
-    copy.type = "button";
-    copy.addEventListener("click", () => {
-      text.select();
-      // Pages opened from files have no clipboard of the newer kind.
-      copy.textContent = document.execCommand("copy") ? "copied" : "press Ctrl+C";
-    });
-    fill();
-    made.append(label, text, copy);
-    return made;
-  };
-
-  // As launchwise/base/paired.py says it.
-  const EQUAL = 1.02;
-  const beside = { usual: [GAIN, "the usual choice"], baseline: [BASELINE, "the baseline"] };
   // Gain over a configuration of the reader's: rows of the sweep at the nearest measured problem.
   const ownSpeed = (data, entry, asked) => {
     const { rows } = data;
@@ -207,68 +115,6 @@
   const withRows = (data) => form.elements.beside.value !== "own" ? data
     : data.entries.some((entry) => data.bases[entry[BASIS]] !== data.bases.at(-1))
       ? loadRows(form.elements.study.value, form.elements.gpu.value).then((rows) => ({ ...data, rows })) : data;
-  const speed = (entry, data, asked_) => {
-    if (form.elements.beside.value === "own") return ownSpeed(data, entry, asked_);
-    const [place, name] = beside[form.elements.beside.value];
-    const [gain, low, high] = entry.slice(place, place + 3);
-    if (gain === null) return `The gain over ${name} is not known.`;
-    const how = entry[PAIRED] ? ", measured in pairs" : "";
-    const limits = between(low, high, 3, entry[PERCENT]);
-    if (place === GAIN && entry[USUAL]) return "This is the usual choice.";
-    if (low !== null && low <= 1 && high >= 1) {
-      const said = low >= 1 / EQUAL && high <= EQUAL ? "A tie with" : "Undecided beside";
-      return `${said} ${name}: ${number(gain)} times its speed${limits}${how}.`;
-    }
-    return `${number(gain)} times the speed of ${name}${limits}${how}.`;
-  };
-  const time = (entry) => entry[TIME] === null ? "Its time is not known."
-    : `${number(entry[TIME], 4)} ms${between(entry[TIME + 1], entry[TIME + 2], 4, entry[PERCENT])}.`;
-
-  const card = (data, found, asked) => {
-    const made = [];
-    const name = (problem) => data.parameters.map((one, k) => `${one.name} = ${problem[k]}`).join(", ");
-    const words = (entry) => data.configurations[entry[CHOICE]].words;
-    const { entry } = found;
-    if (!entry[OTHERS]) return made;
-    const command = `launchwise recommend ${form.elements.study.value} --gpu ${form.elements.gpu.value} `
-      + data.parameters.map((one, k) => `${one.name}=${asked[k]}`).join(" ");
-    const heading = element("p", "Use ", "use");
-    heading.append(element("strong", words(entry)));
-    if (found.exact) {
-      made.push(heading, element("p", `${time(entry)} ${speed(entry, data, asked)}`));
-      made.push(element("p", `Basis: ${data.bases[entry[BASIS]]}.`));
-    } else if (found.inside) {
-      const [last, next] = found.around;
-      const both = found.around.map((one) => `${words(one)} for ${name(one[PROBLEM])}`);
-      made.push(heading);
-      if (last[CHOICE] === next[CHOICE]) {
-        const [low, high] = found.around.map((one) => Math.log(one[PROBLEM][found.at]));
-        const share = (Math.log(asked[found.at]) - low) / (high - low);
-        const known = last[TIME] !== null && next[TIME] !== null;
-        const ms = known && Math.exp((1 - share) * Math.log(last[TIME]) + share * Math.log(next[TIME]));
-        made.push(element("p", `${known ? `About ${number(ms)} ms. ` : ""}At ${name(entry[PROBLEM])}: ${speed(entry, data, asked)}`));
-        made.push(element("p", `Basis: the answers for the sizes around it agree, ${both.join(" and ")}.`));
-        made.push(element("p", "To ask the model for this size:"), element("pre", command));
-      } else {
-        made.push(element("p", `The answers for the sizes around it differ: ${both.join(", ")}. This is that of the nearer size: ${speed(entry, data, asked)}`));
-        made.push(element("p", "To ask the model for this size:"), element("pre", command));
-      }
-    } else {
-      made.push(heading);
-      made.push(element("p", `This is the answer for ${name(entry[PROBLEM])}, the nearest problem with an answer: ${time(entry)} ${speed(entry, data, asked)}`));
-      made.push(element("p", "To ask the model for this problem:"), element("pre", command));
-    }
-    if (entry[OTHERS].length) {
-      const close = entry[OTHERS].map((one) => data.configurations[one].words).join("; ");
-      made.push(element("p", `Within 2 % of it: ${close}.`));
-    } else if (found.exact) {
-      made.push(element("p", "No other configuration comes within 2 %."));
-    }
-    if (form.elements.beside.value === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
-    made.push(taking(data.configurations[entry[CHOICE]].values));
-    return made;
-  };
-
   const fields = () => [...form.querySelectorAll(".parameters [name]")];
   const asked = (data) => fields().map((field, k) => (
     typeof data.parameters[k].values[0] === "string" ? field.value : Math.round(Number(field.value))
@@ -298,6 +144,28 @@
     }));
   };
 
+  // The fastest answer to this very problem by another study of the same workload.
+  const fasterKernel = async (data, entry, problem) => {
+    const mine = form.elements.study.value;
+    const gpu = form.elements.gpu.value;
+    let fastest = null;
+    for (const [study, workload] of Object.entries(workloads)) {
+      if (study === mine || workload !== workloads[mine]) continue;
+      const other = await loadFor(study, gpu);
+      const found = broken(other, problem) ? null : look(other, gpu, problem);
+      const time = found?.exact ? found.entry[TIME] : null;
+      if (time !== null && time * EQUAL < (fastest?.time ?? entry[TIME])) {
+        fastest = { study, time, title: other.title, words: other.configurations[found.entry[CHOICE]].words, basis: other.bases[found.entry[BASIS]] };
+      }
+    }
+    return fastest;
+  };
+  const context = (data, problem) => ({
+    study: form.elements.study.value, gpu: form.elements.gpu.value, beside: form.elements.beside.value,
+    verdict: verdicts[data.workload]?.[form.elements.gpu.value],
+    ownSpeed: (entry) => ownSpeed(data, entry, problem),
+    faster: (entry) => fasterKernel(data, entry, problem),
+  });
   const answer = (remember, own) => loadFor(form.elements.study.value, form.elements.gpu.value).then(withRows).then((data) => {
     listOwn(data, own);
     const problem = asked(data);
@@ -307,7 +175,7 @@
     }
     const limit = broken(data, problem);
     const found = limit ? null : look(data, form.elements.gpu.value, problem);
-    box.replaceChildren(...(found ? card(data, found, problem)
+    box.replaceChildren(...(found ? card(data, found, problem, context(data, problem))
       : [element("p", limit ? `No configuration may run this problem: ${limit[0]} does not hold.`
         : "This GPU has no measurements of this kind.", "notice")]));
     if (!remember) return;

@@ -1,0 +1,286 @@
+(() => {
+  "use strict";
+  // Places in an entry of a study's answers, see launchwise/report/finder.py.
+  const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, , , BASELINE] = [...Array(12).keys()];
+  const [PAIRED, BLIND, OTHERS] = [14, 15, 16];
+  // As launchwise/base/paired.py says it.
+  const EQUAL = 1.02;
+
+  // Expressions of a workload as nested lists: an operator and its operands.
+  const operators = {
+    "+": (a, b) => a + b,
+    "-": (a, b) => a - b,
+    "*": (a, b) => a * b,
+    "//": (a, b) => Math.floor(a / b),
+    "%": (a, b) => a - b * Math.floor(a / b),
+    "==": (a, b) => a === b,
+    "!=": (a, b) => a !== b,
+    "<": (a, b) => a < b,
+    "<=": (a, b) => a <= b,
+    ">": (a, b) => a > b,
+    ">=": (a, b) => a >= b,
+    not: (a) => !a,
+    negative: (a) => -a,
+  };
+  const value = (tree, names) => {
+    if (!Array.isArray(tree)) return tree;
+    const [sign, ...parts] = tree;
+    const of = (part) => value(part, names);
+    if (sign === "name") return names[parts[0]];
+    if (sign === "if") return of(of(parts[0]) ? parts[1] : parts[2]);
+    if (sign === "and" || sign === "or") {
+      // As in Python: the value of the operand that decides.
+      let last;
+      for (const part of parts) {
+        last = of(part);
+        if (Boolean(last) === (sign === "or")) break;
+      }
+      return last;
+    }
+    return operators[sign](...parts.map(of));
+  };
+  window.launchwiseValue = value;
+
+  const number = (value, digits = 3) => Number(value.toPrecision(digits)).toLocaleString("en", {
+    maximumSignificantDigits: digits, useGrouping: false,
+  });
+  const limits = (low, high, digits, percent) => low === null || high === null ? ""
+    : ` (${number(low, digits)} to ${number(high, digits)}, ${percent} %)`;
+  const element = (tag, text, className) => {
+    const made = document.createElement(tag);
+    if (text) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  };
+  const linked = (before, words, href, after = "") => {
+    const made = element("p", before);
+    const link = element("a", words);
+    link.href = href;
+    made.append(link, after);
+    return made;
+  };
+  // What the interval of a ratio of speeds says.
+  const outcome = (low, high) => low > 1 || high < 1 ? ""
+    : low >= 1 / EQUAL && high <= EQUAL ? "tie" : "undecided";
+
+  // Launches of a configuration for a problem; a part is null where host code decides it.
+  const launchesOf = (data, values, asked) => {
+    const names = { ...data.neutral, ...Object.fromEntries(values),
+      ...Object.fromEntries(data.parameters.map((one, k) => [one.name, asked[k]])) };
+    const of = (tree) => tree === null ? null : Number(value(tree, names));
+    return (data.launches[names.variant] ?? []).map((one) => ({
+      kernel: one.kernel || names.variant, block: one.block.map(of), grid: one.grid.map(of), shared: of(one.shared),
+    }));
+  };
+  const known = (sizes) => sizes.every((size) => size !== null);
+
+  const capitals = (text) => text.replace(/\W/g, "_").toUpperCase();
+  const macro = ([name, value_]) => typeof value_ === "string" ? [`${capitals(name)}_${capitals(value_)}`, 1] : [capitals(name), value_];
+  const list = (sizes) => sizes.map((size) => size ?? "?").join(", ");
+  const comment = (sign) => `${sign} ?: decided by the host's code`;
+  const lacks = (launches) => launches.some((one) => !known(one.block) || !known(one.grid) || one.shared === null);
+  const options = (values) => values.map(macro).map(([name, value_]) => `"-D${name}=${value_}"`).join(", ");
+  const forms = {
+    values: ["values", (values) => values.map((pair) => pair.join("=")).join(" ")],
+    launch: ["launch", (values, launches) => launches.map((one) => (
+      `${one.kernel}: block ${list(one.block)}; grid ${list(one.grid)}; dynamic shared memory ${one.shared ?? "?"} bytes`)).join("\n")],
+    macros: ["macros", (values) => values.map(macro).map(([name, value_]) => `#define ${name} ${value_}`).join("\n")],
+    cpp: ["C++", (values, launches) => [
+      ...values.map(([name, value_]) => typeof value_ === "string" ? `constexpr const char* ${name} = "${value_}";` : `constexpr int ${name} = ${value_};`),
+      ...launches.map((one) => `${one.kernel}<<<dim3(${list(one.grid)}), dim3(${list(one.block)}), ${one.shared ?? "?"}>>>(...);`),
+    ].join("\n")],
+    pycuda: ["PyCUDA", (values, launches) => [
+      `module = SourceModule(source, options=[${options(values)}])`,
+      ...launches.map((one) => `module.get_function("${one.kernel}")(*arguments, block=(${list(one.block)}), grid=(${list(one.grid)}), shared=${one.shared ?? "?"})`),
+    ].join("\n")],
+    cupy: ["CuPy", (values, launches) => [
+      `module = cupy.RawModule(code=source, options=(${options(values)},))`,
+      ...launches.map((one) => `module.get_function("${one.kernel}")((${list(one.grid)}), (${list(one.block)}), arguments, shared_mem=${one.shared ?? "?"})`),
+    ].join("\n")],
+    json: ["JSON", (values, launches) => JSON.stringify({
+      configuration: Object.fromEntries(values),
+      launches: launches.map(({ kernel, block, grid, shared }) => ({ kernel, block, grid, shared_bytes: shared })),
+    })],
+  };
+  const signs = { launch: "#", cpp: "//", pycuda: "#", cupy: "#" };
+  let shape = "values";
+  const taking = (values, launches) => {
+    const made = element("div", "", "take");
+    const label = element("label", "take it as ");
+    const choice = element("select");
+    for (const [name, [title]] of Object.entries(forms)) choice.append(new Option(title, name));
+    choice.value = shape;
+    label.append(choice);
+    const text = element("textarea");
+    text.readOnly = true;
+    text.setAttribute("aria-label", "configuration to copy");
+    const fill = () => {
+      text.value = forms[shape][1](values, launches);
+      if (signs[shape] && lacks(launches)) text.value += `\n${comment(signs[shape])}`;
+      text.rows = text.value.split("\n").length;
+    };
+    choice.addEventListener("change", () => { shape = choice.value; fill(); });
+    const copy = element("button", "copy");
+    copy.type = "button";
+    copy.addEventListener("click", () => {
+      text.select();
+      // Pages opened from files have no clipboard of the newer kind.
+      copy.textContent = document.execCommand("copy") ? "copied" : "press Ctrl+C";
+    });
+    fill();
+    made.append(label, text, copy);
+    return made;
+  };
+
+  const beside = { usual: [GAIN, "the usual choice"], baseline: [BASELINE, "the baseline"] };
+  const speed = (data, entry, context) => {
+    if (context.beside === "own") return context.ownSpeed(entry);
+    const [place, name] = beside[context.beside];
+    const [gain, low, high] = entry.slice(place, place + 3);
+    if (gain === null) return `The gain over ${name} is not known.`;
+    if (place === GAIN && entry[CHOICE] === entry[USUAL]) return "This is the usual choice.";
+    const how = entry[PAIRED] ? ", measured in pairs" : "";
+    const between = limits(low, high, 3, data.percents[entry[BASIS]]);
+    const said = low === null ? "" : outcome(low, high);
+    if (said) return `${said === "tie" ? "A tie with" : "Undecided beside"} ${name}: ${number(gain)} times its speed${between}${how}.`;
+    return `${number(gain)} times the speed of ${name}${between}${how}.`;
+  };
+  const time = (data, entry) => entry[TIME] === null ? "Its time is not known."
+    : `${number(entry[TIME], 4)} ms${limits(entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]])}.`;
+
+  // What to try next, the usual choice and the baseline, each with its time, the slowest bar full.
+  const ranked = (data, entry) => {
+    if (entry[TIME] === null) return [];
+    const words = (choice) => data.configurations[choice].words;
+    const rows = [[entry[CHOICE], entry[TIME], entry[LOW], entry[HIGH]], ...entry[OTHERS].filter((one) => one[1] !== null)];
+    const more = [[entry[USUAL], GAIN, "usual"], [data.baseline, BASELINE, "baseline"]];
+    for (const [choice, place] of more) {
+      if (choice >= 0 && entry[place] !== null && !rows.some((row) => row[0] === choice)) {
+        rows.push([choice, entry[TIME] * entry[place], null, null]);
+      }
+    }
+    if (rows.length < 2) return [];
+    const longest = Math.max(...rows.map((row) => row[1]));
+    const percent = data.percents[entry[BASIS]];
+    const measured = percent === 95;
+    const table = element("table", "", "ranked");
+    const caption = element("caption");
+    caption.append(element("span", measured ? "Measured: this answer, and what comes next" : "Expected: this answer, and what to try next"));
+    const head = element("thead");
+    const titles = element("tr");
+    for (const [title, unit] of [["configuration", ""], ["time", `ms, ${percent} %`], ["slower", "%"]]) {
+      const cell = element("th", title, unit ? "number" : "");
+      cell.scope = "col";
+      if (unit) cell.append(" ", element("span", unit, "unit"));
+      if (title === "time") cell.colSpan = 2;
+      titles.append(cell);
+    }
+    head.append(titles);
+    const body = element("tbody");
+    rows.forEach(([choice, ms, low = null, high = null], place) => {
+      const line = element("tr");
+      const name = element("th", words(choice));
+      name.scope = "row";
+      const kinds = [choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
+      if (kinds.length) name.append(element("span", kinds.join(", "), "detail"));
+      const bar = element("span", "", "bar");
+      bar.style.width = `${Math.max(2, 90 * ms / longest).toFixed(0)}px`;
+      const took = element("td", number(ms, 4));
+      const drawn = element("td", "", "drawn");
+      drawn.append(bar);
+      if (low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
+      const slower = element("td", place ? number(100 * (ms / entry[TIME] - 1), 2) : "–");
+      if (place && low !== null && entry[LOW] !== null) {
+        const said = outcome(entry[LOW] / high, entry[HIGH] / low);
+        if (said) slower.append(element("span", said, "detail"));
+      }
+      line.append(name, drawn, took, slower);
+      body.append(line);
+    });
+    table.append(caption, head, body);
+    const region = element("div", "", "scroll");
+    region.setAttribute("role", "region");
+    region.setAttribute("aria-label", "Configurations by time");
+    region.append(table);
+    const alone = measured && rows.some(([choice, , low]) => low === undefined && choice !== entry[USUAL] && choice !== data.baseline);
+    return alone ? [region, element("p", "A time without limits is a single row of the sweep.", "note")] : [region];
+  };
+
+  // What a blind test found of the answer that was written down before this problem was measured.
+  const blindTest = (data, context, asked) => {
+    const row = (data.tested[context.gpu] ?? []).find(([problem]) => problem.every((one, k) => one === asked[k]));
+    if (!row) return [];
+    const [, fraction, gain, low, high, isUsual] = row;
+    const speed_ = isUsual ? "it was the usual choice" : `${number(gain)} times the speed of the usual choice${limits(low, high, 3, 95)}`;
+    return [element("p", `Blind test of this very problem: the answer written down beforehand reached ${number(fraction)} of the best speed; ${speed_}.`, "tested")];
+  };
+  const sweepOf = (entry, context) => {
+    if (!context.verdict || entry[BLIND]) return [];
+    return [linked("The sweep of this GPU is ", context.verdict, "health.html#verdicts", ".")];
+  };
+  const landscape = (data, entry, context) => {
+    if (data.percents[entry[BASIS]] !== 95 || entry[BLIND]) return [];
+    const state = new URLSearchParams({ gpu: context.gpu });
+    data.parameters.forEach((one, k) => state.set(`p-${one.name}`, entry[PROBLEM][k]));
+    const path = `${encodeURIComponent(context.study)}/index.html#${encodeURIComponent(context.study)}-explore?${state}`;
+    return [linked("", "All configurations of this problem", path)];
+  };
+  const fasterLine = (entry, context) => {
+    const place = element("p", "", "faster");
+    place.hidden = true;
+    if (entry[TIME] !== null) {
+      window.launchwiseFaster = context.faster(entry).then((found) => {
+        if (!found) return;
+        place.hidden = false;
+        const state = new URLSearchParams(location.hash.split("?")[1] ?? "");
+        state.set("study", found.study);
+        const link = element("a", found.title);
+        link.href = `#find?${state}`;
+        place.append(`A faster kernel of the same workload: ${found.words}, ${number(found.time, 4)} ms (${found.basis}), by the study “`, link, "”.");
+      }).catch(() => {});
+    }
+    return place;
+  };
+
+  const card = (data, found, asked, context) => {
+    const made = [];
+    const name = (problem) => data.parameters.map((one, k) => `${one.name} = ${problem[k]}`).join(", ");
+    const words = (entry) => data.configurations[entry[CHOICE]].words;
+    const { entry } = found;
+    const command = `launchwise recommend ${context.study} --gpu ${context.gpu} ${data.parameters.map((one, k) => `${one.name}=${asked[k]}`).join(" ")}`;
+    const heading = element("p", "Use ", "use");
+    heading.append(element("strong", words(entry)), element("span", `${data.title}, ${context.gpu}, ${name(asked)}`, "asked"));
+    const said = () => speed(data, entry, context);
+    if (found.exact) {
+      made.push(heading, element("p", `${time(data, entry)} ${said()}`));
+      made.push(element("p", `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}.`));
+      made.push(...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
+      made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
+    } else if (found.inside) {
+      const [last, next] = found.around;
+      const both = found.around.map((one) => `${words(one)} for ${name(one[PROBLEM])}`);
+      made.push(heading);
+      if (last[CHOICE] === next[CHOICE]) {
+        const [low, high] = found.around.map((one) => Math.log(one[PROBLEM][found.at]));
+        const share = (Math.log(asked[found.at]) - low) / (high - low);
+        const timed = last[TIME] !== null && next[TIME] !== null;
+        const ms = timed && Math.exp((1 - share) * Math.log(last[TIME]) + share * Math.log(next[TIME]));
+        made.push(element("p", `${timed ? `About ${number(ms)} ms. ` : ""}At ${name(entry[PROBLEM])}: ${said()}`));
+        made.push(element("p", `Basis: the answers for the sizes around it agree, ${both.join(" and ")}.`));
+      } else {
+        made.push(element("p", `The answers for the sizes around it differ: ${both.join(", ")}. This is that of the nearer size: ${said()}`));
+      }
+      made.push(element("p", "To ask the model for this size:"), element("pre", command));
+    } else {
+      made.push(heading);
+      made.push(element("p", `This is the answer for ${name(entry[PROBLEM])}, the nearest problem with an answer: ${time(data, entry)} ${said()}`));
+      made.push(element("p", "To ask the model for this problem:"), element("pre", command));
+    }
+    if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
+    const { values } = data.configurations[entry[CHOICE]];
+    made.push(taking(values, launchesOf(data, values, asked)));
+    return made;
+  };
+
+  window.launchwiseAnswer = { GPU, PROBLEM, BASIS, CHOICE, TIME, EQUAL, element, number, card };
+})();
