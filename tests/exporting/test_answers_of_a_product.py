@@ -14,7 +14,8 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.exporting.lookup import NEAR, SUGGESTIONS, lookup_entries
-from launchwise.exporting.table import answer_table, asked_problems
+from launchwise.exporting.problems import asked_problems
+from launchwise.exporting.table import answer_table
 from launchwise.learning import answering
 from launchwise.learning.answering import MEASURED, UNORDERED, answers
 from launchwise.learning.features import Domain

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from launchwise.exporting.table import asked_problems
+from launchwise.exporting.problems import asked_problems
 from launchwise.learning.final import Final
 from launchwise.workloads.spec import Spec
 
