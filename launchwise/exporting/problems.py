@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,11 +19,21 @@ from launchwise.workloads.spec import Spec
 BETWEEN = 3
 """Sizes that are asked for between two measured ones, in equal ratios."""
 
+UNMEASURED = 24
+"""Most problems that are asked for on a GPU without measurements: a model has to answer each."""
+
 
 def asked_cases(final: Final, gpus: Sequence[str]) -> list[Case]:
-    """Problems of :func:`asked_problems` on GPUs, and those of blind tests on theirs, sorted."""
+    """Problems that have answers in exported files and in the lookup, sorted.
+
+    Those of :func:`asked_problems` on GPUs that the product learnt from, and those of blind tests
+    on theirs; on any other GPU measured problems alone, at most :data:`UNMEASURED`.
+    """
     columns = final.spec.problem_columns
-    cases = answerable(final, gpus, asked_problems(final))
+    learnt = [gpu for gpu in gpus if gpu in final.facts["gpus"]]
+    others = [gpu for gpu in gpus if gpu not in learnt]
+    cases = answerable(final, learnt, asked_problems(final))
+    cases += answerable(final, others, spread_problems(final) if others else [])
     known = {case.key for case in cases}
     for row in final.tested.to_dict("records"):
         case = Case(str(row["gpu"]), {name: _plain(row[name]) for name in columns})
@@ -67,6 +78,43 @@ def asked_problems(final: Final) -> list[Problem]:
                         found.add(tuple(fits.values()))
     problems = [dict(zip(columns, row, strict=True)) for row in sorted(found, key=_sortable)]
     return [problem for problem in problems if spec.check_problem(problem) is None]
+
+
+def spread_problems(final: Final) -> list[Problem]:
+    """Measured problems, at most :data:`UNMEASURED`, as far from each other as they can be.
+
+    Far is what the lookup of an unlisted size means by it (:func:`distance`): each further one is
+    the farthest from those before.
+    """
+    spec = final.spec
+    columns = spec.problem_columns
+    known = final.measured[columns].drop_duplicates().itertuples(index=False, name=None)
+    rows = sorted((tuple(_plain(value) for value in row) for row in known), key=_sortable)
+    rows = [row for row in rows if spec.check_problem(dict(zip(columns, row, strict=True))) is None]
+    chosen: list[tuple[Value, ...]] = []
+    far = [math.inf] * len(rows)
+    while rows and len(chosen) < UNMEASURED and max(far) > 1:
+        chosen.append(rows[far.index(max(far))])
+        far = [
+            min(before, distance(row, chosen[-1])) for before, row in zip(far, rows, strict=True)
+        ]
+    return [dict(zip(columns, row, strict=True)) for row in sorted(chosen, key=_sortable)]
+
+
+def distance(asked: Sequence[Value], known: Sequence[Value]) -> float:
+    """Distance of two problems: infinite where texts differ, 1 of equal ones.
+
+    The product over integers of (larger + 1) / (smaller + 1). Divisions and products of doubles are
+    rounded the same everywhere, logarithms are not.
+    """
+    found = 1.0
+    for one, other in zip(asked, known, strict=True):
+        if isinstance(one, str) or isinstance(other, str):
+            found = found if one == other else math.inf
+        else:
+            low, high = sorted((one, other))
+            found *= (high + 1) / (low + 1)
+    return found
 
 
 def _fitting(spec: Spec, wanted: Problem, size: str) -> Problem | None:

@@ -4,18 +4,17 @@ Lookup, the same in every exported form:
 
 1. the device by its name in the settings or by what CUDA calls it; without it the default;
 2. of its entries those with the same texts (such as a type); without any the default;
-3. of these the one nearest in size: the least product over integer parameters of
-   (larger + 1) / (smaller + 1), the first of equal ones. Divisions and products of doubles are
-   rounded the same everywhere, logarithms are not.
+3. of these the one nearest in size, the first of equal ones
+   (:func:`launchwise.exporting.problems.distance`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from launchwise.exporting.problems import asked_cases
+from launchwise.exporting.problems import asked_cases, distance
 from launchwise.learning.answering import Answer, answers
 from launchwise.learning.final import Final
 from launchwise.workloads.limits import Limits
@@ -95,20 +94,10 @@ class AnswerTable:
         for entry in self.entries:
             if not numbers or entry.device != numbers[0]:
                 continue
-            distance = self._distance(asked, entry.problem)
-            if distance < least:
-                best, least = entry, distance
+            far = distance(asked, entry.problem)
+            if far < least:
+                best, least = entry, far
         return best
-
-    def _distance(self, asked: Sequence[Value], known: Sequence[Value]) -> float:
-        found = 1.0
-        for name, one, other in zip(self.parameters, asked, known, strict=True):
-            if name in self.texts:
-                found = found if one == other else float("inf")
-            else:
-                low, high = sorted((int(one), int(other)))
-                found *= (high + 1) / (low + 1)
-        return found
 
     def configuration(self, entry: Entry | None) -> dict[str, Value]:
         """Configuration of an entry, or the default, with every tunable in it."""

@@ -38,6 +38,12 @@ UNORDERED = (
 )
 """Said where expected times do not ascend with their ranks."""
 
+UNKNOWN_LINK = (
+    "no time is expected: its copies between host and GPU take what no datasheet of a card states "
+    "(gpus.<name>.host_gbs of the settings)"
+)
+"""Said where a run copies over a link whose rate is unknown."""
+
 CASES_AT_ONCE = 64
 """Cases that the model is asked about at once: their features stay in the cache, and what is asked
 together does not depend on the number of processes."""
@@ -194,13 +200,17 @@ def _suggestions(
     kept = _kept(of_case, usual, baseline)
     taken = ranking.first(top)
     gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
+    unknown = np.zeros(len(choices), dtype=bool)
+    shown = np.union1d(taken, np.flatnonzero(kept))
+    unknown[shown] = domain.cost_model.copies_at_unknown_rate(choices.iloc[shown])
+    gains = np.where(unknown[:, None], np.nan, gains)
     doubted = np.zeros(len(choices), dtype=bool)
     if least_gain is not None:
         leading = taken[(ranking.rank[taken] == 1) & ~kept[taken]]
         doubted = np.isin(of_case, of_case[leading[~(gains[leading, 1] >= least_gain)]])
         taken = np.concatenate([taken[~doubted[taken]], np.flatnonzero(kept & doubted)])
     rows = choices.iloc[taken].reset_index(drop=True)
-    times = ranking.predicted_ms[taken]
+    times = np.where(unknown[taken], np.nan, ranking.predicted_ms[taken])
     basis = Known.of(final.measured, final.spec).situations(rows)
     limits = _time_limits(final, rows, times, basis)
     return rows.assign(
@@ -211,6 +221,7 @@ def _suggestions(
         improvement=gains[taken][:, 0] / _of_case(of_case, baseline, gains[:, 0])[taken],
         is_usual=usual[taken],
         doubted=doubted[taken],
+        unknown_link=unknown[taken],
         basis=basis,
     )
 
@@ -305,6 +316,8 @@ def _of_model(
         why = f"no gain of {least_gain:g} and more is sure"
     elif suggestions[0].is_usual:
         why = "nothing is expected to beat the usual choice by more than the models disagree"
+    if rows[0]["unknown_link"]:
+        why += f"; {UNKNOWN_LINK}"
     times = [one.expected_ms for one in suggestions if one.expected_ms is not None]
     if times != sorted(times):
         why += f"; {UNORDERED}"

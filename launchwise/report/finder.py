@@ -1,14 +1,13 @@
 """The lookup of the front page: an answer for any size on any GPU, with its basis.
 
 Answers come from the study's product (``results/lookup/``). Where configurations were compared in
-pairs, their gains and intervals replace those of the sweep's rows; datasheet-only GPUs have what
-the trees predict for them.
+pairs, their gains and intervals replace those of the sweep's rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,9 +16,7 @@ import pandas as pd
 from launchwise.learning.answering import BASES, MEASURED
 from launchwise.report import wording
 from launchwise.report.blocks import Finder
-from launchwise.report.described import DIGITS, first_choices
 from launchwise.report.numbers import records
-from launchwise.report.spread import Spread
 from launchwise.report.study import StudyData
 from launchwise.workloads import limits as problem_limits
 from launchwise.workloads.parts import Value
@@ -36,7 +33,7 @@ WORDS = {
     "within": "between measured sizes, by the answering model",
     "beyond": "beyond the measured sizes, by the answering model",
     "new_gpu": "no measurement on this GPU: by the answering model",
-    "datasheet": "no measurement on this GPU: predicted from its datasheet",
+    "datasheet": "no measurement on this GPU, known from its datasheet: by the answering model",
 }
 """Basis of an answer to words."""
 
@@ -92,14 +89,8 @@ def chosen_problem(study: StudyData) -> Mapping[str, Any]:
     return {"study": study.name, "gpu": gpu, "problem": problem}
 
 
-def answers(study: StudyData, apart: Spread | None = None) -> list[Found]:
-    """Every answer of a study, measured ones with the intervals of their measurements.
-
-    Parameters
-    ----------
-    apart
-        How far times predicted from datasheets may be off; None where that is unknown.
-    """
+def answers(study: StudyData) -> list[Found]:
+    """Every answer of a study, measured ones with the intervals of their measurements."""
     columns = study.problem_columns
     near = _near_in_sweeps(study)
     pairs = {gpu: _by_problem(rows, columns) for gpu, rows in study.pairs.items()}
@@ -112,7 +103,7 @@ def answers(study: StudyData, apart: Spread | None = None) -> list[Found]:
             if rows is not None:
                 answer = _with_pairs(answer, rows, study)
         found.append(answer)
-    return [*found, *_of_datasheets(study, apart)]
+    return found
 
 
 def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
@@ -120,7 +111,7 @@ def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
     return Found(
         gpu=entry["gpu"],
         problem=tuple(entry["problem"][name] for name in columns),
-        basis=entry["basis"],
+        basis="datasheet" if entry["gpu"] in study.described else entry["basis"],
         configuration=configuration_of(neutral(entry["configuration"], study), study),
         is_usual=entry["is_usual"],
         time_ms=entry["time_ms"],
@@ -192,26 +183,6 @@ def _with_pairs(answer: Found, rows: list[dict[str, Any]], study: StudyData) -> 
     )
 
 
-def _of_datasheets(study: StudyData, apart: Spread | None) -> Iterable[Found]:
-    if study.unmeasured is None or study.unmeasured.empty:
-        return
-    for row in records(first_choices(study, study.unmeasured)):
-        limits: Limits = (None, None)
-        if apart is not None:
-            low, high = apart.limits(row["predicted_ms"], row["roofline_ms"])
-            limits = (float(wording.number(low, DIGITS)), float(wording.number(high, DIGITS)))
-        yield Found(
-            gpu=row["gpu"],
-            problem=tuple(row[name] for name in study.problem_columns),
-            basis="datasheet",
-            configuration=configuration_of(row, study),
-            is_usual=False,
-            time_ms=float(wording.number(row["predicted_ms"], DIGITS)),
-            time_limits=limits,
-            improvement=float(f"{row['baseline_ms'] / row['predicted_ms']:.{DIGITS}g}"),
-        )
-
-
 def configuration_of(row: Mapping[str, Any], study: StudyData) -> dict[str, Value]:
     """Variant and the tunables that it has, from a row that holds every tunable."""
     spec = study.spec
@@ -232,7 +203,7 @@ def _limits(row: Mapping[str, Any], name: str) -> Limits:
     return (None, None) if low == high else (low, high)
 
 
-def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
+def data(study: StudyData) -> dict[str, Any]:
     """Data of the lookup for the page's script, as JSON values.
 
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
@@ -241,7 +212,7 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
     were measured in pairs. GPUs, bases and configurations are places in their lists. Values that
     the page offers as a choice have no limit among ``limits``.
     """
-    found = answers(study, apart)
+    found = answers(study)
     gpus = {gpu: place for place, gpu in enumerate(dict.fromkeys(each.gpu for each in found))}
     bases = list(WORDS)
     configurations: dict[tuple[tuple[str, Value], ...], int] = {}
