@@ -2,10 +2,11 @@
 
 Lookup, the same in every exported form:
 
-1. the device by its name in the settings or by what CUDA calls it; without it the default;
-2. of its entries those with the same texts (such as a type); without any the default;
+1. the device by its name in the settings or by what CUDA calls it;
+2. of its entries those with the same texts (such as a type);
 3. of these the one nearest in size, the first of equal ones
-   (:func:`launchwise.exporting.problems.distance`).
+   (:func:`launchwise.exporting.problems.distance`);
+4. without any, the usual choice for the problem; where nothing is usual, the default.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.problems import asked_cases, distance
 from launchwise.learning.answering import Answer, answers
 from launchwise.learning.final import Final
+from launchwise.workloads.launch_shapes import LaunchShape, launch_shapes
 from launchwise.workloads.limits import Limits
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import baseline
@@ -39,6 +42,8 @@ class Entry:
         Measured or expected, and over the usual choice; None where nothing is known.
     basis
         See :data:`launchwise.learning.answering.BASES`.
+    launches
+        How its kernels are launched; none where host code decides.
     """
 
     device: int
@@ -47,6 +52,7 @@ class Entry:
     time_ms: float | None
     gain: float | None
     basis: str
+    launches: tuple[LaunchShape, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,10 @@ class AnswerTable:
         Sorted by device, then by problem.
     limits
         Problems that have an answer.
+    neutral
+        Value of each tunable where nothing sets it, the variant's empty.
+    formulas
+        The usual choice for a problem, and how a configuration is launched.
     """
 
     study: str
@@ -84,9 +94,11 @@ class AnswerTable:
     default: tuple[Value, ...]
     entries: tuple[Entry, ...]
     limits: Limits
+    neutral: tuple[Value, ...]
+    formulas: ExportedFormulas
 
     def lookup(self, device: str, problem: Mapping[str, Value]) -> Entry | None:
-        """The entry that answers; None where the default does."""
+        """The entry that answers; None where none does."""
         numbers = [place for place, names in enumerate(self.devices) if device in names]
         asked = [problem[name] for name in self.parameters]
         best: Entry | None = None
@@ -103,6 +115,11 @@ class AnswerTable:
         """Configuration of an entry, or the default, with every tunable in it."""
         values = self.default if entry is None else entry.configuration
         return dict(zip(self.tunables, values, strict=True))
+
+    def usual_choice(self, problem: Mapping[str, Value]) -> dict[str, Value] | None:
+        """The usual choice for a problem, with every tunable; None where nothing is usual."""
+        neutral = dict(zip(self.tunables, self.neutral, strict=True))
+        return self.formulas.usual_choice(problem, neutral)
 
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
@@ -145,6 +162,8 @@ def answer_table(
         default=tuple(baseline(spec).values()),
         entries=tuple(_entry(names.index(each.gpu), each, spec) for each in found),
         limits=Limits.of(spec),
+        neutral=("", *spec.neutral.values()),
+        formulas=ExportedFormulas.of(domain),
     )
 
 
@@ -169,4 +188,5 @@ def _entry(device: int, answer: Answer, spec: Spec) -> Entry:
         time_ms=first.expected_ms,
         gain=first.gain,
         basis=answer.basis,
+        launches=tuple(launch_shapes(spec, answer.problem, first.configuration)),
     )
