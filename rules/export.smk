@@ -1,5 +1,5 @@
 # Answers for other languages and tools, and for the lookup of the report.
-#   in   the study's product, profiles of its GPUs
+#   in   the study's product, profiles of its GPUs and of datasheet-only ones
 #   out  results/export/{study}/      a C++ header, a Python module, JSON, wisdom, T4
 #        results/lookup/{study}.json  answers with intervals and what comes close
 
@@ -15,7 +15,9 @@ rule export:
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
         final="results/final/{study}",
-        profiles=lambda wildcards: profiles_of(wildcards.study),
+        profiles=lambda wildcards: [
+            f"results/gpus/{gpu}.json" for gpu in answered_gpus(wildcards.study)
+        ],
     output:
         directory("results/export/{study}"),
     log:
@@ -27,7 +29,7 @@ rule export:
             *sources_of(wildcards.study, answering_model(MODELS[wildcards.study])),
         ),
         question=lambda wildcards: question_of(wildcards.study),
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        gpus=lambda wildcards: answered_gpus(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         least_gain=settings.least_gain,
     script:
@@ -42,7 +44,9 @@ rule lookup:
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
         final="results/final/{study}",
-        profiles=lambda wildcards: profiles_of(wildcards.study),
+        profiles=lambda wildcards: [
+            f"results/gpus/{gpu}.json" for gpu in answered_gpus(wildcards.study)
+        ],
     output:
         "results/lookup/{study}.json",
     log:
@@ -56,7 +60,7 @@ rule lookup:
         ),
         spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         question=lambda wildcards: question_of(wildcards.study),
-        gpus=lambda wildcards: experiment.gpus_of(wildcards.study),
+        gpus=lambda wildcards: answered_gpus(wildcards.study),
         folder=lambda wildcards: folder_of(wildcards.study),
         least_gain=settings.least_gain,
     script:

@@ -50,6 +50,11 @@ def profiles_of(study):
     return [f"results/gpus/{gpu}.json" for gpu in experiment.gpus_of(study)]
 
 
+def answered_gpus(study):
+    """GPUs that exports and the lookup of a study answer for: its own, and datasheet-only ones."""
+    return [*experiment.gpus_of(study), *CARDS]
+
+
 def question_of(study):
     """Candidates of the study, when one counts as near the best, features and what is usual."""
     keys = ("candidates", "constraints", "near_best_percent")

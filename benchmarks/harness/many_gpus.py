@@ -50,6 +50,7 @@ def recorded_study(name: str, root: Path) -> StudyData:
         pairs={},
         peers={},
         blind={},
+        scores={},
         answers=results / f"lookup/{name}.json",
     )
     entries = {model: experiment.model_of(name, model) for model in study.models}
@@ -98,6 +99,7 @@ def copied(study: StudyData, name: str, count: int) -> StudyData:
         pairs={},
         peers={},
         blind={},
+        scores={},
         counters={},
         facts=_of_gpus(study.facts, dict(list(of.items())[:WITH_MODELS])),
         answers=[

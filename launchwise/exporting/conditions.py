@@ -1,12 +1,20 @@
-"""Conditions of a workload as C++."""
+"""Expressions of a workload as C++ and as Python that needs none of this project."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from launchwise.workloads.limits import parsed
+
+_FUNCTIONS = {
+    "ceil_div": "ceil_div",
+    "round_up": "round_up",
+    "min": "least",
+    "max": "most",
+    "abs": "absolute",
+}
 
 _SIGNS = {
     ast.Add: "+",
@@ -21,13 +29,37 @@ _SIGNS = {
 }
 
 
-def cpp_condition(text: str, members: Mapping[str, str], quoted: Any) -> str:
-    """A condition in C++, over integers of 64 bits and texts.
+def python_expression(text: str, derived: Collection[str]) -> str:
+    """An expression in Python: names are keys of ``names``, derived names functions of ``names``.
+
+    Parameters
+    ----------
+    derived
+        Derived names: keys of ``_DERIVED``.
+    """
+
+    class Names(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            if node.id in derived:
+                return parsed(f"_DERIVED[{node.id!r}](names)")
+            return parsed(f"names[{node.id!r}]")
+
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            assert isinstance(node.func, ast.Name)
+            own = {"ceil_div": "_ceil_div", "round_up": "_round_up"}
+            function = ast.Name(own.get(node.func.id, node.func.id), ast.Load())
+            return ast.Call(function, [self.visit(one) for one in node.args], [])
+
+    return ast.unparse(Names().visit(parsed(text)))
+
+
+def cpp_expression(text: str, members: Mapping[str, str], quoted: Any) -> str:
+    """An expression in C++, over integers of 64 bits and texts.
 
     Parameters
     ----------
     members
-        Parameter to its name in C++.
+        Name to what stands for it in C++.
     quoted
         Function that gives a text as a literal.
     """
@@ -47,6 +79,10 @@ def cpp_condition(text: str, members: Mapping[str, str], quoted: Any) -> str:
                 return f"({sign.join(f'bool({write(one)})' for one in node.values)})"
             case ast.UnaryOp():
                 return f"({'!' if isinstance(node.op, ast.Not) else '-'}{write(node.operand)})"
+            case ast.BinOp(op=ast.Pow()):
+                return f"detail::power({write(node.left)}, {write(node.right)})"
+            case ast.Call(func=ast.Name(id=name)):
+                return f"detail::{_FUNCTIONS[name]}({called(node.args)})"
             case ast.BinOp(op=ast.FloorDiv() | ast.Mod()):
                 name = "quotient" if isinstance(node.op, ast.FloorDiv) else "remainder"
                 return f"detail::{name}({write(node.left)}, {write(node.right)})"
@@ -57,6 +93,10 @@ def cpp_condition(text: str, members: Mapping[str, str], quoted: Any) -> str:
                 pairs = zip(sides, node.ops, sides[1:], strict=False)
                 return f"({' && '.join(compared(*each) for each in pairs)})"
         raise ValueError(f"{ast.unparse(node)!r} cannot be written in C++")
+
+    def called(arguments: list[ast.expr]) -> str:
+        # Conditions count as 0 or 1.
+        return ", ".join(f"std::int64_t({write(one)})" for one in arguments)
 
     def compared(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> str:
         if isinstance(sign, ast.In | ast.NotIn):

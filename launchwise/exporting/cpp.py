@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from launchwise.exporting.conditions import cpp_condition
+from launchwise.exporting.conditions import cpp_expression
+from launchwise.exporting.cpp_formulas import HELPERS, formulas_struct, most_kernels
+from launchwise.exporting.cpp_names import cpp_name, cpp_text
 from launchwise.exporting.table import AnswerTable, Entry
 from launchwise.workloads.parts import Value
-
-KEYWORDS = frozenset(
-    """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
-    class compl const constexpr const_cast continue decltype default delete do double dynamic_cast
-    else enum explicit export extern false float for friend goto if inline int long mutable
-    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
-    reinterpret_cast return short signed sizeof static static_assert static_cast struct switch
-    template this thread_local throw true try typedef typeid typename union unsigned using virtual
-    void volatile wchar_t while xor xor_eq
-    """.split()  # noqa: SIM905 (a list of 90 lines is harder to read)
-)
-
-
-def cpp_name(name: str) -> str:
-    """A name that C++ allows."""
-    found = re.sub(r"\W", "_", name)
-    found = f"_{found}" if found[:1].isdigit() else found
-    return f"{found}_" if found in KEYWORDS else found
 
 
 def cpp_header(table: AnswerTable) -> str:
@@ -41,7 +23,8 @@ def cpp_header(table: AnswerTable) -> str:
 //
 // Empty for a problem that no configuration may run: see can_run.
 // A size that is not listed has the configuration of the entry nearest in size, and no time: its
-// basis is "nearest", answered_for the problem of that entry. An unknown device has the default.
+// basis is "nearest", answered_for the problem of that entry. An unknown device has the choice of
+// an experienced engineer ("usual"), else the default. launches_of says how it is launched.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -61,8 +44,20 @@ struct answer {{
     configuration launch;
     double time_ms;           // measured or expected; 0 where unknown
     double gain;              // usual time / this time; 0 where unknown
-    std::string_view basis;   // measured, within, beyond, new_gpu, nearest or default
+    std::string_view basis;   // measured, within, beyond, new_gpu, nearest, usual or default
     problem answered_for;     // whose configuration this is
+}};
+
+struct kernel_launch {{
+    std::string_view kernel;                   // empty: the main one of host code, others may run
+    std::int64_t block[3];                     // threads per block in x, y, z
+    std::int64_t grid[3];                      // blocks per grid in x, y, z
+    std::optional<std::int64_t> shared_bytes;  // dynamic, per block; empty where host code decides
+}};
+
+struct launches {{
+    std::size_t count;  // 0 where host code decides
+    kernel_launch kernels[{most_kernels(table)}];
 }};
 
 namespace detail {{
@@ -73,7 +68,7 @@ struct entry {{
 }};
 
 inline constexpr std::string_view devices[][2] = {{
-{_lines(f"{{{_text(name)}, {_text(device)}}}" for name, device in table.devices)}}};
+{_lines(f"{{{cpp_text(name)}, {cpp_text(device)}}}" for name, device in table.devices)}}};
 
 inline constexpr entry entries[] = {{
 {_lines(_entry(entry) for entry in table.entries)}}};
@@ -88,15 +83,9 @@ constexpr double distance(const problem &one, const problem &other) {{
     double found = 1;
 {_distances(table)}    return found;
 }}
-// Rounded down, as the workload's expressions are.
-constexpr std::int64_t quotient(std::int64_t above, std::int64_t below) {{
-    return above / below - (above % below != 0 && (above < 0) != (below < 0));
-}}
 
-constexpr std::int64_t remainder(std::int64_t above, std::int64_t below) {{
-    return above - quotient(above, below) * below;
-}}
-}}  // namespace detail
+{HELPERS}
+{formulas_struct(table)}}}  // namespace detail
 
 // Whether some configuration may run a problem, by its ranges and constraints.
 constexpr bool can_run([[maybe_unused]] const problem &asked) {{
@@ -104,6 +93,15 @@ constexpr bool can_run([[maybe_unused]] const problem &asked) {{
 }}
 
 inline constexpr answer default_answer{{{_values(table.default)}, 0, 0, "default", {{}}}};
+
+// Blocks, grids and dynamic shared memory of the kernels that a configuration launches.
+constexpr launches launches_of(const problem &asked, const configuration &chosen) {{
+    const launches found = detail::formulas{{asked, chosen}}.run();
+    for (std::size_t i = 0; i < found.count; ++i)
+        for (std::size_t k = 0; k < 3; ++k)
+            if (found.kernels[i].block[k] < 1 || found.kernels[i].grid[k] < 1) return {{}};
+    return found;
+}}
 
 // The configuration to launch for a problem on a device, by its name.
 constexpr std::optional<answer> recommend(std::string_view device, const problem &asked) {{
@@ -122,6 +120,10 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
             best = entry.found;
             best.answered_for = entry.asked;
         }}
+    }}
+    if (!(least < std::numeric_limits<double>::infinity())) {{
+        detail::formulas usual{{asked, {_values(table.neutral)}}};
+        if (usual.take_usual()) return answer{{usual.chosen, 0, 0, "usual", asked}};
     }}
     // The time of another size is none of this one.
     if (least > 1 && least < std::numeric_limits<double>::infinity()) {{
@@ -160,38 +162,28 @@ def _conditions(table: AnswerTable) -> str:
     for one in table.limits.ranges:
         own = members[one.parameter]
         if one.values is not None:
-            listed = (_text(each) if isinstance(each, str) else str(each) for each in one.values)
+            listed = (cpp_text(each) if isinstance(each, str) else str(each) for each in one.values)
             found.append(f"({' || '.join(f'{own} == {each}' for each in listed)})")
         if one.minimum is not None:
             found.append(f"{own} >= {one.minimum}")
         if one.maximum is not None:
             found.append(f"{own} <= {one.maximum}")
-    found += [cpp_condition(text, members, _text) for text in table.limits.conditions]
+    found += [cpp_expression(text, members, cpp_text) for text in table.limits.conditions]
     return "".join(f"\n        && {each}" for each in found)
 
 
 def _entry(entry: Entry) -> str:
     time, gain = (0 if value is None else value for value in (entry.time_ms, entry.gain))
-    found = f"{{{_values(entry.configuration)}, {time!r}, {gain!r}, {_text(entry.basis)}, {{}}}}"
+    found = f"{{{_values(entry.configuration)}, {time!r}, {gain!r}, {cpp_text(entry.basis)}, {{}}}}"
     return f"{{{entry.device}, {_values(entry.problem)}, {found}}}"
 
 
 def _values(values: Sequence[Value]) -> str:
     return (
         "{"
-        + ", ".join(_text(each) if isinstance(each, str) else str(each) for each in values)
+        + ", ".join(cpp_text(each) if isinstance(each, str) else str(each) for each in values)
         + "}"
     )
-
-
-def _text(text: str) -> str:
-    """A literal of C++: what is no plain character is written byte by byte."""
-    return f'"{"".join(map(_character, text.encode()))}"'
-
-
-def _character(byte: int) -> str:
-    plain = chr(byte)
-    return plain if 32 <= byte < 127 and plain not in '"\\?' else f"\\{byte:03o}"
 
 
 def _lines(lines: object) -> str:

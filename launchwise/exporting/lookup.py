@@ -1,7 +1,7 @@
 """Answers for the lookup of the report: configuration, interval, and close alternatives.
 
-The problems are those of :func:`launchwise.exporting.table.asked_problems`. What lies between two
-of them is answered by the nearest, as in :mod:`launchwise.exporting.table`.
+The problems are those of :mod:`launchwise.exporting.problems`. What lies between two of them is
+answered by the nearest, as in :mod:`launchwise.exporting.table`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from launchwise.exporting.table import asked_cases
+from launchwise.exporting.problems import asked_cases
 from launchwise.learning.answering import Answer, Suggestion, answers
 from launchwise.learning.final import Final
 from launchwise.workloads.parts import Value

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pprint import pformat
 
+from launchwise.exporting.conditions import python_expression
+from launchwise.exporting.formulas import KernelLaunch, UsualRule
 from launchwise.exporting.table import AnswerTable
 
 TEMPLATE = '''\
@@ -22,6 +25,7 @@ TUNABLES = {tunables}
 TEXTS = {texts}
 DEVICES = {devices}
 DEFAULT = {default}
+NEUTRAL = {neutral}
 # Number of the device, problem, configuration, time (ms), gain over the usual choice, basis.
 ENTRIES = {entries}
 
@@ -31,8 +35,9 @@ def recommend(device, **problem):
 
     None for a problem that no configuration may run: see ``can_run``. A size that is not listed has
     the configuration of the entry nearest in size: ``basis`` is then ``nearest``, ``problem`` that
-    of the entry, whose time is no time of this size. An unknown device has the default. ``time_ms``
-    and ``gain`` (usual time / this time) are None where unknown.
+    of the entry, whose time is no time of this size. An unknown device has the usual choice of an
+    experienced engineer, or the default where there is none. ``time_ms`` and ``gain`` (usual time /
+    this time) are None where unknown. ``launches`` says how it is launched: see ``launches_of``.
     """
     if set(problem) != set(PARAMETERS):
         raise TypeError("recommend(device, " + ", ".join(PARAMETERS) + ")")
@@ -48,10 +53,65 @@ def recommend(device, **problem):
         if distance < least:
             best, least = entry, distance
     _, known, configuration, time_ms, gain, basis = best
-    if basis != "default" and list(known) != asked:
+    chosen = dict(zip(TUNABLES, configuration))
+    if basis == "default":
+        usual = usual_choice(**problem)
+        if usual is not None:
+            chosen, known, basis = usual, asked, "usual"
+    elif list(known) != asked:
         time_ms, gain, basis = None, None, "nearest"
     answer = dict(time_ms=time_ms, gain=gain, basis=basis, problem=dict(zip(PARAMETERS, known)))
-    return dict(zip(TUNABLES, configuration), **answer)
+    return dict(chosen, launches=launches_of(problem, chosen), **answer)
+
+
+def usual_choice({arguments}):
+    """What an experienced engineer takes for a problem; None where nothing is usual."""
+    names = dict(zip(PARAMETERS, [{arguments}]))
+    for when, values, conditions in _USUAL:
+        chosen = dict(zip(TUNABLES, NEUTRAL))
+        if not when(dict(names, **chosen)):
+            continue
+        for name, value in values:
+            chosen[name] = value(dict(names, **chosen))
+        return chosen if all(holds(dict(names, **chosen)) for holds in conditions) else None
+    return None
+
+
+def launches_of(problem, configuration):
+    """Blocks, grids and dynamic shared memory of the kernels that a configuration launches.
+
+    Each is a dictionary with ``kernel``, ``block``, ``grid`` and ``shared_bytes`` (None where host
+    code decides). An empty ``kernel`` is the main one of host code, which may launch others. Empty
+    where host code decides everything.
+    """
+    names = {{name: configuration[name] for name in TUNABLES}}
+    names.update(problem)
+    found = []
+    for kernel, block, grid, shared in _LAUNCHES.get(names["variant"], ()):
+        sizes = [int(size(names)) for size in (*block, *grid)]
+        if min(sizes) < 1:
+            return []
+        shared_bytes = None if shared is None else int(shared(names))
+        found.append(
+            dict(kernel=kernel, block=sizes[:3], grid=sizes[3:], shared_bytes=shared_bytes)
+        )
+    return found
+
+
+def _ceil_div(above, below):
+    return -(-above // below)
+
+
+def _round_up(value, multiple):
+    return _ceil_div(value, multiple) * multiple
+
+
+# Expressions of the workload. Derived names:
+_DERIVED = {derived}
+# Usual choices: condition, values, and what must hold of them.
+_USUAL = {usual}
+# Variant to its kernels: name, block, grid, dynamic shared memory.
+_LAUNCHES = {launches}
 
 
 def can_run({arguments}):
@@ -89,5 +149,40 @@ def python_module(table: AnswerTable) -> str:
         default=repr(table.default),
         entries=listed,
         arguments=", ".join(table.parameters),
+        neutral=repr(table.neutral),
+        derived=_mapping(
+            (repr(name), _function(text, table)) for name, text in table.formulas.derived.items()
+        ),
+        usual=_listed(_rule(one, table) for one in table.formulas.usual),
+        launches=_mapping(
+            (repr(variant), _listed((_kernel(one, table) for one in kernels), indent=8))
+            for variant, kernels in table.formulas.launches.items()
+        ),
         conditions=" and ".join(f"({one})" for one in table.limits.texts) or "True",
     )
+
+
+def _function(text: str, table: AnswerTable) -> str:
+    return f"lambda names: {python_expression(text, table.formulas.derived)}"
+
+
+def _rule(rule: UsualRule, table: AnswerTable) -> str:
+    values = "".join(f"({name!r}, {_function(text, table)}), " for name, text in rule.configuration)
+    holds = "".join(f"{_function(text, table)}, " for text in rule.conditions)
+    return f"({_function(rule.when, table)}, [{values}], [{holds}])"
+
+
+def _kernel(one: KernelLaunch, table: AnswerTable) -> str:
+    block, grid = (
+        ", ".join(_function(text, table) for text in texts) for texts in (one.block, one.grid)
+    )
+    shared = "None" if one.shared_bytes is None else _function(one.shared_bytes, table)
+    return f"({one.kernel!r}, [{block}], [{grid}], {shared})"
+
+
+def _listed(lines: Iterable[str], indent: int = 4) -> str:
+    return "[\n" + "".join(f"{' ' * indent}{line},\n" for line in lines) + " " * (indent - 4) + "]"
+
+
+def _mapping(pairs: Iterable[tuple[str, str]]) -> str:
+    return "{\n" + "".join(f"    {name}: {value},\n" for name, value in pairs) + "}"

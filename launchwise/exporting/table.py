@@ -2,32 +2,28 @@
 
 Lookup, the same in every exported form:
 
-1. the device by its name in the settings or by what CUDA calls it; without it the default;
-2. of its entries those with the same texts (such as a type); without any the default;
-3. of these the one nearest in size: the least product over integer parameters of
-   (larger + 1) / (smaller + 1), the first of equal ones. Divisions and products of doubles are
-   rounded the same everywhere, logarithms are not.
+1. the device by its name in the settings or by what CUDA calls it;
+2. of its entries those with the same texts (such as a type);
+3. of these the one nearest in size, the first of equal ones
+   (:func:`launchwise.exporting.problems.distance`);
+4. without any, the usual choice for the problem; where nothing is usual, the default.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from launchwise.learning.answering import Answer, answers, why_none
+from launchwise.exporting.formulas import ExportedFormulas
+from launchwise.exporting.problems import asked_cases, distance
+from launchwise.learning.answering import Answer, answers
 from launchwise.learning.final import Final
-from launchwise.learning.splits import Case
-from launchwise.workloads.fitting_sizes import nearest_problem
+from launchwise.workloads.launch_shapes import LaunchShape, launch_shapes
 from launchwise.workloads.limits import Limits
 from launchwise.workloads.parts import Value
-from launchwise.workloads.sampling import Draws
-from launchwise.workloads.space import LENIENT_GPU, Problem, baseline, feasible
+from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import Spec
-
-BETWEEN = 3
-"""Sizes that are asked for between two measured ones, in equal ratios."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,8 @@ class Entry:
         Measured or expected, and over the usual choice; None where nothing is known.
     basis
         See :data:`launchwise.learning.answering.BASES`.
+    launches
+        How its kernels are launched; none where host code decides.
     """
 
     device: int
@@ -54,6 +52,7 @@ class Entry:
     time_ms: float | None
     gain: float | None
     basis: str
+    launches: tuple[LaunchShape, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,10 @@ class AnswerTable:
         Sorted by device, then by problem.
     limits
         Problems that have an answer.
+    neutral
+        Value of each tunable where nothing sets it, the variant's empty.
+    formulas
+        The usual choice for a problem, and how a configuration is launched.
     """
 
     study: str
@@ -91,9 +94,11 @@ class AnswerTable:
     default: tuple[Value, ...]
     entries: tuple[Entry, ...]
     limits: Limits
+    neutral: tuple[Value, ...]
+    formulas: ExportedFormulas
 
     def lookup(self, device: str, problem: Mapping[str, Value]) -> Entry | None:
-        """The entry that answers; None where the default does."""
+        """The entry that answers; None where none does."""
         numbers = [place for place, names in enumerate(self.devices) if device in names]
         asked = [problem[name] for name in self.parameters]
         best: Entry | None = None
@@ -101,25 +106,20 @@ class AnswerTable:
         for entry in self.entries:
             if not numbers or entry.device != numbers[0]:
                 continue
-            distance = self._distance(asked, entry.problem)
-            if distance < least:
-                best, least = entry, distance
+            far = distance(asked, entry.problem)
+            if far < least:
+                best, least = entry, far
         return best
-
-    def _distance(self, asked: Sequence[Value], known: Sequence[Value]) -> float:
-        found = 1.0
-        for name, one, other in zip(self.parameters, asked, known, strict=True):
-            if name in self.texts:
-                found = found if one == other else float("inf")
-            else:
-                low, high = sorted((int(one), int(other)))
-                found *= (high + 1) / (low + 1)
-        return found
 
     def configuration(self, entry: Entry | None) -> dict[str, Value]:
         """Configuration of an entry, or the default, with every tunable in it."""
         values = self.default if entry is None else entry.configuration
         return dict(zip(self.tunables, values, strict=True))
+
+    def usual_choice(self, problem: Mapping[str, Value]) -> dict[str, Value] | None:
+        """The usual choice for a problem, with every tunable; None where nothing is usual."""
+        neutral = dict(zip(self.tunables, self.neutral, strict=True))
+        return self.formulas.usual_choice(problem, neutral)
 
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
@@ -162,71 +162,9 @@ def answer_table(
         default=tuple(baseline(spec).values()),
         entries=tuple(_entry(names.index(each.gpu), each, spec) for each in found),
         limits=Limits.of(spec),
+        neutral=("", *spec.neutral.values()),
+        formulas=ExportedFormulas.of(domain),
     )
-
-
-def asked_cases(final: Final, gpus: Sequence[str]) -> list[Case]:
-    """Problems of :func:`asked_problems` on GPUs, and those of blind tests on theirs, sorted."""
-    columns = final.spec.problem_columns
-    cases = answerable(final, gpus, asked_problems(final))
-    known = {case.key for case in cases}
-    for row in final.tested.to_dict("records"):
-        case = Case(str(row["gpu"]), {name: _plain(row[name]) for name in columns})
-        if case.gpu in gpus and case.key not in known:
-            cases.append(case)
-    places = {gpu: place for place, gpu in enumerate(gpus)}
-    return sorted(cases, key=lambda case: (places[case.gpu], _sortable((*case.problem.values(),))))
-
-
-def answerable(final: Final, gpus: Sequence[str], problems: Sequence[Problem]) -> list[Case]:
-    """Each problem on each GPU that some configuration may run."""
-    domain = final.domain
-    cases = [Case(gpu, problem) for gpu in gpus for problem in problems]
-    return [case for case in cases if why_none(domain, case) is None]
-
-
-def asked_problems(final: Final) -> list[Problem]:
-    """Measured problems, and :data:`BETWEEN` sizes between two of them, sorted.
-
-    The size is the integer parameter with the most values; all others stay. A size between that
-    breaks a constraint of the problem, or that nothing may run, is moved to the nearest that fits,
-    if that lies between them, too.
-    """
-    spec = final.spec
-    columns = spec.problem_columns
-    known = list(dict.fromkeys(final.measured[columns].itertuples(index=False, name=None)))
-    integers = [name for name in columns if spec.problem[name].values is None]
-    found = {tuple(_plain(value) for value in values) for values in known}
-    if integers:
-        size = max(integers, key=lambda name: len({row[columns.index(name)] for row in known}))
-        place = columns.index(size)
-        by_rest: dict[tuple[Value, ...], list[int]] = {}
-        for row in sorted(found, key=lambda row: int(row[place])):
-            by_rest.setdefault((*row[:place], *row[place + 1 :]), []).append(int(row[place]))
-        for rest, sizes in by_rest.items():
-            for low, high in itertools.pairwise(sizes):
-                for step in range(1, BETWEEN + 1):
-                    value = round(low * (high / low) ** (step / (BETWEEN + 1)))
-                    row = (*rest[:place], value, *rest[place:])
-                    fits = _fitting(spec, dict(zip(columns, row, strict=True)), size)
-                    if fits is not None and low < int(fits[size]) < high:
-                        found.add(tuple(fits.values()))
-    problems = [dict(zip(columns, row, strict=True)) for row in sorted(found, key=_sortable)]
-    return [problem for problem in problems if spec.check_problem(problem) is None]
-
-
-def _fitting(spec: Spec, wanted: Problem, size: str) -> Problem | None:
-    """The wanted problem, or one near in ``size`` that is a problem and that something may run."""
-    nearest = nearest_problem(spec, wanted, moving=[size])
-    if nearest is None or feasible(spec, nearest, baseline(spec)):
-        return nearest
-    if Draws(spec, nearest, LENIENT_GPU, 0).any() is not None:
-        return nearest
-    return nearest_problem(spec, wanted, [baseline(spec)], moving=[size])
-
-
-def _sortable(row: tuple[Value, ...]) -> list[tuple[bool, Value]]:
-    return [(isinstance(value, str), value) for value in row]
 
 
 def _texts(spec: Spec) -> set[str]:
@@ -250,8 +188,5 @@ def _entry(device: int, answer: Answer, spec: Spec) -> Entry:
         time_ms=first.expected_ms,
         gain=first.gain,
         basis=answer.basis,
+        launches=tuple(launch_shapes(spec, answer.problem, first.configuration)),
     )
-
-
-def _plain(value: Any) -> Value:
-    return value if isinstance(value, str) else int(value)

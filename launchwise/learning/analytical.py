@@ -127,6 +127,18 @@ class CostModel:
             self._last = rows, self._estimated(rows)
         return self._last[1]
 
+    def copies_at_unknown_rate(self, rows: pd.DataFrame) -> np.ndarray:
+        """Rows that copy between host and a GPU whose link is unknown: booleans, shape (rows,).
+
+        Nothing that is computed of them is known to be near their time.
+        """
+        unknown = [gpu for gpu, one in self._profiles.items() if not one.host_link_is_known]
+        found = rows["gpu"].isin(unknown).to_numpy(dtype=bool, copy=True)
+        if self._cost.transfers and found.any():
+            found[found] = self.estimate(rows[found]).parts["transfers"] > 0
+            return found
+        return np.zeros(len(rows), dtype=bool)
+
     def _estimated(self, rows: pd.DataFrame) -> Estimate:
         constants = of_gpus(rows, self._machines)
         known = {f"machine_{name}": values for name, values in constants.items()}

@@ -39,6 +39,12 @@ UNORDERED = (
 )
 """Said where expected times do not ascend with their ranks."""
 
+UNKNOWN_LINK = (
+    "no time is expected: its copies between host and GPU take what no datasheet of a card states "
+    "(gpus.<name>.host_gbs of the settings)"
+)
+"""Said where a run copies over a link whose rate is unknown."""
+
 CASES_AT_ONCE = 64
 """Cases that the model is asked about at once: their features stay in the cache, and what is asked
 together does not depend on the number of processes."""
@@ -207,13 +213,17 @@ def _suggestions(
     kept = _kept(of_case, usual, baseline)
     taken = ranking.first(top)
     gains = np.full((len(choices), 3), np.nan) if ranking.gains is None else ranking.gains
+    unknown = np.zeros(len(choices), dtype=bool)
+    shown = np.union1d(taken, np.flatnonzero(kept))
+    unknown[shown] = domain.cost_model.copies_at_unknown_rate(choices.iloc[shown])
+    gains = np.where(unknown[:, None], np.nan, gains)
     doubted = np.zeros(len(choices), dtype=bool)
     if least_gain is not None:
         leading = taken[(ranking.rank[taken] == 1) & ~kept[taken]]
         doubted = np.isin(of_case, of_case[leading[~(gains[leading, 1] >= least_gain)]])
         taken = np.concatenate([taken[~doubted[taken]], np.flatnonzero(kept & doubted)])
     rows = choices.iloc[taken].reset_index(drop=True)
-    times = ranking.predicted_ms[taken]
+    times = np.where(unknown[taken], np.nan, ranking.predicted_ms[taken])
     basis = Known.of(final.measured, final.spec).situations(rows)
     limits = _time_limits(final, rows, times, basis)
     return rows.assign(
@@ -222,8 +232,8 @@ def _suggestions(
         **{f"time_{place}": limits[:, place] for place in range(2)},
         **{f"gain_{place}": gains[taken][:, place] for place in range(3)},
         improvement=gains[taken][:, 0] / _of_case(of_case, baseline, gains[:, 0])[taken],
-        is_usual=usual[taken],
         doubted=doubted[taken],
+        unknown_link=unknown[taken],
         basis=basis,
     )
 
@@ -330,30 +340,36 @@ def _of_model(
     final: Final,
     least_gain: float | None,
 ) -> Answer:
-    suggestions = [
-        Suggestion(
-            rank=int(row["rank"]),
-            configuration=used(_plain(row, final.spec.tunable_columns), final.spec),
-            expected_ms=_number(row["expected_ms"]),
-            interval_ms=_interval(row["time_0"], row["time_1"]),
-            gain=_number(row["gain_0"]),
-            gain_interval=_interval(row["gain_1"], row["gain_2"]),
-            improvement=_number(row["improvement"]),
-            improvement_interval=None,
-            is_usual=bool(row["is_usual"]),
-        )
-        for row in rows
-    ]
+    suggestions = [_expected_one(row, default, final.spec) for row in rows]
     basis = str(rows[0]["basis"])
     why = "the fastest by the models that did best on held-out problems of this kind"
     if rows[0]["doubted"]:
         why = f"no gain of {least_gain:g} and more is sure"
     elif suggestions[0].is_usual:
         why = "nothing is expected to beat the usual choice by more than the models disagree"
+    if rows[0]["unknown_link"]:
+        why += f"; {UNKNOWN_LINK}"
     times = [one.expected_ms for one in suggestions if one.expected_ms is not None]
     if times != sorted(times):
         why += f"; {UNORDERED}"
     return Answer(case.gpu, dict(case.problem), basis, suggestions, default, why)
+
+
+def _expected_one(row: Mapping[str, Any], default: dict[str, Value], spec: Spec) -> Suggestion:
+    """A row of :func:`_suggestions` as a suggestion."""
+    own = used(_plain(row, spec.tunable_columns), spec)
+    return Suggestion(
+        rank=int(row["rank"]),
+        configuration=own,
+        expected_ms=_number(row["expected_ms"]),
+        interval_ms=_interval(row["time_0"], row["time_1"]),
+        gain=_number(row["gain_0"]),
+        gain_interval=_interval(row["gain_1"], row["gain_2"]),
+        improvement=_number(row["improvement"]),
+        improvement_interval=None,
+        # Where nothing is usual, the baseline is.
+        is_usual=own == default,
+    )
 
 
 def _time_limits(

@@ -291,7 +291,8 @@ class Domain:
         return is_baseline(rows, self.spec)
 
     @cached_property
-    def _usual(self) -> tuple[Usual, ...]:
+    def usual_rules(self) -> tuple[Usual, ...]:
+        """Usual choices of the study, else of its workload."""
         if not self.usual:
             return self.spec.usual
         own = tuple(Usual.model_validate(each) for each in self.usual)
@@ -308,14 +309,14 @@ class Domain:
         ValueError
             When the usual choice cannot be evaluated for a problem.
         """
-        if not self._usual or rows.empty:
+        if not self.usual_rules or rows.empty:
             return self.is_baseline(rows)
         columns = self.spec.problem_columns
         problems = row_numbers(rows, columns)
         first = np.unique(problems, return_index=True)[1]
         default = space.baseline(self.spec)
         usual = [
-            usual_configuration(self._usual, problem, self.spec) or default
+            usual_configuration(self.usual_rules, problem, self.spec) or default
             for problem in _records(rows[columns].iloc[first])
         ]
         found = np.ones(len(rows), dtype=bool)

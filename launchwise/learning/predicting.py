@@ -115,14 +115,10 @@ def _with_known_link(table: pd.DataFrame, known: pd.DataFrame, domain: Domain) -
     known
         Every candidate of the problems, with ``baseline``.
     """
-    unknown = [gpu for gpu, one in domain.profiles.items() if not one.host_link_is_known]
-    start = known[known["baseline"] & known["gpu"].isin(unknown)].reset_index(drop=True)
-    if start.empty:
-        return table
     model = domain.cost_model
+    start = known[known["baseline"]].reset_index(drop=True)
     key = ["gpu", *domain.spec.problem_columns]
-    copying = start.loc[model.estimate(start).parts["transfers"] > 0, key]
+    copying = start.loc[model.copies_at_unknown_rate(start), key]
     without = pd.MultiIndex.from_frame(table[key]).isin(pd.MultiIndex.from_frame(copying))
     table = table.assign(baseline_ms=table["baseline_ms"].mask(without))
-    copies = model.estimate(table).parts["transfers"] > 0
-    return table[~(copies & table["gpu"].isin(unknown))].reset_index(drop=True)
+    return table[~model.copies_at_unknown_rate(table)].reset_index(drop=True)

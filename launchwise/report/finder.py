@@ -1,22 +1,19 @@
 """The lookup of the front page: an answer for any size on any GPU, with its basis.
 
-Answers come from the study's product (``results/lookup/``) with times, gains and intervals;
-datasheet-only GPUs have what the trees predict for them.
+Answers come from the study's product (``results/lookup/``) with times, gains and intervals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from launchwise.learning.answering import BASES, MEASURED
 from launchwise.report import health, wording
 from launchwise.report.blocks import Finder
-from launchwise.report.described import DIGITS, first_choices
 from launchwise.report.numbers import records
-from launchwise.report.spread import Spread
 from launchwise.report.study import StudyData
 from launchwise.workloads import limits as problem_limits
 from launchwise.workloads.launch_shapes import launch_expressions
@@ -28,7 +25,7 @@ WORDS = {
     "within": "between measured sizes, by the answering model",
     "beyond": "beyond the measured sizes, by the answering model",
     "new_gpu": "no measurement on this GPU: by the answering model",
-    "datasheet": "no measurement on this GPU: predicted from its datasheet",
+    "datasheet": "no measurement on this GPU, known from its datasheet: by the answering model",
 }
 """Basis of an answer to words."""
 
@@ -86,16 +83,9 @@ def chosen_problem(study: StudyData) -> Mapping[str, Any]:
     return {"study": study.name, "gpu": gpu, "problem": problem}
 
 
-def answers(study: StudyData, apart: Spread | None = None) -> list[Found]:
-    """Every answer of a study.
-
-    Parameters
-    ----------
-    apart
-        How far times predicted from datasheets may be off; None where that is unknown.
-    """
-    found = [_of_entry(entry, study) for entry in study.answers or ()]
-    return [*found, *_of_datasheets(study, apart)]
+def answers(study: StudyData) -> list[Found]:
+    """Every answer of a study."""
+    return [_of_entry(entry, study) for entry in study.answers or ()]
 
 
 def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
@@ -108,7 +98,7 @@ def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
     return Found(
         gpu=entry["gpu"],
         problem=tuple(entry["problem"][name] for name in study.problem_columns),
-        basis=entry["basis"],
+        basis="datasheet" if entry["gpu"] in study.described else entry["basis"],
         configuration=configuration(entry["configuration"]),
         usual=configuration(entry["usual"]),
         time_ms=entry["time_ms"],
@@ -126,26 +116,6 @@ def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
     )
 
 
-def _of_datasheets(study: StudyData, apart: Spread | None) -> Iterable[Found]:
-    if study.unmeasured is None or study.unmeasured.empty:
-        return
-    for row in records(first_choices(study, study.unmeasured)):
-        limits: Limits = (None, None)
-        if apart is not None:
-            low, high = apart.limits(row["predicted_ms"], row["roofline_ms"])
-            limits = (float(wording.number(low, DIGITS)), float(wording.number(high, DIGITS)))
-        yield Found(
-            gpu=row["gpu"],
-            problem=tuple(row[name] for name in study.problem_columns),
-            basis="datasheet",
-            configuration=configuration_of(row, study),
-            usual={},
-            time_ms=float(wording.number(row["predicted_ms"], DIGITS)),
-            time_limits=limits,
-            improvement=float(f"{row['baseline_ms'] / row['predicted_ms']:.{DIGITS}g}"),
-        )
-
-
 def configuration_of(row: Mapping[str, Any], study: StudyData) -> dict[str, Value]:
     """Variant and the tunables that it has, from a row that holds every tunable."""
     spec = study.spec
@@ -156,7 +126,7 @@ def _known(value: Any) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
+def data(study: StudyData) -> dict[str, Any]:
     """Data of the lookup for the page's script, as JSON values.
 
     Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
@@ -167,7 +137,7 @@ def data(study: StudyData, apart: Spread | None = None) -> dict[str, Any]:
     a choice have no limit among ``limits``. ``launches`` are those of :func:`launches`, ``tested``
     those of :func:`tested`.
     """
-    found = answers(study, apart)
+    found = answers(study)
     gpus = {gpu: place for place, gpu in enumerate(dict.fromkeys(each.gpu for each in found))}
     problems = {key: number for number, key in enumerate(dict.fromkeys(e.problem for e in found))}
     bases = list(WORDS)

@@ -128,7 +128,7 @@ def _of_study(
     for page in own:
         _add(part, page, pages, run.citation)
     part.texts |= site.scripts(
-        {study.name: finder.data(study, apart)} if study.answers else {},
+        {study.name: finder.data(study)} if study.answers else {},
         {study.name: comparison.data(study, apart)},
         {(study.name, gpu): explorer.data(study, gpu) for gpu in study.gpus},
     )

@@ -7,7 +7,7 @@ import runpy
 import shutil
 import subprocess
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from samples import ROOT
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.typed import read_yaml
-from launchwise.exporting.conditions import cpp_condition
+from launchwise.exporting.conditions import cpp_expression
 from launchwise.exporting.cpp import cpp_header, cpp_name
 from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.macros import macros_text
@@ -29,8 +29,12 @@ from launchwise.learning.answering import MEASURED, answers
 from launchwise.learning.final import Final
 from launchwise.learning.splits import Case
 from launchwise.workloads import space
+from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.limits import is_simple
 from launchwise.workloads.spec import Spec, load_spec
+
+USUAL = {"variant": "block3d", "bx": 32, "by": 8, "bz": 1}
+"""The usual choice of the stencil, beside neutral values."""
 
 # The table
 
@@ -74,13 +78,19 @@ def expected(table: AnswerTable, device: str, asked_for: dict[str, Any]) -> dict
     if not table.limits.hold(asked_for):
         return None
     entry = table.lookup(device, asked_for)
-    found: dict[str, Any] = dict(time_ms=None, gain=None, basis="default", problem={})
-    if entry is not None:
+    found: dict[str, Any] = dict(time_ms=None, gain=None, basis="usual", problem=asked_for)
+    chosen = table.configuration(entry)
+    if entry is None:
+        chosen = usual = {**chosen, **USUAL}
+        assert table.usual_choice(asked_for) == usual
+    else:
         known = dict(zip(table.parameters, entry.problem, strict=True))
         found = {**found, "basis": "nearest", "problem": known}
         if known == asked_for:
             found |= {"time_ms": entry.time_ms, "gain": entry.gain, "basis": entry.basis}
-    return {**table.configuration(entry), **found}
+    shapes = launch_shapes(final_spec(table), asked_for, chosen)
+    launches = [{**asdict(one), "block": [*one.block], "grid": [*one.grid]} for one in shapes]
+    return {**chosen, **found, "launches": launches}
 
 
 def test_the_python_module_says_the_same_everywhere(table: AnswerTable, tmp_path: Path) -> None:
@@ -145,7 +155,7 @@ def main_of(table: AnswerTable, questions: Iterable[tuple[str, dict[str, Any]]])
     numbers = table.tunables[1:]
     values = ", ".join(f"long(c.{name})" for name in numbers)
     calls = "\n".join(
-        f'    show(tiles::recommend({json.dumps(device)}, {{{one["n"]}, "{one["dtype"]}", 2}}));'
+        f'    show({json.dumps(device)}, {{{one["n"]}, "{one["dtype"]}", 2}});'
         for device, one in questions
     )
     return f"""\
@@ -153,16 +163,25 @@ def main_of(table: AnswerTable, questions: Iterable[tuple[str, dict[str, Any]]])
 #include <cstdio>
 #include <string>
 namespace tiles = launchwise::tiles;
-static void show(const std::optional<tiles::answer> &answer) {{
+static void show(const char *device, const tiles::problem &asked) {{
+    const auto answer = tiles::recommend(device, asked);
     if (!answer) {{
         std::puts("none");
         return;
     }}
     const auto &found = *answer;
     const auto &c = found.launch;
-    std::printf("%s{" %ld" * len(numbers)} %.17g %.17g %s %ld\\n", std::string(c.variant).c_str(),
+    std::printf("%s{" %ld" * len(numbers)} %.17g %.17g %s %ld", std::string(c.variant).c_str(),
         {values}, found.time_ms, found.gain, std::string(found.basis).c_str(),
         long(found.answered_for.n));
+    const auto run = tiles::launches_of(asked, c);
+    for (std::size_t i = 0; i < run.count; ++i) {{
+        const auto &one = run.kernels[i];
+        std::printf(" launch %ld %ld %ld %ld %ld %ld %ld", long(one.block[0]), long(one.block[1]),
+            long(one.block[2]), long(one.grid[0]), long(one.grid[1]), long(one.grid[2]),
+            one.shared_bytes ? long(*one.shared_bytes) : -1);
+    }}
+    std::puts("");
 }}
 static_assert(tiles::recommend("no such card", {{33, "float32", 2}})->time_ms == 0);
 static_assert(!tiles::recommend("no such card", {{1, "float32", 2}}));
@@ -191,13 +210,20 @@ def test_the_header_compiles_alone_and_says_the_same_everywhere(
         if known is None:
             assert words == ["none"]
             continue
-        *configuration, time_ms, gain, basis, taken_from = known.values()
+        *configuration, time_ms, gain, basis, taken_from, launches = known.values()
         count = len(configuration)
         assert words[:count] == [str(value) for value in configuration]
         assert float(words[count]) == (time_ms or 0)
         assert float(words[count + 1]) == (gain or 0)
         assert words[count + 2] == basis
         assert int(words[count + 3]) == taken_from.get("n", 0)
+        shapes = words[count + 4 :]
+        for one in launches:
+            shared = -1 if one["shared_bytes"] is None else one["shared_bytes"]
+            wanted_shape = map(str, [*one["block"], *one["grid"], shared])
+            assert shapes[:8] == ["launch", *wanted_shape]
+            shapes = shapes[8:]
+        assert not shapes
 
 
 def test_a_planted_mistake_in_the_header_is_seen(table: AnswerTable) -> None:
@@ -279,7 +305,7 @@ def test_conditions_mean_the_same_in_cpp(table: AnswerTable, tmp_path: Path) -> 
         header += (
             f"constexpr bool c{place}([[maybe_unused]] long a, [[maybe_unused]] long b, "
             f"[[maybe_unused]] std::string_view c) {{ return bool("
-            f"{cpp_condition(text, members, json.dumps)}); }}\n"
+            f"{cpp_expression(text, members, json.dumps)}); }}\n"
         )
         for a, b, c in asked:
             calls.append(f"std::putchar(c{place}({a}, {b}, \"{c}\") ? '1' : '0');")

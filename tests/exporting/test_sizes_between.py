@@ -1,4 +1,4 @@
-"""Sizes between measured ones, for exported tables and the lookup, keep the constraints."""
+"""Problems that exported tables and the lookup hold: sizes between, and fewer without a sweep."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any, cast
 import pandas as pd
 import pytest
 
-from launchwise.exporting.table import asked_problems
+from launchwise.exporting.problems import (
+    UNMEASURED,
+    asked_problems,
+    distance,
+    spread_problems,
+)
 from launchwise.learning.final import Final
 from launchwise.workloads.spec import Spec
 
@@ -53,3 +58,20 @@ def test_sizes_between_measured_ones_fit(
     found = asked_problems(cast(Final, final))
     assert [problem["n"] for problem in found] == [1024, *between, 4096]
     assert {problem["k"] for problem in found} == {2}
+
+
+def test_without_measurements_few_problems_cover_all_that_were_measured() -> None:
+    sizes = [2**k for k in range(20)]
+    measured = pd.DataFrame([{"n": n, "k": k} for n in sizes for k in (1, 8, 64)])
+    final: Any = SimpleNamespace(spec=spec_with([], []), measured=measured)
+    chosen = [(*each.values(),) for each in spread_problems(cast(Final, final))]
+    every = {(int(n), int(k)) for n, k in measured.to_numpy()}
+    assert len(chosen) == UNMEASURED < len(every)
+    assert set(chosen) < every
+    assert chosen == sorted(chosen)
+    farthest = max(min(distance(one, own) for own in chosen) for one in every)
+    # No two of them are nearer than the farthest of the others.
+    apart = min(distance(a, b) for a in chosen for b in chosen if a != b)
+    assert farthest <= apart
+    few = SimpleNamespace(spec=final.spec, measured=measured.head(5))
+    assert len(spread_problems(cast(Final, few))) == 5

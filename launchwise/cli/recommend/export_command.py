@@ -41,7 +41,7 @@ def export(
     """Write a study's answers as a file that does not depend on this project.
 
     Prints and runs the target export_STUDY. The file answers measured sizes and sizes between
-    them; other sizes get the answer of the nearest size, unknown devices the default.
+    them; other sizes get the answer of the nearest size, unknown devices the usual choice.
     """
     import os
 

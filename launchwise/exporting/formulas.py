@@ -1,0 +1,291 @@
+"""What exported code computes by itself: the usual choice, and how a configuration is launched.
+
+Expressions of a workload leave the project if every language can write them: integers of 64 bits
+and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``, ``min``, ``max``,
+``abs``. What divides by ``/``, has a fraction or needs ``log2`` stays.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from launchwise.base.expressions import Formulas, names_in
+from launchwise.learning.features import Domain
+from launchwise.workloads.limits import parsed
+from launchwise.workloads.parts import GPU_NAMES, Value, Variant
+from launchwise.workloads.spec import Spec
+
+Kind = Literal["number", "text", "condition"]
+
+INTEGER_FUNCTIONS = {"ceil_div": 2, "round_up": 2, "abs": 1, "min": 0, "max": 0}
+"""Function to its number of arguments; 0: two or more."""
+
+LARGEST_POWER = 16
+LARGEST_INTEGER = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class UsualRule:
+    """A usual choice; texts are expressions.
+
+    Parameters
+    ----------
+    when
+        Over the problem: which problems it is for. The first rule that holds counts.
+    configuration
+        The variant and tunables to their values, which may read those before; any other tunable is
+        neutral.
+    conditions
+        Over problem and configuration: what must hold of the configuration that the rule gives.
+        Where one does not, the default is taken.
+    """
+
+    when: str
+    configuration: tuple[tuple[str, str], ...]
+    conditions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KernelLaunch:
+    """Launch of a kernel; texts are expressions over problem and configuration.
+
+    Parameters
+    ----------
+    kernel
+        Its name; empty for the main kernel of host code, which may launch others.
+    block, grid
+        Threads per block and blocks per grid in x, y, z.
+    shared_bytes
+        Dynamic shared memory per block, bytes; None where host code decides.
+    """
+
+    kernel: str
+    block: tuple[str, ...]
+    grid: tuple[str, ...]
+    shared_bytes: str | None
+
+    @property
+    def texts(self) -> list[str]:
+        """All of its expressions."""
+        return [
+            *self.block,
+            *self.grid,
+            *([] if self.shared_bytes is None else [self.shared_bytes]),
+        ]
+
+
+@dataclass(frozen=True)
+class ExportedFormulas:
+    """Expressions that exported code has.
+
+    Parameters
+    ----------
+    derived
+        Derived names that the others read, each after those that it reads itself.
+    kinds
+        Derived name to the kind of its value.
+    usual
+        Usual choices; none where the study has no rule, or one of them cannot be exported.
+    launches
+        Variant to its kernels; none where host code computes them or they cannot be exported.
+    """
+
+    derived: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    usual: tuple[UsualRule, ...] = ()
+    launches: Mapping[str, tuple[KernelLaunch, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, domain: Domain) -> ExportedFormulas:
+        """Those of a study."""
+        spec = domain.spec
+        kinds = name_kinds(spec)
+        usual = _usual_rules(domain, kinds)
+        launches = {
+            name: kernels
+            for name, variant in spec.variants.items()
+            if (kernels := _launches(variant, kinds))
+        }
+        texts = [one.when for one in usual]
+        texts += [text for one in usual for text in one.conditions]
+        texts += [text for one in usual for _, text in one.configuration]
+        texts += [text for kernels in launches.values() for one in kernels for text in one.texts]
+        derived = _needed(texts, spec.derived)
+        return cls(derived, {name: kinds[name] for name in derived}, usual, launches)
+
+    def usual_choice(
+        self, problem: Mapping[str, Value], neutral: Mapping[str, Value]
+    ) -> dict[str, Value] | None:
+        """The usual choice for a problem; None where no rule gives one.
+
+        Parameters
+        ----------
+        neutral
+            Value of every tunable where nothing sets it.
+        """
+        formulas = Formulas(self.derived)
+        for rule in self.usual:
+            chosen: dict[str, Value] = dict(neutral)
+            if not formulas.value(rule.when, {**problem, **chosen}):
+                continue
+            for name, text in rule.configuration:
+                chosen[name] = formulas.value(text, {**problem, **chosen})
+            names = {**problem, **chosen}
+            allowed = all(formulas.value(text, names) for text in rule.conditions)
+            return chosen if allowed else None
+        return None
+
+
+def name_kinds(spec: Spec) -> dict[str, Kind]:
+    """Names that expressions may read, of which derived ones only if they can be exported."""
+    kinds: dict[str, Kind] = {"variant": "text"}
+    for name, one in spec.problem.items():
+        kinds[name] = "text" if isinstance((one.values or [0])[0], str) else "number"
+    for name, tunable in spec.tunables.items():
+        kinds[name] = "text" if isinstance(tunable.neutral, str) else "number"
+    for name, text in spec.derived.items():
+        if kind := kind_of(text, kinds):
+            kinds[name] = kind
+    return kinds
+
+
+def kind_of(text: str, kinds: Mapping[str, Kind]) -> Kind | None:
+    """Kind of an expression's value; None where it cannot be exported.
+
+    Parameters
+    ----------
+    kinds
+        Names that it may read, to the kinds of their values.
+    """
+    try:
+        return _kind(parsed(text), kinds)
+    except _NotExportedError:
+        return None
+
+
+class _NotExportedError(Exception):
+    """An expression needs what not every language has."""
+
+
+def _kind(node: ast.expr, kinds: Mapping[str, Kind]) -> Kind:
+    match node:
+        case ast.Name(id=name) if name in kinds:
+            return kinds[name]
+        case ast.Constant(value=str()):
+            return "text"
+        case ast.Constant(value=bool()):
+            return "condition"
+        case ast.Constant(value=int(value)) if abs(value) <= LARGEST_INTEGER:
+            return "number"
+        case ast.IfExp():
+            _kind(node.test, kinds)
+            found = {_kind(node.body, kinds), _kind(node.orelse, kinds)}
+            if len(found) == 1:
+                return found.pop()
+            if "text" not in found:
+                return "number"
+        case ast.BoolOp():
+            # Elsewhere than as a condition its value is that of an operand, which C++ lacks.
+            if {_kind(one, kinds) for one in node.values} == {"condition"}:
+                return "condition"
+        case ast.UnaryOp(op=ast.Not()):
+            _numbers([node.operand], kinds)
+            return "condition"
+        case ast.UnaryOp(op=ast.USub()):
+            return _numbers([node.operand], kinds)
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()):
+            return _numbers([node.left, node.right], kinds)
+        case ast.BinOp(op=ast.Pow(), right=ast.Constant(value=int(power))):
+            if 0 <= power <= LARGEST_POWER:
+                return _numbers([node.left], kinds)
+        case ast.Call(func=ast.Name(id=name)) if name in INTEGER_FUNCTIONS and not node.keywords:
+            count = INTEGER_FUNCTIONS[name]
+            if len(node.args) == count or (count == 0 and len(node.args) > 1):
+                return _numbers(node.args, kinds)
+        case ast.Compare():
+            return _compared(node, kinds)
+    raise _NotExportedError(ast.unparse(node))
+
+
+def _numbers(nodes: Iterable[ast.expr], kinds: Mapping[str, Kind]) -> Kind:
+    if any(_kind(node, kinds) == "text" for node in nodes):
+        raise _NotExportedError
+    return "number"
+
+
+def _compared(node: ast.Compare, kinds: Mapping[str, Kind]) -> Kind:
+    left = _kind(node.left, kinds)
+    for sign, right in zip(node.ops, node.comparators, strict=True):
+        if isinstance(sign, ast.In | ast.NotIn):
+            if not isinstance(right, ast.Tuple | ast.List) or not right.elts:
+                raise _NotExportedError
+            found = {_kind(one, kinds) for one in right.elts}
+        else:
+            found = {_kind(right, kinds)}
+        if ("text" in found) != (left == "text") or len(found & {"text", "number"}) > 1:
+            raise _NotExportedError
+        left = _kind(right, kinds) if not isinstance(sign, ast.In | ast.NotIn) else "condition"
+    return "condition"
+
+
+def _usual_rules(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[UsualRule, ...]:
+    spec, found = domain.spec, []
+    for rule in domain.usual_rules:
+        variant = str(rule.configuration["variant"])
+        # In the order in which the rule gives them: later ones may read those before.
+        chosen = {"variant": repr(variant)} | {
+            name: str(value) if kinds[name] == "number" else repr(value)
+            for name, value in rule.configuration.items()
+        }
+        conditions = (
+            *spec.constraints,
+            *spec.variants[variant].constraints,
+            *domain.constraints,
+            *(f"{name} in {list(each)!r}" for name, each in domain.candidates.items()),
+            f"variant in {list(spec.recommendable.variants)!r}",
+        )
+        found.append(
+            UsualRule(
+                rule.when,
+                tuple(chosen.items()),
+                tuple(text for text in conditions if _is_exported(text, kinds, spec)),
+            )
+        )
+    texts = [text for one in found for text in (one.when, *(text for _, text in one.configuration))]
+    return tuple(found) if all(_is_exported(text, kinds, spec) for text in texts) else ()
+
+
+def _is_exported(text: str, kinds: Mapping[str, Kind], spec: Spec) -> bool:
+    """Whether an expression can be exported: one that reads facts of a GPU cannot."""
+    return kind_of(text, kinds) is not None and not {*spec.formulas.raw_names(text)} & {*GPU_NAMES}
+
+
+def _launches(variant: Variant, kinds: Mapping[str, Kind]) -> tuple[KernelLaunch, ...]:
+    if variant.steps:
+        found = [
+            KernelLaunch(one.kernel, _texts(one.block), _texts(one.grid), str(one.shared_bytes))
+            for one in variant.steps
+        ]
+    elif variant.block is None or variant.grid is None:
+        return ()
+    else:
+        said = "shared_bytes" in variant.model_fields_set
+        shared = str(variant.shared_bytes) if said else None
+        found = [KernelLaunch("", _texts(variant.block), _texts(variant.grid), shared)]
+    texts = [text for one in found for text in one.texts]
+    return tuple(found) if all(kind_of(text, kinds) == "number" for text in texts) else ()
+
+
+def _texts(sizes: Iterable[Value]) -> tuple[str, ...]:
+    return tuple(map(str, sizes))
+
+
+def _needed(texts: Iterable[str], derived: Mapping[str, str]) -> dict[str, str]:
+    wanted = {name for text in texts for name in names_in(text)}
+    for name in reversed(list(derived)):
+        if name in wanted:
+            wanted |= names_in(derived[name])
+    return {name: text for name, text in derived.items() if name in wanted}

@@ -1,0 +1,92 @@
+"""Datasheet-only GPUs: lookup, exports and ``recommend`` ask the same model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from products import Product, product
+from samples import ROOT
+
+from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
+from launchwise.exporting.problems import UNMEASURED
+from launchwise.exporting.table import answer_table
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    REFERENCE_PROFILE,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
+from launchwise.learning.answering import UNKNOWN_LINK, answers
+from launchwise.learning.final import Final, read_final
+from launchwise.learning.splits import Case
+from launchwise.report import finder
+
+STUDY = "sentiment_host"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Product:
+    return product(STUDY, tmp_path_factory.mktemp("final") / STUDY)
+
+
+@pytest.fixture(scope="module")
+def final(made: Product) -> Final:
+    """The product, asked about a T4 whose host is unknown and about one in a known host."""
+    cards = read_cards(ROOT / CARDS_FILE)
+    efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
+    profiles = {
+        name: described_profile(name, cards, efficiency, "t4", host_gbs)
+        for name, host_gbs in (("t4", None), ("t4.pcie", 12.0))
+    }
+    domain = replace(made.final.domain, profiles={**made.final.domain.profiles, **profiles})
+    return read_final(Path(made.final.folder), domain)
+
+
+def test_lookup_and_exports_hold_what_the_model_answers(made: Product, final: Final) -> None:
+    gpus = ["t4", "t4.pcie"]
+    entries = [each for each in lookup_entries(final, gpus) if each.gpu in gpus]
+    assert 0 < len(entries) <= 2 * UNMEASURED
+    table = answer_table(final, STUDY, gpus)
+    cases = [Case(each.gpu, each.problem) for each in entries]
+    for entry, answer in zip(entries, answers(final, cases, SUGGESTIONS), strict=True):
+        first = answer.suggestions[0]
+        assert entry.configuration == first.configuration
+        assert (entry.time_ms, entry.gain, entry.basis) == (
+            first.expected_ms, first.gain, "new_gpu"
+        )  # fmt: skip
+        exported = table.lookup(entry.gpu, entry.problem)
+        assert exported is not None
+        assert (exported.time_ms, exported.gain) == (entry.time_ms, entry.gain)
+        own = {name: entry.configuration.get(name) for name in table.tunables}
+        whole = table.configuration(exported)
+        assert {name: whole[name] for name, value in own.items() if value is not None} == {
+            name: value for name, value in own.items() if value is not None
+        }
+    described = {gpu: final.domain.profiles[gpu] for gpu in gpus}
+    study = replace(made.study, described=described, answers=[each.plain() for each in entries])
+    shown = finder.answers(study)
+    assert {each.basis for each in shown} == {"datasheet"}
+    assert [each.configuration for each in shown] == [each.configuration for each in entries]
+
+
+def test_nothing_is_expected_of_copies_over_an_unknown_link(final: Final) -> None:
+    every = [each.problem for each in lookup_entries(final)]
+    problems = [each for each in every if each["memory"] == "pinned"][:6]
+    resident = next(each for each in every if each["memory"] == "device")
+    assert answers(final, [Case("t4", resident)])[0].suggestions[0].expected_ms is not None
+    for gpu in ("t4", "t4.pcie", "h200"):
+        for answer in answers(final, [Case(gpu, problem) for problem in problems]):
+            first = answer.suggestions[0]
+            assert (first.expected_ms is None) == (gpu == "t4")
+            assert (first.gain is None) == (gpu == "t4")
+            assert (UNKNOWN_LINK in answer.why) == (gpu == "t4")
+            if gpu == "t4":
+                assert first.interval_ms is None
+                assert first.gain_interval is None
+                assert first.improvement is None
+    # No gain is sure there.
+    for answer in answers(final, [Case("t4", problem) for problem in problems], least_gain=0.5):
+        assert answer.suggestions[0].is_usual
