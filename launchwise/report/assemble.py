@@ -69,7 +69,7 @@ def pages(
     own = [page for found in in_parallel(own_pages, studies, processes) for page in found]
     said = notices(missing, list(failed(own)))
     return [
-        front_page(studies, run, missing, said),
+        front_page(studies, run, missing, said, prices),
         gpus_page(studies, cards, prices, apart),
         health_page(studies, run, cards),
         *own,
@@ -103,6 +103,7 @@ def front_page(
     run: overview.Run,
     missing: Sequence[MissingStudy],
     said: Sequence[Notice],
+    prices: Mapping[str, Price] = MappingProxyType({}),
 ) -> Page:
     """The front page; ``said`` is what the reader must know first."""
     lead = (
@@ -110,7 +111,8 @@ def front_page(
         f"{wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
-    return Page(*FRONT, title, lead, front.sections(studies, missing, said, run.least_gain))
+    sections_ = front.sections(studies, missing, said, run.least_gain, prices)
+    return Page(*FRONT, title, lead, sections_)
 
 
 def _whose(studies: Sequence[StudyData]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from launchwise.report import blind, finder, health, wording, worth
+from launchwise.gpus.prices import Price
+from launchwise.report import blind, finder, health, kernels_by_gpu, wording, worth
 from launchwise.report.blocks import Block, Cell, Column, Notice, Row, Section, Table, Text
 from launchwise.report.missing import MissingStudy
 from launchwise.report.study import StudyData
@@ -15,6 +17,7 @@ def sections(
     missing: Sequence[MissingStudy] = (),
     notices: Sequence[Notice] = (),
     least_gain: float | None = None,
+    prices: Mapping[str, Price] = MappingProxyType({}),
 ) -> list[Section]:
     """Sections of the front page, the lookup first.
 
@@ -26,6 +29,8 @@ def sections(
         What the reader must know first.
     least_gain
         Gain that must be sure; None where the expected one decides.
+    prices
+        GPU to what it costs.
     """
     found: list[Section] = []
     unwell = health.notice(health.of_studies(studies))
@@ -39,6 +44,8 @@ def sections(
         found.append(Section("not-here", "Missing from this report", notices))
     if (gains := worth.section(studies)) is not None:
         found.append(gains)
+    if (compared := kernels_by_gpu.section(studies, prices)) is not None:
+        found.append(compared)
     if (tested := blind.section(studies)) is not None:
         found.append(tested)
     found.append(Section("studies", "Studies", [_studies(studies, missing)]))

@@ -109,7 +109,12 @@ class Frame:
     downloads: Downloads
 
     def href(self, link: str, inside: Collection[str]) -> str:
-        """A link to a section, from this page, which holds those ``inside``."""
+        """A link to a section, from this page, which holds those ``inside``.
+
+        What does not begin with ``#`` is the path of a page, below the folder.
+        """
+        if not link.startswith("#"):
+            return f"{self.root}{link}"
         name = link[1:]
         if name in inside:
             return link

@@ -91,7 +91,7 @@ def folder(
     broken = [section for part in parts for section in part.broken]
     if broken:
         said = notices(missing, broken)
-        front = assemble.front_page(studies, run, missing, said)
+        front = assemble.front_page(studies, run, missing, said, prices)
     lines = {name: text for part in parts for name, text in part.lines.items()}
     table = [comparison.csv_heading(prices), *(lines[study.name] for study in studies)]
     lacking = Part({comparison.TABLE: "".join(table)})
@@ -147,7 +147,7 @@ def _overview(
 ) -> Part:
     """Pages and files of the whole report, the front page's sections included."""
     pages = [page for own in outline.values() for page in own]
-    part = Part(front=assemble.front_page(studies, run, missing, notices(missing, [])))
+    part = Part(front=assemble.front_page(studies, run, missing, notices(missing, []), prices))
     for page in (
         assemble.gpus_page(studies, cards, prices, apart),
         assemble.health_page(studies, run, cards),

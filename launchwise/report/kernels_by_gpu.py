@@ -1,0 +1,159 @@
+"""Every kernel on every GPU in one table: speed, energy and price over one set of problems each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import numpy as np
+
+from launchwise.gpus.prices import Price
+from launchwise.learning.metrics import geometric_mean
+from launchwise.report import comparison, wording
+from launchwise.report.blocks import MISSING, Block, Cell, Column, Fold, Row, Section, Table, Text
+from launchwise.report.comparison import Entry
+from launchwise.report.study import StudyData
+from launchwise.workloads.parts import Value
+
+FEWEST_PROBLEMS = 4
+"""Problems that whole cards and predictions must share; with fewer, predictions have no place."""
+
+MS_PER_HOUR = 3.6e6
+
+
+@dataclass(frozen=True)
+class Place:
+    """A kernel on a GPU, over the problems of its :class:`KernelColumn`.
+
+    Parameters
+    ----------
+    speed
+        Time of the reference divided by its own, geometric mean.
+    time_ms
+        Geometric mean of the best times.
+    energy_j
+        Of one run, likewise; None where it is not known of each problem.
+    runs_per_euro
+        None without a price per hour.
+    predicted
+        Whether the times are predicted from a datasheet.
+    """
+
+    speed: float
+    time_ms: float
+    energy_j: float | None
+    runs_per_euro: float | None
+    predicted: bool
+
+
+@dataclass(frozen=True)
+class KernelColumn:
+    """A study: the GPU that speeds are relative to, the common problems, and its GPUs."""
+
+    study: StudyData
+    reference: str
+    problems: Sequence[tuple[Value, ...]]
+    places: Mapping[str, Place]
+
+
+def column(study: StudyData, prices: Mapping[str, Price]) -> KernelColumn | None:
+    """A study over the problems of all whole cards, and of predictions if there are any.
+
+    Slices have a place where they measured all of these. None where there is a single GPU.
+    """
+    of_gpu: dict[str, dict[tuple[Value, ...], Entry]] = {}
+    for each in comparison.entries(study, None):
+        of_gpu.setdefault(each.gpu, {})[each.problem] = each
+    whole = [gpu for gpu in study.whole if gpu in of_gpu]
+    if not whole:
+        return None
+    common = set.intersection(*(set(of_gpu[gpu]) for gpu in whole))
+    predicted = [set(own) for gpu, own in of_gpu.items() if gpu in study.described]
+    if len(both := common.intersection(*predicted)) >= FEWEST_PROBLEMS:
+        common = both
+    taking = {gpu: own for gpu, own in of_gpu.items() if common and common <= own.keys()}
+    if len(taking) < 2:
+        return None
+    problems = [problem for problem in of_gpu[whole[0]] if problem in common]
+    reference = [taking[whole[0]][problem].best_ms for problem in problems]
+    places = {}
+    for gpu, own in taking.items():
+        rows = [own[problem] for problem in problems]
+        times = np.array([row.best_ms for row in rows])
+        joules = [row.energy_j for row in rows if row.energy_j is not None]
+        per_hour = prices[gpu].euro_per_hour if gpu in prices else None
+        time_ms = geometric_mean(times)
+        places[gpu] = Place(
+            speed=geometric_mean(np.array(reference) / times),
+            time_ms=time_ms,
+            energy_j=geometric_mean(np.array(joules)) if len(joules) == len(rows) else None,
+            runs_per_euro=None if per_hour is None else MS_PER_HOUR / per_hour / time_ms,
+            predicted=rows[0].basis == "predicted",
+        )
+    return KernelColumn(study, whole[0], problems, places)
+
+
+def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Section | None:
+    """The table; None where no kernel ran on two GPUs."""
+    found = [each for each in (column(study, prices) for study in studies) if each is not None]
+    if not found:
+        return None
+    theirs = [each for each in found if _is_imported(each)]
+    ours = [each for each in found if not _is_imported(each)]
+    blocks: list[Block] = []
+    if ours:
+        blocks.append(_table(ours))
+    if theirs:
+        table = _table(theirs)
+        blocks.append(Fold("Measured by others", [table]) if ours else table)
+    words = (
+        "Each GPU runs its own fastest configuration. All GPUs of a column have the same problems; "
+        "means are geometric. A dash: the GPU lacks some of them. Joule of one run, where the "
+        "sweeps recorded it of each problem. Hatched: predicted from datasheets."
+    )
+    if not prices:
+        words += " Runs per euro need a table of prices (prices in config.yaml)."
+    return Section("kernels-by-gpu", "Every kernel on every GPU", [*blocks, Text(words, "note")])
+
+
+def _is_imported(one: KernelColumn) -> bool:
+    return not one.study.profiles[one.reference].has_measured_ceilings
+
+
+def _table(columns: Sequence[KernelColumn]) -> Table:
+    measured: dict[str, None] = {}
+    predicted: dict[str, None] = {}
+    for one in columns:
+        for gpu, place in one.places.items():
+            (predicted if place.predicted else measured)[gpu] = None
+    rows = [
+        Row([Cell(gpu), *(_cell(one, gpu) for one in columns)])
+        for gpu in [*measured, *(gpu for gpu in predicted if gpu not in measured)]
+    ]
+    headings = [
+        Column(
+            one.study.settings.title,
+            f"× {one.reference}, {wording.plural(len(one.problems), 'problem')}",
+        )
+        for one in columns
+    ]
+    return Table("Speed, joule and runs per euro", [Column("GPU", number=False), *headings], rows)
+
+
+def _cell(one: KernelColumn, gpu: str) -> Cell:
+    place = one.places.get(gpu)
+    if place is None:
+        return Cell(MISSING)
+    more = []
+    if place.energy_j is not None:
+        more.append(f"{wording.number(place.energy_j)} J")
+    if place.runs_per_euro is not None:
+        more.append(f"{wording.number(place.runs_per_euro, 2)} / €")
+    asked = urlencode({"study": one.study.name, "gpus": "all", "beside": one.reference})
+    return Cell(
+        wording.number(place.speed, 2 if place.predicted else 3),
+        role="predicted" if place.predicted else "",
+        detail=", ".join(more),
+        link=f"gpus.html#compare?{asked}",
+    )
