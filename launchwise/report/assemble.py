@@ -19,7 +19,7 @@ from launchwise.report import (
     front,
     goals,
     gpus,
-    health,
+    health_section,
     invariants,
     models,
     occupancy,
@@ -161,7 +161,7 @@ def health_page(
 ) -> Page:
     """The page on the quality of the sweeps."""
     found = _present(
-        made("verdicts", "Verdicts", health.section, studies),
+        made("verdicts", "Verdicts", health_section.section, studies),
         made("invariants", "Contradictions", invariants.section, studies, cards),
         overview.provenance(run, studies),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,22 +9,10 @@ import numpy as np
 import pandas as pd
 
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
-from launchwise.report import theme, wording
+from launchwise.report import wording
 from launchwise.report.blocks import (
-    MISSING,
-    Block,
-    Cell,
-    Column,
-    Figure,
-    Fold,
     Notice,
-    Panel,
-    Row,
-    Section,
-    Table,
-    Text,
 )
-from launchwise.report.page import MOST_ROWS
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import UNKNOWN
 from launchwise.workloads.spec import Spec
@@ -41,22 +28,6 @@ MOST_HUNG = 0.05
 
 MOST_MIXED = 0.05
 """Share of problems whose timed rows come from several cards: their comparison mixes cards."""
-
-LIMITS = (
-    f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
-    f"power or heat, the reference kernel drifted by at most {100 * MEDIAN_DRIFT:g} % in the "
-    f"median and {100 * LARGEST_DRIFT:g} % anywhere, at most {100 * MOST_HUNG:g} % of the rows "
-    f"hung or ran out of memory, no result was wrong, at most {100 * MOST_MIXED:g} % of the "
-    "problems mix rows of several cards, and no other sweep of the report has a newer major "
-    "version of the driver. The reference kernel is one configuration that is timed repeatedly "
-    "between the others. Imported sweeps do not record their conditions."
-)
-
-MOST_POINTS = 200
-"""Most rows of a sweep per figure; of more the extremes are drawn."""
-
-MOST_FIGURES = 40
-"""Sweeps whose conditions are drawn, the doubtful first."""
 
 HUNG = ("timeout", "out_of_memory")
 NO_TIME = ("failed", "wrong", *HUNG)
@@ -261,14 +232,14 @@ def _major(driver: str) -> int:
     return int(first) if first.isdecimal() else 0
 
 
-def _worst_first(each: Health) -> tuple[bool, bool, float]:
+def worst_first(each: Health) -> tuple[bool, bool, float]:
     """Key of an order: wrong results first, then by the limit that is exceeded most."""
     return (not each.complaints, not each.wrong, -each.severity)
 
 
 def notice(found: Sequence[Health]) -> Notice | None:
     """The strip of the front page: which sweeps are doubtful; None where none is."""
-    unwell = sorted((each for each in found if each.complaints), key=_worst_first)
+    unwell = sorted((each for each in found if each.complaints), key=worst_first)
     if not unwell:
         return None
     said = "; ".join(f"{each.workload} on {each.gpu}: {each.complaints[0]}" for each in unwell[:3])
@@ -276,165 +247,3 @@ def notice(found: Sequence[Health]) -> Notice | None:
     are = "is" if len(unwell) == 1 else "are"
     counted = f"{len(unwell)} of {wording.plural(len(found), 'sweep')} {are} doubtful."
     return Notice(f"{counted} {said}{more}.", "#verdicts", "Health")
-
-
-def section(studies: Sequence[StudyData]) -> Section:
-    """Verdicts, what to measure again, and conditions against time."""
-    found = sorted(of_studies(studies), key=_worst_first)
-    blocks: list[Block] = [Text(LIMITS, "note")]
-    if len(found) > MOST_ROWS:
-        counted = Counter(each.verdict for each in found)
-        said = wording.listed(f"{wording.count(counted[name])} {name}" for name in counted)
-        blocks.append(Text(f"{wording.count(len(found))} sweeps: {said}. The doubtful first."))
-        blocks.append(_table(found[:MOST_ROWS], f"The first {MOST_ROWS} sweeps"))
-    blocks.append(_table(found))
-    again = [each for each in found if each.complaints]
-    if again:
-        blocks.append(_again(again, studies))
-    specs = {study.spec.workload: study for study in studies}
-    known = [each for each in found if each.is_known]
-    figures = [
-        figure
-        for each in known[:MOST_FIGURES]
-        if (figure := _against_time(each, specs[each.workload].sweeps.get(each.gpu))) is not None
-    ]
-    if figures:
-        blocks.append(Fold("Clock, temperature, power and drift against time", figures))
-    return Section("verdicts", "Verdicts", blocks)
-
-
-def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") -> Table:
-    columns = [
-        Column("sweep", number=False),
-        Column("GPU", number=False),
-        Column("verdict", number=False),
-        Column("rows", "count"),
-        Column("throttled", "% of timed"),
-        Column("median", "%", group="drift of the reference kernel"),
-        Column("largest", "%", group="drift of the reference kernel"),
-        Column("stopped early", "rows"),
-        Column("no time", "rows"),
-        Column("wrong", "rows"),
-        Column("SM clock", "MHz"),
-        Column("cards", "count"),
-        Column("commits", "count"),
-        Column("driver", number=False),
-        Column("measured", number=False),
-    ]
-    roles = {"sound": "good", "doubtful": "poor", "unknown": ""}
-    rows = [
-        Row(
-            [
-                Cell(each.workload),
-                Cell(each.gpu),
-                Cell(each.verdict, role=roles[each.verdict], detail="; ".join(each.complaints)),
-                Cell(wording.count(each.rows)),
-                Cell(_percent(each.held_back)),
-                Cell(_percent(each.median_drift)),
-                Cell(_percent(each.largest_drift)),
-                Cell(wording.count(each.slow)),
-                Cell(wording.count(each.no_time)),
-                Cell(wording.count(each.wrong)),
-                Cell(_clocks(each.clocks_mhz)),
-                Cell(wording.count(each.cards)),
-                Cell(wording.count(each.commits)),
-                Cell(", ".join(each.drivers)),
-                Cell(
-                    each.first if each.first == each.last else f"{each.first} to {each.last}",
-                    role="days",
-                ),
-            ]
-        )
-        for each in found
-    ]
-    return Table(caption, columns, rows)
-
-
-def _percent(share: float) -> str:
-    return MISSING if np.isnan(share) else wording.percent(share)
-
-
-def _clocks(limits: tuple[float, float] | None) -> str:
-    return MISSING if limits is None else f"{limits[0]:.0f} to {limits[1]:.0f}"
-
-
-def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
-    """Problems to measure again, the most affected first, and the command."""
-    rows = []
-    for each in found:
-        worst = list(each.worst_problems)
-        which = "; ".join(worst[:3]) + (f"; {len(worst) - 3} more" if len(worst) > 3 else "")
-        rows.append(
-            Row(
-                [
-                    Cell(each.workload),
-                    Cell(each.gpu),
-                    Cell("; ".join(each.complaints)),
-                    Cell(which or "all of it"),
-                    Cell(
-                        wording.listed(
-                            study.name
-                            for study in studies
-                            if study.spec.workload == each.workload and each.gpu in study.sweeps
-                        )
-                    ),
-                    Cell(
-                        MISSING
-                        if np.isnan(each.repair_s)
-                        else wording.number(each.repair_s / 60, 2)
-                    ),
-                    Cell(
-                        f"snakemake --cores all -- data/recorded/{each.gpu}/{each.workload}.parquet"
-                    ),
-                ],
-                role="words",
-            )
-        )
-    columns = [
-        Column("sweep", number=False),
-        Column("GPU", number=False),
-        Column("why", number=False),
-        Column("problems", number=False),
-        Column("answers that rest on it", number=False),
-        Column("about", "min of the GPU"),
-        Column("command, with this GPU {source: live, extend: true}", number=False),
-    ]
-    caption = "What to measure again; sweeps.<workload>.anew names the problems"
-    return Table(caption, columns, rows)
-
-
-SERIES = (
-    ("sm_clock_mhz", "SM clock (MHz)"),
-    ("temperature_c", "temperature (°C)"),
-    ("power_w", "power (W)"),
-    ("control_ratio", "reference time / first reference time"),
-)
-
-
-def _against_time(each: Health, sweep: pd.DataFrame | None) -> Figure | None:
-    if sweep is None:
-        return None
-    timed = sweep[sweep["status"] == "ok"].sort_values("measured_at", kind="stable")
-    panels = []
-    for column, title in SERIES:
-        own = timed[timed[column].notna()]
-        if own.empty:
-            continue
-        at = theme.extremes(own[column].to_numpy(), MOST_POINTS)
-        # In the order of measuring: pauses of days between sessions would hide everything else.
-        trace = theme.dots(
-            at.tolist(),
-            own[column].iloc[at],
-            name=title,
-            colour_=theme.BLUE,
-            template="row %{x}: %{y:.4~g}",
-        )
-        axes = theme.axis("rows in the order of measuring"), theme.axis(title)
-        panels.append(Panel(title, [trace], theme.layout(*axes)))
-    if not panels:
-        return None
-    caption = (
-        f"{each.workload} on {each.gpu}: conditions of {wording.count(len(timed))} timed rows"
-        + (", the least and the largest of each stretch." if len(timed) > MOST_POINTS else ".")
-    )
-    return Figure(f"health-{each.gpu}-{each.workload}", caption, caption, panels, height=200)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.report import health, theme
+from launchwise.report import health, health_section, theme
 from launchwise.report.blocks import Fold, Notice, Table
 from launchwise.tables.measurements import UNKNOWN
 from tests.support.report_pages import html_of
@@ -75,12 +75,12 @@ def test_many_sweeps_begin_with_those_to_look_at() -> None:
     rows = made.sweeps["big"]
     sweeps = {f"gpu{place}": rows.assign(gpu=f"gpu{place}") for place in range(70)}
     sweeps["gpu69"] = capped(sweeps["gpu69"], 6)
-    section = health.section([dataclasses.replace(made, sweeps=sweeps)])
+    section = health_section.section([dataclasses.replace(made, sweeps=sweeps)])
     first, every = [block for block in section.blocks if isinstance(block, Table)][:2]
     assert (len(first.rows), len(every.rows)) == (60, 70)
     assert [cell.text for cell in first.rows[0].cells[1:3]] == ["gpu69", "doubtful"]
     drawn = next(block for block in section.blocks if isinstance(block, Fold))
-    assert len(drawn.blocks) == health.MOST_FIGURES
+    assert len(drawn.blocks) == health_section.MOST_FIGURES
 
 
 def test_a_sound_sweep_is_well() -> None:
@@ -149,8 +149,8 @@ def test_problems_that_suffered_are_named_most_first() -> None:
 def test_peaks_are_drawn_however_many_rows_there_are() -> None:
     clocks = np.full(40_000, 1980.0)
     clocks[[123, 39_876]] = 1485.0, 2100.0
-    drawn = theme.extremes(clocks, health.MOST_POINTS)
-    assert len(drawn) <= health.MOST_POINTS
+    drawn = theme.extremes(clocks, health_section.MOST_POINTS)
+    assert len(drawn) <= health_section.MOST_POINTS
     assert {123, 39_876} <= set(drawn.tolist())
     assert theme.extremes(clocks[:7], 200).tolist() == list(range(7))
 
@@ -189,7 +189,7 @@ def test_the_worst_comes_first_with_the_answers_that_rest_on_it() -> None:
         "silent": rows.assign(throttle=UNKNOWN, control_ratio=np.nan),
     }
     profiles = {gpu: made.profiles["big"] for gpu in sweeps}
-    section = health.section([dataclasses.replace(made, sweeps=sweeps, profiles=profiles)])
+    section = health_section.section([dataclasses.replace(made, sweeps=sweeps, profiles=profiles)])
     table, again = [block for block in section.blocks if isinstance(block, Table)][:2]
     assert [row.cells[1].text for row in table.rows[:2]] == ["slowest", "slow"]
     columns = [column.title for column in again.columns]
@@ -197,6 +197,6 @@ def test_the_worst_comes_first_with_the_answers_that_rest_on_it() -> None:
 
 
 def test_every_sweep_has_one_row() -> None:
-    section = health.section([study(name="one"), study(name="two")])
+    section = health_section.section([study(name="one"), study(name="two")])
     table = next(block for block in section.blocks if isinstance(block, Table))
     assert [row.cells[1].text for row in table.rows] == ["big", "big.sm4"]
