@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from datetime import UTC, datetime
 from importlib import metadata
@@ -40,6 +41,20 @@ def commit(root: str | Path = ROOT) -> str:
         return "unknown"
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
     return f"{head}+changes" if changed else head
+
+
+def changes_since(one: str, folder: str | Path, root: str | Path = ROOT) -> int | None:
+    """Number of commits that changed a folder after ``one``; None where git does not know it.
+
+    Parameters
+    ----------
+    one
+        A commit by its hexadecimal name; what else a table may hold is not given to git.
+    """
+    if not re.fullmatch(r"[0-9a-f]{7,40}", one):
+        return None
+    counted = _git(root, "rev-list", "--count", f"{one}..HEAD", "--", str(folder))
+    return None if counted is None else int(counted)
 
 
 def _git(root: str | Path, *arguments: str) -> str | None:

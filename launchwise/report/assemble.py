@@ -161,7 +161,7 @@ def health_page(
 ) -> Page:
     """The page on the quality of the sweeps."""
     found = _present(
-        made("verdicts", "Verdicts", health_section.section, studies),
+        made("verdicts", "Verdicts", health_section.section, studies, run.written_at),
         made("invariants", "Contradictions", invariants.section, studies, cards),
         overview.provenance(run, studies),
     )

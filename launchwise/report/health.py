@@ -10,9 +10,7 @@ import pandas as pd
 
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
-from launchwise.report.blocks import (
-    Notice,
-)
+from launchwise.report.blocks import Notice
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import UNKNOWN
 from launchwise.workloads.spec import Spec
@@ -53,7 +51,7 @@ class Health:
     clocks_mhz
         Lowest and highest SM clock; None where unknown.
     cards, commits, drivers
-        How many, and which.
+        How many, which in the order of the rows, and which.
     mixed
         Share of the problems whose timed rows come from several cards.
     repair_s
@@ -79,7 +77,7 @@ class Health:
     wrong: int
     clocks_mhz: tuple[float, float] | None
     cards: int
-    commits: int
+    commits: tuple[str, ...]
     drivers: tuple[str, ...]
     first: str
     last: str
@@ -165,7 +163,7 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         wrong=int(ended.get("wrong", 0)),
         clocks_mhz=(float(clocks.min()), float(clocks.max())) if len(clocks) else None,
         cards=sweep["card"].nunique(),
-        commits=sweep["commit"].nunique(),
+        commits=tuple(map(str, sweep["commit"].unique())),
         drivers=tuple(sorted(map(str, sweep["driver"].unique()))),
         first=str(days.min()),
         last=str(days.max()),

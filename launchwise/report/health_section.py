@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from launchwise.base.provenance import changes_since
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     MISSING,
@@ -52,16 +54,23 @@ MOST_FIGURES = 40
 """Sweeps whose conditions are drawn, the doubtful first."""
 
 
-def section(studies: Sequence[StudyData]) -> Section:
-    """Verdicts, what to measure again, and conditions against time."""
+def section(studies: Sequence[StudyData], at: str) -> Section:
+    """Verdicts, what to measure again, and conditions against time.
+
+    Parameters
+    ----------
+    at
+        When the report is written, ISO 8601: for the ages of sweeps.
+    """
     found = sorted(of_studies(studies), key=worst_first)
     blocks: list[Block] = [Text(LIMITS, "note")]
     if len(found) > MOST_ROWS:
         counted = Counter(each.verdict for each in found)
         said = wording.listed(f"{wording.count(counted[name])} {name}" for name in counted)
         blocks.append(Text(f"{wording.count(len(found))} sweeps: {said}. The doubtful first."))
-        blocks.append(_table(found[:MOST_ROWS], f"The first {MOST_ROWS} sweeps"))
-    blocks.append(_table(found))
+        first = f"The first {MOST_ROWS} sweeps"
+        blocks.append(_table(found[:MOST_ROWS], ages(found, studies, at), first))
+    blocks.append(_table(found, ages(found, studies, at)))
     again = [each for each in found if each.complaints]
     if again:
         blocks.append(_again(again, studies))
@@ -77,7 +86,56 @@ def section(studies: Sequence[StudyData]) -> Section:
     return Section("verdicts", "Verdicts", blocks)
 
 
-def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") -> Table:
+@dataclass(frozen=True)
+class Age:
+    """Days since the last row of a sweep, and commits that changed its workload since the first.
+
+    None where it is not known.
+    """
+
+    days: int | None
+    changes: int | None
+
+
+def ages(
+    found: Sequence[Health], studies: Sequence[StudyData], at: str
+) -> dict[tuple[str, str], Age]:
+    """GPU and workload of each sweep to its age."""
+    folders = {study.spec.workload: study.folder.parents[1] for study in studies if study.folder}
+    today = pd.to_datetime(at, utc=True, errors="coerce")
+    changes: dict[tuple[str, str], int | None] = {}
+    ages_: dict[tuple[str, str], Age] = {}
+    for each in found:
+        last = pd.to_datetime(each.last, utc=True, errors="coerce")
+        days = None if pd.isna(last) or pd.isna(today) else max(0, (today - last).days)
+        folder = folders.get(each.workload)
+        counts = []
+        for one in each.commits:
+            if folder is not None and (each.workload, one) not in changes:
+                changes[each.workload, one] = changes_since(one, folder)
+            counts.append(changes.get((each.workload, one)))
+        known = [count for count in counts if count is not None]
+        ages_[each.gpu, each.workload] = Age(days, max(known) if known else None)
+    return ages_
+
+
+def _days_ago(age: Age) -> str:
+    return "" if age.days is None else f"{wording.plural(age.days, 'day')} ago"
+
+
+def _changed(age: Age) -> str:
+    if age.changes is None:
+        return ""
+    if not age.changes:
+        return "workload unchanged"
+    return f"workload changed in {wording.plural(age.changes, 'commit')} since"
+
+
+def _table(
+    found: Sequence[Health],
+    ages_: Mapping[tuple[str, str], Age],
+    caption: str = "Sweeps and their verdicts",
+) -> Table:
     columns = [
         Column("sweep", number=False),
         Column("GPU", number=False),
@@ -111,11 +169,15 @@ def _table(found: Sequence[Health], caption: str = "Sweeps and their verdicts") 
                 Cell(wording.count(each.wrong)),
                 Cell(_clocks(each.clocks_mhz)),
                 Cell(wording.count(each.cards)),
-                Cell(wording.count(each.commits)),
+                Cell(
+                    wording.count(len(each.commits)),
+                    detail=_changed(ages_[each.gpu, each.workload]),
+                ),
                 Cell(", ".join(each.drivers)),
                 Cell(
                     each.first if each.first == each.last else f"{each.first} to {each.last}",
                     role="days",
+                    detail=_days_ago(ages_[each.gpu, each.workload]),
                 ),
             ]
         )

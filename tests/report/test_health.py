@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from launchwise.base.provenance import changes_since
 from launchwise.report import health, health_section, theme
 from launchwise.report.blocks import Fold, Notice, Table
 from launchwise.tables.measurements import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
+
+AT = "2026-06-15T00:00:00+00:00"
+"""When the report of these tests is written."""
 
 
 def sweep() -> pd.DataFrame:
@@ -75,7 +82,7 @@ def test_many_sweeps_begin_with_those_to_look_at() -> None:
     rows = made.sweeps["big"]
     sweeps = {f"gpu{place}": rows.assign(gpu=f"gpu{place}") for place in range(70)}
     sweeps["gpu69"] = capped(sweeps["gpu69"], 6)
-    section = health_section.section([dataclasses.replace(made, sweeps=sweeps)])
+    section = health_section.section([dataclasses.replace(made, sweeps=sweeps)], AT)
     first, every = [block for block in section.blocks if isinstance(block, Table)][:2]
     assert (len(first.rows), len(every.rows)) == (60, 70)
     assert [cell.text for cell in first.rows[0].cells[1:3]] == ["gpu69", "doubtful"]
@@ -189,14 +196,54 @@ def test_the_worst_comes_first_with_the_answers_that_rest_on_it() -> None:
         "silent": rows.assign(throttle=UNKNOWN, control_ratio=np.nan),
     }
     profiles = {gpu: made.profiles["big"] for gpu in sweeps}
-    section = health_section.section([dataclasses.replace(made, sweeps=sweeps, profiles=profiles)])
+    section = health_section.section(
+        [dataclasses.replace(made, sweeps=sweeps, profiles=profiles)], AT
+    )
     table, again = [block for block in section.blocks if isinstance(block, Table)][:2]
     assert [row.cells[1].text for row in table.rows[:2]] == ["slowest", "slow"]
     columns = [column.title for column in again.columns]
     assert again.rows[0].cells[columns.index("answers that rest on it")].text == made.name
 
 
+def test_ages_are_days_and_commits_that_changed_the_workload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(
+            command, cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    folder = tmp_path / "kernels" / "own" / "studies" / "own"
+    folder.mkdir(parents=True)
+    git("init", "-q")
+    commits = []
+    for content, name in (("a", "kernels/own/k.cu"), ("b", "README"), ("c", "kernels/own/k.cu")):
+        (tmp_path / name).write_text(content)
+        git("add", "-A")
+        git("commit", "-q", "-m", content)
+        commits.append(git("rev-parse", "HEAD"))
+    monkeypatch.setattr(health_section, "changes_since", partial(changes_since, root=tmp_path))
+    rows = sweep().assign(measured_at="2026-06-05T12:00:00+00:00")
+
+    def ages_of(*named: str) -> health_section.Age:
+        made = rows.assign(commit=[named[k % len(named)] for k in range(len(rows))])
+        of_study = dataclasses.replace(study(), folder=folder)
+        (age,) = health_section.ages([of(made)], [of_study], AT).values()
+        return age
+
+    assert ages_of(commits[0]) == health_section.Age(10, 1)
+    assert ages_of(commits[2]) == health_section.Age(10, 0)
+    assert ages_of(commits[2], commits[0]) == health_section.Age(10, 1)
+    # What git does not know, and what is no name of a commit, is unknown: nothing is run with it.
+    for strange in ("0" * 40, "--output=" + str(tmp_path / "made"), "unknown"):
+        assert ages_of(strange) == health_section.Age(10, None)
+    assert not (tmp_path / "made").exists()
+    assert health_section._changed(ages_of(commits[0])) == "workload changed in 1 commit since"
+    assert health_section._days_ago(ages_of(commits[0])) == "10 days ago"
+
+
 def test_every_sweep_has_one_row() -> None:
-    section = health_section.section([study(name="one"), study(name="two")])
+    section = health_section.section([study(name="one"), study(name="two")], AT)
     table = next(block for block in section.blocks if isinstance(block, Table))
     assert [row.cells[1].text for row in table.rows] == ["big", "big.sm4"]
