@@ -199,6 +199,7 @@ def render(
             for name in names
         ],
         # Contents would stand in front of the controls of the lookup.
+        shortcuts=list(sections)[1:] if any_finder else [],
         contents=not any_finder and sum(1 for _ in every_section(sections)) > FEW_SECTIONS,
         plotly_beside=f"{frame.root}{PLOTLY}" if frame and drawn else "",
         style_beside=f"{frame.root}{STYLE}" if frame and not any_finder else "",

@@ -36,6 +36,28 @@ TIMES_MS = {
 }
 
 
+SCORE: dict[str, Any] = {
+    "gpu": "big",
+    "commit": "0123456789abcdef",
+    "frozen_at": "2026-11-25T08:57:00+00:00",
+    "digest": "fedcba9876543210",
+    "new_gpu": False,
+    "problems": 40,
+    "fraction_geometric_mean": 0.974,
+    "fraction_interval": [0.969, 0.979],
+    "fraction_p5": 0.95,
+    "best_of_5": 0.989,
+    "gain_geometric_mean": 1.13,
+    "harmed": 2,
+    "kept_usual": 6,
+    "missed": 4,
+    "worthwhile": 22,
+    "covered": None,
+    "times_covered": None,
+}
+"""What a blind test of the study's first GPU found."""
+
+
 KNN_TRAINING = {
     "folds": [
         {

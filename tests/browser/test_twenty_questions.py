@@ -1,4 +1,4 @@
-"""The ten questions of docs/reference/report.md, by the clicks that it names."""
+"""The twenty questions of docs/reference/report.md, by the clicks that it names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.browsing import at_desktop, load
 from tests.support.report_pages import files_of
-from tests.support.report_study import study
+from tests.support.report_study import SCORE, study
 
 pytestmark = pytest.mark.browser
 
@@ -22,25 +22,30 @@ TITLE = "A tiny study"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of the small study, with the energy of every run."""
+    """The small study: with the energy of every run, a throttled sweep, a blind test."""
     made = study(name="acoustic_tile")
     sweeps = {
         gpu: rows.assign(energy_j=rows["time_ms"] * (1.0 if gpu == "big" else 0.25))
         for gpu, rows in made.sweeps.items()
     }
+    sweeps["big.sm4"] = sweeps["big.sm4"].assign(throttle="sw_power_cap")
     found = tmp_path_factory.mktemp("report")
-    for path, text in files_of(replace(made, sweeps=sweeps)).items():
+    for path, text in files_of(replace(made, sweeps=sweeps, blind={"big": SCORE})).items():
         (found / path).parent.mkdir(parents=True, exist_ok=True)
         (found / path).write_text(text, encoding="utf-8")
     return found
 
 
-def ways() -> dict[str, str]:
-    """Question to the way to its answer, from the documentation."""
+PAGES = {"front page": "index.html", "a study": "acoustic_tile/index.html", "Health": "health.html"}
+"""Where a reader begins, to the page."""
+
+
+def ways() -> dict[str, tuple[str, str]]:
+    """Question to where it begins and the way to its answer, from the documentation."""
     text = (ROOT / "docs" / "reference" / "report.md").read_text(encoding="utf-8")
-    table = text.split("## Ten questions")[1].split("\n## ")[0]
+    table = text.split("## Twenty questions")[1].split("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
-    return {question: way for _, question, way in rows[1:]}
+    return {question: (begin, way) for _, begin, question, way in rows[1:]}
 
 
 CLICK = """
@@ -49,6 +54,10 @@ CLICK = """
       .find((one) => one.textContent.trim() === words);
     target.click();
     if (target.tagName === 'SUMMARY') target.scrollIntoView();
+"""
+FOLLOW = """
+    [...document.querySelectorAll('summary')]
+      .find((one) => one.textContent.trim() === arguments[0])?.scrollIntoView();
 """
 CHOOSE = """
     const [name, option, done] = arguments;
@@ -105,9 +114,24 @@ def taken(browser: Any) -> None:
     assert "#define VARIANT_BLOCK3D 1" in seen(browser, ".take textarea")
 
 
+def launched(browser: Any) -> None:
+    said = seen(browser, ".take textarea")
+    assert re.match(r"block3d: block 64, 2, 1; grid \d+, \d+, \d+; ", said)
+    assert said.endswith("dynamic shared memory 0 bytes")
+
+
 def worth(browser: Any) -> None:
     assert "Gain from tuning" in seen(browser, "h2")
     assert "2.00×, too few problems to tell" in seen(browser, ".drawing text")
+
+
+def everywhere(browser: Any) -> None:
+    assert "× big, 2 problems" in seen(browser, "th")
+    assert re.search(r"^big\.sm4 ?0\.50", seen(browser, "#kernels-by-gpu tbody tr"), re.M)
+
+
+def blindly(browser: Any) -> None:
+    assert "0.974" in seen(browser, "#blind tbody tr")
 
 
 def faster(browser: Any) -> None:
@@ -127,6 +151,20 @@ def short_of_the_best(browser: Any) -> None:
     assert "on held-out sizes, reaches 0.894 of the best speed" in said
 
 
+def apart(browser: Any) -> None:
+    assert "configurations" in seen(browser, ".explored")
+    assert "times as long" in seen(browser, ".explored")
+
+
+def matters(browser: Any) -> None:
+    assert "Sensitivity of the tunables" in seen(browser, "h2, h3")
+    assert re.search(r"^(bx|by|variant)", seen(browser, "#acoustic_tile-tunables tbody tr"), re.M)
+
+
+def best_model(browser: Any) -> None:
+    assert "regression tree" in seen(browser, "tbody tr")
+
+
 def cited(browser: Any) -> None:
     assert "Cite as: " in seen(browser, ".downloads p")
     assert "snakemake --cores all -- exports" in seen(browser, ".files code")
@@ -134,8 +172,26 @@ def cited(browser: Any) -> None:
 
 def sound(browser: Any) -> None:
     assert "A sweep is sound if" in seen(browser, "p")
-    assert "verdict" in seen(browser, "th")
-    assert re.search(r"^acoustic ?big", seen(browser, "tbody tr"), re.M)
+    assert re.search(r"^acoustic ?big ?sound", seen(browser, "tbody tr"), re.M)
+    assert re.search(r"^acoustic ?big\.sm4 ?doubtful", seen(browser, "tbody tr"), re.M)
+
+
+def old(browser: Any) -> None:
+    assert "days ago" in seen(browser, "td .detail")
+
+
+def again(browser: Any) -> None:
+    rows = seen(browser, "tr.words")
+    assert "data/recorded/big.sm4/acoustic.parquet" in rows
+    assert "min of the GPU" in seen(browser, "th")
+
+
+def provenance(browser: Any) -> None:
+    assert "driver" in seen(browser, "#provenance tbody th")
+
+
+def contradicted(browser: Any) -> None:
+    assert "No figure of this report contradicts another." in seen(browser, "#invariants p")
 
 
 ANSWERS: dict[str, Callable[[Any], None]] = {
@@ -143,30 +199,43 @@ ANSWERS: dict[str, Callable[[Any], None]] = {
     "How sure is it, and what comes close?": sure,
     "What is the speed-up over the baseline?": gained,
     "How does it get into the code?": taken,
+    "What must be launched?": launched,
     "Which kernel gains most from tuning?": worth,
+    "How does each kernel run on each GPU?": everywhere,
+    "Were answers tested on problems that nobody had measured?": blindly,
     "Which GPU is faster for a kernel, and by how much?": faster,
     "Which GPU needs the least energy per run?": least_energy,
     "How far do answers for unmeasured sizes fall short of the best?": short_of_the_best,
+    "How far apart are the configurations of one problem?": apart,
+    "Which tunable matters most?": matters,
+    "Which model answers best?": best_model,
     "How is the report cited, and where are its figures as files?": cited,
-    "Was each sweep sound, and what must be measured again?": sound,
+    "Was each sweep sound?": sound,
+    "How old is a sweep, and did its workload change since?": old,
+    "What must be measured again, and how long does it take?": again,
+    "With which driver and toolkit was a GPU measured?": provenance,
+    "Does any figure contradict another?": contradicted,
 }
 
 
-def test_the_documentation_lists_the_ten_questions() -> None:
+def test_the_documentation_lists_the_twenty_questions() -> None:
     assert list(ways()) == list(ANSWERS)
-    assert len(ANSWERS) == 10
-    assert all(len(re.findall(r"\*\*(.+?)\*\*", way)) <= 1 for way in ways().values())
+    assert len(ANSWERS) == 20
+    assert all(len(re.findall(r"\*\*(.+?)\*\*", way)) <= 1 for _, way in ways().values())
 
 
 @pytest.mark.parametrize("question", ANSWERS)
 def test_the_way_leads_to_the_answer(browser: Any, folder: Path, question: str) -> None:
     at_desktop(browser)
-    load(browser, folder / "index.html")
-    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
-    way = ways()[question]
+    begin, way = ways()[question]
+    load(browser, folder / PAGES[begin])
+    if begin == "front page":
+        browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
     for words in re.findall(r"\*\*(.+?)\*\*", way):
-        browser.execute_script(CLICK, TITLE if words == "the study's name" else words)
+        browser.execute_script(CLICK, words)
         browser.execute_async_script("setTimeout(arguments[0], 500)")
+        # Figures above it were drawn meanwhile.
+        browser.execute_script(FOLLOW, words)
     for name, option in re.findall(r"([a-z ]+): \*(.+?)\*", way):
         choose(browser, name.strip(), option)
     ANSWERS[question](browser)
