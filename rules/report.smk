@@ -76,6 +76,7 @@ rule report:
                 "page.html",
                 "style.css",
                 "page.js",
+                "save.js",
                 "finder.js",
                 "compare.js",
                 "explore.js",

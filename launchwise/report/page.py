@@ -191,7 +191,7 @@ def render(
         table_rows=partial(table_rows, href=href),
         href=href,
         style=_asset("style.css"),
-        script=_asset("page.js"),
+        script=_script(),
         block_scripts=[
             _asset(name)
             for kind, names in BLOCK_SCRIPTS.items()
@@ -372,7 +372,11 @@ def packed(text: str, level: int = 9) -> str:
 
 def assets() -> dict[str, str]:
     """Files that the pages of a folder share: path below it to text."""
-    return {STYLE: _asset("style.css"), SCRIPT: _asset("page.js"), PLOTLY: plotly_script()}
+    return {STYLE: _asset("style.css"), SCRIPT: _script(), PLOTLY: plotly_script()}
+
+
+def _script() -> Markup:
+    return _asset("page.js") + _asset("save.js")
 
 
 @cache

@@ -8,6 +8,12 @@
   const status = document.querySelector(".explored");
   const caption = node.closest("figure").querySelector("figcaption");
   const field = (name) => form.elements[name];
+  // Files of the figure are named by what it shows.
+  const named = (gpu, problem, axes = []) => {
+    const values = [...lookup.elements].map((one, place) => `${one.name}=${problem[place]}`);
+    node.closest("figure").dataset.name = [first.study, "landscape", gpu, ...values, ...axes].join(" ");
+  };
+  named(first.gpu, first.problem);
 
   // Rows of a GPU are loaded on demand, by a script: pages may be plain files.
   const loaded = {};
@@ -136,6 +142,7 @@
     notice(`${words}, on ${gpu}: ${found.rows.length} configurations${untimed}; ${near} within 2 % of the best, ${found.rows[0].name}. `
       + `The slowest takes ${number(100 / found.rows.at(-1).share)} times as long.`);
     const count = made.drawn === undefined || made.drawn === rows.length ? "Every configuration" : `${made.drawn} of ${rows.length} configurations`;
+    named(gpu, problem, [across, up]);
     caption.textContent = made.drawn === undefined
       ? `${words}, on ${gpu}: % of the best speed that the fastest configuration with these two values reaches.`
       : `${count} of ${words}, on ${gpu}${rows.length < found.rows.length ? ", of variants that have what the axes show" : ""}.`;

@@ -62,6 +62,13 @@
   let library;
   const ready = () => (library ??= inflated());
 
+  const plain = (node) => {
+    const { data, layout } = page[node.id];
+    return { data, layout: { ...shared, ...layout } };
+  };
+  // A plot's figure as on a light page, with the library loaded.
+  window.launchwisePlot = (node) => ready().then(() => plain(node));
+
   const drawings = new Map();
   const drawn = async (node) => {
     try {
@@ -72,8 +79,7 @@
         : "This figure cannot be drawn: the browser is too old.";
       return;
     }
-    const { data, layout } = page[node.id];
-    const figure = coloured({ data, layout: { ...shared, ...layout } });
+    const figure = coloured(plain(node));
     await Plotly.react(node, figure.data, figure.layout, options);
   };
   const draw = (node) => {
