@@ -80,6 +80,7 @@ rule report:
                 "finder.js",
                 "compare.js",
                 "explore.js",
+                "row.js",
             )
         ],
         # Each once: Snakemake compares every input with every output, and studies share many.

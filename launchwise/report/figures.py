@@ -51,6 +51,25 @@ def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.Da
         yield wording.problem(named, study.kinds), rows
 
 
+def row_of(
+    study: StudyData, rows: pd.DataFrame, gpu: str, *, sized: bool = False
+) -> dict[str, Any]:
+    """What a trace says of the rows behind its points, for the page's script.
+
+    Parameters
+    ----------
+    rows
+        Rows of one kind of problem.
+    sized
+        Whether they are one problem; else the size of each is the point's place on the axis.
+    """
+    first = rows.iloc[0]
+    problem = [
+        str(first[name]) if sized or name != study.size else None for name in study.problem_columns
+    ]
+    return {"gpu": gpu, "problem": problem}
+
+
 def size_axis(study: StudyData) -> str:
     """Title of the axis along which problems grow."""
     unit = study.spec.problem[study.size].unit
@@ -93,11 +112,10 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
             template = (
                 f"{study.size}=%{{x}}: %{{y:.4~g}} {'%' if share else '· 1e9/s'}<br>%{{text}}"
             )
-            traces.append(
-                theme.line(
-                    own[study.size], values, name=gpu, place=place, hover=hover, template=template
-                )
+            trace = theme.line(
+                own[study.size], values, name=gpu, place=place, hover=hover, template=template
             )
+            traces.append({**trace, "meta": row_of(study, own, gpu)})
         y = theme.axis(title, range=[0, round(1.06 * top, 4)])
         panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
     what = "the share of its copy bandwidth" if share else "the rate"
@@ -139,7 +157,7 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         range=[round(np.log10(0.8), 4), round(float(np.log10(1.35 * every.max())), 4)],
     )
     panels = [
-        Panel(kind, _lines(study, rows, drawn), theme.layout(size_layout(study, rows), y))
+        Panel(kind, _lines(study, rows, drawn, gpu), theme.layout(size_layout(study, rows), y))
         for kind, rows in kinds_of(study, own)
     ]
     return Figure(
@@ -172,7 +190,9 @@ FEWEST_OF_A_LINE = 3
 """Fewest points that a line joins: two points show no trend."""
 
 
-def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[dict[str, Any]]:
+def _lines(
+    study: StudyData, rows: pd.DataFrame, drawn: Sequence[str], gpu: str
+) -> list[dict[str, Any]]:
     """A line per tunable, each thinner than the one before it: equal values stay visible."""
     variants = study.spec.variants
     rows = rows.sort_values(study.size)
@@ -192,7 +212,7 @@ def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[d
         trace["marker"]["size"] += 1.8 * step * after
         if len(rows) < FEWEST_OF_A_LINE:
             trace["mode"] = "markers"
-        found.append(trace)
+        found.append({**trace, "meta": row_of(study, rows, gpu)})
     return found
 
 
@@ -272,19 +292,18 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
         if own.empty:
             continue
         hover = configuration_names(own, study.spec)
-        traces.append(
-            theme.dots(
-                own["_rank"],
-                own["time_ms"],
-                name=variant,
-                colour_=theme.colour(place),
-                shape=theme.symbol(place),
-                size=6,
-                opacity=0.85,
-                hover=hover,
-                template="%{text}<br>place %{x}, %{y:.4~g} ms",
-            )
+        trace = theme.dots(
+            own["_rank"],
+            own["time_ms"],
+            name=variant,
+            colour_=theme.colour(place),
+            shape=theme.symbol(place),
+            size=6,
+            opacity=0.85,
+            hover=hover,
+            template="%{text}<br>place %{x}, %{y:.4~g} ms",
         )
+        traces.append({**trace, "meta": row_of(study, own, str(own["gpu"].iloc[0]), sized=True)})
     if np.isfinite(baseline_ms):
         traces.append(
             {

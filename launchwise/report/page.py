@@ -376,7 +376,7 @@ def assets() -> dict[str, str]:
 
 
 def _script() -> Markup:
-    return _asset("page.js") + _asset("save.js")
+    return _asset("page.js") + _asset("row.js") + _asset("save.js")
 
 
 @cache
