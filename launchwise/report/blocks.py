@@ -110,11 +110,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of a figure's legend; ``shape`` is ``line``, ``dash``, ``dot`` or ``cross``."""
+    """An entry of a figure's legend; ``shape`` is ``line``, ``dash``, ``dot`` or ``cross``.
+
+    ``marker`` is drawn on a line: the symbol of its points.
+    """
 
     label: str
     colour: str
     shape: str = "line"
+    marker: str = ""
 
 
 @dataclass(frozen=True)
