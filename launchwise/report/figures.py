@@ -70,6 +70,11 @@ def row_of(
     return {"gpu": gpu, "problem": problem}
 
 
+def own_scales(panels: Sequence[Panel]) -> str:
+    """Words for panels with a scale of their own each."""
+    return " Each panel has its own scale." if len(panels) > 1 else ""
+
+
 def size_axis(study: StudyData) -> str:
     """Title of the axis along which problems grow."""
     unit = study.spec.problem[study.size].unit
@@ -91,6 +96,11 @@ def size_layout(study: StudyData, table: pd.DataFrame) -> dict[str, Any]:
 def copies_matter(best: pd.DataFrame) -> bool:
     """Whether shares of the copy bandwidth say anything of a study's fastest configurations."""
     return bool(best["limit_share"].max() >= COPIES_MATTER)
+
+
+def has_sizes(study: StudyData, table: pd.DataFrame) -> bool:
+    """Whether a plot against size would show more than a point."""
+    return bool(table[study.size].nunique() > 1)
 
 
 def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) -> Figure:
@@ -116,7 +126,9 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
                 own[study.size], values, name=gpu, place=place, hover=hover, template=template
             )
             traces.append({**trace, "meta": row_of(study, own, gpu)})
-        y = theme.axis(title, range=[0, round(1.06 * top, 4)])
+        # Rates of kinds of problems differ by far: on one scale most of them would be flat.
+        end = top if share else rows["rate"].max()
+        y = theme.axis(title, range=[0, float(f"{1.06 * end:.4g}")])
         panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
     what = "the share of its copy bandwidth" if share else "the rate"
     return Figure(
@@ -127,6 +139,7 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
             "are left out."
             if share
             else f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
+            f"{own_scales(panels)}"
         ),
         alt=f"Lines: {what} of the best configuration against {study.size}, one line per GPU.",
         panels=panels,
@@ -143,9 +156,10 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         if all(isinstance(value, int) for value in tunable.values)
         and own.loc[own[name].map(_is_positive), name].nunique() > 1
     ]
-    if own.empty or not drawn:
+    if own.empty or not drawn or not has_sizes(study, own):
         return None
     every = np.concatenate([own[name].to_numpy(dtype=float) for name in drawn])
+    least = every[every > 0].min()
     ticks = [2.0**power for power in range(0, 1 + int(np.ceil(np.log2(every.max()))), 2)]
     titles = [_with_unit(study, name) for name in drawn]
     y = theme.axis(
@@ -154,7 +168,10 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         type="log",
         tickvals=ticks,
         ticktext=[f"{tick:g}" for tick in ticks],
-        range=[round(np.log10(0.8), 4), round(float(np.log10(1.35 * every.max())), 4)],
+        range=[
+            round(float(np.log10(0.8 * least)), 4),
+            round(float(np.log10(1.35 * every.max())), 4),
+        ],
     )
     panels = [
         Panel(kind, _lines(study, rows, drawn, gpu), theme.layout(size_layout(study, rows), y))
@@ -235,20 +252,26 @@ def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu:
 
 def choices_against_size(
     study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
-) -> Figure:
+) -> Figure | None:
     """Speed of several methods in % of the best measured speed, against size.
 
     Parameters
     ----------
     lines
         (name, rows with problem columns and ``fraction``), in the order of the legend.
+
+    Returns
+    -------
+    Figure or None
+        None where there is a single size.
     """
     every = pd.concat([rows[[*study.problem_columns, "fraction"]] for _, rows in lines])
-    lowest = float(np.floor(10 * every["fraction"].min()) / 10)
+    if not has_sizes(study, every):
+        return None
     panels = []
     parts = [(name, dict(kinds_of(study, rows))) for name, rows in lines]
     x = size_layout(study, every)
-    for kind, _ in kinds_of(study, every):
+    for kind, shown in kinds_of(study, every):
         traces = []
         for place, (name, rows_of) in enumerate(parts):
             own = rows_of.get(kind)
@@ -265,13 +288,16 @@ def choices_against_size(
                     template=template,
                 )
             )
-        y = theme.axis("% of the best speed", range=[100 * lowest, 101.5])
+        lowest = 100 * float(shown["fraction"].min())
+        pad = max(0.06 * (100 - lowest), 0.2)
+        ends = [float(f"{lowest - pad:.4g}"), float(f"{100 + pad:.5g}")]
+        y = theme.axis("% of the best speed", range=ends)
         panels.append(Panel(kind, traces, theme.layout(x, y)))
     return Figure(
         id=f"{study.name}-choices-{slug(gpu)}",
         caption=(
             f"{gpu}: speed of each method in % of the best configuration measured. "
-            "Regret: 100 minus this value."
+            f"Regret: 100 minus this value.{own_scales(panels)}"
         ),
         alt=f"Lines: percent of the best speed against {study.size}, one line per method.",
         panels=panels,
