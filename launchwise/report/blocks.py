@@ -303,6 +303,8 @@ class Page:
         What leads to it is called so.
     study
         Name of the study whose page it is; empty for a page of the whole report.
+    doi
+        Of what the study repeats; empty where none is known.
     """
 
     path: str
@@ -311,6 +313,7 @@ class Page:
     lead: str
     sections: Sequence[Section]
     study: str = ""
+    doi: str = ""
 
     @property
     def root(self) -> str:

@@ -150,8 +150,9 @@ def render(
     *,
     figures: bool = True,
     frame: Frame | None = None,
+    doi: str = "",
 ) -> str:
-    """A page as HTML: no link leaves the report.
+    """A page as HTML: it loads nothing from elsewhere, and no link but that of the DOI leaves it.
 
     Parameters
     ----------
@@ -166,6 +167,8 @@ def render(
     frame
         The folder that the page is in, with plotly.js beside it; None for a page that is complete
         by itself and loads nothing.
+    doi
+        DOI below the lead; empty for none.
 
     Raises
     ------
@@ -180,6 +183,7 @@ def render(
     return _template().render(
         title=title,
         lead=lead,
+        doi=doi,
         sections=sections,
         frame=frame,
         figures=figures,
