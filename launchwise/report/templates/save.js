@@ -196,7 +196,10 @@
     for (const table of root.querySelectorAll("table:not(.saved)")) {
       table.classList.add("saved");
       const region = table.closest(".scroll") ?? table;
-      region.after(buttons(["CSV"], words(table.caption), () => saveTable(table)));
+      const save = buttons(["CSV"], words(table.caption), () => saveTable(table));
+      // In the answer box behind its own controls: the keyboard reaches those first.
+      if (table.closest(".answer")) table.closest(".answer").append(save);
+      else region.after(save);
     }
   };
   offer(document.querySelector("main"));
