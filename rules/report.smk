@@ -76,9 +76,11 @@ rule report:
                 "page.html",
                 "style.css",
                 "page.js",
+                "save.js",
                 "finder.js",
                 "compare.js",
                 "explore.js",
+                "row.js",
             )
         ],
         # Each once: Snakemake compares every input with every output, and studies share many.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from launchwise.base.expressions import Expression
 from launchwise.base.typed import Strict
@@ -134,11 +135,24 @@ class Blind(Strict, title="blind test"):
     )
 
 
+def _checked_doi(value: str) -> str:
+    if not re.fullmatch(r"10\.\d{4,9}/[^\s\"<>]+", value):
+        raise ValueError("must be a DOI without an address, such as 10.5281/zenodo.15364124")
+    return value
+
+
 class StudyFile(Strict, title="study.yaml"):
     """Study of one workload: question, candidates, GPUs, splits and models."""
 
     title: str = Field(description="name of the study in the report")
     question: str = Field(description="the question that the study answers, one sentence")
+    doi: Annotated[str, AfterValidator(_checked_doi)] | None = Field(
+        None,
+        description=(
+            "DOI of the publication that the study repeats, or of its data, such as "
+            "`10.5281/zenodo.15364124`; pages of the study link to it"
+        ),
+    )
     gpus: list[GpuName] | None = Field(
         None,
         min_length=1,

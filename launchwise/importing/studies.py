@@ -19,7 +19,7 @@ MODELS = ["knn", "tree", "forest", "lightgbm"]
 
 ANSWERING = {
     "kind": "committee",
-    "title": "chosen",
+    "title": "answering ensemble",
     "trials": 0,
     "parameters": {"members": "knn, tree, lightgbm, best_on_average, nearest_size"},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -219,7 +220,8 @@ def of_study(every: StudyData, apart: Spread | None) -> list[Page]:
         found.append(
             Page(f"{study.name}/paper.html", "Publication", beside_title, lead, paper, study.name)
         )
-    return found
+    doi = study.settings.doi or ""
+    return [replace(page, doi=doi) for page in found]
 
 
 ANSWERS = {

@@ -110,11 +110,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of a figure's legend; ``shape`` is ``line``, ``dash``, ``dot`` or ``cross``."""
+    """An entry of a figure's legend; ``shape`` is ``line``, ``dash``, ``dot`` or ``cross``.
+
+    ``marker`` is drawn on a line: the symbol of its points.
+    """
 
     label: str
     colour: str
     shape: str = "line"
+    marker: str = ""
 
 
 @dataclass(frozen=True)
@@ -299,6 +303,8 @@ class Page:
         What leads to it is called so.
     study
         Name of the study whose page it is; empty for a page of the whole report.
+    doi
+        Of what the study repeats; empty where none is known.
     """
 
     path: str
@@ -307,6 +313,7 @@ class Page:
     lead: str
     sections: Sequence[Section]
     study: str = ""
+    doi: str = ""
 
     @property
     def root(self) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM
@@ -15,6 +18,12 @@ SHOWN = (1, 2, 3, 5, 10, 20, 50)
 
 DRAWN_MODELS = 4
 """Models that are drawn beside the answering one: the best at first choice."""
+
+LEAST_REGRET = 0.01
+"""Least regret that is drawn, %: no measurement tells smaller ones from 0."""
+
+MARKERS = 9
+"""Markers of a line: one per point would hide the dashes."""
 
 DRAWN_HEURISTICS = ("best_on_average", "nearest_size", "nearest_gpu")
 
@@ -34,11 +43,13 @@ def learning_curves(study: StudyData) -> Section | None:
     asked = f"Split “{split}”, {problems}"
     blocks: list[Block] = [
         Text(
-            "The first k recommendations are measured and the fastest is kept. Fraction of the "
-            "best: best time divided by its time (geometric mean over the problems). Random: the "
-            "mean over all orders."
+            "How far a few measurements on the GPU in question go. Of each test problem, which no "
+            "model was fitted to, the first k recommendations are measured and the fastest is "
+            "kept: k counts configurations of one problem, not training rows. Fraction of the "
+            "best: best time divided by the time kept (geometric mean over the problems). Random: "
+            "the mean over all orders."
         ),
-        _figure(study, curves, asked),
+        _figure(study, rows, curves, asked),
         Fold("All methods", [_table(study, curves, asked)]),
         *_needles(study, split),
     ]
@@ -49,7 +60,7 @@ def _title(study: StudyData, model: str) -> str:
     return "random order" if model == RANDOM else study.title(model)
 
 
-def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
+def _figure(study: StudyData, rows: pd.DataFrame, curves: pd.DataFrame, asked: str) -> Figure:
     roles = study.evaluation.drop_duplicates("model").set_index("model")["role"]
     fitted = [str(name) for name in curves.index if roles.get(name) == "model"]
     answering = models.answering(study)
@@ -59,33 +70,59 @@ def _figure(study: StudyData, curves: pd.DataFrame, asked: str) -> Figure:
     drawn = [*first, *others[:DRAWN_MODELS], *heuristics, RANDOM]
     counts = [int(count) for count in curves.columns]
     titles = [_title(study, name) for name in drawn]
+    regrets = 100 * (1 - curves.loc[drawn].to_numpy(dtype=float))
+    # No axis has a log of 0: a line ends where every problem has its best.
+    regrets = np.where(regrets >= LEAST_REGRET, regrets, np.nan)
     traces = [
-        theme.line(
-            counts,
-            curves.loc[[name]].to_numpy(dtype=float)[0],
-            name=title,
-            place=place,
-            markers=False,
-            template="%{x} measured: %{y:.3f}",
-        )
-        for place, (name, title) in enumerate(zip(drawn, titles, strict=True))
+        _line(counts, row, title, place)
+        for place, (row, title) in enumerate(zip(regrets, titles, strict=True))
     ]
-    least = float(curves.loc[drawn].to_numpy().min())
-    y = theme.axis("fraction of the best", range=[round(max(0.0, least - 0.02), 4), 1.005])
-    layout = theme.layout(theme.log_axis("configurations measured", counts), y)
+    tail = rows[rows["model"] == drawn[0]].sort_values("measured")["fraction_p5"]
+    traces.append(_tail(counts, tail.to_numpy(dtype=float), titles[0]))
+    every = [*regrets.ravel(), *(value for value in traces[-1]["y"] if value)]
+    layout = theme.layout(
+        theme.log_axis("configurations measured per problem", counts),
+        theme.log_axis("regret (%)", every),
+    )
     return Figure(
         id=f"{study.name}-learning-curves",
         caption=(
-            f"{asked}: fraction of the best after 1 to {LONGEST} measurements, of the answering "
-            "model, the models that are best at first choice, heuristics and random order."
+            f"{asked}: regret after 1 to {LONGEST} measurements, of the answering model, the "
+            "models that are best at first choice, heuristics and random order. Thin line: regret "
+            f"of {titles[0]} that 95 % of the problems stay below. Regret: 100 % "
+            "minus % of the best speed (geometric mean), on a log axis; a line ends where it is "
+            f"below {LEAST_REGRET:g} %."
         ),
-        alt="Lines: quality against number of configurations measured, one line per method.",
+        alt="Lines: regret against number of configurations measured, one line per method.",
         panels=[Panel("", traces, layout)],
-        keys=theme.keys(titles),
-        height=320,
+        keys=theme.keys(titles, markers=True),
+        height=360,
         width=420,
         limit=760,
     )
+
+
+def _line(counts: list[int], regrets: np.ndarray, title: str, place: int) -> dict[str, Any]:
+    trace = theme.line(
+        counts, regrets, name=title, place=place, template="%{x} measured: regret %{y:.3~g} %"
+    )
+    trace["marker"]["maxdisplayed"] = MARKERS
+    return trace
+
+
+def _tail(counts: list[int], fractions: np.ndarray, title: str) -> dict[str, Any]:
+    """A thin line of the 5th percentile of the fractions of the model that is drawn first."""
+    regrets = 100 * (1 - fractions)
+    trace = theme.line(
+        counts,
+        np.where(regrets >= LEAST_REGRET, regrets, np.nan),
+        name=f"{title}, 95 % of the problems",
+        place=0,
+        template="%{x} measured: regret of 95 % of the problems below %{y:.3~g} %",
+        markers=False,
+    )
+    trace["line"]["width"] = 0.8
+    return trace
 
 
 def _table(study: StudyData, curves: pd.DataFrame, asked: str) -> Table:

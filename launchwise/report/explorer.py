@@ -26,6 +26,25 @@ FILE = "data/rows/{study}/{gpu}.js"
 STEPS = 2000
 """Steps of a time per factor of e above the fastest of its problem: .025 % off at most."""
 
+KNOWN = {
+    "status": ("status", ""),
+    "basis": ("time from", ""),
+    "repeats": ("repeats", ""),
+    "relative_error": ("standard error", "% of the time at most"),
+    "sm_clock_mhz": ("SM clock", "MHz"),
+    "registers": ("registers", "per thread"),
+    "shared_bytes": ("shared memory", "B per block"),
+    "occupancy": ("occupancy", "%"),
+    "energy_j": ("energy", "J per run"),
+}
+"""Columns of a sweep that a row's panel shows beside its configuration and time: title, unit."""
+
+ERROR_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+"""Percent that standard errors are rounded up to: exact ones would be a third of the file."""
+
+DIGITS = 3
+"""Digits of the other real numbers."""
+
 PLACE, TIME, SHARE = "place", "time", "share"
 """Axes beside the tunables: rank of a configuration, its time, and % of the best speed."""
 
@@ -90,7 +109,7 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         the baseline among them, or None. ``best_ms``: least time of each problem. ``times``: of
         each problem, by configuration, the logarithm of time divided by the least time in
         steps of 1 / ``steps``, -1 where there is no time. ``untimed``: rows of each problem
-        that have no time.
+        that have no time. ``known``: see :func:`_known`.
     """
     spec = study.spec
     every, rows = (
@@ -129,7 +148,51 @@ def data(study: StudyData, gpu: str) -> dict[str, Any]:
         "times": steps.tolist(),
         "steps": STEPS,
         "untimed": (np.bincount(problems) - timed).tolist(),
+        "known": _known(rows.iloc[np.lexsort((configurations, lines))]),
     }
+
+
+def _known(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """What else is known of rows, by column of :data:`KNOWN`; columns without a value are left out.
+
+    Parameters
+    ----------
+    rows
+        Timed rows by problem, then by configuration.
+
+    Returns
+    -------
+    list of dict
+        ``title``, ``unit``, ``values``: what occurs, None for nothing; ``places``: of each row, the
+        place of its value, empty where all rows share one.
+    """
+    found = []
+    for name, (title, unit) in KNOWN.items():
+        if name not in rows or not rows[name].notna().any():
+            continue
+        column = rows[name]
+        if column.dtype.kind == "f":
+            column = pd.Series(_shown(name, column.to_numpy()))
+        places, values = pd.factorize(column, sort=True, use_na_sentinel=False)
+        found.append({
+            "title": title,
+            "unit": unit,
+            "values": [None if pd.isna(value) else value for value in values.tolist()],
+            "places": places.tolist() if len(values) > 1 else [],
+        })  # fmt: skip
+    return found
+
+
+def _shown(name: str, values: np.ndarray) -> np.ndarray:
+    """A column's real numbers in its unit of :data:`KNOWN`, rounded."""
+    if name == "relative_error":
+        steps = np.array([*ERROR_STEPS, np.nan])
+        return steps[np.searchsorted(ERROR_STEPS, 100 * values)]
+    if name == "occupancy":
+        return np.round(100 * values, 1)
+    size = np.floor(np.log10(np.abs(np.where(values == 0, 1, values))))
+    scale = 10.0 ** np.clip(DIGITS - 1 - size, 0, None)
+    return np.round(np.round(values * scale) / scale, 12)
 
 
 def _first(numbers: np.ndarray) -> np.ndarray:

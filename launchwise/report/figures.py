@@ -51,6 +51,30 @@ def kinds_of(study: StudyData, table: pd.DataFrame) -> Iterator[tuple[str, pd.Da
         yield wording.problem(named, study.kinds), rows
 
 
+def row_of(
+    study: StudyData, rows: pd.DataFrame, gpu: str, *, sized: bool = False
+) -> dict[str, Any]:
+    """What a trace says of the rows behind its points, for the page's script.
+
+    Parameters
+    ----------
+    rows
+        Rows of one kind of problem.
+    sized
+        Whether they are one problem; else the size of each is the point's place on the axis.
+    """
+    first = rows.iloc[0]
+    problem = [
+        str(first[name]) if sized or name != study.size else None for name in study.problem_columns
+    ]
+    return {"gpu": gpu, "problem": problem}
+
+
+def own_scales(panels: Sequence[Panel]) -> str:
+    """Words for panels with a scale of their own each."""
+    return " Each panel has its own scale." if len(panels) > 1 else ""
+
+
 def size_axis(study: StudyData) -> str:
     """Title of the axis along which problems grow."""
     unit = study.spec.problem[study.size].unit
@@ -74,6 +98,11 @@ def copies_matter(best: pd.DataFrame) -> bool:
     return bool(best["limit_share"].max() >= COPIES_MATTER)
 
 
+def has_sizes(study: StudyData, table: pd.DataFrame) -> bool:
+    """Whether a plot against size would show more than a point."""
+    return bool(table[study.size].nunique() > 1)
+
+
 def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) -> Figure:
     """Best rate, or share of the copy bandwidth, of every GPU against size."""
     item = study.spec.work.item
@@ -93,12 +122,13 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
             template = (
                 f"{study.size}=%{{x}}: %{{y:.4~g}} {'%' if share else '· 1e9/s'}<br>%{{text}}"
             )
-            traces.append(
-                theme.line(
-                    own[study.size], values, name=gpu, place=place, hover=hover, template=template
-                )
+            trace = theme.line(
+                own[study.size], values, name=gpu, place=place, hover=hover, template=template
             )
-        y = theme.axis(title, range=[0, round(1.06 * top, 4)])
+            traces.append({**trace, "meta": row_of(study, own, gpu)})
+        # Rates of kinds of problems differ by far: on one scale most of them would be flat.
+        end = top if share else rows["rate"].max()
+        y = theme.axis(title, range=[0, float(f"{1.06 * end:.4g}")])
         panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
     what = "the share of its copy bandwidth" if share else "the rate"
     return Figure(
@@ -109,6 +139,7 @@ def throughput(study: StudyData, best: pd.DataFrame, *, share: bool, name: str) 
             "are left out."
             if share
             else f"Best rate of each GPU: higher is faster; {item} of the problem in one launch."
+            f"{own_scales(panels)}"
         ),
         alt=f"Lines: {what} of the best configuration against {study.size}, one line per GPU.",
         panels=panels,
@@ -125,9 +156,10 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         if all(isinstance(value, int) for value in tunable.values)
         and own.loc[own[name].map(_is_positive), name].nunique() > 1
     ]
-    if own.empty or not drawn:
+    if own.empty or not drawn or not has_sizes(study, own):
         return None
     every = np.concatenate([own[name].to_numpy(dtype=float) for name in drawn])
+    least = every[every > 0].min()
     ticks = [2.0**power for power in range(0, 1 + int(np.ceil(np.log2(every.max()))), 2)]
     titles = [_with_unit(study, name) for name in drawn]
     y = theme.axis(
@@ -136,10 +168,13 @@ def best_against_size(study: StudyData, best: pd.DataFrame, gpu: str) -> Figure 
         type="log",
         tickvals=ticks,
         ticktext=[f"{tick:g}" for tick in ticks],
-        range=[round(np.log10(0.8), 4), round(float(np.log10(1.35 * every.max())), 4)],
+        range=[
+            round(float(np.log10(0.8 * least)), 4),
+            round(float(np.log10(1.35 * every.max())), 4),
+        ],
     )
     panels = [
-        Panel(kind, _lines(study, rows, drawn), theme.layout(size_layout(study, rows), y))
+        Panel(kind, _lines(study, rows, drawn, gpu), theme.layout(size_layout(study, rows), y))
         for kind, rows in kinds_of(study, own)
     ]
     return Figure(
@@ -172,7 +207,9 @@ FEWEST_OF_A_LINE = 3
 """Fewest points that a line joins: two points show no trend."""
 
 
-def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[dict[str, Any]]:
+def _lines(
+    study: StudyData, rows: pd.DataFrame, drawn: Sequence[str], gpu: str
+) -> list[dict[str, Any]]:
     """A line per tunable, each thinner than the one before it: equal values stay visible."""
     variants = study.spec.variants
     rows = rows.sort_values(study.size)
@@ -192,7 +229,7 @@ def _lines(study: StudyData, rows: pd.DataFrame, drawn: Sequence[str]) -> list[d
         trace["marker"]["size"] += 1.8 * step * after
         if len(rows) < FEWEST_OF_A_LINE:
             trace["mode"] = "markers"
-        found.append(trace)
+        found.append({**trace, "meta": row_of(study, rows, gpu)})
     return found
 
 
@@ -215,20 +252,26 @@ def _at_the_edge(study: StudyData, own: pd.DataFrame, drawn: Sequence[str], gpu:
 
 def choices_against_size(
     study: StudyData, lines: Sequence[tuple[str, pd.DataFrame]], gpu: str
-) -> Figure:
+) -> Figure | None:
     """Speed of several methods in % of the best measured speed, against size.
 
     Parameters
     ----------
     lines
         (name, rows with problem columns and ``fraction``), in the order of the legend.
+
+    Returns
+    -------
+    Figure or None
+        None where there is a single size.
     """
     every = pd.concat([rows[[*study.problem_columns, "fraction"]] for _, rows in lines])
-    lowest = float(np.floor(10 * every["fraction"].min()) / 10)
+    if not has_sizes(study, every):
+        return None
     panels = []
     parts = [(name, dict(kinds_of(study, rows))) for name, rows in lines]
     x = size_layout(study, every)
-    for kind, _ in kinds_of(study, every):
+    for kind, shown in kinds_of(study, every):
         traces = []
         for place, (name, rows_of) in enumerate(parts):
             own = rows_of.get(kind)
@@ -245,13 +288,16 @@ def choices_against_size(
                     template=template,
                 )
             )
-        y = theme.axis("% of the best speed", range=[100 * lowest, 101.5])
+        lowest = 100 * float(shown["fraction"].min())
+        pad = max(0.06 * (100 - lowest), 0.2)
+        ends = [float(f"{lowest - pad:.4g}"), float(f"{100 + pad:.5g}")]
+        y = theme.axis("% of the best speed", range=ends)
         panels.append(Panel(kind, traces, theme.layout(x, y)))
     return Figure(
         id=f"{study.name}-choices-{slug(gpu)}",
         caption=(
             f"{gpu}: speed of each method in % of the best configuration measured. "
-            "Regret: 100 minus this value."
+            f"Regret: 100 minus this value.{own_scales(panels)}"
         ),
         alt=f"Lines: percent of the best speed against {study.size}, one line per method.",
         panels=panels,
@@ -272,19 +318,18 @@ def landscape(study: StudyData, rows: pd.DataFrame, title: str, baseline_ms: flo
         if own.empty:
             continue
         hover = configuration_names(own, study.spec)
-        traces.append(
-            theme.dots(
-                own["_rank"],
-                own["time_ms"],
-                name=variant,
-                colour_=theme.colour(place),
-                shape=theme.symbol(place),
-                size=6,
-                opacity=0.85,
-                hover=hover,
-                template="%{text}<br>place %{x}, %{y:.4~g} ms",
-            )
+        trace = theme.dots(
+            own["_rank"],
+            own["time_ms"],
+            name=variant,
+            colour_=theme.colour(place),
+            shape=theme.symbol(place),
+            size=6,
+            opacity=0.85,
+            hover=hover,
+            template="%{text}<br>place %{x}, %{y:.4~g} ms",
         )
+        traces.append({**trace, "meta": row_of(study, own, str(own["gpu"].iloc[0]), sized=True)})
     if np.isfinite(baseline_ms):
         traces.append(
             {

@@ -59,7 +59,9 @@ def section(
         if len(names) > 1:
             found.append(
                 Text(
-                    f"{wording.listed(names)} are one model of card, used whole or in part.", "note"
+                    f"{wording.listed(names)} are one model of card, used whole or in part: a "
+                    "name that ends with sm and a number is a slice with so many SMs.",
+                    "note",
                 )
             )
     if described:

@@ -38,9 +38,12 @@ def fraction_heat(
             [[means.get((gpu, one, size), np.nan) for size in present] for one in models],
             low=low,
             high=1.0,
-            scale=theme.GOOD_IS_DARK,
+            scale=theme.regret_scale(low),
             template=f"%{{y}}, {study.size}=%{{x}}<br>fraction of the best %{{z:.3f}}",
         )
+        # Few: the upper ones stand close together.
+        ticks = [low, *(tick for tick in (0.7, 0.8, 0.9, 0.95, 0.98) if tick > low), 1.0]
+        trace["colorbar"] |= {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
         x = theme.axis(size_axis(study), type="category", showgrid=False)
         y = theme.axis("", type="category", autorange="reversed", showgrid=False, ticks="")
         panels.append(Panel(gpu, [trace], theme.layout(x, y)))
@@ -48,7 +51,8 @@ def fraction_heat(
         id=f"{study.name}-heat-{name}",
         caption=(
             "Fraction of the best (geometric mean over the problems of a size): dark is good, "
-            f"1 is the best configuration, {low:.2f} or less is palest. The best row is on top."
+            f"1 is the best configuration, {low:.2f} or less is palest. Colours follow the log of "
+            "the regret (1 - fraction). The best row is on top."
         ),
         alt="Heat maps: fraction of the best by model and size, one map per GPU.",
         panels=panels,

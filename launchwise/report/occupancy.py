@@ -9,7 +9,7 @@ import pandas as pd
 from launchwise.experiment.study import Counters
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Bullets, Figure, Panel, Section, Text
+from launchwise.report.blocks import Block, Bullets, Figure, Fold, Panel, Section, Text
 from launchwise.report.bounds import bounds
 from launchwise.report.figures import kinds_of, size_layout
 from launchwise.report.study import StudyData
@@ -43,7 +43,7 @@ def occupancy(study: StudyData) -> Section | None:
             for gpu, rows in largest.items()
             for table in bounds(gpu, rows, by, kinds_of(study, rows))
         ),
-        *_figures(study, largest, by),
+        *folded(_figure(study, largest, by)),
     ]
     return Section(f"{study.name}-occupancy", "Occupancy", blocks)
 
@@ -101,7 +101,18 @@ def _title(named: dict[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in named.items())
 
 
-def _figures(study: StudyData, largest: Largest, by: list[str]) -> Iterator[Figure]:
+MOST_PANELS = 12
+"""Panels of a figure that stands open: more are pages of small plots."""
+
+
+def folded(figure: Figure) -> list[Block]:
+    """The figure; in a fold where it has more than :data:`MOST_PANELS` panels."""
+    if len(figure.panels) <= MOST_PANELS:
+        return [figure]
+    return [Fold(f"Occupancy against size ({len(figure.panels)} plots)", [figure])]
+
+
+def _figure(study: StudyData, largest: Largest, by: list[str]) -> Figure:
     every = pd.concat(largest.values())[by].drop_duplicates().sort_values(by)
     places = {
         values: place for place, values in enumerate(every.itertuples(index=False, name=None))
@@ -112,7 +123,7 @@ def _figures(study: StudyData, largest: Largest, by: list[str]) -> Iterator[Figu
         for kind, rows in kinds_of(study, counters)
         for kernel, own in rows.groupby("kernel", sort=True)
     ]
-    yield Figure(
+    return Figure(
         id=f"{study.name}-occupancy-figure",
         caption=(
             "Occupancy of the largest launch of each kernel against size: achieved (strong) and "

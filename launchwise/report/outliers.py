@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
 from launchwise.report import theme, wording
-from launchwise.report.blocks import Block, Cell, Column, Figure, Key, Panel, Row, Table, Text
+from launchwise.report.blocks import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Key,
+    Panel,
+    Row,
+    Table,
+    Text,
+    table,
+)
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.folds import named_folds, rows_of_fold
 from launchwise.tables.rows import row_numbers
@@ -15,6 +28,14 @@ SCOPES = {
     "problem": "one Tukey filter per problem, on log time",
     "global": "one Tukey filter over all times (the paper's)",
 }
+NEAR_PERCENT = 5.0
+"""Rows this close to the least time of their problem are good choices."""
+
+ARMS = (
+    "A filter that takes the fastest rows of a problem hides good configurations from every model; "
+    "one that takes slow rows alone costs nothing here. These are training rows, of which no model "
+    "is fitted: fits with and without the filter are compared by benchmarks/ablations.py."
+)
 DRAWN = 500
 """Points of one panel; more than that is a blot and a heavy page."""
 
@@ -70,38 +91,111 @@ def blocks(study: StudyData) -> list[Block]:
         f"This run trained with scope “{used}”. Test rows are never filtered."
     )
     found: list[Block] = [Text(lead), _table(study, counts)]
-    if remark := _remark(study, split, fold, counts):
+    if remark := _remark(study, counts):
         found.append(Text(remark, "note"))
+    found += [Text(ARMS, "note"), _arms_table(study, split, fold)]
     found.append(_scatter(study, split, fold))
     return found
 
 
-def _remark(study: StudyData, split: str, fold: str, counts: pd.DataFrame) -> str:
+def _remark(study: StudyData, counts: pd.DataFrame) -> str:
     """Share of large problems that the filter over all times removes, if above that of small."""
     rates = counts["global"] / counts["rows"]
     small, large = rates.index.min(), rates.index.max()
     if not rates[large] > rates[small]:
         return ""
-    text = (
+    return (
         "One filter over all times removes large problems, not noise: it removes "
         f"{wording.percent(rates[large], 0)} % of the rows at {study.size}={large} and "
         f"{wording.percent(rates[small], 0)} % at {study.size}={small}."
     )
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What a filter, or none, leaves of the best configurations of the training problems.
+
+    Parameters
+    ----------
+    removed
+        Rows that it removes.
+    near
+        Those of them within :data:`NEAR_PERCENT` of the least time of their problem.
+    lost
+        Problems whose fastest row it removes.
+    gone
+        Problems that keep no row.
+    loss, worst
+        Least time of the kept rows divided by the least time, minus 1: geometric mean over the
+        problems that keep a row, and at most.
+    """
+
+    removed: int
+    near: int
+    lost: int
+    gone: int
+    loss: float
+    worst: float
+
+
+@remembered
+def arms(study: StudyData, split: str, fold: str) -> dict[str, Arm]:
+    """No filter beside the filter of each scope, on the same training rows, without a fit."""
     key = ["gpu", *study.problem_columns]
-    columns = [*key, "time_ms"]
-    rows, gone = before(study, split, fold), of_scope(study, split, fold, "global")
-    both = pd.concat([rows[columns], gone[columns]])
-    cases, times = row_numbers(both, key), both["time_ms"].to_numpy()
-    best = np.full(cases.max() + 1, np.inf)
-    np.minimum.at(best, cases[: len(rows)], times[: len(rows)])
-    near = np.isfinite(best[cases]) & (times <= 1.1 * best[cases])
-    good = int(near[len(rows) :].sum())
-    if good:
-        text += (
-            f" {wording.plural(good, 'of the removed rows is', 'of the removed rows are')} "
-            "within 10 % of the best configuration of their problem."
+    whole = [*key, *study.spec.tunable_columns]
+    rows = before(study, split, fold)
+    cases, times = row_numbers(rows, key), rows["time_ms"].to_numpy()
+    best = _least(times, cases, cases.max() + 1)
+    near = times <= (1 + NEAR_PERCENT / 100) * best[cases]
+    found = {}
+    for name in ("none", *SCOPES):
+        flag = np.zeros(len(rows), dtype=bool)
+        if name in SCOPES:
+            gone = of_scope(study, split, fold, name)
+            numbers = row_numbers(pd.concat([rows[whole], gone[whole]]), whole)
+            flag = np.isin(numbers[: len(rows)], numbers[len(rows) :])
+        ratio = _least(times[~flag], cases[~flag], len(best)) / best
+        kept = ratio[np.isfinite(ratio)]
+        found[name] = Arm(
+            removed=int(flag.sum()),
+            near=int((flag & near).sum()),
+            lost=int((ratio > 1).sum()),
+            gone=len(ratio) - len(kept),
+            loss=float(np.exp(np.log(kept).mean()) - 1) if len(kept) else float("nan"),
+            worst=float(kept.max() - 1) if len(kept) else float("nan"),
         )
-    return text
+    return found
+
+
+def _least(times: np.ndarray, cases: np.ndarray, count: int) -> np.ndarray:
+    """Least time of each case; infinite where it has none."""
+    found = np.full(count, np.inf)
+    np.minimum.at(found, cases, times)
+    return found
+
+
+def _arms_table(study: StudyData, split: str, fold: str) -> Table:
+    columns = [
+        Column("filter", number=False),
+        Column("rows", "removed"),
+        Column("of them", f"within {NEAR_PERCENT:g} % of the best"),
+        Column("problems", "fastest row removed"),
+        Column("problems", "no row left"),
+        Column("slower", "%, mean", group="best kept row"),
+        Column("slower", "%, worst", group="best kept row"),
+    ]
+    names = {"none": "no filter", **SCOPES}
+    rows = [
+        [
+            names[name],
+            *map(wording.count, (arm.removed, arm.near, arm.lost, arm.gone)),
+            wording.percent(arm.loss, 2),
+            wording.percent(arm.worst),
+        ]
+        for name, arm in arms(study, split, fold).items()
+    ]
+    caption = "The training rows with and without the filter: what a perfect model could still find"
+    return table(caption, columns, rows)
 
 
 def _table(study: StudyData, counts: pd.DataFrame) -> Table:

@@ -150,8 +150,9 @@ def render(
     *,
     figures: bool = True,
     frame: Frame | None = None,
+    doi: str = "",
 ) -> str:
-    """A page as HTML: no link leaves the report.
+    """A page as HTML: it loads nothing from elsewhere, and no link but that of the DOI leaves it.
 
     Parameters
     ----------
@@ -166,6 +167,8 @@ def render(
     frame
         The folder that the page is in, with plotly.js beside it; None for a page that is complete
         by itself and loads nothing.
+    doi
+        DOI below the lead; empty for none.
 
     Raises
     ------
@@ -180,6 +183,7 @@ def render(
     return _template().render(
         title=title,
         lead=lead,
+        doi=doi,
         sections=sections,
         frame=frame,
         figures=figures,
@@ -191,7 +195,7 @@ def render(
         table_rows=partial(table_rows, href=href),
         href=href,
         style=_asset("style.css"),
-        script=_asset("page.js"),
+        script=_script(),
         block_scripts=[
             _asset(name)
             for kind, names in BLOCK_SCRIPTS.items()
@@ -373,7 +377,11 @@ def packed(text: str, level: int = 9) -> str:
 
 def assets() -> dict[str, str]:
     """Files that the pages of a folder share: path below it to text."""
-    return {STYLE: _asset("style.css"), SCRIPT: _asset("page.js"), PLOTLY: plotly_script()}
+    return {STYLE: _asset("style.css"), SCRIPT: _script(), PLOTLY: plotly_script()}
+
+
+def _script() -> Markup:
+    return _asset("page.js") + _asset("row.js") + _asset("save.js")
 
 
 @cache

@@ -113,9 +113,12 @@ def compared(study: StudyData) -> Section:
     """The GPUs beside each other."""
     best = winners(study)
     item = study.spec.work.item
-    found: list[Block] = [figures.throughput(study, best, share=False, name="rate")]
+    found: list[Block] = [_slices(study)] if len(study.whole) < len(study.gpus) else []
+    sized = figures.has_sizes(study, best)
+    if sized:
+        found.append(figures.throughput(study, best, share=False, name="rate"))
     shares = figures.copies_matter(best)
-    if shares:
+    if shares and sized:
         found.append(figures.throughput(study, best, share=True, name="share"))
     if (drawn := roofline.figure(study)) is not None:
         found.append(drawn)
@@ -152,6 +155,17 @@ def compared(study: StudyData) -> Section:
         Fold("Every problem on every GPU", [table("Best time of every problem", columns, rows)]),
     ]
     return Section(f"{study.name}-gpus", "The GPUs compared", found)
+
+
+def _slices(study: StudyData) -> Text:
+    slices = [gpu for gpu in study.gpus if gpu not in study.whole]
+    first = study.profiles[slices[0]]
+    return Text(
+        f"{wording.listed(slices)}: slices of a card with the number of SMs that their names end "
+        f"with, such as {first.sms} of {first.whole_card_sms} SMs for {slices[0]}; memory and "
+        "caches are those of the card.",
+        "note",
+    )
 
 
 def _ordered(study: StudyData, best: pd.DataFrame) -> pd.DataFrame:

@@ -92,7 +92,7 @@ def html(page: Page, pages: Sequence[Page], places: Mapping[str, str] | None, ci
         See :class:`launchwise.report.page.Frame`.
     """
     frame = _frame(page, pages, places, citation)
-    return render(page.title, page.lead, page.sections, frame=frame)
+    return render(page.title, page.lead, page.sections, frame=frame, doi=page.doi)
 
 
 def scripts(

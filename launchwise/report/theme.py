@@ -15,13 +15,16 @@ from launchwise.report.blocks import Key
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, AMBER, GREY, INK = "#56B4E9", "#E69F00", "#8a8f98", "#1d2733"
-CYCLE = (BLUE, ORANGE, GREEN, PINK, AMBER, SKY, INK, GREY)
+BROWN, VIOLET = "#7a4a1e", "#5d3a9b"
+CYCLE = (BLUE, ORANGE, GREEN, PINK, AMBER, SKY, INK, GREY, BROWN, VIOLET)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
 
 GRID = "#e4e7eb"
 # Light to dark in lightness as well as in hue, so it survives print and colour blindness.
 GOOD_IS_DARK = [[0.0, "#fdf6e3"], [0.35, "#f0c674"], [0.7, "#5aa3b0"], [1.0, "#0b3c5d"]]
+REGRETS = ((0.1, "#f0c674"), (0.03, "#8fc1ad"), (0.01, "#3a86a8"), (0.0, "#0b3c5d"))
+"""Regret (1 - fraction of the best) to colour: the steps of a log scale, dark is good."""
 BAD_IS_DARK = [[0.0, "#f4f8fa"], [0.4, "#f4c98b"], [0.75, "#d5722e"], [1.0, "#7a2400"]]
 
 
@@ -76,9 +79,19 @@ def log_axis(title: str, values: Iterable[float], **options: Any) -> dict[str, A
     )
 
 
-def keys(names: Iterable[str]) -> list[Key]:
+def regret_scale(low: float) -> list[list[Any]]:
+    """Colours of fractions of the best from ``low`` to 1, which part those close to 1."""
+    steps = [(1 - regret, colour_) for regret, colour_ in REGRETS if 1 - regret > low]
+    inner = [[round((fraction - low) / (1 - low), 4), colour_] for fraction, colour_ in steps]
+    return [[0.0, "#fdf6e3"], *inner]
+
+
+def keys(names: Iterable[str], *, markers: bool = False) -> list[Key]:
     """Legend of lines that were drawn in this order (see :func:`line`)."""
-    return [Key(name, colour(place), dash(place)) for place, name in enumerate(names)]
+    return [
+        Key(name, colour(place), dash(place), symbol(place) if markers else "")
+        for place, name in enumerate(names)
+    ]
 
 
 def short(tick: float) -> str:

@@ -92,7 +92,9 @@ def _of_gpu(study: StudyData, found: pd.DataFrame, gpu: str) -> Iterator[Block]:
         )
         for tunable, one in best.items()
     ]
-    yield sensitivity.drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, bars)
+    # Of a single problem each tunable keeps its best value: nothing is lost, nothing to draw.
+    if any(record["problems"] > 1 for record in best.values()):
+        yield sensitivity.drawing(f"{study.name}-sensitivity-{slug(gpu)}", gpu, bars)
     yield Fold(
         f"{gpu}: values of every tunable",
         [_best_and_worst(of_tunables, best, gpu), _every_value(found, gpu)],

@@ -35,6 +35,11 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{STUDY}.splits.transfer.train: unknown key 'train' (allowed: among, kind, title)",
         "",
     ),
+    "address instead of a DOI": (
+        nested(f"{S}/doi", "https://doi.org/10.5281/zenodo.15364124"),
+        f"{STUDY}.doi: must be a DOI without an address, such as 10.5281/zenodo.15364124",
+        "",
+    ),
     "missing key": (
         nested(f"{S}/splits/new", {"kind": "problems"}),
         f"{STUDY}.splits.new.title: is missing",

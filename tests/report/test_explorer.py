@@ -56,3 +56,46 @@ def test_the_section_begins_with_the_problem_of_the_lookup() -> None:
         "How to read a configuration",
         "How the rows of the sweeps ended",
     ]
+
+
+def test_what_else_is_known_of_a_row_comes_back_beside_its_time() -> None:
+    made = study(gpus=("big",))
+    rows = made.sweeps["big"]
+    count = len(rows)
+    made.sweeps["big"] = rows.assign(  # type: ignore[index]
+        relative_error=[0.0003 * (place + 1) ** 2 for place in range(count)],
+        sm_clock_mhz=1980.0,
+        energy_j=math.nan,
+        registers=range(count),
+    )
+    found = explorer.data(made, "big")
+    known = {one["title"]: one for one in found["known"]}
+    timed = made.measured
+    assert known["SM clock"]["values"] == [1980.0]
+    assert known["SM clock"]["places"] == []
+    # Nobody measured an energy.
+    assert "energy" not in known
+    # By problem, then by configuration, rows without a time left out.
+    order = [
+        (place, at)
+        for place, times in enumerate(found["times"])
+        for at, steps in enumerate(times)
+        if steps >= 0
+    ]
+    assert len(order) == len(timed)
+    for number, (place, at) in enumerate(order):
+        n, _, _ = found["problems"][place]
+        values = dict(zip(found["tunables"], found["configurations"][at], strict=True))
+        own = timed[timed["n"] == int(n)]
+        for name, value in values.items():
+            own = own[own[name] == value]
+        (row,) = own.to_dict("records")
+        shown = {
+            title: one["values"][one["places"][number]]
+            for title, one in known.items()
+            if one["places"]
+        }
+        assert shown["registers"] == row["registers"]
+        # Rounded up to 1, 2 or 5 times a power of ten.
+        assert row["relative_error"] * 100 <= shown["standard error"]
+        assert shown["standard error"] <= row["relative_error"] * 100 * 2.5

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM
+from launchwise.report import theme
 from launchwise.report.blocks import Figure, Fold, Section, Table
 from launchwise.report.curves import learning_curves
 from tests.support.report_pages import html_of, visible
@@ -54,13 +55,37 @@ def test_every_way_to_choose_stands_in_the_table_the_best_first() -> None:
     assert [column.title for column in listed.columns[1:]] == ["1", "2", "3", "5", "10", "20", "50"]
 
 
-def test_the_figure_draws_what_the_curves_hold_and_random_order_beside_it() -> None:
+def test_the_figure_draws_regret_and_random_order_beside_it() -> None:
     (figure,) = (block for block in section().blocks if isinstance(block, Figure))
     lines = {trace["name"]: trace for trace in figure.panels[0].data}
+    # 5 % of the problems have a fraction of .1 or less.
+    tail = lines.pop("kNN, 95 % of the problems")
+    assert set(tail["y"]) == {90}
     assert list(lines) == ["kNN", "regression tree", "random order"]
     assert list(lines["kNN"]["x"]) == list(range(1, LONGEST + 1))
-    assert lines["random order"]["y"][0] == 0.5
+    assert lines["random order"]["y"][0] == 50
+    assert lines["kNN"]["y"][:3] == pytest.approx([20, 18, 16.2])
+    assert figure.panels[0].layout["yaxis"]["type"] == "log"
     assert [key.label for key in figure.keys] == list(lines)
+
+
+def test_a_line_ends_where_every_problem_has_its_best() -> None:
+    best = curves().assign(fraction=lambda rows: rows["fraction"].where(rows["measured"] < 7, 1.0))
+    made = learning_curves(replace(study(), curves=best))
+    assert made is not None
+    (figure,) = (block for block in made.blocks if isinstance(block, Figure))
+    for trace in figure.panels[0].data[:-1]:
+        assert None not in trace["y"][:6]
+        assert set(trace["y"][6:]) == {None}
+
+
+def test_ten_lines_share_no_colour_and_say_it_by_dash_and_marker_too() -> None:
+    lines = [theme.line([1], [1], name=str(place), place=place) for place in range(10)]
+    assert len({line["line"]["color"] for line in lines}) == 10
+    assert len({(line["line"]["dash"], line["marker"]["symbol"]) for line in lines}) == 10
+    for line, key in zip(lines, theme.keys(map(str, range(10)), markers=True), strict=True):
+        assert (key.colour, key.shape) == (line["line"]["color"], line["line"]["dash"])
+        assert key.marker == line["marker"]["symbol"]
 
 
 def test_the_needle_index_counts_configurations_near_the_best() -> None:

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from launchwise.report import wording
-from launchwise.report.blocks import Bullets, Figure, Table
-from launchwise.report.occupancy import occupancy, outermost
+from launchwise.report.blocks import Bullets, Figure, Fold, Table
+from launchwise.report.occupancy import MOST_PANELS, folded, occupancy, outermost
 from launchwise.report.page import render
 from launchwise.report.study import StudyData
 from launchwise.tables.files import read_table, write_table
@@ -135,3 +135,14 @@ def test_the_table_keeps_to_its_schema(tmp_path: Any) -> None:
     wrong = made.counters["big"].assign(occupancy=75.0)
     with pytest.raises(Exception, match="occupancy"):
         write_table(path, wrong, schema)
+
+
+def test_many_panels_are_folded() -> None:
+    section = occupancy(counted())
+    assert section is not None
+    (figure,) = (block for block in section.blocks if isinstance(block, Figure))
+    many = dataclasses.replace(figure, panels=list(figure.panels) * (MOST_PANELS + 1))
+    assert folded(figure) == [figure]
+    (fold,) = folded(many)
+    assert isinstance(fold, Fold)
+    assert fold.title == f"Occupancy against size ({MOST_PANELS + 1} plots)"

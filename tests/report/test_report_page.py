@@ -107,6 +107,16 @@ def test_pages_load_and_link_to_nothing_but_the_report(files: dict[str, str]) ->
         assert "@import" not in text.split("</style>")[0]
 
 
+def test_the_pages_of_a_study_link_to_its_doi_and_no_other_page_does() -> None:
+    made = study()
+    known = made.settings.model_copy(update={"doi": "10.5281/zenodo.15364124"})
+    pages = html_of(dataclasses.replace(made, settings=known))
+    link = '<a href="https://doi.org/10.5281/zenodo.15364124">doi:10.5281/zenodo.15364124</a>'
+    for path, text in pages.items():
+        assert text.count(link) == (1 if path.startswith("tiny/") else 0)
+    assert "doi.org" not in page_of(made)
+
+
 def test_the_front_page_is_small_and_needs_no_plotly(files: dict[str, str]) -> None:
     assert len(files["index.html"].encode()) < 300_000
     assert "<script src" not in files["index.html"]

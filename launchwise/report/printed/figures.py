@@ -125,7 +125,9 @@ def drawn(figure: Figure) -> Sheet:
 def _handle(key: Key) -> Line2D:
     if key.shape in MARKERS:
         return Line2D([], [], color=key.colour, marker=MARKERS[key.shape], ls="", label=key.label)
-    return Line2D([], [], color=key.colour, ls=DASHES.get(key.shape, "-"), label=key.label)
+    marker = MARKERS.get(key.marker, "")
+    style = DASHES.get(key.shape, "-")
+    return Line2D([], [], color=key.colour, ls=style, marker=marker, label=key.label)
 
 
 def _draw_panel(sheet: Sheet, ax: Axes, panel: Panel) -> None:
@@ -176,8 +178,14 @@ def _draw_points(ax: Axes, trace: Mapping[str, Any], categories: Mapping[str, li
         markeredgewidth=edge.get("width", 0) * POINTS_PER_PIXEL,
         markeredgecolor=edge.get("color", marker.get("color")),
         markerfacecolor=marker.get("color"),
+        markevery=_markers_every(len(x), marker.get("maxdisplayed", 0)),
         alpha=marker.get("opacity", trace.get("opacity")),
     )
+
+
+def _markers_every(points: int, most: int) -> int | None:
+    """Step between points with a marker; None for a marker on each."""
+    return math.ceil(points / most) if most else None
 
 
 def _draw_heat(sheet: Sheet, ax: Axes, trace: Mapping[str, Any]) -> None:

@@ -142,7 +142,7 @@
     const how = entry[PAIRED] ? ", measured in pairs" : "";
     const between = limits(low, high, 3, data.percents[entry[BASIS]]);
     const said = low === null ? "" : outcome(low, high);
-    if (said) return `${said === "tie" ? "A tie with" : "Undecided beside"} ${name}: ${number(gain)} times its speed${between}${how}.`;
+    if (said) return `${said === "tie" ? "A tie with" : "Undecided against"} ${name}: ${number(gain)} times its speed${between}${how}.`;
     return `${number(gain)} times the speed of ${name}${between}${how}.`;
   };
   const time = (data, entry) => entry[TIME] === null ? "Its time is not known."
@@ -249,7 +249,7 @@
     const { entry } = found;
     const command = `launchwise recommend ${context.study} --gpu ${context.gpu} ${data.parameters.map((one, k) => `${one.name}=${asked[k]}`).join(" ")}`;
     const heading = element("p", "Use ", "use");
-    heading.append(element("strong", words(entry)), element("span", `${data.title}, ${context.gpu}, ${name(asked)}`, "asked"));
+    heading.append(element("strong", words(entry)));
     const said = () => speed(data, entry, context);
     if (found.exact) {
       made.push(heading, element("p", `${time(data, entry)} ${said()}`));

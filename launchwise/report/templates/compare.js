@@ -96,9 +96,10 @@
     : `${limits(found, digits_)} (${percent} %)${outcome(found)}`;
   // Title, unit, text, field, second line.
   const COLUMNS = [
+    // First: phones show two columns.
+    ["speed", "", (row) => number(row.speed, digits(row)), "speed", (row) => between(row.limits, digits(row), row.percent)],
     ["basis", "", (row) => row.basis, "text"],
     ["best time", "ms", (row) => number(row.best, row.basis === "measured" ? 4 : 2), "best"],
-    ["speed", "", (row) => number(row.speed, digits(row)), "speed", (row) => between(row.limits, digits(row), row.percent)],
     ["gain in pairs", "× usual", (row) => number(row.gain), "gain", (row) => between(row.gainLimits, 3, 95)],
     ["of roofline", "%", (row) => number(row.roofline === null ? null : 100 * row.roofline, 2), "roofline"],
     ["energy", "J per run", (row) => number(row.joule), "joule",
@@ -159,7 +160,10 @@
         if (title === "speed") {
           const bar = element("span", "", "bar");
           bar.style.width = `${Math.max(2, 64 * row.speed / fastest).toFixed(0)}px`;
-          cell.prepend(bar);
+          // All bars begin at one place.
+          const box = element("span", "", "bars");
+          box.append(bar);
+          cell.replaceChildren(box, element("span", text(row), "value"), ...cell.querySelectorAll(".detail"));
         }
         made.append(cell);
       }

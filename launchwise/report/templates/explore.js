@@ -8,6 +8,12 @@
   const status = document.querySelector(".explored");
   const caption = node.closest("figure").querySelector("figcaption");
   const field = (name) => form.elements[name];
+  // Files of the figure are named by what it shows.
+  const named = (gpu, problem, axes = []) => {
+    const values = [...lookup.elements].map((one, place) => `${one.name}=${problem[place]}`);
+    node.closest("figure").dataset.name = [first.study, "landscape", gpu, ...values, ...axes].join(" ");
+  };
+  named(first.gpu, first.problem);
 
   // Rows of a GPU are loaded on demand, by a script: pages may be plain files.
   const loaded = {};
@@ -30,13 +36,23 @@
     const place = data.problems.findIndex((one) => one.join("|") === problem.join("|"));
     if (place < 0) return null;
     const best = data.best_ms[place];
+    // What is known of rows stands by problem, then by configuration.
+    let order = data.times.slice(0, place).reduce((sum, one) => sum + one.filter((steps) => steps >= 0).length, 0);
     const rows = data.times[place].flatMap((steps, at) => steps < 0 ? [] : [{
-      at, steps, name: data.names[at], variant: data.configurations[at][data.tunables.indexOf("variant")],
+      at, steps, order: order++, name: data.names[at], variant: data.configurations[at][data.tunables.indexOf("variant")],
       values: Object.fromEntries(data.tunables.map((name, k) => [name, data.configurations[at][k]])),
       time: best * Math.exp(steps / first.steps), share: 100 * Math.exp(-steps / first.steps),
     }]).sort((a, b) => a.steps - b.steps || a.at - b.at);
     rows.forEach((row, rank) => { row.place = rank + 1; });
     return { rows, untimed: data.untimed[place], baseline: rows.find((row) => row.at === data.baseline) };
+  };
+  window.launchwiseRowsOf = {
+    rowsOf: (gpu, choose) => load(gpu).then((data) => {
+      const problem = choose(data.problems);
+      return { ...rowsOf(data, problem), problem, known: data.known };
+    }),
+    tunables: (row) => first.variants[row.variant][2],
+    titles: first.titles, parameters: () => [...lookup.elements].map((one) => one.name), number,
   };
   const has = (row, axis) => !(axis in first.titles) || first.variants[row.variant][2].includes(axis);
   const value = (row, axis) => axis in first.titles ? row.values[axis] : row[axis];
@@ -136,6 +152,8 @@
     notice(`${words}, on ${gpu}: ${found.rows.length} configurations${untimed}; ${near} within 2 % of the best, ${found.rows[0].name}. `
       + `The slowest takes ${number(100 / found.rows.at(-1).share)} times as long.`);
     const count = made.drawn === undefined || made.drawn === rows.length ? "Every configuration" : `${made.drawn} of ${rows.length} configurations`;
+    named(gpu, problem, [across, up]);
+    for (const trace of made.data) trace.meta = { gpu, problem };
     caption.textContent = made.drawn === undefined
       ? `${words}, on ${gpu}: % of the best speed that the fastest configuration with these two values reaches.`
       : `${count} of ${words}, on ${gpu}${rows.length < found.rows.length ? ", of variants that have what the axes show" : ""}.`;

@@ -62,6 +62,17 @@
   let library;
   const ready = () => (library ??= inflated());
 
+  const plain = (node) => {
+    const { data, layout } = page[node.id];
+    return { data, layout: { ...shared, ...layout } };
+  };
+  // A plot's figure as on a light page, with the library loaded.
+  window.launchwisePlot = (node) => ready().then(() => plain(node));
+
+  // Pages whose points stand for configurations show their rows.
+  const clicked = (node, { curveNumber, pointNumber }) => (
+    window.launchwiseClicked?.(node, node.data[curveNumber], pointNumber));
+
   const drawings = new Map();
   const drawn = async (node) => {
     try {
@@ -72,9 +83,10 @@
         : "This figure cannot be drawn: the browser is too old.";
       return;
     }
-    const { data, layout } = page[node.id];
-    const figure = coloured({ data, layout: { ...shared, ...layout } });
+    const figure = coloured(plain(node));
     await Plotly.react(node, figure.data, figure.layout, options);
+    node.removeAllListeners("plotly_click");
+    node.on("plotly_click", ({ points: [point] }) => clicked(node, point));
   };
   const draw = (node) => {
     if (!drawings.has(node)) drawings.set(node, drawn(node));
@@ -180,7 +192,9 @@
     said.setAttribute("role", "status");
     panels.after(said);
     let place = -1;
+    let current;
     panels.addEventListener("keydown", async (event) => {
+      if (event.key === "Enter" && current) clicked(current.node, current);
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
@@ -189,7 +203,8 @@
         pointsOf(trace).map((point) => ({ node, curveNumber, ...point })))));
       if (!points.length) return;
       place = (place + step + points.length) % points.length;
-      const { node, curveNumber, pointNumber, text } = points[place];
+      current = points[place];
+      const { node, curveNumber, pointNumber, text } = current;
       nodes.filter((other) => other !== node).forEach((other) => Plotly.Fx.unhover(other));
       const cell = Array.isArray(pointNumber);
       if (cell) Plotly.Fx.hover(node, { xval: pointNumber[1], yval: pointNumber[0] }, "xy");

@@ -1,0 +1,179 @@
+"""Figures and tables that a reader takes from a page, as files, in Chromium."""
+
+from __future__ import annotations
+
+import csv
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.browsing import at_desktop, load
+
+pytestmark = pytest.mark.browser
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def saved(opened: Any, tmp_path: Path) -> Iterator[Path]:
+    """Folder that the browser saves files in."""
+    allow = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    opened.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
+    yield tmp_path
+    opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "default"})
+
+
+def press(browser: Any, inside: str, kind: str, folder: Path) -> Path:
+    """Save by keyboard; the file once it is whole."""
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    before = set(folder.iterdir())
+    button = browser.execute_script(
+        "const near = document.querySelector(arguments[0]);"
+        "const box = near.closest('figure') ?? near.closest('.scroll').nextElementSibling;"
+        "for (let at = box; at; at = at.parentElement) if (at.matches('details')) at.open = true;"
+        "return [...box.querySelectorAll('.save button, button')]"
+        ".find((one) => one.textContent === arguments[1])",
+        inside,
+        kind,
+    )
+    button.send_keys(keys.ENTER)
+    browser.execute_async_script("launchwiseSaved.then(() => arguments[0]())")
+    deadline = time.monotonic() + 20
+    while not (new := {p for p in folder.iterdir() if p.suffix == f".{kind.lower()}"} - before):
+        assert time.monotonic() < deadline, "no file was saved"
+        time.sleep(0.02)
+    return new.pop()
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_a_figure_is_saved_as_svg_with_its_panels_and_its_legend(opened: Any, saved: Path) -> None:
+    found = press(opened, "#fig-tiny-best-big", "SVG", saved)
+    assert found.name == "tiny-best-big.svg"
+    root = ElementTree.parse(found).getroot()
+    caption = opened.execute_script(
+        "return document.querySelector('#fig-tiny-best-big figcaption').textContent"
+    )
+    assert root.findtext(f"{SVG}desc") == caption.strip()
+    shown = opened.execute_script(
+        "const box = document.querySelector('#fig-tiny-best-big');"
+        "return [[...box.querySelectorAll('.keys li, .panel-title')].map((one) => "
+        "one.textContent.trim()), box.querySelectorAll('.panel').length]"
+    )
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    assert set(shown[0]) <= set(texts)
+    plots = [one for one in root.findall(f"{SVG}svg") if one.get("class") == "main-svg"]
+    assert len(plots) == shown[1]
+    assert all(list(plot.iter(f"{SVG}path")) for plot in plots)
+    # Nothing is loaded from elsewhere, and no variable of the page is left.
+    assert "var(" not in found.read_text(encoding="utf-8")
+
+
+def test_a_figure_is_saved_as_png_for_print(opened: Any, saved: Path) -> None:
+    found = press(opened, "#fig-tiny-best-big", "PNG", saved)
+    width, height = struct.unpack(">II", found.read_bytes()[16:24])
+    root = ElementTree.parse(press(opened, "#fig-tiny-best-big", "SVG", saved)).getroot()
+    assert (width, height) == (3 * int(root.get("width", 0)), 3 * int(root.get("height", 0)))
+
+
+def test_a_drawing_is_saved_with_the_colours_of_a_light_page(
+    browser: Any, folder: Path, saved: Path
+) -> None:
+    try:
+        dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": dark})
+        load(browser, folder / "index.html")
+        found = press(browser, ".drawing", "SVG", saved)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    root = ElementTree.parse(found).getroot()
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('.drawing text')].map((one) => one.textContent)"
+    )
+    texts = list(root.iter(f"{SVG}text"))
+    assert {text.text for text in texts} >= set(shown)
+    assert {text.get("fill") for text in texts} <= {"rgb(29, 39, 51)", "rgb(85, 96, 109)"}
+
+
+def test_the_landscape_is_named_by_study_gpu_and_problem(opened: Any, saved: Path) -> None:
+    found = press(opened, "#fig-tiny-landscape", "SVG", saved)
+    assert found.name == "tiny-landscape-big-n=202-dtype=float32-order=2.svg"
+    opened.execute_async_script(
+        "const [done] = arguments;"
+        "const form = document.querySelector('.explorer');"
+        "form.elements.gpu.value = 'big.sm4';"
+        "form.elements.gpu.dispatchEvent(new Event('change', {bubbles: true}));"
+        "launchwiseExplored.then(() => done())"
+    )
+    found = press(opened, "#fig-tiny-landscape", "SVG", saved)
+    assert found.name == "tiny-landscape-big.sm4-n=202-dtype=float32-order=2-place-time.svg"
+
+
+def test_a_table_is_saved_as_csv_with_units(opened: Any, saved: Path) -> None:
+    found = press(opened, ".answers", "CSV", saved)
+    assert found.name == (
+        "tiny-n=202-dtype=float32-order=2-Fastest-configuration-of-the-chosen-problem.csv"
+    )
+    heading, first, *_ = rows_of(found)
+    assert heading[:4] == ["GPU", "speed (× baseline)", "time (ms)", "fastest configuration"]
+    assert first[:4] == ["big", "2.00", "4.000", "block3d 64×2×1 row_padding=0"]
+
+
+def test_what_stands_small_in_a_cell_has_a_column_of_its_own(opened: Any, saved: Path) -> None:
+    found = press(opened, "#tiny-choices table", "CSV", saved)
+    assert found.name == "tiny-One-fixed-configuration-for-every-n.csv"
+    heading, *rows = rows_of(found)
+    assert heading == ["problems", "big", "big, detail", "big.sm4", "big.sm4, detail"]
+    shown = opened.execute_script(
+        "return [...document.querySelectorAll('#tiny-choices tbody tr')].map((row) => "
+        "[...row.querySelectorAll('.detail')].map((one) => one.textContent))"
+    )
+    assert [[row[2], row[4]] for row in rows] == shown
+    assert all(detail for row in shown for detail in row)
+
+
+def test_a_table_built_by_a_script_is_named_by_what_was_asked(
+    browser: Any, folder: Path, saved: Path
+) -> None:
+    at_desktop(browser)
+    load(browser, folder / "gpus.html")
+    browser.execute_async_script("launchwiseCompared.then(() => arguments[0]())")
+    found = press(browser, ".compared table", "CSV", saved)
+    assert found.name.startswith("tiny-")
+    assert found.name.endswith("speed-relative-to-big.csv")
+    heading, *rows = rows_of(found)
+    assert heading[0] == "GPU"
+    assert all(len(row) == len(heading) for row in rows)
+    speed = heading.index("speed (× big)")
+    assert {row[0]: row[speed] for row in rows}["big"] == "1"
+
+
+def test_every_figure_and_table_can_be_saved_and_paper_shows_no_button(
+    browser: Any, folder: Path
+) -> None:
+    at_desktop(browser)
+    for page in sorted(folder.rglob("*.html")):
+        load(browser, page)
+        counts = browser.execute_script(
+            "const count = (what) => document.querySelectorAll(what).length;"
+            "return [count('main figure'), count('main table'), "
+            "[...document.querySelectorAll('.save button')].map((one) => one.textContent), "
+            "[...document.querySelectorAll('.save button')].map((one) => one.ariaLabel)]"
+        )
+        figures, tables, kinds, labels = counts
+        assert sorted(kinds) == sorted(["SVG", "PNG"] * figures + ["CSV"] * tables)
+        assert all(len(label) > 8 for label in labels)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('.save')].filter((one) => one.offsetParent).length"
+    )
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert shown == 0

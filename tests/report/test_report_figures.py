@@ -1,0 +1,68 @@
+"""Figures of a study: no plot of a single point, scales that show what is drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from launchwise.report import figures
+from launchwise.report.blocks import Drawing, Figure, Section
+from launchwise.report.numbers import winners
+from launchwise.report.page import every_block
+from launchwise.report.sections import compared, tiles
+from launchwise.report.study import StudyData
+from launchwise.report.tunables import tunables
+from tests.support.report_study import study
+
+
+def of_one_size() -> StudyData:
+    """The small study as if it had measured a single size."""
+    made = study()
+
+    def at_202(table: Any) -> Any:
+        return table[table["n"] == 202].reset_index(drop=True)
+
+    return dataclasses.replace(
+        made,
+        sweeps={gpu: at_202(table) for gpu, table in made.sweeps.items()},
+        evaluation=at_202(made.evaluation),
+        _known={},
+    )
+
+
+def kinds(section: Section | None, kind: type) -> list[str]:
+    assert section is not None
+    return [block.id for block in every_block([section]) if isinstance(block, kind)]
+
+
+def test_a_single_size_is_no_plot_against_size_and_no_bar_of_nothing() -> None:
+    for make in (tiles, compared):
+        assert kinds(make(study()), Figure)
+    assert kinds(tunables(study()), Drawing)
+    one = of_one_size()
+    assert kinds(tiles(one), Figure) == []
+    assert [name for name in kinds(compared(one), Figure) if "roofline" not in name] == []
+    assert kinds(tunables(one), Drawing) == []
+
+
+def test_the_axis_of_tunables_begins_near_the_least_value() -> None:
+    made = study()
+    best = winners(made)
+    found = figures.best_against_size(made, best, "big")
+    assert found is not None
+    low, high = found.panels[0].layout["yaxis"]["range"]
+    own = best[best["gpu"] == "big"]
+    drawn = [trace["y"] for trace in found.panels[0].data]
+    least = min(value for line in drawn for value in line if value is not None)
+    assert len(own) == 2
+    assert least / 2 < 10**low < least < 10**high
+
+
+def test_points_of_a_figure_say_whose_rows_they_are() -> None:
+    made = study()
+    found = figures.best_against_size(made, winners(made), "big")
+    assert found is not None
+    metas = [trace["meta"] for panel in found.panels for trace in panel.data]
+    # The size stands on the axis.
+    assert metas
+    assert all(meta == {"gpu": "big", "problem": [None, "float32", "2"]} for meta in metas)
