@@ -84,7 +84,7 @@ class ExportedFormulas:
     Parameters
     ----------
     derived
-        Derived names that the others read, each after those that it reads itself.
+        Derived names that the others read, and their texts, each after those that it reads itself.
     kinds
         Derived name to the kind of its value.
     usual
@@ -93,7 +93,7 @@ class ExportedFormulas:
         Variant to its kernels; none where host code computes them or they cannot be exported.
     """
 
-    derived: Mapping[str, str] = field(default_factory=dict)
+    derived: tuple[tuple[str, str], ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     usual: tuple[UsualRule, ...] = ()
     launches: Mapping[str, tuple[KernelLaunch, ...]] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class ExportedFormulas:
         texts += [text for one in usual for _, text in one.configuration]
         texts += [text for kernels in launches.values() for one in kernels for text in one.texts]
         derived = _needed(texts, spec.derived)
-        return cls(derived, {name: kinds[name] for name in derived}, usual, launches)
+        return cls(tuple(derived.items()), {name: kinds[name] for name in derived}, usual, launches)
 
     def usual_choice(
         self, problem: Mapping[str, Value], neutral: Mapping[str, Value]
@@ -126,7 +126,7 @@ class ExportedFormulas:
         neutral
             Value of every tunable where nothing sets it.
         """
-        formulas = Formulas(self.derived)
+        formulas = Formulas(dict(self.derived))
         for rule in self.usual:
             chosen: dict[str, Value] = dict(neutral)
             if not formulas.value(rule.when, {**problem, **chosen}):

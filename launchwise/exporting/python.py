@@ -159,7 +159,7 @@ def python_module(table: AnswerTable) -> str:
         arguments=", ".join(table.parameters),
         neutral=repr(table.neutral),
         derived=_mapping(
-            (repr(name), _function(text, table)) for name, text in table.formulas.derived.items()
+            (repr(name), _function(text, table)) for name, text in table.formulas.derived
         ),
         usual=_listed(_rule(one, table) for one in table.formulas.usual),
         launches=_mapping(
@@ -171,7 +171,7 @@ def python_module(table: AnswerTable) -> str:
 
 
 def _function(text: str, table: AnswerTable) -> str:
-    return f"lambda names: {python_expression(text, table.formulas.derived)}"
+    return f"lambda names: {python_expression(text, dict(table.formulas.derived))}"
 
 
 def _rule(rule: UsualRule, table: AnswerTable) -> str:
