@@ -52,13 +52,18 @@ def drawn(table: AnswerTable, count: int, random: np.random.Generator) -> list[Q
     """Questions: known devices by any of their names, and strangers; listed problems and others."""
     names = [[*one.names] for one in table.devices]
     names += [[STRANGER]] * (1 + len(names) // 6)
-    listed = [dict(zip(table.parameters, one.problem, strict=True)) for one in table.entries]
+    listed: list[list[Problem]] = [[] for _ in table.devices]
+    for entry in table.entries:
+        listed[entry.device].append(dict(zip(table.parameters, entry.problem, strict=True)))
+    every = [problem for problems in listed for problem in problems]
     found = []
     for number in range(count):
         kind = KINDS[number % len(KINDS)]
-        choices = names[random.integers(len(names))]
-        device = choices[random.integers(len(choices))]
-        one, other = (listed[random.integers(len(listed))] for _ in range(2))
+        place = int(random.integers(len(names)))
+        device = names[place][random.integers(len(names[place]))]
+        # Strangers have no entries: they are asked about those of others.
+        own = listed[place] if place < len(listed) and listed[place] else every
+        one, other = (own[random.integers(len(own))] for _ in range(2))
         found.append(Question(device, _problem(kind, one, other, random), kind))
     return found
 
