@@ -5,6 +5,7 @@ from pathlib import Path
 from launchwise.base.storage import digest_files
 from launchwise.experiment.confirmation import Confirmation
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
+from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.workflow.titles import spec_digest, untitled_study
 
 

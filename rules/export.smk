@@ -18,6 +18,7 @@ rule export:
         profiles=lambda wildcards: [
             f"results/gpus/{gpu}.json" for gpu in answered_gpus(wildcards.study)
         ],
+        device_names=project_file(DEVICE_NAMES_FILE),
     output:
         directory("results/export/{study}"),
     log:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from launchwise.exporting.conditions import cpp_expression
 from launchwise.exporting.cpp_formulas import HELPERS, formulas_struct, most_kernels
@@ -17,8 +17,8 @@ def cpp_header(table: AnswerTable) -> str:
     commits = _comment(", ".join(table.commits)) or "unknown"
     return f"""\
 // {_comment(table.title)}: what to launch, by device and problem.
-// Written by launchwise export; measured at commit {commits}.
-//
+// Written by launchwise export {_comment(table.version)}; measured at commit {commits}.
+{_measured(table)}//
 //   auto answer = launchwise::{space}::recommend(device_name, {{{_example(table)}}});
 //
 // Empty for a problem that no configuration may run: see can_run.
@@ -67,8 +67,13 @@ struct entry {{
     answer found;
 }};
 
-inline constexpr std::string_view devices[][2] = {{
-{_lines(f"{{{cpp_text(name)}, {cpp_text(device)}}}" for name, device in table.devices)}}};
+struct name_of_device {{
+    std::string_view name;
+    int device;
+}};
+
+inline constexpr name_of_device devices[] = {{
+{_lines(_names(table))}}};
 
 inline constexpr entry entries[] = {{
 {_lines(_entry(entry) for entry in table.entries)}}};
@@ -108,8 +113,7 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
     if (!can_run(asked)) return std::nullopt;
     int number = -1;
     for (std::size_t i = 0; i < sizeof(detail::devices) / sizeof(detail::devices[0]); ++i)
-        if (number < 0 && (detail::devices[i][0] == device || detail::devices[i][1] == device))
-            number = static_cast<int>(i);
+        if (number < 0 && detail::devices[i].name == device) number = detail::devices[i].device;
     double least = std::numeric_limits<double>::infinity();
     answer best = default_answer;
     for (const auto &entry : detail::entries) {{
@@ -135,6 +139,17 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
 
 }}  // namespace launchwise::{space}
 """
+
+
+def _measured(table: AnswerTable) -> str:
+    lines = (f"{one.name}: {one.measured}" for one in table.devices)
+    return "".join(f"//   {_comment(line)}\n" for line in lines)
+
+
+def _names(table: AnswerTable) -> Iterator[str]:
+    for number, device in enumerate(table.devices):
+        for name in device.names:
+            yield f"{{{cpp_text(name)}, {number}}}"
 
 
 def _members(table: AnswerTable, names: Sequence[str]) -> str:

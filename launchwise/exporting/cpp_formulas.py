@@ -66,12 +66,12 @@ def formulas_struct(table: AnswerTable) -> str:
     """A struct of a problem and a configuration, with the table's expressions as its methods."""
     members = {name: f"asked.{cpp_name(name)}" for name in table.parameters}
     members |= {name: f"chosen.{cpp_name(name)}" for name in table.tunables}
-    members |= {name: f"derived_{cpp_name(name)}()" for name in table.formulas.derived}
+    members |= {name: f"derived_{cpp_name(name)}()" for name, _ in table.formulas.derived}
     kinds = {"text": "std::string_view"}
     derived = "".join(
         f"    constexpr {kinds.get(table.formulas.kinds[name], 'std::int64_t')} "
         f"derived_{cpp_name(name)}() const {{\n        return {_written(text, members)};\n    }}\n"
-        for name, text in table.formulas.derived.items()
+        for name, text in table.formulas.derived
     )
     return f"""\
 // A problem and a configuration, and what follows from them.

@@ -84,7 +84,7 @@ class ExportedFormulas:
     Parameters
     ----------
     derived
-        Derived names that the others read, each after those that it reads itself.
+        Derived names that the others read, and their texts, each after those that it reads itself.
     kinds
         Derived name to the kind of its value.
     usual
@@ -93,7 +93,7 @@ class ExportedFormulas:
         Variant to its kernels; none where host code computes them or they cannot be exported.
     """
 
-    derived: Mapping[str, str] = field(default_factory=dict)
+    derived: tuple[tuple[str, str], ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     usual: tuple[UsualRule, ...] = ()
     launches: Mapping[str, tuple[KernelLaunch, ...]] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class ExportedFormulas:
         texts += [text for one in usual for _, text in one.configuration]
         texts += [text for kernels in launches.values() for one in kernels for text in one.texts]
         derived = _needed(texts, spec.derived)
-        return cls(derived, {name: kinds[name] for name in derived}, usual, launches)
+        return cls(tuple(derived.items()), {name: kinds[name] for name in derived}, usual, launches)
 
     def usual_choice(
         self, problem: Mapping[str, Value], neutral: Mapping[str, Value]
@@ -126,7 +126,7 @@ class ExportedFormulas:
         neutral
             Value of every tunable where nothing sets it.
         """
-        formulas = Formulas(self.derived)
+        formulas = Formulas(dict(self.derived))
         for rule in self.usual:
             chosen: dict[str, Value] = dict(neutral)
             if not formulas.value(rule.when, {**problem, **chosen}):
@@ -166,6 +166,15 @@ def kind_of(text: str, kinds: Mapping[str, Kind]) -> Kind | None:
         return None
 
 
+def is_condition(text: str, kinds: Mapping[str, Kind]) -> bool:
+    """Whether an expression can be exported where only its truth counts."""
+    try:
+        _truth(parsed(text), kinds)
+    except _NotExportedError:
+        return False
+    return True
+
+
 class _NotExportedError(Exception):
     """An expression needs what not every language has."""
 
@@ -181,7 +190,7 @@ def _kind(node: ast.expr, kinds: Mapping[str, Kind]) -> Kind:
         case ast.Constant(value=int(value)) if abs(value) <= LARGEST_INTEGER:
             return "number"
         case ast.IfExp():
-            _kind(node.test, kinds)
+            _truth(node.test, kinds)
             found = {_kind(node.body, kinds), _kind(node.orelse, kinds)}
             if len(found) == 1:
                 return found.pop()
@@ -192,7 +201,7 @@ def _kind(node: ast.expr, kinds: Mapping[str, Kind]) -> Kind:
             if {_kind(one, kinds) for one in node.values} == {"condition"}:
                 return "condition"
         case ast.UnaryOp(op=ast.Not()):
-            _numbers([node.operand], kinds)
+            _truth(node.operand, kinds)
             return "condition"
         case ast.UnaryOp(op=ast.USub()):
             return _numbers([node.operand], kinds)
@@ -208,6 +217,14 @@ def _kind(node: ast.expr, kinds: Mapping[str, Kind]) -> Kind:
         case ast.Compare():
             return _compared(node, kinds)
     raise _NotExportedError(ast.unparse(node))
+
+
+def _truth(node: ast.expr, kinds: Mapping[str, Kind]) -> None:
+    if isinstance(node, ast.BoolOp):
+        for one in node.values:
+            _truth(one, kinds)
+    elif _kind(node, kinds) == "text":
+        raise _NotExportedError(ast.unparse(node))
 
 
 def _numbers(nodes: Iterable[ast.expr], kinds: Mapping[str, Kind]) -> Kind:
@@ -251,16 +268,20 @@ def _usual_rules(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[UsualRule, 
             UsualRule(
                 rule.when,
                 tuple(chosen.items()),
-                tuple(text for text in conditions if _is_exported(text, kinds, spec)),
+                # Facts of a GPU are unknown where the usual choice is taken.
+                tuple(
+                    text
+                    for text in conditions
+                    if is_condition(text, kinds)
+                    and not {*spec.formulas.raw_names(text)} & {*GPU_NAMES}
+                ),
             )
         )
-    texts = [text for one in found for text in (one.when, *(text for _, text in one.configuration))]
-    return tuple(found) if all(_is_exported(text, kinds, spec) for text in texts) else ()
-
-
-def _is_exported(text: str, kinds: Mapping[str, Kind], spec: Spec) -> bool:
-    """Whether an expression can be exported: one that reads facts of a GPU cannot."""
-    return kind_of(text, kinds) is not None and not {*spec.formulas.raw_names(text)} & {*GPU_NAMES}
+    exported = all(
+        is_condition(one.when, kinds) and all(kind_of(text, kinds) for _, text in one.configuration)
+        for one in found
+    )
+    return tuple(found) if exported else ()
 
 
 def _launches(variant: Variant, kinds: Mapping[str, Kind]) -> tuple[KernelLaunch, ...]:

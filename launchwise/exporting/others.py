@@ -30,17 +30,17 @@ def wisdom_text(table: AnswerTable) -> str:
             for name, value in zip(table.parameters, entry.problem, strict=True)
             if name not in table.texts
         ]
-        device = table.devices[entry.device][1]
-        if entry.time_ms is None or (device, *sizes) in seen:
-            continue
-        seen.add((device, *sizes))
-        line = {
-            "config": list(entry.configuration),
-            "problem_size": sizes,
-            "time": entry.time_ms,
-            "environment": {"device_name": device},
-        }
-        lines.append(json.dumps(line))
+        for device in table.devices[entry.device].cuda_names:
+            if entry.time_ms is None or (device, *sizes) in seen:
+                continue
+            seen.add((device, *sizes))
+            line = {
+                "config": list(entry.configuration),
+                "problem_size": sizes,
+                "time": entry.time_ms,
+                "environment": {"device_name": device},
+            }
+            lines.append(json.dumps(line))
     return "\n".join(lines) + "\n"
 
 
@@ -50,14 +50,14 @@ def t4_contents(table: AnswerTable) -> dict[str, dict[str, Any]]:
     T4 knows no problems: their parameters stand among those of the configuration.
     """
     return {
-        name: {
+        device.name: {
             "results": [
                 _result(table, entry)
                 for entry in table.entries
                 if entry.device == number and entry.basis == "measured" and entry.time_ms
             ]
         }
-        for number, (name, _) in enumerate(table.devices)
+        for number, device in enumerate(table.devices)
     }
 
 

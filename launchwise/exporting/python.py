@@ -20,6 +20,11 @@ Needs Python 3.8 or newer and no package.
 TITLE = {title}
 # Commits at which it was measured.
 COMMITS = {commits}
+# Version of launchwise, and the day of the newest measurement.
+VERSION = {version}
+DAY = {day}
+# Device to when and with what it was measured.
+MEASURED = {measured}
 PARAMETERS = {parameters}
 TUNABLES = {tunables}
 TEXTS = {texts}
@@ -145,13 +150,16 @@ def python_module(table: AnswerTable) -> str:
         parameters=repr(table.parameters),
         tunables=repr(table.tunables),
         texts=repr(sorted(table.texts)),
-        devices=pformat(list(table.devices)),
+        version=repr(table.version),
+        day=repr(table.day),
+        measured=pformat({one.name: one.measured for one in table.devices}),
+        devices=pformat([one.names for one in table.devices]),
         default=repr(table.default),
         entries=listed,
         arguments=", ".join(table.parameters),
         neutral=repr(table.neutral),
         derived=_mapping(
-            (repr(name), _function(text, table)) for name, text in table.formulas.derived.items()
+            (repr(name), _function(text, table)) for name, text in table.formulas.derived
         ),
         usual=_listed(_rule(one, table) for one in table.formulas.usual),
         launches=_mapping(
@@ -163,7 +171,7 @@ def python_module(table: AnswerTable) -> str:
 
 
 def _function(text: str, table: AnswerTable) -> str:
-    return f"lambda names: {python_expression(text, table.formulas.derived)}"
+    return f"lambda names: {python_expression(text, dict(table.formulas.derived))}"
 
 
 def _rule(rule: UsualRule, table: AnswerTable) -> str:

@@ -11,10 +11,12 @@ Lookup, the same in every exported form:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
+from launchwise import __version__
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.problems import asked_cases, distance
 from launchwise.learning.answering import Answer, answers
@@ -56,6 +58,45 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Device:
+    """A GPU that has entries.
+
+    Parameters
+    ----------
+    name
+        In the settings.
+    cuda_names
+        What CUDA calls it.
+    drivers, toolkits
+        With which it was measured; empty where nothing was, or where nobody recorded it.
+    days
+        First and last day of measurements, YYYY-MM-DD; likewise.
+    """
+
+    name: str
+    cuda_names: tuple[str, ...]
+    drivers: tuple[str, ...] = ()
+    toolkits: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names by which it is looked up."""
+        return (self.name, *self.cuda_names)
+
+    @property
+    def measured(self) -> str:
+        """With what and when it was measured, in words."""
+        if not self.days:
+            return "no dates of measurements recorded"
+        words = f"measured {' to '.join(dict.fromkeys(self.days))}"
+        kinds = {"driver": self.drivers, "CUDA": self.toolkits}
+        return ", ".join(
+            [words, *(f"{kind} {', '.join(each)}" for kind, each in kinds.items() if each)]
+        )
+
+
+@dataclass(frozen=True)
 class AnswerTable:
     """Everything that an exported file holds.
 
@@ -70,7 +111,9 @@ class AnswerTable:
     texts
         Those of them whose values are texts.
     devices
-        Pairs: name in the settings, name that CUDA gives.
+        In the order of their numbers.
+    version
+        Version of launchwise.
     default
         Configuration where nothing else is known.
     entries
@@ -90,16 +133,25 @@ class AnswerTable:
     parameters: tuple[str, ...]
     tunables: tuple[str, ...]
     texts: frozenset[str]
-    devices: tuple[tuple[str, str], ...]
+    devices: tuple[Device, ...]
+    version: str
     default: tuple[Value, ...]
     entries: tuple[Entry, ...]
     limits: Limits
     neutral: tuple[Value, ...]
     formulas: ExportedFormulas
 
+    @property
+    def day(self) -> str:
+        """Day of the newest measurement, YYYY-MM-DD; empty where none is recorded.
+
+        Exports hold no day of their own: equal measurements give equal files.
+        """
+        return max([day for one in self.devices for day in one.days], default="")
+
     def lookup(self, device: str, problem: Mapping[str, Value]) -> Entry | None:
         """The entry that answers; None where none does."""
-        numbers = [place for place, names in enumerate(self.devices) if device in names]
+        numbers = [place for place, one in enumerate(self.devices) if device in one.names]
         asked = [problem[name] for name in self.parameters]
         best: Entry | None = None
         least = float("inf")
@@ -125,6 +177,7 @@ class AnswerTable:
         """As JSON values."""
         return {
             **asdict(self),
+            "day": self.day,
             "texts": sorted(self.texts),
             "entries": [asdict(entry) for entry in self.entries],
         }
@@ -136,6 +189,7 @@ def answer_table(
     gpus: Iterable[str] = (),
     least_gain: float | None = None,
     processes: int = 1,
+    cuda_names: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> AnswerTable:
     """Answers for what was measured, and for sizes between, on every GPU of a product.
 
@@ -145,6 +199,8 @@ def answer_table(
         GPUs of the product's domain that it did not learn from, to be answered as well.
     least_gain, processes
         As of :func:`launchwise.learning.answering.answers`.
+    cuda_names
+        Card of ``data/cards.csv`` to what CUDA calls its devices.
     """
     spec, domain = final.spec, final.domain
     names = list(dict.fromkeys([*final.facts["gpus"], *gpus]))
@@ -158,12 +214,25 @@ def answer_table(
         parameters=tuple(spec.problem_columns),
         tunables=tuple(spec.tunable_columns),
         texts=frozenset(_texts(spec)),
-        devices=tuple((gpu, domain.profiles[gpu].device_name) for gpu in names),
+        devices=tuple(_device(gpu, final, cuda_names) for gpu in names),
+        version=__version__,
         default=tuple(baseline(spec).values()),
         entries=tuple(_entry(names.index(each.gpu), each, spec) for each in found),
         limits=Limits.of(spec),
         neutral=("", *spec.neutral.values()),
         formulas=ExportedFormulas.of(domain),
+    )
+
+
+def _device(gpu: str, final: Final, cuda_names: Mapping[str, Sequence[str]]) -> Device:
+    """A profile made of a datasheet names the card, which CUDA may call several names."""
+    own = final.domain.profiles[gpu].device_name
+    # Products of earlier versions do not say when.
+    told = final.facts.get("measurements", {}).get(gpu, {})
+    return Device(
+        gpu,
+        tuple(dict.fromkeys(cuda_names.get(own, [own]))),
+        **{name: tuple(told.get(name, ())) for name in ("drivers", "toolkits", "days")},
     )
 
 

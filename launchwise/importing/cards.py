@@ -27,6 +27,24 @@ def read_device_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, 
     UserError
         When the file is no such table.
     """
+    return {simplified(device): card for device, card in _device_names(path)}
+
+
+def cuda_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, list[str]]:
+    """Card to what drivers call its devices.
+
+    Raises
+    ------
+    UserError
+        When the file is no such table.
+    """
+    found: dict[str, list[str]] = {}
+    for device, card in _device_names(path):
+        found.setdefault(card, []).append(device)
+    return found
+
+
+def _device_names(path: str | Path) -> list[tuple[str, str]]:
     try:
         with open(path, newline="", encoding="utf-8") as handle:
             reader = csv.DictReader(handle, strict=True)
@@ -37,7 +55,7 @@ def read_device_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, 
         raise UserError(path, "", f"is not CSV: {error}") from error
     if reader.fieldnames != COLUMNS:
         raise UserError(path, "", f"must have the columns {', '.join(COLUMNS)}")
-    return {simplified(record["device"]): record["card"] for record in records}
+    return [(record["device"], record["card"]) for record in records]
 
 
 def simplified(name: str) -> str:

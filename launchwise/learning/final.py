@@ -176,6 +176,7 @@ def fit_final(
         "model": name,
         "kind": entry.kind,
         "gpus": {gpu: domain.profiles[gpu].device_name for gpu in asked},
+        "measurements": {gpu: measurements(sweeps[gpu]) for gpu in asked},
         "rows": len(training),
         "rows_left_out": learnt.left_out,
         "cases": len(cases),
@@ -188,6 +189,22 @@ def fit_final(
     }
     write_json(folder / FACTS_FILE, facts)
     return facts
+
+
+def measurements(rows: pd.DataFrame) -> dict[str, list[str]]:
+    """With what and when a sweep was measured, as far as it says so.
+
+    Returns
+    -------
+    dict
+        ``drivers`` and ``toolkits``, sorted; ``days``: the first and the last, as YYYY-MM-DD.
+    """
+
+    def known(column: str) -> list[str]:
+        return sorted({str(one) for one in rows[column].dropna().unique()} - {""})
+
+    days = sorted({each[:10] for each in known("measured_at")})
+    return {"drivers": known("driver"), "toolkits": known("toolkit"), "days": days[:1] + days[-1:]}
 
 
 def fastest_measured(times: Mapping[str, pd.DataFrame], domain: Domain) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def drawn(one: Product, random: np.random.Generator) -> Case:
                 low, high = min(map(int, values)) / 4, max(map(int, values)) * 4
                 drawn_value = math.exp(random.uniform(math.log(low), math.log(high)))
                 problem[name] = max(1, round(drawn_value))
-    return Case(one.table.devices[entry.device][0], problem)
+    return Case(one.table.devices[entry.device].name, problem)
 
 
 def test_200_answers_are_those_of_the_recommender(

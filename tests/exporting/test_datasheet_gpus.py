@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from products import Product, product
 from samples import ROOT
 
 from launchwise.exporting.lookup import SUGGESTIONS, lookup_entries
+from launchwise.exporting.others import wisdom_text
 from launchwise.exporting.problems import UNMEASURED
 from launchwise.exporting.table import answer_table
 from launchwise.gpus.datasheets import (
@@ -19,6 +21,7 @@ from launchwise.gpus.datasheets import (
     read_cards,
     reference_efficiency,
 )
+from launchwise.importing.cards import cuda_names
 from launchwise.learning.answering import UNKNOWN_LINK, answers
 from launchwise.learning.final import Final, read_final
 from launchwise.learning.splits import Case
@@ -70,6 +73,22 @@ def test_lookup_and_exports_hold_what_the_model_answers(made: Product, final: Fi
     shown = finder.answers(study)
     assert {each.basis for each in shown} == {"datasheet"}
     assert [each.configuration for each in shown] == [each.configuration for each in entries]
+
+
+def test_a_card_is_found_by_what_cuda_calls_it(final: Final) -> None:
+    table = answer_table(final, STUDY, ["t4", "t4.pcie"], cuda_names=cuda_names())
+    problem = next(each.problem for each in lookup_entries(final, ["t4"]) if each.gpu == "t4")
+    entry = table.lookup("Tesla T4", problem)
+    assert entry is not None
+    assert entry == table.lookup("t4", problem)
+    assert (table.devices[entry.device].name, entry.basis) == ("t4", "new_gpu")
+    # Measured ones keep the name that CUDA gave.
+    assert table.devices[0].cuda_names == (
+        final.domain.profiles[table.devices[0].name].device_name,
+    )
+    assert table.lookup("NVIDIA B200", problem) is None
+    lines = [json.loads(line) for line in wisdom_text(table).splitlines()[1:]]
+    assert "NVIDIA H200" in {line["environment"]["device_name"] for line in lines}
 
 
 def test_nothing_is_expected_of_copies_over_an_unknown_link(final: Final) -> None:

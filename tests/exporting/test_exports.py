@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from exported import CONDITIONS, GPUS, SIZES, UNKNOWN, problem
 from samples import ROOT
 
+import launchwise
 from launchwise.base.expressions import evaluate
 from launchwise.base.typed import read_yaml
 from launchwise.exporting.conditions import cpp_expression
@@ -23,7 +25,7 @@ from launchwise.exporting.cpp import cpp_header, cpp_name
 from launchwise.exporting.files import FORMATS, write_answers
 from launchwise.exporting.macros import macros_text
 from launchwise.exporting.others import wisdom_text
-from launchwise.exporting.table import AnswerTable, Entry
+from launchwise.exporting.table import AnswerTable, Device, Entry, answer_table
 from launchwise.importing.t4 import is_t4, read_t4
 from launchwise.learning.answering import MEASURED, answers
 from launchwise.learning.final import Final
@@ -45,8 +47,8 @@ def test_the_table_holds_measured_sizes_and_sizes_between(table: AnswerTable, fi
     assert {min(sizes), max(sizes)} == {200, 512}
     own = [entry for entry in table.entries if entry.basis == MEASURED]
     assert len(own) == len(final.measured)
-    assert {table.devices[entry.device][0] for entry in own} == set(GPUS)
-    assert {table.devices[entry.device][0] for entry in table.entries} == {*GPUS, UNKNOWN}
+    assert {table.devices[entry.device].name for entry in own} == set(GPUS)
+    assert {table.devices[entry.device].name for entry in table.entries} == {*GPUS, UNKNOWN}
 
 
 def test_an_unlisted_size_takes_the_nearest_and_a_stranger_the_default(
@@ -66,7 +68,7 @@ def final_spec(table: AnswerTable) -> Spec:
 
 def asked(table: AnswerTable) -> list[tuple[str, dict[str, Any]]]:
     """Every listed problem, and sizes and devices that are not listed."""
-    devices = [name for pair in table.devices for name in pair] + ["no such card"]
+    devices = [name for one in table.devices for name in one.names] + ["no such card"]
     # Sizes below 20 and above 2048, and halves, are outside the ranges.
     more = {1, 7, 33, 333, 2048, 4096, 10**6}
     sizes = sorted({int(entry.problem[0]) for entry in table.entries} | more)
@@ -118,21 +120,25 @@ STRANGE = ['"""', "'''", "*/ #error", "a\\b", "\nimport os\n", '"', "{0}", "\u20
 
 @pytest.mark.parametrize("text", STRANGE)
 def test_nothing_from_a_table_becomes_code(table: AnswerTable, tmp_path: Path, text: str) -> None:
-    write_answers(tmp_path / "out", replace(table, title=text, commits=(text,)))
+    device = Device("h200", (text,), (text,), (text,), (text, text))
+    changed = replace(table, title=text, commits=(text,), version=text, devices=(device,) * 3)
+    write_answers(tmp_path / "out", changed)
     module = runpy.run_path(str(tmp_path / "out" / "tiles.py"))
     assert (module["TITLE"], module["COMMITS"]) == (text, [text])
+    assert (module["VERSION"], module["DAY"]) == (text, text)
+    assert module["MEASURED"] == {"h200": device.measured}
     comments = (tmp_path / "out" / "tiles.hpp").read_text().split("#pragma once")[0]
     assert all(line.startswith("//") for line in comments.splitlines())
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_names_of_devices_are_literals_of_cpp(table: AnswerTable, tmp_path: Path) -> None:
-    named = replace(table, devices=(("h200", "".join(STRANGE[:-1])), *table.devices[1:]))
+    named = replace(table, devices=(Device("h200", ("".join(STRANGE[:-1]),)), *table.devices[1:]))
     (tmp_path / "tiles.hpp").write_text(cpp_header(named))
     wanted = ", ".join(str(each) for each in "".join(STRANGE[:-1]).encode())
     program = f"""#include "tiles.hpp"
 constexpr unsigned char wanted[] = {{{wanted}}};
-constexpr auto found = launchwise::tiles::detail::devices[0][1];
+constexpr auto found = launchwise::tiles::detail::devices[1].name;
 constexpr bool same() {{
     if (found.size() != sizeof(wanted)) return false;
     for (std::size_t i = 0; i < sizeof(wanted); ++i)
@@ -232,7 +238,7 @@ def test_a_planted_mistake_in_the_header_is_seen(table: AnswerTable) -> None:
     changed = replace(table, entries=(other, *table.entries[1:]))
     assert cpp_header(changed) != cpp_header(table)
     first = dict(zip(table.parameters, entry.problem, strict=True))
-    answer = expected(changed, table.devices[0][0], first)
+    answer = expected(changed, table.devices[0].name, first)
     assert answer is not None
     assert answer[table.tunables[-1]] == 77
 
@@ -318,3 +324,27 @@ def test_conditions_mean_the_same_in_cpp(table: AnswerTable, tmp_path: Path) -> 
     said = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
     assert list(said) == wanted
     assert {"0", "1"} == set(wanted)
+
+
+def test_files_say_when_and_with_what_was_measured(
+    table: AnswerTable, final: Final, tmp_path: Path
+) -> None:
+    rows = pd.read_parquet(ROOT / "data/recorded/h200/acoustic.parquet")
+    rows = rows[rows["n"].isin(SIZES) & (rows["order"] == 2)]
+    device = table.devices[GPUS.index("h200")]
+    assert device.days == (rows["measured_at"].min()[:10], rows["measured_at"].max()[:10])
+    assert device.drivers == tuple(sorted(rows["driver"].unique()))
+    assert device.toolkits == tuple(sorted(rows["toolkit"].unique()))
+    write_answers(tmp_path / "out", table)
+    header = (tmp_path / "out" / "tiles.hpp").read_text()
+    assert f"//   h200: {device.measured}\n" in header
+    assert f"export {launchwise.__version__};" in header
+    # Nothing was measured there.
+    assert table.devices[-1].name == UNKNOWN
+    assert table.devices[-1].days == ()
+    plain = json.loads((tmp_path / "out" / "tiles.json").read_text())
+    assert plain["day"] == max(device.days[-1], table.devices[1].days[-1]) == table.day
+    assert plain["version"] == launchwise.__version__
+    write_answers(tmp_path / "again", answer_table(final, "tiles", [UNKNOWN]))
+    for name in ("tiles.hpp", "tiles.py", "tiles.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()

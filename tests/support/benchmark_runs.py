@@ -16,6 +16,7 @@ FOLDER = ROOT / "benchmarks"
 ANYWHERE = (
     *(
         "ablations",
+        "agreement",
         "answers",
         "blind_rivals",
         "committee",

@@ -1,0 +1,410 @@
+"""One question, asked of everything that answers: lookup, ``recommend``, and every export."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launchwise.base.expressions import Formulas, evaluate
+from launchwise.exporting.cpp_names import cpp_name
+from launchwise.exporting.files import FORMATS, write_answers
+from launchwise.exporting.lookup import SUGGESTIONS, LookupEntry
+from launchwise.exporting.problems import distance
+from launchwise.exporting.table import AnswerTable
+from launchwise.learning.answering import answers, why_none
+from launchwise.learning.final import Final
+from launchwise.learning.splits import Case
+from launchwise.workloads.launch_shapes import launch_shapes
+from launchwise.workloads.parts import Value
+
+STRANGER = "no such card"
+PRINTED = 1e-6
+"""Relative difference of times that print alike."""
+KINDS = ("listed", "between", "beyond", "tiny", "odd", "impossible")
+
+Problem = dict[str, Value]
+
+PYTHON = """\
+import json, runpy, sys
+module = runpy.run_path(sys.argv[1])
+print(json.dumps([module["recommend"](device, **one) for device, one in json.load(sys.stdin)]))
+"""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A device by its name, and a problem of some kind of :data:`KINDS`."""
+
+    device: str
+    problem: Problem
+    kind: str
+
+
+def drawn(table: AnswerTable, count: int, random: np.random.Generator) -> list[Question]:
+    """Questions: known devices by any of their names, and strangers; listed problems and others."""
+    names = [[*one.names] for one in table.devices]
+    names += [[STRANGER]] * (1 + len(names) // 6)
+    listed: list[list[Problem]] = [[] for _ in table.devices]
+    for entry in table.entries:
+        listed[entry.device].append(dict(zip(table.parameters, entry.problem, strict=True)))
+    every = [problem for problems in listed for problem in problems]
+    found = []
+    for number in range(count):
+        kind = KINDS[number % len(KINDS)]
+        place = int(random.integers(len(names)))
+        device = names[place][random.integers(len(names[place]))]
+        # Strangers have no entries: they are asked about those of others.
+        own = listed[place] if place < len(listed) and listed[place] else every
+        one, other = (own[random.integers(len(own))] for _ in range(2))
+        found.append(Question(device, _problem(kind, one, other, random), kind))
+    return found
+
+
+def _problem(kind: str, one: Problem, other: Problem, random: np.random.Generator) -> Problem:
+    made = dict(one)
+    numbers = [name for name, value in one.items() if not isinstance(value, str)]
+    if kind == "impossible":
+        name = list(made)[random.integers(len(made))]
+        made[name] = "no such value" if isinstance(made[name], str) else -int(made[name])
+        return made
+    for name in numbers if kind != "listed" else []:
+        low, high = sorted((int(one[name]), int(other[name])))
+        made[name] = {
+            "between": int(random.integers(low, high + 1)),
+            "beyond": high * int(random.integers(2, 50)),
+            "tiny": int(random.integers(1, 9)),
+            "odd": int(one[name]) | 1,
+        }[kind]
+    return made
+
+
+class Answering:
+    """A study's answers in every form.
+
+    Parameters
+    ----------
+    final
+        The product, with datasheet-only GPUs in its domain.
+    entries
+        What the lookup of the report reads.
+    table
+        What exports hold.
+    folder
+        Where they are written.
+    """
+
+    def __init__(
+        self, final: Final, entries: Sequence[LookupEntry], table: AnswerTable, folder: Path
+    ) -> None:
+        self._final, self._table, self._folder = final, table, folder
+        self._entries = [one.plain() for one in entries]
+        write_answers(folder, table)
+        path = folder / FORMATS["json"].format(study=table.study)
+        self._plain = json.loads(path.read_text(encoding="utf-8"))
+
+    def disagreements(self, questions: Sequence[Question]) -> list[dict[str, Any]]:
+        """Questions that are not answered alike, with what each form says."""
+        listed = [self.by_lookup(one) for one in questions]
+        plain = [self.by_json(one) for one in questions]
+        forms = {"python": self._by_python(questions), "c++": self._by_cpp(questions)}
+        asked = self._by_recommend(questions, plain)
+        found = []
+        for number, one in enumerate(questions):
+            said = {"json": plain[number], "lookup": listed[number], "recommend": asked[number]}
+            said |= {name: every[number] for name, every in forms.items()}
+            wrong = self._wrong(one, said)
+            if wrong:
+                found.append({**asdict(one), "wrong": wrong, "said": said})
+        return found
+
+    def _wrong(self, one: Question, said: Mapping[str, Any]) -> list[str]:
+        plain = said["json"]
+        wrong = []
+        for name in ("python", "c++"):
+            own = said[name]
+            if (own is None) != (plain is None):
+                wrong.append(name)
+            elif own is not None and plain is not None:
+                same = all(_equal(own[key], plain[key]) for key in plain if key != "launches")
+                shapes = [
+                    {key: value for key, value in each.items() if key != "kernel"}
+                    for each in self._shapes(one.problem, plain["configuration"])
+                ]
+                if not same or own["launches"] != shapes:
+                    wrong.append(name)
+        if plain is not None and plain["launches"] is not None:
+            shapes = self._shapes(plain["problem"], plain["configuration"])
+            wrong += [] if plain["launches"] == shapes else ["json"]
+        for name in ("lookup", "recommend"):
+            own = said[name]
+            if own is not None and not all(
+                _equal(own[key], plain[key]) for key in own if plain and key in plain
+            ):
+                wrong.append(name)
+            if own is not None and plain is None:
+                wrong.append(name)
+        first, second = said["lookup"], said["recommend"]
+        if first and second and "interval" in second:
+            pairs = zip(first["interval"], second["interval"], strict=True)
+            wrong += [] if all(_equal(*pair) for pair in pairs) else ["interval"]
+        return wrong
+
+    def _shapes(self, problem: Problem, configuration: Problem) -> list[dict[str, Any]]:
+        shapes = launch_shapes(self._final.spec, problem, configuration)
+        # A configuration of another size may not be launched for this one at all.
+        if any(min(*one.block, *one.grid) < 1 for one in shapes):
+            return []
+        return [{**asdict(one), "block": [*one.block], "grid": [*one.grid]} for one in shapes]
+
+    def bases(self, questions: Sequence[Question]) -> dict[str, int]:
+        """Bases of the answers to how many have them; ``none`` where there is no answer."""
+        found: dict[str, int] = {}
+        for said in map(self.by_json, questions):
+            basis = "none" if said is None else str(said["basis"])
+            found[basis] = found.get(basis, 0) + 1
+        return dict(sorted(found.items()))
+
+    def by_lookup(self, one: Question) -> dict[str, Any] | None:
+        """By the rule of the page's script: None where it has no answer."""
+        gpu = next((each.name for each in self._table.devices if one.device in each.names), None)
+        if not self._table.limits.hold(one.problem):
+            return None
+        best, least = None, math.inf
+        for entry in self._entries:
+            known = [entry["problem"][name] for name in one.problem]
+            far = distance([*one.problem.values()], known)
+            if entry["gpu"] == gpu and far < least:
+                best, least = entry, far
+        if best is None:
+            return None
+        exact = least == 1
+        return {
+            "configuration": self._whole(best["configuration"]),
+            "problem": best["problem"],
+            "basis": best["basis"] if exact else "nearest",
+            "time_ms": best["time_ms"] if exact else None,
+            "gain": best["gain"] if exact else None,
+            "interval": [best["time_low_ms"], best["time_high_ms"]] if exact else None,
+        }
+
+    def _whole(self, configuration: Mapping[str, Value]) -> Problem:
+        neutral = dict(zip(self._table.tunables, self._table.neutral, strict=True))
+        return {**neutral, **configuration}
+
+    def by_json(self, one: Question) -> dict[str, Any] | None:
+        """By what the JSON file says, and nothing else."""
+        plain, asked = self._plain, one.problem
+        limits = plain["limits"]
+        for each in limits["ranges"]:
+            value = asked[each["parameter"]]
+            if each["values"] is not None and value not in each["values"]:
+                return None
+            low, high = each["minimum"], each["maximum"]
+            if (low is not None and value < low) or (high is not None and value > high):
+                return None
+        if not all(evaluate(text, asked) for text in limits["conditions"]):
+            return None
+        numbers = [
+            number
+            for number, each in enumerate(plain["devices"])
+            if one.device in [each["name"], *each["cuda_names"]]
+        ]
+        best, least = None, math.inf
+        for entry in plain["entries"]:
+            far = distance([*asked.values()], entry["problem"])
+            if numbers and entry["device"] == numbers[0] and far < least:
+                best, least = entry, far
+        if best is None:
+            return self._usual(asked)
+        exact = least == 1
+        return {
+            "configuration": dict(zip(plain["tunables"], best["configuration"], strict=True)),
+            "problem": dict(zip(plain["parameters"], best["problem"], strict=True)),
+            "basis": best["basis"] if exact else "nearest",
+            "time_ms": best["time_ms"] if exact else None,
+            "gain": best["gain"] if exact else None,
+            "launches": best["launches"],
+        }
+
+    def _usual(self, asked: Problem) -> dict[str, Any]:
+        plain = self._plain
+        formulas = Formulas(dict(plain["formulas"]["derived"]))
+        said = {"time_ms": None, "gain": None, "launches": None}
+        for rule in plain["formulas"]["usual"]:
+            chosen = dict(zip(plain["tunables"], plain["neutral"], strict=True))
+            if not formulas.value(rule["when"], {**asked, **chosen}):
+                continue
+            for name, text in rule["configuration"]:
+                chosen[name] = formulas.value(text, {**asked, **chosen})
+            if all(formulas.value(text, {**asked, **chosen}) for text in rule["conditions"]):
+                return {"configuration": chosen, "problem": asked, "basis": "usual", **said}
+            break
+        default = dict(zip(plain["tunables"], plain["default"], strict=True))
+        return {"configuration": default, "problem": {}, "basis": "default", **said}
+
+    def _by_recommend(
+        self, questions: Sequence[Question], plain: Sequence[dict[str, Any] | None]
+    ) -> list[dict[str, Any] | None]:
+        """What ``launchwise recommend`` says of the problem that a form answered."""
+        gpus = {name: one.name for one in reversed(self._table.devices) for name in one.names}
+        first = self._table.devices[0].name
+        cases = {}
+        for number, (one, said) in enumerate(zip(questions, plain, strict=True)):
+            if said is None:
+                continue
+            # Of a stranger the usual choice alone is known, as of any GPU.
+            problem = said["problem"] or one.problem
+            case = Case(gpus.get(one.device, first), problem)
+            if why_none(self._final.domain, case) is None:
+                cases[number] = case
+        found: list[dict[str, Any] | None] = [None] * len(questions)
+        for (number, case), answer in zip(
+            cases.items(), answers(self._final, [*cases.values()], SUGGESTIONS), strict=True
+        ):
+            best = answer.suggestions[0]
+            said = plain[number]
+            assert said is not None
+            if said["basis"] in ("usual", "default"):
+                found[number] = {"configuration": self._whole(answer.usual)}
+            elif said["basis"] == "nearest":
+                found[number] = {"configuration": self._whole(best.configuration)}
+            else:
+                found[number] = {
+                    "configuration": self._whole(best.configuration),
+                    "problem": case.problem,
+                    "basis": answer.basis,
+                    "time_ms": best.expected_ms,
+                    "gain": best.gain,
+                    "interval": list(best.interval_ms or (None, None)),
+                }
+        return found
+
+    def _by_python(self, questions: Sequence[Question]) -> list[dict[str, Any] | None]:
+        path = self._folder / FORMATS["python"].format(study=self._table.study)
+        asked = json.dumps([[one.device, one.problem] for one in questions])
+        command = [sys.executable, "-I", "-c", PYTHON, str(path)]
+        done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+        return [None if each is None else self._split(each) for each in json.loads(done.stdout)]
+
+    def _split(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        chosen = {name: answer[name] for name in self._table.tunables}
+        rest = {name: value for name, value in answer.items() if name not in chosen}
+        launches = [
+            {key: value for key, value in each.items() if key != "kernel"}
+            for each in rest["launches"]
+        ]
+        return {"configuration": chosen, **rest, "launches": launches}
+
+    def _by_cpp(self, questions: Sequence[Question]) -> list[dict[str, Any] | None]:
+        table = self._table
+        (self._folder / "main.cpp").write_text(cpp_program(table), encoding="utf-8")
+        flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+        subprocess.run(["g++", *flags, "main.cpp", "-o", "main"], cwd=self._folder, check=True)
+        lines = "".join(
+            "\t".join([one.device, *map(str, one.problem.values())]) + "\n" for one in questions
+        )
+        done = subprocess.run(
+            [self._folder / "main"], input=lines, capture_output=True, text=True, check=True
+        )
+        return [self._read(line.split("\t")) for line in done.stdout.splitlines()]
+
+    def _read(self, words: list[str]) -> dict[str, Any] | None:
+        if words == ["none"]:
+            return None
+        table = self._table
+
+        def values(names: Sequence[str]) -> Problem:
+            return {
+                name: word if name in table.texts else int(word)
+                for name, word in zip(names, words, strict=False)
+            }
+
+        configuration = values(table.tunables)
+        words = words[len(configuration) :]
+        problem = values(table.parameters)
+        time_ms, gain, basis, *numbers = words[len(problem) :]
+        launches = [
+            {
+                "block": [*map(int, numbers[start : start + 3])],
+                "grid": [*map(int, numbers[start + 3 : start + 6])],
+                "shared_bytes": None if numbers[start + 6] == "-1" else int(numbers[start + 6]),
+            }
+            for start in range(0, len(numbers), 7)
+        ]
+        return {
+            "configuration": configuration,
+            "problem": problem if basis != "default" else {},
+            "basis": basis,
+            "time_ms": float(time_ms) or None,
+            "gain": float(gain) or None,
+            "launches": launches,
+        }
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values print alike: a model's times depend on what it is asked beside."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=PRINTED)
+    return bool(one == other)
+
+
+def cpp_program(table: AnswerTable) -> str:
+    """A program that reads questions and prints answers, a line each, parted by tabs."""
+
+    def reads(names: Sequence[str]) -> str:
+        return "".join(
+            f"        const std::string in{place} = next(line);\n" for place, _ in enumerate(names)
+        )
+
+    given = ", ".join(
+        f"in{place}" if name in table.texts else f"std::stoll(in{place})"
+        for place, name in enumerate(table.parameters)
+    )
+    shown = [f"c.{cpp_name(name)}" for name in table.tunables]
+    shown += [f"found->answered_for.{cpp_name(name)}" for name in table.parameters]
+    parted = " << '\\t' << "
+    return f"""\
+#include "{table.study}.hpp"
+#include <iomanip>
+#include <iostream>
+#include <sstream>
+#include <string>
+namespace study = launchwise::{cpp_name(table.study)};
+static std::string next(std::istringstream &line) {{
+    std::string word;
+    std::getline(line, word, '\\t');
+    return word;
+}}
+int main() {{
+    std::cout << std::setprecision(17);
+    for (std::string text; std::getline(std::cin, text);) {{
+        std::istringstream line(text);
+        const std::string device = next(line);
+{reads(table.parameters)}        const study::problem asked{{{given}}};
+        const auto found = study::recommend(device, asked);
+        if (!found) {{
+            std::cout << "none\\n";
+            continue;
+        }}
+        const auto &c = found->launch;
+        std::cout << {parted.join(shown)}
+                  << '\\t' << found->time_ms << '\\t' << found->gain << '\\t' << found->basis;
+        const auto run = study::launches_of(asked, c);
+        for (std::size_t i = 0; i < run.count; ++i) {{
+            const auto &one = run.kernels[i];
+            for (const auto size : one.block) std::cout << '\\t' << size;
+            for (const auto size : one.grid) std::cout << '\\t' << size;
+            std::cout << '\\t' << one.shared_bytes.value_or(-1);
+        }}
+        std::cout << '\\n';
+    }}
+}}
+"""

@@ -1,0 +1,87 @@
+"""Which expressions leave the project, and that every language gives them the same values."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from launchwise.base.expressions import evaluate
+from launchwise.exporting.conditions import cpp_expression, python_expression
+from launchwise.exporting.cpp_formulas import HELPERS
+from launchwise.exporting.cpp_names import cpp_text
+from launchwise.exporting.formulas import Kind, is_condition, kind_of
+
+KINDS: Mapping[str, Kind] = {"a": "number", "b": "number", "c": "text"}
+EXPORTED: dict[str, Kind] = {
+    "ceil_div(a, 3) + round_up(b, 4) - abs(a)": "number",
+    "max(a, b, 3) // min(a, -5) % 7": "number",
+    "a ** 3 - (2 if c == 'x' else b)": "number",
+    "max(a > b, 0) + 1": "number",
+    "'x' if a or b else c": "text",
+    "not a and b < 3": "condition",
+    "c in ('x', 'y') and 1 < a <= b + 6": "condition",
+    "a not in (1, 2)": "condition",
+}
+KEPT = (
+    *("a / 2", "log2(a)", "a * 0.5", "a ** b", "a ** -1", "9223372036854775808"),
+    *("a or b", "c + 'x'", "a == c", "unknown", "max(a)", "ceil_div(a)", "c in (1, 'x')"),
+)
+VALUES = [{"a": a, "b": b, "c": c} for a in range(-9, 10, 3) for b in (-4, 0, 1, 6) for c in "xyz"]
+
+
+def test_kinds_of_what_leaves() -> None:
+    assert {text: kind_of(text, KINDS) for text in EXPORTED} == EXPORTED
+    assert [text for text in KEPT if kind_of(text, KINDS) is not None] == []
+
+
+def test_a_condition_may_join_numbers() -> None:
+    assert is_condition("a or (b and c == 'x')", KINDS)
+    assert is_condition("not (a or b)", KINDS)
+    assert kind_of("1 if a or b else 0", KINDS) == "number"
+    assert not is_condition("a or c", KINDS)
+    assert not is_condition("c", KINDS)
+    assert not is_condition("a / 2 > 1", KINDS)
+
+
+def test_python_says_the_same(tmp_path: Path) -> None:
+    lines = ["def _ceil_div(a, b): return -(-a // b)", "def _round_up(a, b): return -(-a // b) * b"]
+    listed = ", ".join(f"lambda names: {python_expression(text, [])}" for text in EXPORTED)
+    (tmp_path / "exported.py").write_text("\n".join([*lines, f"found = [{listed}]"]))
+    found = runpy.run_path(str(tmp_path / "exported.py"))["found"]
+    for text, own in zip(EXPORTED, found, strict=True):
+        assert [own(each) for each in VALUES] == [evaluate(text, each) for each in VALUES]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_cpp_says_the_same(tmp_path: Path) -> None:
+    members = {name: name for name in KINDS}
+    written = "".join(
+        "    std::cout << "
+        + cpp_expression(text, members, lambda value: f"std::string_view({cpp_text(value)})")
+        + " << '\\n';\n"
+        for text in EXPORTED
+    )
+    calls = "".join(
+        f"    show({each['a']}, {each['b']}, {cpp_text(str(each['c']))});\n" for each in VALUES
+    )
+    (tmp_path / "main.cpp").write_text(f"""\
+#include <cstdint>
+#include <iostream>
+#include <string_view>
+namespace detail {{
+{HELPERS}}}
+static void show(std::int64_t a, std::int64_t b, std::string_view c) {{
+{written}}}
+int main() {{
+{calls}}}
+""")
+    subprocess.run(["g++", "-std=c++17", "main.cpp", "-o", "main"], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True)
+    values = [evaluate(text, each) for each in VALUES for text in EXPORTED]
+    wanted = [str(value if isinstance(value, str) else int(value)) for value in values]
+    assert done.stdout.split() == wanted
