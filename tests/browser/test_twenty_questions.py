@@ -234,8 +234,9 @@ def test_the_way_leads_to_the_answer(browser: Any, folder: Path, question: str) 
     for words in re.findall(r"\*\*(.+?)\*\*", way):
         browser.execute_script(CLICK, words)
         browser.execute_async_script("setTimeout(arguments[0], 500)")
-        # Figures above it were drawn meanwhile.
+        # Figures above it were drawn meanwhile; the page scrolls smoothly.
         browser.execute_script(FOLLOW, words)
+        browser.execute_async_script("setTimeout(arguments[0], 500)")
     for name, option in re.findall(r"([a-z ]+): \*(.+?)\*", way):
         choose(browser, name.strip(), option)
     ANSWERS[question](browser)
