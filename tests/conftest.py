@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -46,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((n for n, part in enumerate(SLOWEST) if part in path), len(SLOWEST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """All that was imported and collected stays: the collector of garbage leaves it alone."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import foreign
 import pytest
 import yaml
+from forks import forked, run_snakemake
 from samples import ROOT
 
 from launchwise.base.storage import user_cache
@@ -53,17 +52,12 @@ def test_from_files_to_the_report_in_an_empty_folder(
     assert name == "snakemake"
     settings = yaml.safe_load((here / "kernels" / "blur" / "settings.yaml").read_text())
     assert list(settings["gpus"]) == list(DEVICES)
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *words, "--quiet", "all"],
-        env={
-            **{"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
-            # Facts about the project's code.
-            "XDG_CACHE_HOME": str(user_cache().parent),
-        },
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
+    environment = {
+        **{"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(here)},
+        # Facts about the project's code.
+        "XDG_CACHE_HOME": str(user_cache().parent),
+    }
+    done = forked(run_snakemake, [*words, "--quiet", "all"], here, environment, seconds=200)
     assert done.returncode == 0, done.stderr[-3000:]
     pages = (here / "results" / "report").rglob("*.html")
     assert any("each GPU left out of training" in page.read_text() for page in pages)

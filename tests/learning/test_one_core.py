@@ -78,7 +78,7 @@ from ._common import Own
 
 
 class Greedy(Own):
-    defaults = {**Own.defaults, "n_estimators": 400}
+    defaults = {**Own.defaults, "n_estimators": 150}
 
     def fit_rows(self, features, target, weights):
         trees = self.parameters["n_estimators"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from forks import forked, load_libraries
 from samples import ROOT
 
 from launchwise.base.storage import read_json
@@ -50,16 +52,31 @@ ON_GPU = {
 def start(
     name: str, output: Path, *options: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a benchmark at its smallest size."""
+    """Run a benchmark at its smallest size.
+
+    It is a fork, but for ``main_job``, which tells processes by their commands.
+    """
+    script = [str(FOLDER / f"{name}.py"), str(output), "--smallest", *options]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    if name != "main_job":
+        load_libraries()
+        return forked(run_script, script, output.parent, environment, seconds=300)
     return subprocess.run(
-        [sys.executable, str(FOLDER / f"{name}.py"), str(output), "--smallest", *options],
+        [sys.executable, *script],
         cwd=output.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
+
+
+def run_script(words: list[str]) -> None:
+    """A script with its arguments, as Python runs it."""
+    sys.argv = words
+    sys.path.insert(0, str(Path(words[0]).parent))
+    runpy.run_path(words[0], run_name="__main__")
 
 
 def result_of(name: str, folder: Path, *options: str) -> dict[str, Any]:

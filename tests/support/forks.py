@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -18,12 +19,17 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from python_forks import ForkingPopen, exit_code, leave, places, search
 from snakemake.cli import main
 
+from launchwise.workflow.server import MODELS
+
 ROOT = Path(__file__).resolve().parents[2]
+OWN = {str(ROOT), str(ROOT / "tests" / "support"), ""}
 
 
 Program = Callable[[list[str]], int | None]
@@ -58,6 +64,8 @@ class Fork:
         session: bool = False,
     ) -> None:
         self.returncode: int | None = None
+        if program is run_snakemake:
+            load_libraries()
         self.pid = os.fork()
         if not self.pid:
             if session:
@@ -135,6 +143,7 @@ def _be(
     try:
         # What the tests' process would do at its end is not for its forks to do.
         atexit._clear()
+        gc.freeze()
         os.dup2(output.fileno(), 1)
         os.dup2(errors.fileno(), 2)
         sys.stdout, sys.stderr = _stream(1), _stream(2)
@@ -142,56 +151,31 @@ def _be(
         os.environ.clear()
         os.environ.update(environment)
         sys.argv = [program.__name__, *arguments]
-        places = [one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if one]
-        if str(ROOT) not in places:
-            _forget_project(places)
-        _customize(places)
+        subprocess.Popen = ForkingPopen  # type: ignore[misc]
+        named = places(environment)
+        if str(ROOT) not in named:
+            sys.path[:] = [one for one in sys.path if one not in OWN]
+        search(named)
         code = program(arguments) or 0
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        if isinstance(end.code, str):
-            print(end.code, file=sys.stderr)
+        code = exit_code(end)
     except BaseException:
         traceback.print_exc()
     finally:
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
-def _customize(places: list[str]) -> None:
-    """Run the ``sitecustomize`` of the first place that has one; its neighbours come first, too."""
-    found = next((one for one in places if Path(one, "sitecustomize.py").is_file()), None)
-    if found is None:
-        return
-    sys.path[:] = [found, *(one for one in sys.path if one != found)]
-    neighbours = {path.stem for path in Path(found).iterdir()}
-    for name in [name for name in sys.modules if name.partition(".")[0] in neighbours]:
-        del sys.modules[name]
-    importlib.import_module("sitecustomize")
+        leave(code)
 
 
 def _stream(number: int) -> io.TextIOWrapper:
     return open(number, "w", buffering=1, encoding="utf-8", closefd=False)
 
 
-def _forget_project(places: list[str]) -> None:
-    """Import what is asked for from ``places`` first, and nothing of the project from before."""
-    own = {str(ROOT), str(ROOT / "tests" / "support"), ""}
-    sys.path[:] = [*places, *(one for one in sys.path if one not in own)]
-    # All are named before one goes: a package without __init__ asks its parent where it lies.
-    for name in [name for name, module in list(sys.modules.items()) if _of_project(module)]:
-        del sys.modules[name]
-
-
-def _of_project(module: Any) -> bool:
-    """Whether a module lies in the project, which the environment inside it does not."""
-    file = getattr(module, "__file__", None)
-    if file is None:
-        paths = list(getattr(module, "__path__", []))
-        file = paths[0] if paths else ""
-    return str(file).startswith(f"{ROOT}/") and "/.venv/" not in str(file)
+@cache
+def load_libraries() -> None:
+    """Load what Snakemake and the server of its scripts load: each fork has it then."""
+    importlib.import_module("snakemake.report.html_reporter")
+    for name in MODELS:
+        if name.partition(".")[0] != "launchwise":
+            importlib.import_module(name)
 
 
 def run_snakemake(arguments: list[str]) -> None:
