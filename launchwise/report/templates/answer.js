@@ -3,8 +3,8 @@
   // Places in an entry of a study's answers, see launchwise/report/finder.py.
   const [GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, , , BASELINE] = [...Array(12).keys()];
   const [PAIRED, BLIND, OTHERS] = [14, 15, 16];
-  // As launchwise/base/paired.py says it.
-  const EQUAL = 1.02;
+  const EQUAL = window.launchwiseEqual;
+  const outcome = window.launchwiseOutcome;
 
   // Expressions of a workload as nested lists: an operator and its operands.
   const operators = {
@@ -59,9 +59,6 @@
     made.append(link, after);
     return made;
   };
-  // What the interval of a ratio of speeds says.
-  const outcome = (low, high) => low > 1 || high < 1 ? ""
-    : low >= 1 / EQUAL && high <= EQUAL ? "tie" : "undecided";
 
   // Launches of a configuration for a problem; a part is null where host code decides it.
   const launchesOf = (data, values, asked) => {

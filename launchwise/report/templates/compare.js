@@ -89,9 +89,7 @@
       : value.toExponential(digits - 1).replace("e+", "e");
   const limits = ([low, high], digits) => low === null || high === null ? "–" : `${number(low, digits)} to ${number(high, digits)}`;
   const digits = (row) => row.basis === "measured" ? 3 : 2;
-  // As launchwise/base/paired.py says it.
-  const EQUAL = 1.02;
-  const outcome = ([low, high]) => low > 1 || high < 1 ? "" : low >= 1 / EQUAL && high <= EQUAL ? ", a tie" : ", undecided";
+  const outcome = ([low, high]) => ({ tie: ", a tie", undecided: ", undecided" })[window.launchwiseOutcome(low, high)] ?? "";
   const between = (found, digits_, percent) => found[0] === null || found[1] === null ? ""
     : `${limits(found, digits_)} (${percent} %)${outcome(found)}`;
   // Title, unit, text, field, second line.

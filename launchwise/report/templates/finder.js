@@ -91,7 +91,7 @@
     if (answer < 0) return `This answer has no time at ${where}; the fastest there is ${number(Math.exp(own / rows.steps))} times as fast as ${mine}.`;
     const ratio = Math.exp((own - answer) / rows.steps);
     const said = words === mine ? "This is your configuration."
-      : Math.abs(Math.log(ratio)) <= Math.log(EQUAL) ? `A tie with ${mine}: ${number(ratio)} times its speed`
+      : Math.abs(Math.log(ratio)) <= Math.log(EQUAL) ? `Within ${number(100 * (EQUAL - 1), 1)} % of ${mine}: ${number(ratio)} times its speed`
         : `${number(ratio)} times the speed of ${mine}`;
     return words === mine ? said : `${said} at ${where} (single rows of the sweep, not pairs).`;
   };

@@ -53,6 +53,12 @@
     return new Response(stream).text();
   };
   window.launchwiseInflate = inflate;
+
+  // What the interval of a ratio of speeds says, as launchwise/base/paired.py does.
+  const EQUAL = 1.02;
+  window.launchwiseEqual = EQUAL;
+  window.launchwiseOutcome = (low, high) => low > 1 || high < 1 ? ""
+    : low >= 1 / EQUAL && high <= EQUAL ? "tie" : "undecided";
   const inflated = async () => {
     if (!window.launchwisePlotly) await appended((script) => { script.src = held.dataset.plotly; });
     const source = await inflate(window.launchwisePlotly);
