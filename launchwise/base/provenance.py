@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -43,17 +44,19 @@ def commit(root: str | Path = ROOT) -> str:
     return f"{head}+changes" if changed else head
 
 
-def changes_since(one: str, folder: str | Path, root: str | Path = ROOT) -> int | None:
-    """Number of commits that changed a folder after ``one``; None where git does not know it.
+def changes_since(one: str, paths: Sequence[Path], root: str | Path = ROOT) -> int | None:
+    """Number of commits that changed any of ``paths`` after ``one``; None where git knows none.
 
     Parameters
     ----------
     one
         A commit by its hexadecimal name; what else a table may hold is not given to git.
+    paths
+        Files and folders; ``*`` stands for any text.
     """
     if not re.fullmatch(r"[0-9a-f]{7,40}", one):
         return None
-    counted = _git(root, "rev-list", "--count", f"{one}..HEAD", "--", str(folder))
+    counted = _git(root, "rev-list", "--count", f"{one}..HEAD", "--", *map(str, paths))
     return None if counted is None else int(counted)
 
 

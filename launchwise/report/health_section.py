@@ -86,9 +86,13 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     return Section("verdicts", "Verdicts", blocks)
 
 
+WHAT_RUNS = ("*.cu", "*.cuh", "spec.yaml", "host")
+"""Parts of a workload's folder that decide what is timed; what studies ask of it is none."""
+
+
 @dataclass(frozen=True)
 class Age:
-    """Days since the last row of a sweep, and commits that changed its workload since the first.
+    """Days since the last row of a sweep, and commits that changed its kernels since the first.
 
     None where it is not known.
     """
@@ -112,23 +116,17 @@ def ages(
         counts = []
         for one in each.commits:
             if folder is not None and (each.workload, one) not in changes:
-                changes[each.workload, one] = changes_since(one, folder)
+                changes[each.workload, one] = changes_since(
+                    one, [folder / name for name in WHAT_RUNS]
+                )
             counts.append(changes.get((each.workload, one)))
         known = [count for count in counts if count is not None]
         ages_[each.gpu, each.workload] = Age(days, max(known) if known else None)
     return ages_
 
 
-def _days_ago(age: Age) -> str:
-    return "" if age.days is None else f"{wording.plural(age.days, 'day')} ago"
-
-
-def _changed(age: Age) -> str:
-    if age.changes is None:
-        return ""
-    if not age.changes:
-        return "workload unchanged"
-    return f"workload changed in {wording.plural(age.changes, 'commit')} since"
+def _known(value: int | None) -> str:
+    return MISSING if value is None else wording.count(value)
 
 
 def _table(
@@ -150,8 +148,10 @@ def _table(
         Column("SM clock", "MHz"),
         Column("cards", "count"),
         Column("commits", "count"),
+        Column("kernels changed", "commits since"),
         Column("driver", number=False),
         Column("measured", number=False),
+        Column("age", "days"),
     ]
     roles = {"sound": "good", "doubtful": "poor", "unknown": ""}
     rows = [
@@ -169,16 +169,14 @@ def _table(
                 Cell(wording.count(each.wrong)),
                 Cell(_clocks(each.clocks_mhz)),
                 Cell(wording.count(each.cards)),
-                Cell(
-                    wording.count(len(each.commits)),
-                    detail=_changed(ages_[each.gpu, each.workload]),
-                ),
+                Cell(wording.count(len(each.commits))),
+                Cell(_known(ages_[each.gpu, each.workload].changes)),
                 Cell(", ".join(each.drivers)),
                 Cell(
                     each.first if each.first == each.last else f"{each.first} to {each.last}",
                     role="days",
-                    detail=_days_ago(ages_[each.gpu, each.workload]),
                 ),
+                Cell(_known(ages_[each.gpu, each.workload].days)),
             ]
         )
         for each in found

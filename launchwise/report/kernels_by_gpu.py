@@ -33,7 +33,7 @@ class Place:
     time_ms
         Geometric mean of the best times.
     energy_j
-        Of one run, likewise; None where it is not known of each problem.
+        Of one run, geometric mean over the problems with energy; None where one of them has none.
     runs_per_euro
         None without a price per hour.
     predicted
@@ -49,11 +49,15 @@ class Place:
 
 @dataclass(frozen=True)
 class KernelColumn:
-    """A study: the GPU that speeds are relative to, the common problems, and its GPUs."""
+    """A study: the GPU that speeds are relative to, the common problems, and its GPUs.
+
+    ``with_energy`` are those of the problems of which all whole cards know the energy.
+    """
 
     study: StudyData
     reference: str
     problems: Sequence[tuple[Value, ...]]
+    with_energy: Sequence[tuple[Value, ...]]
     places: Mapping[str, Place]
 
 
@@ -76,22 +80,30 @@ def column(study: StudyData, prices: Mapping[str, Price]) -> KernelColumn | None
     if len(taking) < 2:
         return None
     problems = [problem for problem in of_gpu[whole[0]] if problem in common]
+    with_energy = [
+        problem
+        for problem in problems
+        if all(taking[gpu][problem].energy_j is not None for gpu in whole)
+    ]
+    if len(with_energy) < FEWEST_PROBLEMS and len(with_energy) < len(problems):
+        with_energy = []
     reference = [taking[whole[0]][problem].best_ms for problem in problems]
     places = {}
     for gpu, own in taking.items():
         rows = [own[problem] for problem in problems]
         times = np.array([row.best_ms for row in rows])
-        joules = [row.energy_j for row in rows if row.energy_j is not None]
+        joules = [own[problem].energy_j for problem in with_energy]
+        known = [joule for joule in joules if joule is not None]
         per_hour = prices[gpu].euro_per_hour if gpu in prices else None
         time_ms = geometric_mean(times)
         places[gpu] = Place(
             speed=geometric_mean(np.array(reference) / times),
             time_ms=time_ms,
-            energy_j=geometric_mean(np.array(joules)) if len(joules) == len(rows) else None,
+            energy_j=geometric_mean(np.array(known)) if known and known == joules else None,
             runs_per_euro=None if per_hour is None else MS_PER_HOUR / per_hour / time_ms,
             predicted=rows[0].basis == "predicted",
         )
-    return KernelColumn(study, whole[0], problems, places)
+    return KernelColumn(study, whole[0], problems, with_energy, places)
 
 
 def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Section | None:
@@ -109,8 +121,9 @@ def section(studies: Sequence[StudyData], prices: Mapping[str, Price]) -> Sectio
         blocks.append(Fold("Measured by others", [table]) if ours else table)
     words = (
         "Each GPU runs its own fastest configuration. All GPUs of a column have the same problems; "
-        "means are geometric. A dash: the GPU lacks some of them. Joule of one run, where the "
-        "sweeps recorded it of each problem. Hatched: predicted from datasheets."
+        "means are geometric. A dash: the GPU lacks some of them. Joule (J) of one run, over those "
+        "problems of which the sweeps of all whole cards recorded it: their number stands in the "
+        "heading. Hatched: predicted from datasheets."
     )
     if not prices:
         words += " Runs per euro need a table of prices (prices in config.yaml)."
@@ -131,14 +144,13 @@ def _table(columns: Sequence[KernelColumn]) -> Table:
         Row([Cell(gpu), *(_cell(one, gpu) for one in columns)])
         for gpu in [*measured, *(gpu for gpu in predicted if gpu not in measured)]
     ]
-    headings = [
-        Column(
-            one.study.settings.title,
-            f"× {one.reference}, {wording.plural(len(one.problems), 'problem')}",
-        )
-        for one in columns
-    ]
+    headings = [Column(one.study.settings.title, _heading(one)) for one in columns]
     return Table("Speed, joule and runs per euro", [Column("GPU", number=False), *headings], rows)
+
+
+def _heading(one: KernelColumn) -> str:
+    said = f"× {one.reference}, {wording.plural(len(one.problems), 'problem')}"
+    return f"{said}; J of {len(one.with_energy)}" if one.with_energy else said
 
 
 def _cell(one: KernelColumn, gpu: str) -> Cell:

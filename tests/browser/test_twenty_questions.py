@@ -177,7 +177,9 @@ def sound(browser: Any) -> None:
 
 
 def old(browser: Any) -> None:
-    assert "days ago" in seen(browser, "td .detail")
+    headings = seen(browser, "th")
+    assert "age days" in headings
+    assert "kernels changed commits since" in headings
 
 
 def again(browser: Any) -> None:
@@ -211,7 +213,7 @@ ANSWERS: dict[str, Callable[[Any], None]] = {
     "Which model answers best?": best_model,
     "How is the report cited, and where are its figures as files?": cited,
     "Was each sweep sound?": sound,
-    "How old is a sweep, and did its workload change since?": old,
+    "How old is a sweep, and did its kernels change since?": old,
     "What must be measured again, and how long does it take?": again,
     "With which driver and toolkit was a GPU measured?": provenance,
     "Does any figure contradict another?": contradicted,

@@ -47,7 +47,7 @@ def test_runs_per_euro_follow_from_price_and_time() -> None:
     assert found.places["big"].runs_per_euro == pytest.approx(1e6 / found.places["big"].time_ms)
 
 
-def test_energy_is_there_only_where_each_problem_has_it() -> None:
+def test_energy_is_of_the_problems_that_all_whole_cards_have_it_of() -> None:
     made = study()
     sweeps = {
         gpu: rows.assign(energy_j=2e-3 * rows["time_ms"]) for gpu, rows in made.sweeps.items()
@@ -56,6 +56,7 @@ def test_energy_is_there_only_where_each_problem_has_it() -> None:
     assert found is not None
     place = found.places["big"]
     assert place.energy_j == pytest.approx(2e-3 * place.time_ms)
+    assert found.with_energy == found.problems
     largest = {gpu: rows["n"].max() for gpu, rows in sweeps.items()}
     holes = {
         gpu: rows.assign(energy_j=rows["energy_j"].where(rows["n"] < largest[gpu]))
@@ -63,6 +64,8 @@ def test_energy_is_there_only_where_each_problem_has_it() -> None:
     }
     found = column(dataclasses.replace(made, sweeps=holes, _known={}), {})
     assert found is not None
+    # Of one problem alone no mean is given.
+    assert found.with_energy == []
     assert found.places["big"].energy_j is None
 
 
