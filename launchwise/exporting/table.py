@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
-from launchwise import __version__
+import launchwise
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.problems import asked_cases, distance
 from launchwise.learning.answering import Answer, answers
@@ -215,7 +215,7 @@ def answer_table(
         tunables=tuple(spec.tunable_columns),
         texts=frozenset(_texts(spec)),
         devices=tuple(_device(gpu, final, cuda_names) for gpu in names),
-        version=__version__,
+        version=launchwise.__version__,
         default=tuple(baseline(spec).values()),
         entries=tuple(_entry(names.index(each.gpu), each, spec) for each in found),
         limits=Limits.of(spec),

@@ -16,6 +16,7 @@ from forks import forked, run_snakemake
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import Ceilings, GpuProfile, write_profile
+from launchwise.importing.cards import DEVICE_NAMES_FILE
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     *("Snakefile", "config.yaml", "rules", "scripts", "launchwise", "kernels", "report"),
     CARDS_FILE,
+    DEVICE_NAMES_FILE,
     REFERENCE_PROFILE,
 )
 LADDER = {"variant": ["linear", "block3d", "omp_tile"]}
