@@ -132,8 +132,13 @@ def layout(x: dict[str, Any], y: dict[str, Any], **options: Any) -> dict[str, An
 
 
 def rounded(values: Iterable[Any], digits: int = 4) -> list[float | None]:
-    """Numbers to ``digits`` significant digits, missing ones as None (JSON has no NaN)."""
+    """Numbers to ``digits`` significant digits, missing ones as None (JSON has no NaN).
+
+    Whole numbers stay as they are: of a size or of a row every digit counts.
+    """
     listed = list(values)
+    if all(isinstance(value, int | np.integer) for value in listed):
+        return [int(value) for value in listed]
     if any(isinstance(value, str) for value in listed):
         # Categories of an axis stay as they are.
         return listed

@@ -162,6 +162,19 @@ def test_peaks_are_drawn_however_many_rows_there_are() -> None:
     assert theme.extremes(clocks[:7], 200).tolist() == list(range(7))
 
 
+def test_a_drawn_point_names_its_own_row() -> None:
+    rows = pd.concat([sweep()] * 150, ignore_index=True)
+    clocks = np.full(len(rows), 1980.0)
+    clocks[12_347] = 1485.0
+    rows = rows.assign(sm_clock_mhz=clocks)
+    figure = health_section._against_time(of(rows), rows)
+    assert figure is not None
+    (trace,) = figure.panels[0].data
+    at = dict(zip(trace["x"], trace["y"], strict=True))
+    assert len(at) == len(trace["x"])
+    assert [row for row, clock in at.items() if clock == 1485] == [12_347]
+
+
 def test_a_repair_has_its_own_command_and_time() -> None:
     rows = sweep()
     minutes = pd.date_range("2026-01-01", periods=len(rows), freq="2s", tz="UTC")
