@@ -11,15 +11,19 @@ from harness.projects import ROOT
 from launchwise.base.provenance import commit, now, versions
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
+def arguments(description: str, **inputs: str) -> argparse.ArgumentParser:
     """Parser with the arguments of every benchmark: the output file and ``--smallest``.
 
     Parameters
     ----------
     description
         Docstring of the benchmark: its first line is shown.
+    **inputs
+        Paths that stand before the output: name to meaning.
     """
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    for name, meaning in inputs.items():
+        parser.add_argument(name, type=Path, help=meaning)
     parser.add_argument("output", type=Path, help="JSON file for the result")
     parser.add_argument(
         "--smallest",

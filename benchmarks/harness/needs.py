@@ -43,6 +43,18 @@ def process_samples() -> None:
         _end("Linux, for /proc/PID/smaps_rollup")
 
 
+def written_report(folder: Path) -> None:
+    """For a benchmark of the report's pages.
+
+    Raises
+    ------
+    SystemExit
+        Status 2, where the folder holds no report.
+    """
+    if not (folder / "index.html").is_file():
+        _end(f"a report in {folder} (snakemake --cores all -- report)")
+
+
 def chromium() -> tuple[Any, str, str]:
     """Selenium's module of drivers, Chromium and its driver.
 

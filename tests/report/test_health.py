@@ -14,7 +14,7 @@ import pytest
 
 from launchwise.base.provenance import changes_since
 from launchwise.report import health, health_section, theme
-from launchwise.report.blocks import Fold, Notice, Table
+from launchwise.report.blocks import Figure, Fold, Notice, Table
 from launchwise.tables.measurements import UNKNOWN
 from tests.support.report_pages import html_of
 from tests.support.report_study import study
@@ -167,8 +167,10 @@ def test_a_drawn_point_names_its_own_row() -> None:
     clocks = np.full(len(rows), 1980.0)
     clocks[12_347] = 1485.0
     rows = rows.assign(sm_clock_mhz=clocks)
-    figure = health_section._against_time(of(rows), rows)
-    assert figure is not None
+    made = dataclasses.replace(study(("big",)), sweeps={"big": rows})
+    blocks = health_section.section([made], AT).blocks
+    (fold,) = [block for block in blocks if isinstance(block, Fold)]
+    (figure,) = [block for block in fold.blocks if isinstance(block, Figure)]
     (trace,) = figure.panels[0].data
     at = dict(zip(trace["x"], trace["y"], strict=True))
     assert len(at) == len(trace["x"])

@@ -1,0 +1,137 @@
+"""Figures of the report's front page, GPUs page and health page, computed a second time.
+
+    snakemake --cores all -- report
+    python benchmarks/recomputed.py results benchmarks/results/recomputed.json
+
+The pages and their data scripts are read as a browser reads them. Each number is compared, to the
+digits that are shown, with its value by :mod:`recomputing`, which starts from the tables of the
+results. Status 1: some differ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from harness.command_line import arguments, provenance
+from harness.needs import written_report
+from harness.projects import ROOT
+from recomputing import answers, front, gpus, health, judged, predicted
+from recomputing import provenance as origins
+from recomputing.comparing import Ledger
+from recomputing.entries import entries, spread_of
+from recomputing.material import Material
+from recomputing.pages import read_page
+from recomputing.sweeps import sweeps
+
+from launchwise.base.storage import write_json
+from launchwise.cli.predict.answering import read_experiment
+from launchwise.experiment.experiment import Experiment
+from launchwise.gpus.prices import read_prices
+
+CARDS = ROOT / "data" / "cards.csv"
+
+UNCOVERED = {
+    "": "no value in the results",
+    "This run": "facts of the run that wrote the report",
+    "Packages": "facts of the run that wrote the report",
+    "What was measured": "limits and explanations in words",
+}
+"""Beginning of a table's caption to why its other numbers are not compared."""
+
+
+def recompute(experiment: Experiment, results: Path, project: Path, smallest: bool) -> Ledger:
+    """Compare the pages of a report with the results beside it.
+
+    Parameters
+    ----------
+    results
+        Holds the tables and ``report/``.
+    project
+        The repository of the workloads, whose commits the health page counts.
+    smallest
+        The front page alone.
+    """
+    folder, ledger = results / "report", Ledger()
+    materials = [Material.of(experiment, name, results) for name in experiment.studies]
+    settings = experiment.settings
+    prices = read_prices(settings.prices, list(settings.gpus)) if settings.prices else {}
+    per_hour = {gpu: one.euro_per_hour for gpu, one in prices.items() if one.euro_per_hour}
+    spread = spread_of(materials)
+    found = {one.name: entries(one, spread and spread[0]) for one in materials}
+    known = sweeps(materials)
+    judged.compare(materials, ledger)
+
+    page = read_page(folder, "index.html")
+    front.compare(page, materials, found, per_hour, ledger)
+    answers.compare(folder, materials, settings.least_gain, ledger)
+    health.compare_front(page, known, ledger)
+    ledger.leave_unseen(page, UNCOVERED)
+    if smallest:
+        return ledger
+
+    power = gpus.power_of(materials, CARDS)
+    page = read_page(folder, "gpus.html")
+    gpus.compare(page, folder, materials, found, spread, power, ledger)
+    predicted.compare(page, materials, ledger)
+    ledger.leave_unseen(page, UNCOVERED)
+
+    page = read_page(folder, "health.html")
+    health.compare(page, known, project, ledger)
+    health.compare_contradictions(page, materials, found, power, ledger)
+    origins.compare(page, known, materials, settings.seed, ledger)
+    ledger.leave_unseen(page, UNCOVERED)
+    return ledger
+
+
+def summary(ledger: Ledger) -> dict[str, Any]:
+    """Counts by page and over all, and every table."""
+    tables = [one.plain() for one in ledger.tables]
+    pages = {}
+    for page in dict.fromkeys(one["page"] for one in tables):
+        own = [one for one in tables if one["page"] == page]
+        pages[page] = {
+            "figures": sum(one["figures"] for one in own),
+            "differences": sum(one["differences"] for one in own),
+            "uncovered": sum(sum(one["uncovered"].values()) for one in own),
+        }
+    total = {name: sum(one[name] for one in pages.values()) for name in ("figures", "differences")}
+    return {**total, "pages": pages, "tables": tables}
+
+
+def main() -> None:
+    """Compare, write the file, and fail where something differs.
+
+    Raises
+    ------
+    SystemExit
+        Status 1, when figures differ; status 2, where no report was written.
+    """
+    given = arguments(__doc__ or "", results="folder of finished results with their report")
+    given.add_argument(
+        "--settings",
+        type=Path,
+        nargs="+",
+        default=[ROOT / "config.yaml"],
+        help="settings of the results, overlays behind; their folder is the project's",
+    )
+    asked = given.parse_args()
+    results = asked.results.resolve()
+    written_report(results / "report")
+    files = [path.resolve() for path in asked.settings]
+    with contextlib.chdir(files[0].parent):
+        experiment = read_experiment(files, files[0].parent)
+        ledger = recompute(experiment, results, files[0].parent, asked.smallest)
+    found = summary(ledger)
+    for one in found["tables"]:
+        for each in one["listed"]:
+            print(f"{one['page']}, {one['table']}: {each}")
+    for page, counts in found["pages"].items():
+        print(page, ", ".join(f"{count} {name}" for name, count in counts.items()))
+    write_json(asked.output, {**provenance(), **found})
+    raise SystemExit(int(found["differences"] > 0))
+
+
+if __name__ == "__main__":
+    main()

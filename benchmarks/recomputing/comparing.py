@@ -1,0 +1,184 @@
+"""Shown figures beside recomputed ones: what agrees, what differs, what nobody compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from recomputing.pages import NUMBER, Shown, ShownPage
+
+MISSING = "–"
+MOST_LISTED = 50
+"""Most differences of a table that the result lists; all are counted."""
+
+FEW = 5
+"""Values that a difference of long lists names."""
+
+Figure = float | int | None
+
+
+def is_missing(value: Any) -> bool:
+    """Whether there is no number: None or not finite."""
+    return value is None or not math.isfinite(value)
+
+
+def agrees(shown: str, value: Figure, digits: int | None = None) -> bool:
+    """Whether a number rounds to what is shown of it.
+
+    Parameters
+    ----------
+    shown
+        Its text; what stands behind the last digit was rounded away.
+    digits
+        Significant digits, of numbers whose last digits before the point may be rounded.
+    """
+    if is_missing(value):
+        return False
+    assert value is not None
+    mantissa, _, exponent = shown.replace("\u202f", "").partition("e")
+    unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    if digits is not None and value:
+        # A value that rounding lifts to the next power of ten has a digit less.
+        unit = max(unit, 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1))
+    number = float(shown.replace("\u202f", ""))
+    return abs(number - value) <= unit / 2 * (1 + 1e-6) + 1e-12 * abs(value)
+
+
+def rounds_to(shown: Figure, value: Figure, digits: int) -> bool:
+    """Whether a number of a data script is a value to so many significant digits."""
+    if is_missing(shown) or is_missing(value):
+        return is_missing(shown) and is_missing(value)
+    assert shown is not None
+    assert value is not None
+    if not value:
+        return shown == 0
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    return abs(shown - value) <= unit / 2 * (1 + 1e-6)
+
+
+@dataclass
+class Table:
+    """Comparisons of one table or data file of a page.
+
+    Attributes
+    ----------
+    figures
+        Numbers and words compared.
+    uncovered
+        Reason to the number of shown numbers that were not.
+    """
+
+    page: str
+    name: str
+    figures: int = 0
+    different: int = 0
+    differences: list[dict[str, Any]] = field(default_factory=list)
+    uncovered: dict[str, int] = field(default_factory=dict)
+
+    def _said(self, right: bool, place: str, shown: Any, recomputed: Any, count: int = 1) -> None:
+        self.figures += count
+        if right:
+            return
+        self.different += 1
+        if len(self.differences) < MOST_LISTED:
+            self.differences.append({"place": place, "shown": shown, "recomputed": recomputed})
+
+    def numbers(self, place: str, shown: str, *values: Figure, digits: int | None = None) -> None:
+        """Every number of a text, in order; a dash or nothing where all are missing."""
+        texts = NUMBER.findall(shown)
+        known = [value for value in values if not is_missing(value)]
+        if not texts:
+            self._said(not known, place, shown, list(values), max(1, len(values)))
+            return
+        right = len(texts) == len(values) and all(
+            agrees(text, value, digits) for text, value in zip(texts, values, strict=True)
+        )
+        self._said(right, place, shown, list(values), len(values))
+
+    def cell(self, place: str, cell: Shown, *values: Figure, digits: int | None = None) -> None:
+        """The numbers of a cell's own text (:meth:`numbers`)."""
+        cell.seen = True
+        self.numbers(place, cell.text, *values, digits=digits)
+
+    def words(self, place: str, shown: str | Shown, text: str) -> None:
+        """A text that must be the same."""
+        if isinstance(shown, Shown):
+            shown.seen, shown = True, shown.text
+        self._said(shown == text, place, shown, text)
+
+    def same(self, place: str, shown: Any, value: Any) -> None:
+        """Values of a data script, or names of rows, that must be equal; of lists what is not."""
+        if isinstance(shown, list) and isinstance(value, list) and len(shown) > FEW:
+            self._said(shown == value, place, _beside(shown, value), _beside(value, shown))
+        else:
+            self._said(shown == value, place, shown, value)
+
+    def rounded(
+        self, place: str, shown: Iterable[Figure], values: Sequence[Figure], digits: int
+    ) -> None:
+        """Numbers of a data script to so many digits; what both lack is no figure."""
+        given = list(shown)
+        if len(given) != len(values):
+            self._said(False, place, f"{len(given)} numbers", f"{len(values)} numbers")
+            return
+        for at, (one, value) in enumerate(zip(given, values, strict=True)):
+            known = not (is_missing(one) and is_missing(value))
+            right = rounds_to(one, value, digits)
+            self._said(right, f"{place}, number {at}", one, value, int(known))
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "page": self.page,
+            "table": self.name,
+            "figures": self.figures,
+            "differences": self.different,
+            "listed": self.differences,
+            "uncovered": self.uncovered,
+        }
+
+
+def _beside(values: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The first values that are not those at their place among others."""
+    rest: list[Any] = [*others[: len(values)], *[None] * (len(values) - len(others))]
+    return [one for one, other in zip(values, rest, strict=True) if one != other][:FEW]
+
+
+@dataclass
+class Ledger:
+    """Comparisons of a report, table by table."""
+
+    tables: list[Table] = field(default_factory=list)
+
+    def table(self, page: str, name: str) -> Table:
+        """The comparisons of a table, begun if there are none."""
+        for one in self.tables:
+            if (one.page, one.name) == (page, name):
+                return one
+        self.tables.append(Table(page, name))
+        return self.tables[-1]
+
+    def leave(self, page: str, name: str, count: int, reason: str) -> None:
+        """Count numbers that were not compared."""
+        if count:
+            uncovered = self.table(page, name).uncovered
+            uncovered[reason] = uncovered.get(reason, 0) + count
+
+    def leave_unseen(self, page: ShownPage, reasons: dict[str, str]) -> None:
+        """Count every number of a page that nothing was compared with.
+
+        Parameters
+        ----------
+        reasons
+            Beginning of a table's caption to why; ``""`` for the others.
+        """
+        for table in page.tables:
+            begins = sorted((one for one in reasons if table.caption.startswith(one)), key=len)
+            unseen = sum(cell.numbers for row in table.rows for cell in row if not cell.seen)
+            self.leave(page.path, table.caption, unseen, reasons[begins[-1]])
+        said = sum(one.numbers for _, one in page.sentences if not one.seen)
+        self.leave(page.path, "sentences", said, "limits and explanations in words")
+        drawn = sum(one.numbers for one in page.drawn if not one.seen)
+        self.leave(page.path, "drawings", drawn, "ticks of axes")

@@ -1,0 +1,191 @@
+"""Best time of every problem of a study on every GPU, with what the GPU comparison shows of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.gpus.machine import Machine
+from recomputing.material import Material, records
+
+DEFAULT_ERROR = 0.005
+"""Relative standard error of a time that was measured once."""
+
+Z95 = 1.96
+LEAST_PUBLISHED, SHARE = 10, 0.9
+"""Fewest published times of an interval of predictions, and the share of them that it holds."""
+
+NUMBERS = (
+    *("best_ms", "low_ms", "high_ms", "baseline_ms", "least_ms", "gain", "gain_low", "gain_high"),
+    *("energy_j", "baseline_energy_j"),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A problem on a GPU; None where something is unknown. :data:`NUMBERS` are in ms and J."""
+
+    gpu: str
+    basis: str
+    problem: tuple[Any, ...]
+    best_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    baseline_ms: float | None
+    least_ms: float
+    gain: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    energy_j: float | None = None
+    baseline_energy_j: float | None = None
+
+
+def entries(one: Material, factor: float | None) -> list[Entry]:
+    """Measured problems, then predicted ones.
+
+    Parameters
+    ----------
+    factor
+        Of :func:`spread_of`.
+    """
+    return [*_measured(one), *_predicted(one, factor)]
+
+
+def _measured(one: Material) -> list[Entry]:
+    """The fastest candidate of each problem.
+
+    Its interval: 1.96 relative standard errors of its row to either side. The gain is the largest
+    of the problem's pairs. Energies are those of the rows of the fastest and of the baseline.
+    """
+    swept = pd.concat([_conditions(one, gpu) for gpu in one.gpus], ignore_index=True)
+    best = one.best.merge(swept, on=["gpu", "sweep_row"], how="left")
+    start = one.timed[one.timed["is_baseline"]].merge(swept, on=["gpu", "sweep_row"], how="left")
+    of_start = {tuple(row[name] for name in one.case): row for row in records(start)}
+    gains = _gains(one)
+    found = []
+    for row in records(best):
+        case = tuple(row[name] for name in one.case)
+        own, gain = of_start.get(case, {}), gains.get(case, {})
+        error = row["relative_error"]
+        width = Z95 * (DEFAULT_ERROR if math.isnan(error) else error) * row["time_ms"]
+        found.append(
+            Entry(
+                gpu=row["gpu"],
+                basis="measured",
+                problem=case[1:],
+                best_ms=row["time_ms"],
+                low_ms=row["time_ms"] - width,
+                high_ms=row["time_ms"] + width,
+                baseline_ms=_known(own.get("time_ms")),
+                least_ms=least_ms(one, row),
+                **{name: _known(gain.get(name)) for name in ("gain", "gain_low", "gain_high")},
+                energy_j=_known(row["energy_j"]),
+                baseline_energy_j=_known(own.get("energy_j")),
+            )
+        )
+    return found
+
+
+def _conditions(one: Material, gpu: str) -> pd.DataFrame:
+    """Error and energy of each row of a sweep, with its number."""
+    path = one.results / f"sweeps/{gpu}/{one.settings.workload}.parquet"
+    rows = pd.read_parquet(path, columns=["relative_error", "energy_j"])
+    return rows.assign(gpu=gpu, sweep_row=np.arange(len(rows)))
+
+
+def _gains(one: Material) -> dict[tuple[Any, ...], dict[str, Any]]:
+    found = {}
+    for gpu in one.gpus:
+        pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
+        if pairs is None:
+            continue
+        ran = pairs[pairs["gain"].notna() & (pairs["rounds"] > 0)]
+        for row in records(ran.sort_values("gain", kind="stable")):
+            found[tuple(row[name] for name in one.case)] = row
+    return found
+
+
+def least_ms(one: Material, row: dict[str, Any]) -> float:
+    """Time that no run of a problem can beat, ms.
+
+    The longest of: all its bytes through L2; those that exceed L2 at the memory's rate; its FLOP
+    at the highest rate of the problem's type and of the types that the kernels' costs name. On top
+    a launch, of a graph or of the host, whichever is shorter.
+    """
+    profile, work = one.profiles[row["gpu"]], one.spec.work
+    machine = Machine.of(profile)
+    problem = {name: row[name] for name in one.problem}
+    moved, flop, precision = (
+        one.spec.formulas.value(text, problem) for text in (work.bytes, work.flop, work.precision)
+    )
+    phases = one.spec.cost.phases().values() if one.spec.cost else ()
+    uses = {use for phase in phases for use in getattr(phase, "uses", ())}
+    types = {use.removesuffix("_flop") for use in uses if use.endswith("_flop")} | {precision}
+    longest = max(
+        moved / machine.l2_gbs,
+        max(moved - profile.l2_bytes, 0) / profile.memory_bandwidth_gbs,
+        flop / max(getattr(machine, name) for name in types),
+    )
+    return float(longest / 1e6 + min(machine.launch_us, machine.host_launch_us) / 1e3)
+
+
+def _predicted(one: Material, factor: float | None) -> list[Entry]:
+    """First choices of the trees; between the time by ``factor`` to either side, and the roofline.
+
+    ``least_ms`` is the roofline that the prediction was made with.
+    """
+    rows = one.table(f"predictions/{one.name}.parquet") if one.described else None
+    if rows is None:
+        return []
+    rows = rows[(rows["predictor"] == "learnt") & (rows["rank"] == 1)]
+    found = []
+    for row in records(rows):
+        time, least = row["predicted_ms"], row["roofline_ms"]
+        found.append(
+            Entry(
+                gpu=row["gpu"],
+                basis="predicted",
+                problem=tuple(row[name] for name in one.problem),
+                best_ms=time,
+                low_ms=None if factor is None else max(least, time / factor),
+                high_ms=None if factor is None else time * factor,
+                baseline_ms=_known(row["baseline_ms"]),
+                least_ms=least,
+            )
+        )
+    return found
+
+
+def _known(value: Any) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def published(materials: Sequence[Material]) -> dict[str, pd.DataFrame]:
+    """Study to its published run times beside predictions."""
+    found = {
+        one.name: one.table(f"predictions/{one.name}.published.parquet")
+        for one in materials
+        if one.described
+    }
+    return {name: rows for name, rows in found.items() if rows is not None and len(rows)}
+
+
+def spread_of(materials: Sequence[Material]) -> tuple[float, int] | None:
+    """Factor within which 90 % of published whole runs lie of what trees predict; how many.
+
+    The 0.9 quantile of |log(predicted / published)|, as a factor; None of fewer than ten.
+    """
+    every = list(published(materials).values())
+    if not every:
+        return None
+    rows = pd.concat(every, ignore_index=True)
+    rows = rows[(rows["predictor"] == "learnt") & (rows["phases"] == "") & (rows["runs"] > 0)]
+    if len(rows) < LEAST_PUBLISHED:
+        return None
+    apart = np.abs(np.log((rows["predicted_ms"] / rows["published_ms"]).to_numpy(dtype=float)))
+    return float(np.exp(np.quantile(apart, SHARE))), len(rows)

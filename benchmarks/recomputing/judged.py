@@ -1,0 +1,49 @@
+"""The judged times themselves, beside the sweeps and pairs that they are judged from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from recomputing.comparing import Ledger, Table
+from recomputing.material import TIMED, Material
+
+DIGITS = 12
+
+
+def compare(materials: Sequence[Material], ledger: Ledger) -> None:
+    """Compare every judged time of a sweep's candidates."""
+    for one in materials:
+        table = ledger.table("times", f"results/times/*/{one.name}.parquet")
+        for gpu in one.gpus:
+            path = f"sweeps/{gpu}/{one.settings.workload}.parquet"
+            sweep = pd.read_parquet(one.results / path, columns=["time_ms", "status"])
+            _times(one, gpu, sweep, one.table(f"pairs/{gpu}/{one.name}.parquet"), table)
+
+
+def _times(
+    one: Material, gpu: str, sweep: pd.DataFrame, pairs: pd.DataFrame | None, table: Table
+) -> None:
+    """Times of one GPU.
+
+    Of each problem the configurations that ran in pairs have their paired ratios to the usual
+    choice, at the median of (time in the sweep x gain) over them; others have the sweep's time.
+    """
+    own = one.swept[one.swept["gpu"] == gpu].reset_index(drop=True)
+    row = sweep.iloc[own["sweep_row"].to_numpy()].reset_index(drop=True)
+    table.same(f"{gpu}, statuses", list(own["status"]), list(row["status"]))
+    table.rounded(f"{gpu}, times of the sweep", own["sweep_ms"], list(row["time_ms"]), DIGITS)
+    judged = row["time_ms"].where(own["status"].isin(TIMED))
+    basis = pd.Series("sweep", index=own.index).where(judged.notna(), "")
+    if pairs is not None:
+        keys = one.spec.key_columns
+        known = pairs.loc[pairs["gain"].notna(), [*keys, "gain"]]
+        gain = own[keys].merge(known, on=keys, how="left")["gain"].where(judged.notna())
+        usual_ms = judged * gain
+        level = usual_ms.groupby([own[name] for name in one.problem]).transform("median")
+        judged = (level / gain).where(gain.notna(), judged)
+        basis = basis.mask(gain.notna(), "pairs")
+    shown = own["time_ms"].where(own["status"].isin(TIMED))
+    table.rounded(f"{gpu}, judged times", shown, list(judged), DIGITS)
+    table.same(f"{gpu}, basis", list(own["basis"].where(shown.notna(), "")), list(basis))

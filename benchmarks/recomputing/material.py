@@ -1,0 +1,233 @@
+"""The tables of ``results/`` that a study's figures come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from launchwise.experiment.experiment import Experiment
+from launchwise.experiment.study import Study
+from launchwise.gpus.profile import GpuProfile, read_profile
+from launchwise.workloads.spec import Spec
+
+TIMED = ("ok", "slow")
+"""Statuses of rows with a verified result and a time."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """A study of the settings and its files below ``results``.
+
+    Attributes
+    ----------
+    gpus
+        In the order of the settings.
+    described
+        Datasheet-only GPUs.
+    committee
+        The model that answers, if it was chosen before the test.
+    titles
+        Model to its name on pages.
+    """
+
+    name: str
+    results: Path
+    settings: Study
+    spec: Spec
+    gpus: list[str]
+    described: list[str]
+    committee: str | None
+    titles: dict[str, str]
+
+    @classmethod
+    def of(cls, experiment: Experiment, name: str, results: Path) -> Material:
+        """A study of an experiment."""
+        study = experiment.studies[name]
+        kinds = {model: experiment.model_of(name, model).kind for model in study.models}
+        return cls(
+            name=name,
+            results=results,
+            settings=study,
+            spec=experiment.specs[study.workload],
+            gpus=experiment.gpus_of(name),
+            described=described_gpus(experiment),
+            committee=next((one for one, kind in kinds.items() if kind == "committee"), None),
+            titles={model: experiment.model_of(name, model).title for model in study.models},
+        )
+
+    @property
+    def problem(self) -> list[str]:
+        """Columns of a problem."""
+        return self.spec.problem_columns
+
+    @property
+    def case(self) -> list[str]:
+        """Columns of a problem on a GPU."""
+        return ["gpu", *self.problem]
+
+    @cached_property
+    def profiles(self) -> dict[str, GpuProfile]:
+        """Profiles of the study's GPUs, datasheet-only ones behind them."""
+        folder = self.results / "gpus"
+        named = [*self.gpus, *self.described]
+        return {gpu: read_profile(folder / f"{gpu}.json", gpu) for gpu in named}
+
+    @cached_property
+    def whole(self) -> list[str]:
+        """GPUs that use all SMs of their card; all GPUs if there are slices only."""
+        known = {gpu: self.profiles[gpu] for gpu in self.gpus}
+        return [gpu for gpu, one in known.items() if one.sms == one.whole_card_sms] or self.gpus
+
+    def table(self, path: str) -> pd.DataFrame | None:
+        """A Parquet table below the results; None if there is none."""
+        file = self.results / path
+        return pd.read_parquet(file) if file.is_file() else None
+
+    def json(self, path: str) -> Any:
+        """A JSON file below the results; None if there is none."""
+        file = self.results / path
+        return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+    @cached_property
+    def baseline(self) -> dict[str, Any]:
+        """The baseline's configuration: tunables that it does not state are neutral."""
+        return {**self.spec.neutral, **self.spec.baseline}
+
+    def whole_configuration(self, used: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Values of all tunables, neutral where a variant lacks them."""
+        every = {**self.spec.neutral, **used}
+        return tuple(every[name] for name in self.spec.tunable_columns)
+
+    @cached_property
+    def judged(self) -> pd.DataFrame:
+        """Candidates of the study with a judged time, or that failed; ``blind`` ones at the end.
+
+        Candidates are the baseline, and rows of verified variants that the study's ``candidates``
+        and ``constraints`` allow. ``is_baseline`` tells the former.
+        """
+        tables = [
+            pd.read_parquet(self.results / f"times/{gpu}/{self.name}.parquet") for gpu in self.gpus
+        ]
+        rows = pd.concat(tables, ignore_index=True)
+        is_baseline = np.ones(len(rows), dtype=bool)
+        for name, value in self.baseline.items():
+            is_baseline = is_baseline & (rows[name] == value).to_numpy()
+        verified = [name for name, one in self.spec.variants.items() if one.verified]
+        allowed = rows["variant"].isin(verified).to_numpy()
+        for name, values in self.settings.candidates.items():
+            allowed = allowed & rows[name].isin(values).to_numpy()
+        for text in self.settings.constraints:
+            allowed = allowed & self._holds(text, rows)
+        rows = rows.assign(is_baseline=is_baseline)[allowed | is_baseline]
+        return rows.sort_values("blind", kind="stable").reset_index(drop=True)
+
+    def _holds(self, text: str, rows: pd.DataFrame) -> np.ndarray:
+        columns = [*self.problem, *self.spec.tunable_columns]
+        return np.array(
+            [bool(self.spec.formulas.value(text, row)) for row in records(rows[columns])],
+            dtype=bool,
+        )
+
+    @cached_property
+    def swept(self) -> pd.DataFrame:
+        """Candidates of the sweeps, those that failed included."""
+        return self.judged[~self.judged["blind"]].reset_index(drop=True)
+
+    @cached_property
+    def timed(self) -> pd.DataFrame:
+        """Candidates of the sweeps with a time."""
+        return self.swept[self.swept["status"].isin(TIMED)].reset_index(drop=True)
+
+    def fastest(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The fastest row of each problem on each GPU, by GPU and problem.
+
+        Of equal times the first in the order of tunables.
+        """
+        ordered = rows.sort_values([*self.case, "time_ms", *self.spec.tunable_columns])
+        return ordered.drop_duplicates(self.case).reset_index(drop=True)
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """:meth:`fastest` of the sweeps."""
+        return self.fastest(self.timed)
+
+    @cached_property
+    def time_of(self) -> dict[tuple[Any, ...], tuple[float, str]]:
+        """GPU, problem and configuration to time (ms) and its basis."""
+        keys = self.timed[self.spec.key_columns].itertuples(index=False, name=None)
+        values = zip(self.timed["time_ms"].tolist(), self.timed["basis"].tolist(), strict=True)
+        return dict(zip(keys, values, strict=True))
+
+    @cached_property
+    def answers(self) -> dict[tuple[Any, ...], dict[str, Any]]:
+        """GPU and problem to the product's answer."""
+        given = self.json(f"lookup/{self.name}.json") or []
+        return {
+            (one["gpu"], *(one["problem"][name] for name in self.problem)): one for one in given
+        }
+
+    def usual_ms(self, case: tuple[Any, ...]) -> float | None:
+        """Time of the usual choice; of the baseline where that has none."""
+        usual = self.whole_configuration(self.answers[case]["usual"]) if self.answers else ()
+        baseline = self.whole_configuration(self.baseline)
+        for one in (usual, baseline):
+            if (*case, *one) in self.time_of:
+                return self.time_of[(*case, *one)][0]
+        return None
+
+    @cached_property
+    def first_split(self) -> str:
+        """The first split of the settings that was evaluated."""
+        known = set(self.evaluation["split"].unique())
+        return next((one for one in self.settings.splits if one in known), "")
+
+    @cached_property
+    def evaluation(self) -> pd.DataFrame:
+        """The evaluation of every model."""
+        return pd.read_parquet(self.results / f"evaluation/{self.name}.parquet")
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as mappings from column to value."""
+    return [{str(name): row[name] for name in row} for row in table.to_dict("records")]
+
+
+def described_gpus(experiment: Experiment) -> list[str]:
+    """GPUs of the settings that are known from datasheets alone."""
+    named = experiment.settings.gpus.items()
+    return [gpu for gpu, entry in named if entry.source == "described"]
+
+
+def geometric_mean(values: Any) -> float:
+    """Exponential of the mean logarithm; 0 if a value is 0, NaN of none."""
+    array = np.asarray(values, dtype=float)
+    if not len(array):
+        return float("nan")
+    return 0.0 if (array <= 0).any() else float(np.exp(np.mean(np.log(array))))
+
+
+def bootstrap(values: np.ndarray, seed: int) -> tuple[float, float] | None:
+    """95 % of the geometric means of resampled problems.
+
+    2000 draws with replacement of as many problems as there are, by their counts (a multinomial
+    distribution); speeds below 1e-6 count as that. None of fewer than five problems.
+
+    Parameters
+    ----------
+    values
+        One per problem, by ascending problem: float64, shape (problems,).
+    """
+    if len(values) < 5:
+        return None
+    count = len(values)
+    draws = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), 2000)
+    means = draws @ np.log(np.maximum(values, 1e-6)) / count
+    low, high = np.exp(np.quantile(means, [0.025, 0.975]))
+    return float(low), float(high)

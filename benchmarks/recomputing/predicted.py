@@ -1,0 +1,210 @@
+"""Predicted run times on the GPUs page: beside published times, and beside measured ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recomputing.comparing import Ledger, Table
+from recomputing.entries import published
+from recomputing.material import Material, geometric_mean
+from recomputing.pages import Shown, ShownPage
+
+PREDICTORS = {"learnt": "cost model + trees", "analytical": "cost model", "roofline": "roofline"}
+"""Kinds of predictors to their titles."""
+
+FEWEST_FOR_RHO, FEWEST_FOR_FACTOR = 4, 3
+"""Fewest times of a rank correlation, and of errors after a common factor."""
+
+AROUND = "error after a common factor: "
+
+
+def compare(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
+    """Compare both tables."""
+    for each in page.tables_of("Predictions against published run times"):
+        table = ledger.table(page.path, each.caption)
+        rows, begin = {}, ("", "")
+        for row in each.records():
+            # A study and what its times are of stand in the first of their rows.
+            begin = (row["study"].text, row["times of"].text) if row["study"].text else begin
+            rows[*begin, row["predictor"].text] = row
+        found = {key: own for key, own in _parts(materials)}
+        table.same("rows", sorted(rows), sorted(found))
+        for key, own in found.items():
+            if key in rows:
+                _published(", ".join(key), rows[key], own, table)
+    for _, said in page.sentences:
+        if " judge the predictions on cards " in said.text:
+            _lead(said, materials, ledger.table(page.path, "sentences"))
+    _worst(page, materials, ledger.table(page.path, "sentences"))
+    for each in page.tables_of("Errors of predicted times"):
+        table = ledger.table(page.path, each.caption)
+        shown = {
+            tuple(row[name].text for name in ("study", "split", "predictor")): row
+            for row in each.records()
+        }
+        errors = {key: figures for one in materials for key, figures in _errors(one)}
+        table.same("rows", sorted(shown), sorted(errors))
+        for key, figures in errors.items():
+            if key in shown:
+                _error_row(", ".join(key), shown[key], figures, table)
+
+
+def _scopes(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """What published times are of."""
+    whole, known = rows["phases"] == "", rows["runs"] > 0
+    yield "whole runs", rows[whole & known]
+    yield "whole runs, their number unknown", rows[whole & ~known]
+    yield "phases of runs", rows[~whole]
+
+
+def _parts(materials: Sequence[Material]) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
+    for study, rows in published(materials).items():
+        for scope, own in _scopes(rows):
+            for kind, title in PREDICTORS.items():
+                if len(each := own[own["predictor"] == kind]):
+                    yield (study, scope, title), each
+
+
+def _published(place: str, row: Mapping[str, Shown], own: pd.DataFrame, table: Table) -> None:
+    """Errors of predicted / published, and of the same over its geometric mean.
+
+    The former only where the source says how many runs all times cover.
+    """
+    ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
+    mean = geometric_mean(ratio)
+    absolute = bool((own["runs"] > 0).all())
+    rho = own["predicted_ms"].corr(own["published_ms"], method="spearman")
+    around = ratio / mean if len(ratio) >= FEWEST_FOR_FACTOR else np.empty(0)
+    table.cell(f"{place}, times", row["times (published)"], len(own))
+    median = 100 * float(np.median(np.abs(ratio - 1)))
+    table.cell(f"{place}, median error", row["median error (%)"], median if absolute else None)
+    cell = row["predicted / published (×, geometric mean)"]
+    table.cell(f"{place}, factor", cell, mean, digits=3)
+    cell = row["rho (rank correlation)"]
+    table.cell(f"{place}, rho", cell, float(rho) if len(own) >= FEWEST_FOR_RHO else None)
+    for name, value in (
+        ("median (%)", 100 * np.median(np.abs(around - 1)) if len(around) else None),
+        ("least (×)", around.min() if len(around) else None),
+        ("greatest (×)", around.max() if len(around) else None),
+    ):
+        table.cell(f"{place}, {name}", row[f"{AROUND}{name}"], value)
+
+
+def _lead(said: Shown, materials: Sequence[Material], table: Table) -> None:
+    """Published times and cards; then medians of the table, least to most of the studies."""
+    every = pd.concat(published(materials).values(), ignore_index=True)
+    times = every.drop_duplicates(["series", "row", "gpu", "source"])
+    first = said.text.partition(".")[0]
+    table.numbers("published times and cards", first, len(times), every["gpu"].nunique())
+    said.seen = True
+    spans: dict[tuple[bool, str], list[float]] = {}
+    for (_, scope, title), own in _parts(materials):
+        ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
+        absolute = scope == "whole runs"
+        if scope != "phases of runs":
+            around = ratio if absolute else ratio / geometric_mean(ratio)
+            error = 100 * float(np.median(np.abs(around - 1)))
+            spans.setdefault((absolute, title), []).append(error)
+    rest = said.text.partition(".")[2]
+    for absolute, begin in ((True, "Median error of whole runs"), (False, "Where the number")):
+        values: list[float] = []
+        for title in PREDICTORS.values():
+            known = spans.get((absolute, title), [])
+            if known:
+                # One number where the ends read the same.
+                ends = dict.fromkeys(f"{end:.3g}" for end in (min(known), max(known)))
+                values += map(float, ends)
+        counts = [len(known) for (one, _), known in spans.items() if one == absolute]
+        longest = max(counts, default=0)
+        if longest:
+            part = begin + rest.partition(begin)[2].partition(").")[0]
+            table.numbers(begin, part, *values, longest, digits=3)
+
+
+def _worst(page: ShownPage, materials: Sequence[Material], table: Table) -> None:
+    """The published time farthest from its prediction, of each study's most informed predictor.
+
+    Where the number of runs is unknown, after the common factor.
+    """
+    first: dict[tuple[str, str], pd.DataFrame] = {}
+    for (study, scope, _), own in _parts(materials):
+        first.setdefault((study, scope), own)
+    shown = {
+        said.text.removeprefix("Worst of ").partition(":")[0]: said
+        for _, said in page.sentences
+        if said.text.startswith("Worst of ")
+    }
+    table.same("worst times", sorted(shown), sorted(map(", ".join, first)))
+    for key, own in first.items():
+        if (said := shown.get(", ".join(key))) is None:
+            continue
+        ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
+        if "unknown" in key[1]:
+            ratio = ratio / geometric_mean(ratio)
+        at = int(np.argmax(np.abs(np.log(ratio))))
+        figures = re.search(r"(\S+) × the published (\S+) ms", said.text)
+        text = " ".join(figures.groups()) if figures else ""
+        published_ms = own["published_ms"].iloc[at]
+        table.numbers(f"worst of {', '.join(key)}", text, ratio[at], published_ms, digits=3)
+        said.seen = True
+
+
+def _errors(one: Material) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
+    """Errors |predicted / measured - 1| of each split's test rows that were timed repeatedly.
+
+    Bias: geometric mean of predicted / measured. Rho: Spearman's, over all rows, and the mean over
+    the problems that have one.
+    """
+    predicted = one.table(f"recommendations/{one.name}.times.parquet")
+    timed = one.timed[one.timed["status"] == "ok"]
+    if predicted is None:
+        return
+    keys = one.spec.key_columns
+    both = predicted.merge(timed[[*keys, "time_ms"]], on=keys)
+    for split in one.settings.splits:
+        rows = both[both["split"] == split]
+        for model in one.settings.models:
+            column = f"{model}_ms"
+            if model in PREDICTORS and column in rows and rows[column].notna().any():
+                own = rows[rows[column].notna()]
+                yield (one.name, split, PREDICTORS[model]), _figures(own, column, one.case)
+
+
+def _figures(rows: pd.DataFrame, column: str, case: Sequence[str]) -> dict[str, Any]:
+    ratio = (rows[column] / rows["time_ms"]).to_numpy(dtype=float)
+    error = 100 * np.abs(ratio - 1)
+    ranked = rows[[*case, column, "time_ms"]]
+    groups = ranked.groupby([*case], sort=False)
+    ranks = groups[[column, "time_ms"]].rank()
+    centred = ranks - ranks.groupby([ranked[name] for name in case], sort=False).transform("mean")
+    products = pd.DataFrame(
+        {
+            "both": centred[column] * centred["time_ms"],
+            "one": centred[column] ** 2,
+            "other": centred["time_ms"] ** 2,
+        }
+    )
+    sums = products.groupby([ranked[name] for name in case], sort=False).sum()
+    known = sums[(sums["one"] > 0) & (sums["other"] > 0)]
+    within: pd.Series = known["both"] / np.sqrt(known["one"] * known["other"])
+    return {
+        "rows (tested)": len(rows),
+        "error: median (%)": float(np.median(error)),
+        "error: mean (%)": float(error.mean()),
+        "error: 90th (percentile, %)": float(np.quantile(error, 0.9)),
+        "bias (×)": geometric_mean(ratio),
+        "order: all (rho)": rows[column].corr(rows["time_ms"], method="spearman"),
+        "order: within (rho)": float(within.mean()) if len(within) else None,
+    }
+
+
+def _error_row(
+    place: str, row: Mapping[str, Shown], figures: Mapping[str, Any], table: Table
+) -> None:
+    for name, value in figures.items():
+        table.cell(f"{place}, {name}", row[name], value)
