@@ -5,8 +5,12 @@ from __future__ import annotations
 import base64
 import importlib
 import json
+import os
+import re
 import runpy
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -333,3 +337,37 @@ def test_changed_fences_clean_again_and_split_no_more(study: Project) -> None:
     assert after[SPLIT] == before[SPLIT]
     assert after[CLEAN] > before[CLEAN]
     assert after[MODEL] == before[MODEL]
+
+
+def test_every_figure_of_the_pages_is_computed_a_second_time(
+    study: Project, tmp_path: Path
+) -> None:
+    def recomputed(results: Path) -> tuple[int, dict[str, Any]]:
+        output = tmp_path / f"{results.name}.json"
+        words = [str(ROOT / "benchmarks" / "recomputed.py"), str(results), str(output)]
+        settings = ["--settings", str(study.folder / "config.yaml")]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, *words, *settings],
+            env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, json.loads(output.read_text()) if output.is_file() else {}
+
+    status, found = recomputed(study.folder / "results")
+    assert (status, found["differences"]) == (0, 0)
+    assert found["figures"] > 1000
+    wrong = tmp_path / "wrong"
+    shutil.copytree(study.folder / "results", wrong)
+    page = wrong / "report" / "health.html"
+    text = page.read_text(encoding="utf-8")
+    rows = re.search(
+        r'<th scope="row">acoustic</th>\n<td class="text">[^<]*</td>\n.*?</td>\n<td>(\d+)</td>',
+        text,
+        re.S,
+    )
+    assert rows is not None
+    begin, end = rows.span(1)
+    page.write_text(f"{text[:begin]}{int(rows[1]) + 1}{text[end:]}", encoding="utf-8")
+    status, found = recomputed(wrong)
+    assert status == 1
+    assert found["differences"] == 1

@@ -28,6 +28,7 @@ ANYWHERE = (
         "prediction_errors",
         "predictions",
         "ranking",
+        "recomputed",
         "report_pages",
     ),
     "search_on_a_new_gpu",
