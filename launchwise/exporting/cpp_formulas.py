@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from launchwise.exporting.conditions import cpp_expression
 from launchwise.exporting.cpp_names import cpp_name, cpp_text
-from launchwise.exporting.formulas import KernelLaunch
 from launchwise.exporting.table import AnswerTable
+from launchwise.workloads.launch_shapes import LaunchExpressions
 
 HELPERS = """\
 // Rounded down, as the workload's expressions are.
@@ -123,7 +123,7 @@ def _launches(table: AnswerTable, members: Mapping[str, str]) -> str:
     return "".join(lines)
 
 
-def _kernel(one: KernelLaunch, members: Mapping[str, str]) -> str:
+def _kernel(one: LaunchExpressions, members: Mapping[str, str]) -> str:
     def sizes(texts: Sequence[str]) -> str:
         return "{" + ", ".join(_written(text, members) for text in texts) + "}"
 

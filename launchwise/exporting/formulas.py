@@ -14,6 +14,7 @@ from typing import Literal
 
 from launchwise.base.expressions import Formulas, names_in
 from launchwise.learning.features import Domain
+from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions
 from launchwise.workloads.limits import parsed
 from launchwise.workloads.parts import GPU_NAMES, Value, Variant
 from launchwise.workloads.spec import Spec
@@ -49,35 +50,6 @@ class UsualRule:
 
 
 @dataclass(frozen=True)
-class KernelLaunch:
-    """Launch of a kernel; texts are expressions over problem and configuration.
-
-    Parameters
-    ----------
-    kernel
-        Its name; empty for the main kernel of host code, which may launch others.
-    block, grid
-        Threads per block and blocks per grid in x, y, z.
-    shared_bytes
-        Dynamic shared memory per block, bytes; None where host code decides.
-    """
-
-    kernel: str
-    block: tuple[str, ...]
-    grid: tuple[str, ...]
-    shared_bytes: str | None
-
-    @property
-    def texts(self) -> list[str]:
-        """All of its expressions."""
-        return [
-            *self.block,
-            *self.grid,
-            *([] if self.shared_bytes is None else [self.shared_bytes]),
-        ]
-
-
-@dataclass(frozen=True)
 class ExportedFormulas:
     """Expressions that exported code has.
 
@@ -96,7 +68,7 @@ class ExportedFormulas:
     derived: tuple[tuple[str, str], ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     usual: tuple[UsualRule, ...] = ()
-    launches: Mapping[str, tuple[KernelLaunch, ...]] = field(default_factory=dict)
+    launches: Mapping[str, tuple[LaunchExpressions, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, domain: Domain) -> ExportedFormulas:
@@ -284,24 +256,10 @@ def _usual_rules(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[UsualRule, 
     return tuple(found) if exported else ()
 
 
-def _launches(variant: Variant, kinds: Mapping[str, Kind]) -> tuple[KernelLaunch, ...]:
-    if variant.steps:
-        found = [
-            KernelLaunch(one.kernel, _texts(one.block), _texts(one.grid), str(one.shared_bytes))
-            for one in variant.steps
-        ]
-    elif variant.block is None or variant.grid is None:
-        return ()
-    else:
-        said = "shared_bytes" in variant.model_fields_set
-        shared = str(variant.shared_bytes) if said else None
-        found = [KernelLaunch("", _texts(variant.block), _texts(variant.grid), shared)]
+def _launches(variant: Variant, kinds: Mapping[str, Kind]) -> tuple[LaunchExpressions, ...]:
+    found = launch_expressions(variant)
     texts = [text for one in found for text in one.texts]
     return tuple(found) if all(kind_of(text, kinds) == "number" for text in texts) else ()
-
-
-def _texts(sizes: Iterable[Value]) -> tuple[str, ...]:
-    return tuple(map(str, sizes))
 
 
 def _needed(texts: Iterable[str], derived: Mapping[str, str]) -> dict[str, str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pprint import pformat
 
 from launchwise.exporting.conditions import python_expression
-from launchwise.exporting.formulas import KernelLaunch, UsualRule
+from launchwise.exporting.formulas import UsualRule
 from launchwise.exporting.table import AnswerTable
+from launchwise.workloads.launch_shapes import LaunchExpressions
 
 TEMPLATE = '''\
 """What to launch, by device and problem: written by launchwise export.
@@ -180,7 +181,7 @@ def _rule(rule: UsualRule, table: AnswerTable) -> str:
     return f"({_function(rule.when, table)}, [{values}], [{holds}])"
 
 
-def _kernel(one: KernelLaunch, table: AnswerTable) -> str:
+def _kernel(one: LaunchExpressions, table: AnswerTable) -> str:
     block, grid = (
         ", ".join(_function(text, table) for text in texts) for texts in (one.block, one.grid)
     )

@@ -179,7 +179,6 @@ class AnswerTable:
             **asdict(self),
             "day": self.day,
             "texts": sorted(self.texts),
-            "entries": [asdict(entry) for entry in self.entries],
         }
 
 

@@ -219,18 +219,18 @@ def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
     for name, variant in study.spec.variants.items():
         found[name] = [
             {
-                "kernel": kernel,
-                "block": [_nested(text, study) for text in block],
-                "grid": [_nested(text, study) for text in grid],
-                "shared": None if shared is None else _nested(shared, study),
+                "kernel": one.kernel,
+                "block": [_nested(text, study) for text in one.block],
+                "grid": [_nested(text, study) for text in one.grid],
+                "shared": None if one.shared_bytes is None else _nested(one.shared_bytes, study),
             }
-            for kernel, block, grid, shared in launch_expressions(variant)
+            for one in launch_expressions(variant)
         ]
     return found
 
 
-def _nested(text: Any, study: StudyData) -> Any:
-    whole = problem_limits.inlined(str(text), study.spec.derived)
+def _nested(text: str, study: StudyData) -> Any:
+    whole = problem_limits.inlined(text, study.spec.derived)
     return problem_limits.nested(whole) if problem_limits.is_simple(whole) else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.spec import Spec
@@ -43,13 +43,20 @@ class LaunchShape:
         return f"{named}block {block}, grid {grid}, {shared}"
 
 
-class LaunchExpressions(NamedTuple):
+@dataclass(frozen=True)
+class LaunchExpressions:
     """A :class:`LaunchShape` before it is evaluated: expressions over problem and configuration."""
 
     kernel: str
     block: Sequence[str]
     grid: Sequence[str]
     shared_bytes: str | None
+
+    @property
+    def texts(self) -> list[str]:
+        """All of its expressions."""
+        shared = [] if self.shared_bytes is None else [self.shared_bytes]
+        return [*self.block, *self.grid, *shared]
 
 
 def launch_expressions(variant: Variant) -> list[LaunchExpressions]:
