@@ -15,9 +15,7 @@ rule export:
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
         final="results/final/{study}",
-        profiles=lambda wildcards: [
-            f"results/gpus/{gpu}.json" for gpu in answered_gpus(wildcards.study)
-        ],
+        profiles=lambda wildcards: answered_profiles(wildcards.study),
         device_names=project_file(DEVICE_NAMES_FILE),
     output:
         directory("results/export/{study}"),
@@ -45,9 +43,7 @@ rule lookup:
         cost=lambda wildcards: cost_of(wildcards.study),
         usual=lambda wildcards: usual_of(wildcards.study),
         final="results/final/{study}",
-        profiles=lambda wildcards: [
-            f"results/gpus/{gpu}.json" for gpu in answered_gpus(wildcards.study)
-        ],
+        profiles=lambda wildcards: answered_profiles(wildcards.study),
     output:
         "results/lookup/{study}.json",
     log:

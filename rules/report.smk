@@ -15,6 +15,15 @@ from pathlib import Path
 report: "../report/workflow.rst"
 
 
+def scores_of(study, ending):
+    """GPU to the score of its blind test; a live GPU is there only if it was tested."""
+    return {
+        gpu: f"results/blind/{gpu}/{study}.score.{ending}"
+        for gpu in experiment.tested_blindly(study)
+        if has_blind_test(gpu, study)
+    }
+
+
 REPORTED = {
     study: {
         "folder": study_folder(study),
@@ -33,17 +42,8 @@ REPORTED = {
         "models": {model: f"results/models/{study}/{model}" for model in entry.models},
         "pairs": pairs_of(study),
         "peers": peers_of(study),
-        # A live GPU's only if it was tested.
-        "blind": {
-            gpu: f"results/blind/{gpu}/{study}.score.json"
-            for gpu in experiment.tested_blindly(study)
-            if has_blind_test(gpu, study)
-        },
-        "scores": {
-            gpu: f"results/blind/{gpu}/{study}.score.csv"
-            for gpu in experiment.tested_blindly(study)
-            if has_blind_test(gpu, study)
-        },
+        "blind": scores_of(study, "json"),
+        "scores": scores_of(study, "csv"),
         "answers": f"results/lookup/{study}.json",
         # Only if the settings have datasheet-only GPUs.
         "described": {gpu: f"results/gpus/{gpu}.json" for gpu in CARDS},
@@ -70,19 +70,7 @@ REPORTED_TABLES = [
 rule report:
     """Write the pages of the report, and its main tables as CSV."""
     input:
-        templates=[
-            project_file(f"launchwise/report/templates/{name}")
-            for name in (
-                "page.html",
-                "style.css",
-                "page.js",
-                "save.js",
-                "finder.js",
-                "compare.js",
-                "explore.js",
-                "row.js",
-            )
-        ],
+        templates=sorted(map(str, Path(project_file("launchwise/report/templates")).iterdir())),
         # Each once: Snakemake compares every input with every output, and studies share many.
         tables=[] if settings.incomplete_report else list(dict.fromkeys(REPORTED_TABLES)),
         specs=list(dict.fromkeys(f"{folder_of(study)}/spec.yaml" for study in STUDIES)),

@@ -55,6 +55,11 @@ def answered_gpus(study):
     return [*experiment.gpus_of(study), *CARDS]
 
 
+def answered_profiles(study):
+    """Profiles of the GPUs of :func:`answered_gpus`, in that order."""
+    return [f"results/gpus/{gpu}.json" for gpu in answered_gpus(study)]
+
+
 def question_of(study):
     """Candidates of the study, when one counts as near the best, features and what is usual."""
     keys = ("candidates", "constraints", "near_best_percent")
