@@ -130,6 +130,18 @@ def test_paper_takes_few_pages(opened: Any, page: Path) -> None:
     assert 1 <= pages <= 12
 
 
+def test_paper_keeps_what_was_asked(front: Any) -> None:
+    front.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        shown = front.execute_script(
+            "return [...document.querySelectorAll('.finder :is(select, input)')]"
+            ".filter((one) => one.offsetParent).map((one) => one.name)"
+        )
+    finally:
+        front.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert {"study", "gpu", "p-n"} <= set(shown)
+
+
 def test_every_plot_has_marks(opened: Any, page: Path) -> None:
     count = opened.execute_script("return window.launchwiseDrawAll()")
     assert count > 3 or page.parent.name != "acoustic_tile" or page.name == "paper.html"
