@@ -116,8 +116,13 @@ class Answer:
 
     @property
     def percent(self) -> int:
-        """Percent of the intervals: of measurements, or of what the model expects."""
-        return 95 if self.basis == MEASURED else 90
+        """Percent of the intervals."""
+        return percent_of(self.basis)
+
+
+def percent_of(basis: str) -> int:
+    """Percent of the intervals of a basis: of measurements, or of what the model expects."""
+    return 95 if basis == MEASURED else 90
 
 
 def why_none(domain: Domain, case: Case) -> str | None:

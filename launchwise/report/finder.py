@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from launchwise.learning.answering import BASES, MEASURED
+from launchwise.learning.answering import BASES, MEASURED, percent_of
 from launchwise.report import health, wording
 from launchwise.report.blocks import Finder
 from launchwise.report.numbers import records
@@ -89,8 +89,8 @@ def answers(study: StudyData) -> list[Found]:
 
 
 def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
-    def limits(name: str, of: Mapping[str, Any] = entry, unit: str = "") -> Limits:
-        return of[f"{name}_low{unit}"], of[f"{name}_high{unit}"]
+    def time_limits(of: Mapping[str, Any]) -> Limits:
+        return of["time_low_ms"], of["time_high_ms"]
 
     def configuration(of: Mapping[str, Any]) -> dict[str, Value]:
         return configuration_of(neutral(of, study), study)
@@ -102,13 +102,13 @@ def _of_entry(entry: Mapping[str, Any], study: StudyData) -> Found:
         configuration=configuration(entry["configuration"]),
         usual=configuration(entry["usual"]),
         time_ms=entry["time_ms"],
-        time_limits=limits("time", unit="_ms"),
+        time_limits=time_limits(entry),
         gain=entry["gain"],
-        gain_limits=limits("gain"),
+        gain_limits=(entry["gain_low"], entry["gain_high"]),
         improvement=entry["improvement"],
-        improvement_limits=limits("improvement"),
+        improvement_limits=(entry["improvement_low"], entry["improvement_high"]),
         others=[
-            (configuration(each["configuration"]), each["time_ms"], limits("time", each, "_ms"))
+            (configuration(each["configuration"]), each["time_ms"], time_limits(each))
             for each in entry["others"]
         ],
         paired=entry["paired"],
@@ -133,9 +133,9 @@ def data(study: StudyData) -> dict[str, Any]:
     configuration, the usual one, time (ms) and its limits, gain and its limits, improvement and its
     limits, whether the gains were measured in pairs, whether a blind test alone measured it, and
     the other configurations, each with time and limits, if it has any. GPUs, problems, bases and
-    configurations are places in their lists; -1 where there is none. Values that the page offers as
-    a choice have no limit among ``limits``. ``launches`` are those of :func:`launches`, ``tested``
-    those of :func:`tested`.
+    configurations are places in their lists. Values that the page offers as a choice have no limit
+    among ``limits``. ``launches`` are those of :func:`launches`, ``tested`` those of
+    :func:`tested`.
     """
     found = answers(study)
     gpus = {gpu: place for place, gpu in enumerate(dict.fromkeys(each.gpu for each in found))}
@@ -144,11 +144,9 @@ def data(study: StudyData) -> dict[str, Any]:
     configurations: dict[tuple[tuple[str, Value], ...], int] = {}
 
     def place(configuration: Mapping[str, Value]) -> int:
-        if not configuration:
-            return -1
         return configurations.setdefault(tuple(configuration.items()), len(configurations))
 
-    first = place(configuration_of(baseline(study.spec), study))
+    of_baseline = place(configuration_of(baseline(study.spec), study))
     entries = [
         [
             gpus[each.gpu],
@@ -184,7 +182,8 @@ def data(study: StudyData) -> dict[str, Any]:
         "problems": [list(key) for key in problems],
         "first": list(found[0].problem) if found else [],
         "bases": [WORDS[name] for name in bases],
-        "percents": [95 if name == MEASURED else 90 for name in bases],
+        "percents": [percent_of(name) for name in bases],
+        "measured": bases.index(MEASURED),
         "configurations": [
             {
                 "words": wording.configuration(neutral(dict(items), study), study.spec),
@@ -196,7 +195,7 @@ def data(study: StudyData) -> dict[str, Any]:
         "limits": limits(study),
         "launches": launches(study),
         "neutral": dict(study.spec.neutral),
-        "baseline": first,
+        "baseline": of_baseline,
         "tested": tested(study),
         "entries": entries,
     }

@@ -63,14 +63,15 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
         When the report is written, ISO 8601: for the ages of sweeps.
     """
     found = sorted(of_studies(studies), key=worst_first)
+    ages_ = ages(found, studies, at)
     blocks: list[Block] = [Text(LIMITS, "note")]
     if len(found) > MOST_ROWS:
         counted = Counter(each.verdict for each in found)
         said = wording.listed(f"{wording.count(counted[name])} {name}" for name in counted)
         blocks.append(Text(f"{wording.count(len(found))} sweeps: {said}. The doubtful first."))
         first = f"The first {MOST_ROWS} sweeps"
-        blocks.append(_table(found[:MOST_ROWS], ages(found, studies, at), first))
-    blocks.append(_table(found, ages(found, studies, at)))
+        blocks.append(_table(found[:MOST_ROWS], ages_, first))
+    blocks.append(_table(found, ages_))
     again = [each for each in found if each.complaints]
     if again:
         blocks.append(_again(again, studies))

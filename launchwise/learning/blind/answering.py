@@ -152,9 +152,7 @@ def freeze(
         When one of the problems was measured on any GPU of the product.
     """
     spec = final.spec
-    known = {
-        values for values in final.fastest[spec.problem_columns].itertuples(index=False, name=None)
-    }
+    known = set(final.fastest[spec.problem_columns].itertuples(index=False, name=None))
     if seen := [each for each in problems if tuple(each.values()) in known]:
         raise UserError(path, "problems", f"{seen[0]} was measured: this is no blind test")
     found = answers(final, [Case(gpu, dict(each)) for each in problems], LISTED)

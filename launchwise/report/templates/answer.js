@@ -41,17 +41,10 @@
   };
   window.launchwiseValue = value;
 
-  const number = (value, digits = 3) => Number(value.toPrecision(digits)).toLocaleString("en", {
-    maximumSignificantDigits: digits, useGrouping: false,
-  });
+  const number = window.launchwiseNumber;
+  const element = window.launchwiseElement;
   const limits = (low, high, digits, percent) => low === null || high === null ? ""
     : ` (${number(low, digits)} to ${number(high, digits)}, ${percent} %)`;
-  const element = (tag, text, className) => {
-    const made = document.createElement(tag);
-    if (text) made.textContent = text;
-    if (className) made.className = className;
-    return made;
-  };
   const linked = (before, words, href, after = "") => {
     const made = element("p", before);
     const link = element("a", words);
@@ -150,16 +143,16 @@
     if (entry[TIME] === null) return [];
     const words = (choice) => data.configurations[choice].words;
     const rows = [[entry[CHOICE], entry[TIME], entry[LOW], entry[HIGH]], ...entry[OTHERS].filter((one) => one[1] !== null)];
-    const more = [[entry[USUAL], GAIN, "usual"], [data.baseline, BASELINE, "baseline"]];
+    const more = [[entry[USUAL], GAIN], [data.baseline, BASELINE]];
     for (const [choice, place] of more) {
-      if (choice >= 0 && entry[place] !== null && !rows.some((row) => row[0] === choice)) {
+      if (entry[place] !== null && !rows.some((row) => row[0] === choice)) {
         rows.push([choice, entry[TIME] * entry[place], null, null]);
       }
     }
     if (rows.length < 2) return [];
     const longest = Math.max(...rows.map((row) => row[1]));
     const percent = data.percents[entry[BASIS]];
-    const measured = percent === 95;
+    const measured = entry[BASIS] === data.measured;
     const table = element("table", "", "ranked");
     const caption = element("caption");
     caption.append(element("span", measured ? "Measured: this answer, and what comes next" : "Expected: this answer, and what to try next"));
@@ -216,7 +209,7 @@
     return [linked("The sweep of this GPU is ", context.verdict, "health.html#verdicts", ".")];
   };
   const landscape = (data, entry, context) => {
-    if (data.percents[entry[BASIS]] !== 95 || entry[BLIND]) return [];
+    if (entry[BASIS] !== data.measured || entry[BLIND]) return [];
     const state = new URLSearchParams({ gpu: context.gpu });
     data.parameters.forEach((one, k) => state.set(`p-${one.name}`, entry[PROBLEM][k]));
     const path = `${encodeURIComponent(context.study)}/index.html#${encodeURIComponent(context.study)}-explore?${state}`;

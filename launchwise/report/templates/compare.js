@@ -113,12 +113,7 @@
   const ALWAYS = ["text", "best", "speed"];
   const SORTS = { speed: -1, best: 1, gain: -1, roofline: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
 
-  const element = (tag, text = "", kind = "") => {
-    const made = document.createElement(tag);
-    made.textContent = text;
-    if (kind) made.className = kind;
-    return made;
-  };
+  const element = window.launchwiseElement;
   const heading = (title, unit, kind) => {
     const made = element("th", title, kind);
     made.scope = "col";

@@ -26,9 +26,7 @@
     document.head.append(script);
   }).then((packed) => window.launchwiseInflate(packed)).then(JSON.parse);
 
-  const number = (value, digits = 3) => Number(value.toPrecision(digits)).toLocaleString("en", {
-    maximumSignificantDigits: digits, useGrouping: false,
-  });
+  const number = window.launchwiseNumber;
   const compared = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
 
   // The timed configurations of a problem, the fastest first.
@@ -47,10 +45,7 @@
     return { rows, untimed: data.untimed[place], baseline: rows.find((row) => row.at === data.baseline) };
   };
   window.launchwiseRowsOf = {
-    rowsOf: (gpu, choose) => load(gpu).then((data) => {
-      const problem = choose(data.problems);
-      return { ...rowsOf(data, problem), problem, known: data.known };
-    }),
+    rowsOf: (gpu, problem) => load(gpu).then((data) => ({ ...rowsOf(data, problem), problem, known: data.known })),
     tunables: (row) => first.variants[row.variant][2],
     titles: first.titles, parameters: () => [...lookup.elements].map((one) => one.name), number,
   };

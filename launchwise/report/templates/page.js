@@ -54,6 +54,17 @@
   };
   window.launchwiseInflate = inflate;
 
+  // What the scripts of several blocks make.
+  window.launchwiseElement = (tag, text = "", kind = "") => {
+    const made = document.createElement(tag);
+    made.textContent = text;
+    if (kind) made.className = kind;
+    return made;
+  };
+  window.launchwiseNumber = (value, digits = 3) => Number(value.toPrecision(digits)).toLocaleString("en", {
+    maximumSignificantDigits: digits, useGrouping: false,
+  });
+
   // What the interval of a ratio of speeds says, as launchwise/base/paired.py does.
   const EQUAL = 1.02;
   window.launchwiseEqual = EQUAL;

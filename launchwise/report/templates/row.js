@@ -4,21 +4,10 @@
   // explore.js of a study's first page has the rows.
   const rows = () => window.launchwiseRowsOf;
   const page = JSON.parse(document.getElementById("page-data").textContent);
-  const element = (tag, text = "", kind = "") => {
-    const made = document.createElement(tag);
-    made.textContent = text;
-    if (kind) made.className = kind;
-    return made;
-  };
+  const element = window.launchwiseElement;
 
-  // The problem of a point: its size is the one on the axis, which is rounded.
-  const problemAt = ({ problem }, x) => (problems) => {
-    const free = problem.indexOf(null);
-    const alike = problems.filter((one) => one.every((value, k) => k === free || value === problem[k]));
-    if (free < 0) return alike[0] ?? problem;
-    const away = (one) => (one[free] === String(x) ? -1 : Math.abs(Math.log(Number(one[free]) / Number(x))));
-    return alike.reduce((near, one) => (away(one) < away(near) ? one : near), alike[0] ?? problem);
-  };
+  // The problem of a point: its size is the one on the axis.
+  const problemAt = ({ problem }, x) => problem.map((one) => one ?? String(x));
   const pointOf = (trace, at) => (Array.isArray(at)
     ? { name: trace.customdata?.[at[0]]?.[at[1]] }
     : { name: trace.text?.[at], x: trace.x[at] });
@@ -80,7 +69,7 @@
       figure.querySelector("figcaption").before(...content);
     };
     window.launchwiseRow = rows().rowsOf(trace.meta.gpu, problemAt(trace.meta, x)).then((found) => {
-      const row = found.rows.find((one) => one.name === name);
+      const row = found.rows?.find((one) => one.name === name);
       const box = row ? panelOf(figure, found, row, trace.meta.gpu) : element("p", "This report holds no row of this point.", "row");
       show(box);
       box.focus({ preventScroll: true });
