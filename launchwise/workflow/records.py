@@ -76,6 +76,9 @@ class Records:
             return True
         if not any(str(path).startswith(RESULTS) for path in job.output):
             return False
+        # Asked of outputs, too, that are not there yet.
+        if not any(Path(str(path)).exists() for path in job.output):
+            return False
         if all(self._made.get(str(path)) == _time_of(path) for path in job.output):
             return False
         (self.kept if job.rule.name in self._once else self.outdated)[job] = None

@@ -302,6 +302,7 @@ def test_the_answers_leave_the_project(study: Project, tmp_path: Path) -> None:
     done = launchwise(*words, "--cores", "2", folder=study.folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{output}\n"
+    assert "no record" not in done.stderr
     assert "export_acoustic_tile" in done.stderr.splitlines()[0]
     found = runpy.run_path(str(output))["recommend"]("h200", n=512, dtype="float32", order=8)
     asked = ("acoustic_tile", "--gpu", "h200", "n=512", "dtype=float32", "order=8", "--json")
