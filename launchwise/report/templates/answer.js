@@ -206,7 +206,7 @@
   };
   const sweepOf = (entry, context) => {
     if (!context.verdict || entry[BLIND]) return [];
-    return [linked("The sweep of this GPU is ", context.verdict, "health.html#verdicts", ".")];
+    return [linked("Verdict on the sweep of this GPU: ", context.verdict, "health.html#verdicts", ".")];
   };
   const landscape = (data, entry, context) => {
     if (entry[BASIS] !== data.measured || entry[BLIND]) return [];
