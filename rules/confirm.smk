@@ -71,9 +71,15 @@ rule confirm:
 
 
 rule recorded_pairs:
-    """Check recorded pairs and copy them."""
+    """Check recorded pairs and copy them, beside the usual choice of today."""
     input:
         spec=lambda wildcards: ancient(spec_of(wildcards.study)),
+        usual=lambda wildcards: usual_of(wildcards.study),
+        same_rounds=lambda wildcards: (
+            present(recorded_pairs_of(wildcards.gpu, wildcards.study, "pairs"))
+            if wildcards.kind == "peers"
+            else []
+        ),
         pairs=lambda wildcards: recorded_pairs_of(wildcards.gpu, wildcards.study, wildcards.kind),
     output:
         "results/{kind}/{gpu}/{study}.parquet",
@@ -88,6 +94,8 @@ rule recorded_pairs:
         spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         folder=lambda wildcards: folder_of(wildcards.study),
         kind=lambda wildcards: wildcards.kind,
+        usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
+        clock_tolerance=CONFIRMATION["clock_tolerance"] if CONFIRMATION else None,
     script:
         "../scripts/recorded_pairs.py"
 
@@ -110,5 +118,7 @@ rule record_pairs:
         spec=lambda wildcards: SPECS[STUDIES[wildcards.study]["workload"]],
         folder=lambda wildcards: folder_of(wildcards.study),
         kind=lambda wildcards: wildcards.kind,
+        usual=lambda wildcards: STUDIES[wildcards.study]["usual"],
+        clock_tolerance=CONFIRMATION["clock_tolerance"] if CONFIRMATION else None,
     script:
         "../scripts/recorded_pairs.py"

@@ -1,7 +1,7 @@
 """Check pairs, of configurations or of libraries, and copy them: from data/recorded/, or there."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from launchwise.base.forking import run
 
@@ -9,8 +9,29 @@ if TYPE_CHECKING:
     from snakemake.script import snakemake
 
 
-def main(folder: str, gpu: str, kind: str, pairs: str, output: str) -> None:
-    """Check ``pairs`` and copy them; ``kind`` is ``pairs`` or ``peers``.
+def main(
+    folder: str,
+    gpu: str,
+    kind: str,
+    usual: list[dict[str, Any]] | None,
+    clock_tolerance: float | None,
+    pairs: str,
+    same_rounds: str | None,
+    output: str,
+) -> None:
+    """Check ``pairs`` and copy them, beside the usual choice of today.
+
+    Parameters
+    ----------
+    kind
+        ``pairs`` or ``peers``.
+    usual
+        The study's own rules for the usual choice; None for those of its workload.
+    clock_tolerance
+        None for the default of the settings.
+    same_rounds
+        For libraries, the recorded pairs of the configurations that ran in the same rounds; None
+        without any.
 
     Raises
     ------
@@ -18,27 +39,42 @@ def main(folder: str, gpu: str, kind: str, pairs: str, output: str) -> None:
         When they do not fit their schema or speak of another GPU.
     """
     from launchwise.base.errors import UserError
+    from launchwise.experiment.confirmation import Confirmation
+    from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
     from launchwise.tables.files import read_facts, read_table, write_table
     from launchwise.tables.pairs import pairs_schema
     from launchwise.tables.peers import peers_schema
     from launchwise.workloads.spec import load_spec
+    from launchwise.workloads.usual import Usual
 
     schemas = {"pairs": pairs_schema, "peers": peers_schema}
-    schema = schemas[kind](load_spec(Path(folder)))
+    spec = load_spec(Path(folder))
+    schema = schemas[kind](spec)
     table = read_table(pairs, schema)
     if names := sorted(set(table["gpu"]) - {gpu}):
         raise UserError(pairs, "gpu", f"is {names[0]!r}, not {gpu!r}")
+    rules = [Usual.model_validate(each) for each in usual] if usual else spec.usual
+    tolerance = clock_tolerance or Confirmation().clock_tolerance
+    if kind == "pairs":
+        table = beside_usual(table, spec, rules, tolerance)
+    elif same_rounds is not None:
+        configurations = read_table(same_rounds, schemas["pairs"](spec))
+        table = peers_beside_usual(table, configurations, spec, rules, tolerance)
     write_table(output, table, schema, read_facts(pairs))
 
 
 if __name__ == "__main__":
+    params = snakemake.params
     run(
         main,
         snakemake,
         "tables",
-        folder=snakemake.params.folder,
+        folder=params.folder,
         gpu=snakemake.wildcards.gpu,
-        kind=snakemake.params.kind,
+        kind=params.kind,
+        usual=params.usual,
+        clock_tolerance=params.clock_tolerance,
+        same_rounds=next(iter(snakemake.input.get("same_rounds", [])), None),
         pairs=snakemake.input.pairs,
         output=snakemake.output[0],
     )

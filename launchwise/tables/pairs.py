@@ -46,7 +46,8 @@ def clocks_of_rounds() -> tuple[dict[str, pa.Column], pa.Check]:
 def pairs_schema(spec: Spec) -> pa.DataFrameSchema:
     """Schema of paired times: one row per (GPU, problem, configuration).
 
-    ``roles`` says why it takes part (joined by ``+``), ``sweep_ms`` what it took in the sweep.
+    ``roles`` says why it takes part (joined by ``+``; empty for what was usual once, see
+    :mod:`launchwise.measuring.pairs.present_usual`), ``sweep_ms`` what it took in the sweep.
     ``times_ms`` and ``clocks_mhz`` hold one value per round, in the same order for all
     configurations of a problem: the median of its launches in that round, and the SM clock
     meanwhile (0: unknown). ``time_ms`` is the median over rounds in which neither heat nor a weak

@@ -1,0 +1,118 @@
+"""Recorded pairs beside the usual choice of today.
+
+``gain`` is relative to what was usual when the pairs were measured. A rule for the usual choice may
+change later; the rounds are there to say what the gain over another configuration is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from launchwise.base.paired import Ratio, paired_ratio
+from launchwise.measuring.telemetry import HINDERED, reasons_in
+from launchwise.workloads.space import baseline
+from launchwise.workloads.spec import Spec
+from launchwise.workloads.usual import Usual, usual_configuration
+
+USUAL = "usual"
+UNKNOWN = Ratio(math.nan, math.nan, math.nan, 0, 0)
+
+
+def beside_usual(
+    pairs: pd.DataFrame, spec: Spec, rules: Sequence[Usual], clock_tolerance: float
+) -> pd.DataFrame:
+    """Pairs whose role ``usual`` and whose gains are those of the usual choice by ``rules``.
+
+    Gains of problems whose usual choice is another one now are computed again from their rounds.
+    They are empty where it did not run there, and where heat or a weak supply of power held the
+    card back: the table does not say in which rounds.
+
+    Parameters
+    ----------
+    pairs
+        As :func:`launchwise.tables.pairs.pairs_schema` declares it.
+    clock_tolerance
+        Relative difference of SM clocks above which a pair is discarded.
+    """
+    found = pairs.copy()
+    for members, present in _changed(pairs, spec, rules):
+        for row, own in members.iterrows():
+            roles = [role for role in own["roles"].split("+") if role != USUAL]
+            found.loc[row, "roles"] = "+".join([*roles, USUAL] if row == present else roles)
+            ratio = UNKNOWN
+            if present is not None:
+                ratio = _ratio(members.loc[present], own, members, clock_tolerance)
+            _write(found, row, "gain", ratio)
+    return found
+
+
+def peers_beside_usual(
+    peers: pd.DataFrame,
+    pairs: pd.DataFrame,
+    spec: Spec,
+    rules: Sequence[Usual],
+    clock_tolerance: float,
+) -> pd.DataFrame:
+    """The same of libraries: ``usual_speedup`` of problems whose usual choice is another one now.
+
+    Parameters
+    ----------
+    peers
+        As :func:`launchwise.tables.peers.peers_schema` declares it.
+    pairs
+        Configurations of the same rounds, as they were measured.
+    """
+    found = peers.copy()
+    key = ["gpu", *spec.problem_columns]
+    for members, present in _changed(pairs, spec, rules):
+        same = (peers[key] == members[key].iloc[0]).all(axis=1)
+        for row in peers.index[same]:
+            ratio = UNKNOWN
+            if present is not None:
+                ratio = _ratio(peers.loc[row], members.loc[present], members, clock_tolerance)
+            _write(found, row, "usual_speedup", ratio)
+    return found
+
+
+def _changed(
+    pairs: pd.DataFrame, spec: Spec, rules: Sequence[Usual]
+) -> Iterator[tuple[pd.DataFrame, Any]]:
+    """Problems that ran beside what is not usual now: their rows, and the label of what is.
+
+    None where that did not run. Where nothing usual ran before either, the baseline stands in for
+    it, as it did then.
+    """
+    for _, members in pairs.groupby(["gpu", *spec.problem_columns], sort=False):
+        problem = {name: _plain(members[name].iloc[0]) for name in spec.problem_columns}
+        usual = usual_configuration(rules, problem, spec) or baseline(spec)
+        is_present = pd.Series(True, index=members.index)
+        for name in spec.tunable_columns:
+            is_present &= members[name] == usual[name]
+        had = members["roles"].str.split("+").map(lambda each: USUAL in each).astype(bool)
+        if (had == is_present).all() or not (had.any() or is_present.any()):
+            continue
+        yield members, next(iter(members.index[is_present]), None)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _ratio(
+    reference: pd.Series, own: pd.Series, members: pd.DataFrame, clock_tolerance: float
+) -> Ratio:
+    held_back = any(HINDERED & reasons_in(str(each)) for each in members["throttle"])
+    if held_back or not 0 < len(reference["times_ms"]) == len(own["times_ms"]):
+        return UNKNOWN
+    times = reference["times_ms"], own["times_ms"]
+    return paired_ratio(*times, reference["clocks_mhz"], own["clocks_mhz"], clock_tolerance)
+
+
+def _write(table: pd.DataFrame, row: Any, name: str, ratio: Ratio) -> None:
+    limits = [f"{name}{end}" for end in ("", "_low", "_high")]
+    table.loc[row, limits] = [ratio.value, ratio.low, ratio.high]
+    table.loc[row, "thrown"] = max(table.loc[row, "thrown"], ratio.thrown)
