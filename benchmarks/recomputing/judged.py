@@ -1,4 +1,7 @@
-"""The judged times themselves, beside the sweeps and pairs that they are judged from."""
+"""The judged times themselves, beside the sweeps and pairs that they are judged from.
+
+And the pairs: what they call usual is what the product calls so.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ def compare(materials: Sequence[Material], ledger: Ledger) -> None:
         for gpu in one.gpus:
             path = f"sweeps/{gpu}/{one.settings.workload}.parquet"
             sweep = pd.read_parquet(one.results / path, columns=["time_ms", "status"])
-            _times(one, gpu, sweep, one.table(f"pairs/{gpu}/{one.name}.parquet"), table)
+            pairs = one.table(f"pairs/{gpu}/{one.name}.parquet")
+            _times(one, gpu, sweep, pairs, table)
+            if pairs is not None and one.answers:
+                _usual(one, pairs, ledger.table("times", f"results/pairs/*/{one.name}.parquet"))
 
 
 def _times(
@@ -47,3 +53,17 @@ def _times(
     shown = own["time_ms"].where(own["status"].isin(TIMED))
     table.rounded(f"{gpu}, judged times", shown, list(judged), DIGITS)
     table.same(f"{gpu}, basis", list(own["basis"].where(shown.notna(), "")), list(basis))
+
+
+def _usual(one: Material, pairs: pd.DataFrame, table: Table) -> None:
+    """Each row called usual in pairs is the product's usual choice, and has the gain 1."""
+    usual = pairs["roles"].str.split("+").map(lambda roles: "usual" in roles).astype(bool)
+    keys = pairs.loc[usual, one.spec.key_columns].itertuples(index=False, name=None)
+    for key, gain in zip(keys, pairs.loc[usual, "gain"].tolist(), strict=True):
+        case, configuration = key[: len(one.case)], key[len(one.case) :]
+        place = " ".join(map(str, case))
+        if case in one.answers:
+            usual_now = one.whole_configuration(one.answers[case]["usual"])
+            table.same(f"{place}, usual choice", list(configuration), list(usual_now))
+        if pd.notna(gain):
+            table.rounded(f"{place}, gain of the usual choice", [gain], [1.0], DIGITS)
