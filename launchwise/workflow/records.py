@@ -76,13 +76,17 @@ class Records:
             return True
         if not any(str(path).startswith(RESULTS) for path in job.output):
             return False
-        # Asked of outputs, too, that are not there yet.
-        if not any(Path(str(path)).exists() for path in job.output):
-            return False
         if all(self._made.get(str(path)) == _time_of(path) for path in job.output):
             return False
         (self.kept if job.rule.name in self._once else self.outdated)[job] = None
         return job.rule.name not in self._once
+
+    def leave_out_absent(self) -> None:
+        """Say nothing of outputs that are not there yet: Snakemake asks for their records, too."""
+        for jobs in (self.outdated, self.kept):
+            for job in [*jobs]:
+                if not any(Path(str(path)).exists() for path in job.output):
+                    del jobs[job]
 
     def params_changed(self, job: Any, file: Any = None) -> Any:
         """What has changed of a job's parameters; everything, where nothing is known."""
@@ -140,6 +144,7 @@ def require_records(workflow: Any, once: Collection[str]) -> None:
         build(*given, **named)
         if not hasattr(workflow, "launchwise_records"):
             return
+        workflow.launchwise_records.leave_out_absent()
         # A plan has no executor.
         for line in told(workflow.launchwise_records, getattr(workflow, "touch", False)):
             log.warning(line)

@@ -354,6 +354,8 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(
         )  # fmt: skip
         return done.returncode, json.loads(output.read_text()) if output.is_file() else {}
 
+    done = study.snakemake("--cores", "2", "--quiet", "all", "--", "report")
+    assert done.returncode == 0, done.stdout + done.stderr
     status, found = recomputed(study.folder / "results")
     assert (status, found["differences"]) == (0, 0)
     assert found["figures"] > 1000

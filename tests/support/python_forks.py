@@ -58,7 +58,14 @@ class ForkingPopen(POPEN):  # type: ignore[type-arg]
             given = options.get("env")
             environment = dict(os.environ if given is None else given)
             kept = frozenset(options.get("pass_fds", ()))
-            options["preexec_fn"] = functools.partial(_be, arguments, environment, kept)
+            try:
+                fork = functools.partial(_be, arguments, environment, kept)
+                super().__init__(command, **options, preexec_fn=fork)
+            except subprocess.SubprocessError:
+                # What was pending in the forking thread, such as a signal, was raised before the
+                # program's first line, which lets nothing through: it has not begun.
+                super().__init__(command, **options)
+            return
         super().__init__(command, **options)
 
 
