@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import importlib
 import json
 import os
@@ -11,6 +12,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -359,18 +361,51 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(
     status, found = recomputed(study.folder / "results")
     assert (status, found["differences"]) == (0, 0)
     assert found["figures"] > 1000
+    compared = {(one["page"], one["table"]) for one in found["tables"] if one["figures"]}
     wrong = tmp_path / "wrong"
     shutil.copytree(study.folder / "results", wrong)
-    page = wrong / "report" / "health.html"
-    text = page.read_text(encoding="utf-8")
-    rows = re.search(
-        r'<th scope="row">acoustic</th>\n<td class="text">[^<]*</td>\n.*?</td>\n<td>(\d+)</td>',
-        text,
-        re.S,
-    )
-    assert rows is not None
-    begin, end = rows.span(1)
-    page.write_text(f"{text[:begin]}{int(rows[1]) + 1}{text[end:]}", encoding="utf-8")
+    report = wrong / "report"
+    planted = {
+        (page, table)
+        for page in ("index.html", "gpus.html", "health.html")
+        for table in with_a_wrong_number_in_each_table(report / page, compared)
+    }
+    assert len(planted) > 5
+    for name in ("data/answers/acoustic_tile/h200.js", "data/acoustic_tile.gpus.js"):
+        with_a_wrong_number_in_a_script(report / name)
     status, found = recomputed(wrong)
     assert status == 1
-    assert found["differences"] == 1
+    differing = {(one["page"], one["table"]) for one in found["tables"] if one["differences"]}
+    assert planted <= differing
+    assert any("data/answers/" in table for _, table in differing)
+    assert any(table.endswith(".gpus.js") for _, table in differing)
+
+
+def with_a_wrong_number_in_each_table(page: Path, compared: set[tuple[str, str]]) -> list[str]:
+    """Change the first number of each compared table; the captions of the changed ones."""
+    changed = []
+
+    def planted(table: re.Match[str]) -> str:
+        caption = re.search(r"<caption>(.*?)</caption>", table[0], re.S)
+        cells = re.compile(r"(<tbody.*?<td>)(\d+)", re.S)
+        name = html.unescape(re.sub(r"<.*?>", "", caption[1]).strip()) if caption else ""
+        if (page.name, name) not in compared or not cells.search(table[0]):
+            return table[0]
+        changed.append(name)
+        return cells.sub(lambda cell: f"{cell[1]}{int(cell[2]) + 1}", table[0], count=1)
+
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(r"<table.*?</table>", planted, text, flags=re.S), encoding="utf-8")
+    return changed
+
+
+def with_a_wrong_number_in_a_script(path: Path) -> None:
+    head, _, tail = path.read_text(encoding="utf-8").partition("] = ")
+    value = json.loads(tail.strip().removesuffix(";"))
+    packed = isinstance(value, str)
+    if packed:
+        value = json.loads(zlib.decompress(base64.b64decode(value)))
+    text = re.sub(r"(\d\.\d*)\d(?=[,\]}])", r"\g<1>55", json.dumps(value), count=1)
+    if packed:
+        text = json.dumps(base64.b64encode(zlib.compress(text.encode())).decode())
+    path.write_text(f"{head}] = {text};\n", encoding="utf-8")
