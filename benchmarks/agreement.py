@@ -91,7 +91,8 @@ def main() -> None:
             )
             rows.append(of_product(name, final, described, count))
         print(name, rows[-1]["questions"], rows[-1]["disagreements"], flush=True)
-    write_json(given.output, {**provenance(), "seed": SEED, "studies": rows})
+    total = {name: sum(one[name] for one in rows) for name in ("questions", "disagreements")}
+    write_json(given.output, {**provenance(), "seed": SEED, **total, "studies": rows})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ NOTE = (
     "Problems were drawn at random from the ranges of each study, and none of them had been "
     "measured. The answers were recorded with a digest and the commit. Then these problems were "
     "measured in full, and answer, usual choice and fastest configuration were timed in pairs. "
+    "Mean, percentile and speed are by these pairs; the best is the fastest of at most eight "
+    "configurations that ran in them, so fractions are upper bounds. What five measurements find "
+    "is by single rows of the test's sweep. "
     "Slower: slower than the usual choice by more than 2 %. Kept: the answer was the usual choice; "
     "missed: of these, problems whose best configuration is more than 5 % faster. "
     "New: the study had no row of this GPU when it answered."
@@ -52,7 +55,7 @@ def section(studies: Sequence[StudyData]) -> Section | None:
         Column("problems", "count"),
         Column("mean", "geometric, 95 %", group="fraction of the best"),
         Column("5th percentile", group="fraction of the best"),
-        Column("5 measured", "geometric", group="fraction of the best"),
+        Column("5 measured", "geometric, single rows", group="fraction of the best"),
         *against_usual.COLUMNS,
         Column("gains covered", "%", group="90 % intervals"),
         Column("times covered", "%", group="90 % intervals"),

@@ -508,11 +508,32 @@ def repeats() -> dict[str, Any]:
     return {"timed": timed, "disturbed": disturbed}
 
 
+@cache
+def beside_pytorch() -> dict[str, Any]:
+    """Recorded pairs with PyTorch, sentiment of reviews: GPU to library to geometric means.
+
+    ``fastest`` and ``usual``: how many times as fast as the library our fastest configuration and
+    the usual choice are.
+    """
+    found: dict[str, Any] = {}
+    for gpu in ("h100", "h200"):
+        rows = pd.read_parquet(RECORDED / gpu / "sentiment_inference.peers.parquet")
+        found[gpu] = {
+            str(peer): {
+                "fastest": statistics.geometric_mean(own["speedup"]),
+                "usual": statistics.geometric_mean(own["usual_speedup"]),
+            }
+            for peer, own in rows.groupby("peer")
+        }
+    return found
+
+
 COMPUTED: Mapping[str, Callable[[], Any]] = MappingProxyType(
     {
         function.__name__: function
         for function in (
             ablations,
+            beside_pytorch,
             blind,
             blind_new_gpu,
             bounds,

@@ -186,9 +186,8 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
         ``improvement_geometric_mean`` over the baseline; ``harmed``: answers slower than the usual
         choice by more than :data:`launchwise.learning.metrics.HARM_PERCENT`, or without a time;
         ``slower``: those whose interval of the gain lies below 1 as well; ``kept_usual``,
-        ``missed`` and ``worthwhile`` as in :func:`launchwise.learning.summary.figures`; ``narrow``:
-        share of the gains whose 95 % interval is at most 1 % to either side; ``covered`` of
-        ``intervals``: expected gains; ``times_covered`` of ``times``: expected times, and
+        ``missed`` and ``worthwhile`` as in :func:`launchwise.learning.summary.figures`; ``covered``
+        of ``intervals``: expected gains; ``times_covered`` of ``times``: expected times, and
         ``time_error_percent``, their median error.
     """
     fraction = rows["fraction"].to_numpy(dtype=float)
@@ -196,8 +195,6 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
     usual = rows["is_usual"].to_numpy(dtype=bool)
     worth = rows["best_gain"].to_numpy(dtype=float) > 1 + WORTH_PERCENT / 100
     harmed = gain < 1 / (1 + metrics.HARM_PERCENT / 100)
-    compared = rows["gain_low"].notna() & ~usual
-    half = (rows["gain_high"] - rows["gain_low"]) / (2 * rows["gain"])
     error = 100 * (rows["expected_ms"] / rows["measured_ms"] - 1).abs()
     asked = ("study", "workload", "gpu", "seed", "commit", "frozen_at", "digest")
     found = {
@@ -220,7 +217,6 @@ def summarise(frozen: Frozen, rows: pd.DataFrame) -> dict[str, Any]:
         "kept_usual": int(usual.sum()),
         "missed": int((usual & worth).sum()),
         "worthwhile": int(worth.sum()),
-        "narrow": float((half[compared] <= 0.01).mean()),
         **_held(rows, "gain", "expected_gain", ("intervals", "covered"), ~usual),
         **_held(rows, "measured_ms", "expected_ms", ("times", "times_covered"), ~usual | usual),
         "time_error_percent": float(error.median()),
