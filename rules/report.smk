@@ -47,7 +47,6 @@ REPORTED = {
         "answers": f"results/lookup/{study}.json",
         # Only if the settings have datasheet-only GPUs.
         "described": {gpu: f"results/gpus/{gpu}.json" for gpu in CARDS},
-        "unmeasured": f"results/predictions/{study}.parquet" if CARDS else None,
         "published": f"results/predictions/{study}.published.parquet" if CARDS else None,
         # Only if they were read: not every machine has Nsight Compute.
         "counters": {

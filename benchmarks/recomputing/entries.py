@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -135,26 +136,27 @@ def least_ms(one: Material, row: dict[str, Any]) -> float:
 
 
 def _predicted(one: Material, factor: float | None) -> list[Entry]:
-    """First choices of the trees; between the time by ``factor`` to either side, and the roofline.
+    """The lookup's answers on datasheet-only GPUs that have a time.
 
-    ``least_ms`` is the roofline that the prediction was made with.
+    The interval: ``factor`` to either side, and nothing below the least time.
     """
-    rows = one.table(f"predictions/{one.name}.parquet") if one.described else None
-    if rows is None:
-        return []
-    rows = rows[(rows["predictor"] == "learnt") & (rows["rank"] == 1)]
+    path = one.results / f"lookup/{one.name}.json"
     found = []
-    for row in records(rows):
-        time, least = row["predicted_ms"], row["roofline_ms"]
+    for row in json.loads(path.read_text()) if path.is_file() else []:
+        time = row["time_ms"]
+        if row["gpu"] not in one.described or time is None:
+            continue
+        least = least_ms(one, {"gpu": row["gpu"], **row["problem"]})
+        gain = row["improvement"]
         found.append(
             Entry(
                 gpu=row["gpu"],
                 basis="predicted",
-                problem=tuple(row[name] for name in one.problem),
+                problem=tuple(row["problem"][name] for name in one.problem),
                 best_ms=time,
                 low_ms=None if factor is None else max(least, time / factor),
                 high_ms=None if factor is None else time * factor,
-                baseline_ms=_known(row["baseline_ms"]),
+                baseline_ms=None if gain is None else gain * time,
                 least_ms=least,
             )
         )

@@ -17,6 +17,7 @@ from launchwise.learning.choosing.situations import Known
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
 from launchwise.learning.recommenders.committee import CommitteeRecommender
+from launchwise.learning.rooflines import least_ms
 from launchwise.learning.splits import Case, case_columns
 from launchwise.tables.rows import row_numbers
 from launchwise.tables.times import PAIRS
@@ -222,15 +223,21 @@ def _suggestions(
     shown = np.union1d(taken, np.flatnonzero(kept))
     unknown[shown] = domain.cost_model.copies_at_unknown_rate(choices.iloc[shown])
     gains = np.where(unknown[:, None], np.nan, gains)
+    # Cards that were held out are relatives of each other: they say nothing of errors on others.
+    related = ~choices["gpu"].isin(_of_datasheets(domain)).to_numpy()
+    gains[~related, 1:] = np.nan
     doubted = np.zeros(len(choices), dtype=bool)
     if least_gain is not None:
         leading = taken[(ranking.rank[taken] == 1) & ~kept[taken]]
         doubted = np.isin(of_case, of_case[leading[~(gains[leading, 1] >= least_gain)]])
         taken = np.concatenate([taken[~doubted[taken]], np.flatnonzero(kept & doubted)])
     rows = choices.iloc[taken].reset_index(drop=True)
-    times = np.where(unknown[taken], np.nan, ranking.predicted_ms[taken])
+    # Trees and ratios extrapolate: what they say may be faster than any run can be.
+    shortest = least_ms(rows, final.spec, domain.profiles)
+    times = np.where(unknown[taken], np.nan, np.maximum(ranking.predicted_ms[taken], shortest))
     basis = Known.of(final.measured, final.spec).situations(rows)
-    limits = _time_limits(final, rows, times, basis)
+    limits = np.maximum(_time_limits(final, rows, times, basis), shortest[:, None])
+    limits[~related[taken]] = np.nan
     return rows.assign(
         rank=np.where(doubted[taken], 1, ranking.rank[taken]),
         expected_ms=times,
@@ -241,6 +248,11 @@ def _suggestions(
         unknown_link=unknown[taken],
         basis=basis,
     )
+
+
+def _of_datasheets(domain: Domain) -> list[str]:
+    """GPUs whose profiles were computed from datasheets."""
+    return [gpu for gpu, one in domain.profiles.items() if one.source == "described"]
 
 
 def _kept(cases: np.ndarray, usual: np.ndarray, baseline: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """GPU comparison: what the page's script compares, and the same as one table.
 
-A measured GPU has the fastest configuration that the study may choose, a datasheet-only GPU what
-the trees predict. The script keeps to problems that all shown GPUs have.
+A measured GPU has the fastest configuration that the study may choose, a datasheet-only GPU the
+answer of the lookup. The script keeps to problems that all shown GPUs have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Block, Compared, Section, Text
-from launchwise.report.described import first_choices
+from launchwise.report.described import predicted_choices
 from launchwise.report.numbers import DEFAULT_ERROR, fractions, records, winners
 from launchwise.report.pairs import fastest
 from launchwise.report.spread import UNKNOWN, Spread
@@ -141,16 +141,13 @@ def _keys(rows: pd.DataFrame, columns: list[str]) -> list[tuple[Value, ...]]:
 
 
 def _predicted(study: StudyData, apart: Spread | None) -> Iterator[Entry]:
-    if study.unmeasured is None or study.unmeasured.empty:
-        return
-    for row in records(first_choices(study, study.unmeasured)):
+    for row in records(predicted_choices(study)):
         time, shortest = row["predicted_ms"], row["roofline_ms"]
         low, high = (None, None) if apart is None else apart.limits(time, shortest)
-        problem = tuple(row[name] for name in study.problem_columns)
         yield Entry(
             gpu=row["gpu"],
             basis="predicted",
-            problem=problem,
+            problem=tuple(row[name] for name in study.problem_columns),
             best_ms=time,
             low_ms=low,
             high_ms=high,

@@ -1,20 +1,23 @@
-"""Datasheet-only GPUs: predicted choices and run times of a study, by generation of the cards."""
+"""Datasheet-only GPUs: what the lookup answers for a study, by generation of the cards."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.rooflines import least_ms
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Column, Fold, Section, Table, Text, table
 from launchwise.report.gpus import by_generation
 from launchwise.report.numbers import records
 from launchwise.report.predictions import percent, whole_split
 from launchwise.report.spread import UNKNOWN, Spread
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import fastest_rows
 
 DIGITS = 2
@@ -23,8 +26,10 @@ DIGITS = 2
 PREDICTED = "predicted"
 """Role of a predicted row: it is drawn hatched."""
 
-LEARNT, COST_MODEL = "learnt", "analytical"
-"""Predictors of the table of predictions: the trees, and the cost model that they correct."""
+LEARNT = "learnt"
+"""Kind of the model that predicts the times: trees that correct the cost model."""
+
+TITLE = "Datasheet-only GPUs"
 
 
 def described(study: StudyData, apart: Spread | None = None) -> Section | None:
@@ -35,21 +40,17 @@ def described(study: StudyData, apart: Spread | None = None) -> Section | None:
     apart
         How far predicted times may be off; None where that is unknown.
     """
-    every = study.unmeasured
-    if every is None:
-        return None
     left_out = _left_out(study)
-    if every.empty:
-        title = "Datasheet-only GPUs"
-        return Section(f"{study.name}-unmeasured", title, left_out) if left_out else None
-    sizes = sorted(every[study.size].unique())
+    chosen = predicted_choices(study)
+    if chosen.empty:
+        return Section(f"{study.name}-unmeasured", TITLE, left_out) if left_out else None
+    sizes = sorted(chosen[study.size].unique())
     shown = list(dict.fromkeys([sizes[0], sizes[len(sizes) // 2], sizes[-1]]))
-    chosen = first_choices(study, every)
     groups = by_generation(study.described, chosen["gpu"].unique())
     text = (
-        "These GPUs have no measured rows. Their times follow from datasheets, from the cost model "
-        "of the kernels, and from what the trees learn on the measured GPUs. "
-        f"{_transfer_error(study)}"
+        "These GPUs have no measured rows. The study's answering model chooses for them; times "
+        "follow from datasheets, from the cost model of the kernels, and from what trees learn on "
+        f"the measured GPUs. {_transfer_error(study)}"
     )
     blocks: list[Block] = [
         Text(text),
@@ -60,40 +61,64 @@ def described(study: StudyData, apart: Spread | None = None) -> Section | None:
     for name, gpus in groups.items():
         part = chosen[chosen["gpu"].isin(gpus) & chosen[study.size].isin(shown)]
         title = f"{name}: {wording.listed(gpus)}"
-        blocks.append(Fold(title, [_choices(study, part, f"Predicted choices on {title}", apart)]))
+        blocks.append(Fold(title, [_choices(study, part, f"Answers for {title}", apart)]))
     if len(sizes) > len(shown):
         problems = len(chosen[study.problem_columns].drop_duplicates())
         note = (
             "The tables by generation hold the smallest, the middle and the largest of "
             f"{len(sizes)} values of {study.size}. All {wording.plural(problems, 'problem')} are "
-            f"in results/predictions/{study.name}.parquet."
+            f"in results/lookup/{study.name}.json."
         )
         blocks.append(Text(note, "note"))
-    return Section(f"{study.name}-unmeasured", "Datasheet-only GPUs", blocks)
+    return Section(f"{study.name}-unmeasured", TITLE, blocks)
 
 
 def _left_out(study: StudyData) -> list[Block]:
-    """On which GPUs problems are not predicted, and which setting they lack."""
-    counts: Mapping[str, int] = study.unmeasured_facts.get("left_out", {})
-    if not counts:
+    """On which GPUs problems have no time, and which setting they lack."""
+    without = [each["gpu"] for each in _asked(study) if each["time_ms"] is None]
+    if not without:
         return []
-    most = wording.plural(max(counts.values()), "problem")
+    most = wording.plural(max(Counter(without).values()), "problem")
     text = (
         f"{most[:1].upper()}{most[1:]} of this study copy between host and GPU. No datasheet of a "
         f"card says how fast its host does that, so no time is predicted on "
-        f"{wording.listed(counts)}. To predict them, state the rate in the settings: "
-        "gpus.<name>.host_gbs."
+        f"{wording.listed(dict.fromkeys(without))}. To predict them, state the rate in the "
+        "settings: gpus.<name>.host_gbs."
     )
     return [Text(text, "note")]
 
 
-def first_choices(study: StudyData, every: pd.DataFrame) -> pd.DataFrame:
-    """The trees' first choice of each problem; ``cost_ms`` is that of the cost model's own."""
-    key = ["gpu", *study.problem_columns]
-    first = every[every["rank"] == 1]
-    cost = first.loc[first["predictor"] == COST_MODEL, [*key, "predicted_ms"]]
-    cost = cost.rename(columns={"predicted_ms": "cost_ms"})
-    return first[first["predictor"] == LEARNT].merge(cost, on=key, how="left")
+def _asked(study: StudyData) -> list[Mapping[str, Any]]:
+    """The answers for datasheet-only GPUs."""
+    return [each for each in study.answers or () if each["gpu"] in study.described]
+
+
+@remembered
+def predicted_choices(study: StudyData) -> pd.DataFrame:
+    """The lookup's answers for datasheet-only GPUs that have a time.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``gpu``, the problem's, the tunables', ``predicted_ms``, ``baseline_ms`` (NaN where
+        it is unknown) and ``roofline_ms``.
+    """
+    rows = [
+        {
+            "gpu": each["gpu"],
+            **each["problem"],
+            **study.spec.neutral,
+            **each["configuration"],
+            "predicted_ms": each["time_ms"],
+            "baseline_ms": (each["improvement"] or float("nan")) * each["time_ms"],
+        }
+        for each in _asked(study)
+        if each["time_ms"] is not None
+    ]
+    if not rows:
+        return pd.DataFrame()
+    table = pd.DataFrame(rows)
+    return table.assign(roofline_ms=least_ms(table, study.spec, study.described))
 
 
 def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[str]]) -> Table:
@@ -107,12 +132,10 @@ def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[
     columns = [
         Column("generation", number=False),
         Column("GPU", number=False),
-        Column("with trees", f"× best of {reference}", group="predicted time"),
-        Column("cost model", f"× best of {reference}", group="predicted time"),
+        Column("predicted time", f"× best of {reference}"),
         Column("predicted gain", "× baseline"),
         Column("most frequent choice", number=False),
         Column("problems", f"of {problems}"),
-        Column("bound by, mostly", number=False),
     ]
     rows = []
     for name, gpus in groups.items():
@@ -124,20 +147,15 @@ def _overview(study: StudyData, chosen: pd.DataFrame, groups: Mapping[str, list[
                 [
                     "" if number else name,
                     gpu,
-                    *(
-                        wording.number(_mean_ratio(measured, time, "time_ms"), DIGITS)
-                        for time in ("predicted_ms", "cost_ms")
-                    ),
+                    wording.number(_mean_ratio(measured, "predicted_ms", "time_ms"), DIGITS),
                     wording.number(_mean_ratio(own, "baseline_ms", "predicted_ms"), DIGITS),
                     str(choices.index[0]),
                     wording.count(choices.iloc[0]),
-                    str(own["bound_by"].mode().iloc[0]),
                 ]
             )
     caption = (
-        f"Datasheet-only GPUs over {wording.plural(problems, 'test problem')} of the first split: "
-        f"predicted time of the predicted best divided by the best measured time on {reference} "
-        "(geometric mean)"
+        f"Datasheet-only GPUs over {wording.plural(problems, 'problem')}: predicted time of the "
+        f"answer divided by the best measured time on {reference} (geometric mean)"
     )
     made = table(caption, columns, rows)
     return replace(made, rows=[replace(row, role=PREDICTED) for row in made.rows])
@@ -161,18 +179,16 @@ def _transfer_error(study: StudyData) -> str:
 
 
 def _choices(study: StudyData, chosen: pd.DataFrame, caption: str, apart: Spread | None) -> Table:
-    """The trees' choice of each problem beside the times of cost model and roofline."""
+    """The answer to each problem beside the roofline."""
     ordered = chosen.sort_values([*study.problem_columns, "predicted_ms"], kind="stable")
     columns = [
         Column("problem", number=False),
         Column("GPU", number=False),
         Column("configuration", number=False),
-        Column("with trees", "ms", group="predicted best"),
-        Column("90 % interval", "ms", group="predicted best"),
-        Column("cost model", "ms", group="predicted best"),
+        Column("time", "ms", group="predicted"),
+        Column("90 % interval", "ms", group="predicted"),
         Column("roofline", "ms"),
         Column("gain", "× baseline"),
-        Column("bound by", number=False),
     ]
     cells = [
         [
@@ -183,10 +199,8 @@ def _choices(study: StudyData, chosen: pd.DataFrame, caption: str, apart: Spread
             MISSING
             if apart is None
             else " to ".join(map(_time, apart.limits(row["predicted_ms"], row["roofline_ms"]))),
-            _time(row["cost_ms"]),
             _time(row["roofline_ms"]),
             wording.number(row["baseline_ms"] / row["predicted_ms"], DIGITS),
-            str(row["bound_by"]),
         ]
         for row in records(ordered)
     ]

@@ -28,7 +28,7 @@ from launchwise.tables.learning import (
 from launchwise.tables.measurements import counters_schema, measurement_schema
 from launchwise.tables.pairs import pairs_schema
 from launchwise.tables.peers import peers_schema
-from launchwise.tables.predictions import published_times_schema, unmeasured_schema
+from launchwise.tables.predictions import published_times_schema
 from launchwise.tables.times import times_schema, with_judged_times
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.statuses import MEASURED
@@ -72,10 +72,6 @@ class StudyData:
         GPU -> hardware counters of its fastest configurations, where they were read.
     folder
         Where ``study.yaml`` is, with the study's own section and published tables if it has any.
-    unmeasured
-        Predictions for datasheet-only GPUs, if the settings have any.
-    unmeasured_facts
-        Metadata of that table: ``left_out``, problems without a prediction by GPU.
     published_times
         Predictions of published run times, for datasheet-only GPUs
         (:func:`launchwise.tables.predictions.published_times_schema`).
@@ -121,8 +117,6 @@ class StudyData:
     facts: Mapping[str, Any] = field(default_factory=dict)
     counters: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     folder: Path | None = None
-    unmeasured: pd.DataFrame | None = None
-    unmeasured_facts: Mapping[str, Any] = field(default_factory=dict)
     published_times: pd.DataFrame | None = None
     published_facts: Mapping[str, Any] = field(default_factory=dict)
     described: Mapping[str, GpuProfile] = field(default_factory=dict)
@@ -289,7 +283,6 @@ class StudyFiles:
     peers: Mapping[str, Path]
     blind: Mapping[str, Path]
     scores: Mapping[str, Path]
-    unmeasured: Path | None = None
     published: Path | None = None
     answers: Path | None = None
 
@@ -371,10 +364,6 @@ def read_study(
         else tables.read_table(files.published, published_times_schema(spec)),
         published_facts={} if files.published is None else tables.read_facts(files.published),
         described={gpu: read_profile(path, gpu) for gpu, path in files.described.items()},
-        unmeasured=None
-        if files.unmeasured is None
-        else tables.read_table(files.unmeasured, unmeasured_schema(spec)),
-        unmeasured_facts={} if files.unmeasured is None else tables.read_facts(files.unmeasured),
         kept_out=kept_out,
         answers=None if files.answers is None else read_json(files.answers),
     )

@@ -54,6 +54,22 @@ def test_an_unmeasured_problem_says_what_its_answer_rests_on(
     assert found.usual["variant"] == "block3d"
 
 
+def test_no_expected_time_is_shorter_than_a_run_can_be(final: Final) -> None:
+    card = final.domain.profiles["h200"]
+    second_us = 1e6
+    slow = card.ceilings.model_copy(
+        update={"launch_overhead_us": second_us, "graph_launch_us": second_us}
+    )
+    profiles = {**final.domain.profiles, "slow": card.model_copy(update={"ceilings": slow})}
+    asked = read_final(Path(final.folder), replace(final.domain, profiles=profiles))
+    for gpu in ("slow", UNKNOWN):
+        found = answers(asked, [Case(gpu, problem(256))], top=3)[0].suggestions
+        times = [each.expected_ms or 0.0 for each in found]
+        assert all((time >= second_us / 1e3) == (gpu == "slow") for time in times)
+        for each in found:
+            assert each.interval_ms is None or each.interval_ms[1] >= (each.expected_ms or 0.0)
+
+
 def test_a_problem_that_is_asked_twice_has_the_same_answer_twice(final: Final) -> None:
     case = Case("h200", problem(300))
     first, second = answers(final, [case, case], 5)

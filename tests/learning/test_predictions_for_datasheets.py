@@ -1,8 +1,6 @@
-"""Predictions for datasheet-only GPUs: the table and the report's section."""
+"""Predictions for datasheet-only GPUs."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import numpy as np
 import pandas as pd
@@ -26,13 +24,10 @@ from launchwise.learning.predicting import (
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
-from launchwise.report.blocks import Fold, Section, Table, Text
-from launchwise.report.described import described
-from launchwise.report.spread import spread
 from launchwise.tables.predictions import unmeasured_schema
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
-from tests.support.report_study import study, sweep
+from tests.support.report_study import sweep
 from tests.support.samples import LADDER, ROOT, profile
 
 PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in (102, 202)]
@@ -132,113 +127,3 @@ def test_runs_that_copy_are_predicted_for_known_host_links_alone() -> None:
     assert np.isnan(inside["baseline_ms"]["unknown"])
     assert inside["baseline_ms"]["fast"] < inside["baseline_ms"]["slow"]
     unmeasured_schema(spec).validate(table)
-
-
-# The report
-
-
-def tables(section: Section) -> list[Table]:
-    """Tables of a section, those of its folds too."""
-    inside = [block.blocks if isinstance(block, Fold) else [block] for block in section.blocks]
-    return [block for blocks in inside for block in blocks if isinstance(block, Table)]
-
-
-def test_the_report_groups_gpus_by_generation(table: pd.DataFrame, domain: Domain) -> None:
-    cards = {gpu: domain.profiles[gpu] for gpu in ("t4", "a100")}
-    section = described(dataclasses.replace(study(), unmeasured=table, described=cards))
-    assert section is not None
-    overview, *by_generation = tables(section)
-    # The newest generation first, whatever the order of the settings.
-    assert [[cell.text for cell in row.cells[:2]] for row in overview.rows] == [
-        ["Ampere", "a100"],
-        ["Turing", "t4"],
-    ]
-    assert [one.caption for one in by_generation] == [
-        "Predicted choices on Ampere: a100",
-        "Predicted choices on Turing: t4",
-    ]
-    own = table.query("predictor == 'learnt' and gpu == 'a100' and rank == 1")
-    cost = table.query("predictor == 'analytical' and gpu == 'a100' and rank == 1")
-    rows = by_generation[0].rows
-    assert [row.cells[1].text for row in rows] == ["a100", "a100"]
-    for row, n in zip(rows, (102, 202), strict=True):
-        assert f"n={n}" in row.cells[0].text
-        assert row.role == "predicted"
-        for cell, of in ((row.cells[3], own), (row.cells[5], cost)):
-            (time,) = of.loc[of["n"] == n, "predicted_ms"]
-            # Two digits: the error of a prediction leaves no more.
-            assert float(cell.text) == pytest.approx(time, rel=0.05)
-            assert len(cell.text.replace(".", "").lstrip("0")) <= 2
-        assert row.cells[4].text == "–"
-
-
-def test_times_stand_beside_the_best_of_the_first_whole_gpu(
-    table: pd.DataFrame, domain: Domain
-) -> None:
-    made = dataclasses.replace(study(), unmeasured=table, described={"t4": domain.profiles["t4"]})
-    made = dataclasses.replace(made, unmeasured=table[table["gpu"] == "t4"])
-    section = described(made)
-    assert section is not None
-    (row,) = tables(section)[0].rows
-    own = table.query("predictor == 'learnt' and gpu == 't4' and rank == 1").set_index("n")
-    # The best measured times of ``big``.
-    ratios = own["predicted_ms"] / pd.Series({102: 1.0, 202: 4.0})
-    assert float(row.cells[2].text) == pytest.approx(np.sqrt(ratios.prod()), rel=0.05)
-
-
-def published(ratios: list[float], **changes: object) -> pd.DataFrame:
-    """Published times of 2 ms that the trees predict with these ratios."""
-    named = {"predictor": "learnt", "gpu": "t4", "phases": "", "runs": 1, "published_ms": 2.0}
-    return pd.DataFrame({**named, "predicted_ms": 2 * np.array(ratios), **changes})
-
-
-def test_intervals_rest_on_published_times_and_end_at_the_roofline(
-    table: pd.DataFrame, domain: Domain
-) -> None:
-    known = published([1.0] * 8 + [2.0, 0.5, 4.0])
-    others = [published([99.0] * 20, **other) for other in (
-        {"runs": 0}, {"phases": "stage 1"}, {"predictor": "roofline"}
-    )]  # fmt: skip
-    times = pd.concat([known, *others], ignore_index=True)
-    made = dataclasses.replace(
-        study(), unmeasured=table, published_times=times, described=domain.profiles
-    )
-    apart = spread([made])
-    assert apart is not None
-    # Of eleven ratios the tenth is the 90th percentile.
-    assert (apart.factor, apart.times, apart.gpus) == (pytest.approx(2.0), 11, ("t4",))
-    assert apart.limits(3.0, 1.0) == (1.5, 6.0)
-    assert apart.limits(3.0, 2.5) == (2.5, 6.0)
-    section = described(made, apart)
-    assert section is not None
-    assert any(isinstance(block, Text) and "11 published" in block.text for block in section.blocks)
-    for row in (row for one in tables(section)[1:] for row in one.rows):
-        low, high = (float(text) for text in row.cells[4].text.split(" to "))
-        shown, least = float(row.cells[3].text), float(row.cells[6].text)
-        assert least <= low <= shown < high
-    few = dataclasses.replace(made, published_times=known.iloc[:9])
-    assert spread([few]) is None
-
-
-def test_what_is_left_out_is_said_in_its_place(table: pd.DataFrame, domain: Domain) -> None:
-    cards = {gpu: domain.profiles[gpu] for gpu in ("t4", "a100")}
-    facts = {"left_out": {"t4": 2}}
-    nothing = dataclasses.replace(
-        study(), unmeasured=table.iloc[:0], unmeasured_facts=facts, described=cards
-    )
-    section = described(nothing)
-    assert section is not None
-    (text,) = section.blocks
-    assert isinstance(text, Text)
-    assert "no time is predicted on t4" in text.text
-    assert "gpus.<name>.host_gbs" in text.text
-    some = described(dataclasses.replace(nothing, unmeasured=table[table["gpu"] == "a100"]))
-    assert some is not None
-    assert text in some.blocks
-    assert len(tables(some)) == 2
-
-
-def test_without_described_gpus_there_is_no_section() -> None:
-    made = study()
-    assert described(made) is None
-    assert described(dataclasses.replace(made, unmeasured=pd.DataFrame())) is None

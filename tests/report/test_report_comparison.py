@@ -34,16 +34,19 @@ def with_energy() -> StudyData:
     return dataclasses.replace(made, sweeps=sweeps)
 
 
-def with_prediction() -> StudyData:
-    """The study with a datasheet-only GPU that is predicted for one problem."""
+def with_prediction(time_ms: float = 3.0) -> StudyData:
+    """The study with a datasheet-only GPU whose lookup answers one problem."""
     made = study()
-    first = made.evaluation[made.evaluation["model"] == "knn"].iloc[[0]]
-    kept = first[[*made.problem_columns, *made.spec.tunable_columns]]
-    times = {"predicted_ms": 3.0, "baseline_ms": 6.0, "roofline_ms": 2.0}
-    named = {"gpu": "card", "rank": 1, "bound_by": "dram", "bytes_ms": 1.0, "flop_ms": 1.0}
-    rows = kept.assign(predictor="learnt", **times, **named)
+    first = made.evaluation[made.evaluation["model"] == "knn"].iloc[0]
+    answer = {
+        "gpu": "card",
+        "problem": {name: first[name] for name in made.problem_columns},
+        "configuration": {name: first[name] for name in made.spec.tunable_columns},
+        "time_ms": time_ms,
+        "improvement": 2.0,
+    }
     profile = made.profiles["big"].model_copy(update={"device_name": "t4", "name": "card"})
-    return dataclasses.replace(made, unmeasured=rows, described={"card": profile})
+    return dataclasses.replace(made, answers=[answer], described={"card": profile})
 
 
 def by_case(made: StudyData) -> dict[tuple[str, int], Any]:
@@ -80,8 +83,11 @@ def test_energy_is_of_the_row_that_is_named() -> None:
 
 def test_predicted_entries_have_limits_that_end_at_the_roofline() -> None:
     one = by_case(with_prediction())["card", 102]
-    assert (one.basis, one.best_ms, one.least_ms) == ("predicted", 3.0, 2.0)
-    assert (one.low_ms, one.high_ms) == (2.0, 6.0)
+    assert (one.basis, one.best_ms, one.baseline_ms) == ("predicted", 3.0, 6.0)
+    assert (one.low_ms, one.high_ms) == (1.5, 6.0)
+    # The least time divided by the factor is less than the least time.
+    (fast,) = [each for each in entries(with_prediction(one.least_ms), APART) if each.gpu == "card"]
+    assert (fast.low_ms, fast.best_ms) == (one.least_ms, one.least_ms)
     (bare,) = [each for each in entries(with_prediction(), None) if each.gpu == "card"]
     assert (bare.low_ms, bare.high_ms) == (None, None)
 
@@ -106,7 +112,7 @@ def test_the_table_holds_every_entry_with_power_and_price() -> None:
     assert len(rows) == 5
     last = rows[-1]
     assert last["problem"] == "n=102 dtype=float32 order=2"
-    assert (last["best_ms"], last["low_ms"], last["high_ms"]) == ("3", "2", "6")
+    assert (last["best_ms"], last["low_ms"], last["high_ms"]) == ("3", "1.5", "6")
     assert (last["tdp_w"], last["euro_per_hour"], last["price_source"]) == (
         "70",
         "0.5",

@@ -1,0 +1,16 @@
+"""The list of files under ``results/`` names every kind that a rule writes."""
+
+from __future__ import annotations
+
+import re
+
+from samples import ROOT
+
+
+def test_every_kind_of_result_is_listed() -> None:
+    rules = "\n".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
+    kinds = set(re.findall(r"""["']results/(\w+)[/"']""", rules))
+    assert {"times", "pairs", "lookup", "exports"} <= kinds
+    listed = (ROOT / "docs/reference/results.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| `(\w+)/", listed, re.M))
+    assert kinds - {"results"} <= rows
