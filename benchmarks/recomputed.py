@@ -28,6 +28,7 @@ from recomputing.sweeps import sweeps
 from launchwise.base.storage import write_json
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.experiment.experiment import Experiment
+from launchwise.gpus.datasheets import read_cards
 from launchwise.gpus.prices import read_prices
 
 CARDS = ROOT / "data" / "cards.csv"
@@ -56,7 +57,11 @@ def recompute(experiment: Experiment, results: Path, project: Path, smallest: bo
     folder, ledger = results / "report", Ledger()
     materials = [Material.of(experiment, name, results) for name in experiment.studies]
     settings = experiment.settings
-    prices = read_prices(settings.prices, list(settings.gpus)) if settings.prices else {}
+    prices = (
+        read_prices(settings.prices, list(settings.gpus), read_cards(CARDS))
+        if settings.prices
+        else {}
+    )
     per_hour = {gpu: one.euro_per_hour for gpu, one in prices.items() if one.euro_per_hour}
     spread = spread_of(materials)
     found = {one.name: entries(one, spread and spread[0]) for one in materials}

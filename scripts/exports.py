@@ -41,8 +41,9 @@ def main(
 
     studies, missing = read_studies(files, settings, kept_out, processes)
     facts = Run.of(settings)
-    costs = {} if prices is None else read_prices(prices, gpus)
-    every = pages(studies, facts, processes, read_cards(cards), costs, missing)
+    datasheets = read_cards(cards)
+    costs = {} if prices is None else read_prices(prices, gpus, datasheets)
+    every = pages(studies, facts, processes, datasheets, costs, missing)
     shutil.rmtree(output, ignore_errors=True)
 
     def written(name: str) -> int:

@@ -48,8 +48,9 @@ def main(
     gc.disable()
     studies, missing = read_studies(files, settings, kept_out, processes)
     facts = Run.of(settings)
-    costs = {} if prices is None else read_prices(prices, gpus)
-    texts = writing.folder(studies, facts, processes, read_cards(cards), costs, missing)
+    datasheets = read_cards(cards)
+    costs = {} if prices is None else read_prices(prices, gpus, datasheets)
+    texts = writing.folder(studies, facts, processes, datasheets, costs, missing)
     # Written anew: pages of studies that are gone would stay.
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in texts.items():

@@ -36,13 +36,18 @@ class Price:
     source: str
 
 
-def read_prices(path: str | Path, gpus: Collection[str]) -> dict[str, Price]:
+def read_prices(
+    path: str | Path, gpus: Collection[str], cards: Collection[str] = ()
+) -> dict[str, Price]:
     """Prices by GPU.
 
     Parameters
     ----------
     gpus
-        Names that a row may have.
+        GPUs of the settings.
+    cards
+        Known cards: a row of one that is no GPU of the settings is checked and left out, so that
+        one table serves several settings.
 
     Raises
     ------
@@ -71,12 +76,12 @@ def read_prices(path: str | Path, gpus: Collection[str]) -> dict[str, Price]:
         if None in record or None in record.values():
             raise UserError(path, where, f"must have {len(COLUMNS)} fields")
         gpu = record["gpu"].strip()
-        if gpu not in gpus:
-            raise UserError(path, where, unknown("GPU", gpu, gpus))
+        if gpu not in gpus and gpu not in cards:
+            raise UserError(path, where, unknown("GPU", gpu, [*gpus, *cards]))
         if gpu in found:
             raise UserError(path, where, f"{gpu} is given twice")
         found[gpu] = _price(record, path, where)
-    return found
+    return {gpu: price for gpu, price in found.items() if gpu in gpus}
 
 
 def _price(record: Mapping[str, str], path: str | Path, where: str) -> Price:

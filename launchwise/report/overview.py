@@ -13,6 +13,7 @@ from launchwise.base.provenance import commit, now, versions
 from launchwise.base.storage import digest
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.metrics import geometric_mean
+from launchwise.learning.summary import HEURISTICS
 from launchwise.report import blind, figures, models, trust, wording
 from launchwise.report.blocks import (
     Block,
@@ -68,14 +69,11 @@ class Run:
     def citation(self) -> str:
         """Citation of this run's report."""
         return (
-            "launchwise authors: launchwise, launch parameters of CUDA kernels, measured, learnt "
-            f"and recommended. Commit {wording.short(self.commit)}, report of "
+            "launchwise: launch parameters of CUDA kernels, measured, learnt and recommended "
+            f"(software). Commit {wording.short(self.commit)}, report of "
             f"{wording.moment(self.written_at)}."
         )
 
-
-FIXED = "best_on_average"
-"""One fixed configuration, chosen on training rows."""
 
 INTERVAL_SEED = 0
 
@@ -170,8 +168,10 @@ def _sentence(study: StudyData, best: pd.DataFrame, gpu: str) -> tuple[str, str]
             f"{who}, {_asked(study)}, reaches {_reached(got[name])} over "
             f"{wording.plural(got[name]['problems'], 'problem')}"
         )
-        if FIXED in got:
-            text += f"; one fixed configuration, {_reached(got[FIXED])}"
+        # The strongest rival, named after the test.
+        if rules := [got[rule] for rule in sorted(HEURISTICS - {name}) if rule in got]:
+            rule = max(rules, key=lambda row: row["fraction"])
+            text += f"; the best simple rule, {study.title(rule['model'])}, {_reached(rule)}"
     else:
         one = single_best(study, ["gpu"])
         one = one[one["gpu"] == gpu]

@@ -74,7 +74,8 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
         _check_published(experiment)
         _check_guesses(experiment)
         if experiment.settings.prices is not None:
-            read_prices(experiment.settings.prices, experiment.settings.gpus)
+            cards = read_cards(project_file(CARDS_FILE))
+            read_prices(experiment.settings.prices, experiment.settings.gpus, cards)
     except UserError as error:
         stop(error)
     return experiment

@@ -27,6 +27,16 @@ def test_prices_are_read_by_gpu(tmp_path: Path) -> None:
     }
 
 
+def test_a_known_card_that_the_settings_lack_may_have_a_price(tmp_path: Path) -> None:
+    path = written(tmp_path, HEAD + "t4,,1,2026-11-01,x\nh200,,3,2026-11-01,x\n")
+    assert [*read_prices(path, GPUS, ("t4",))] == ["h200"]
+    with pytest.raises(UserError, match="line 2: unknown GPU 't4'"):
+        read_prices(path, GPUS)
+    strange = written(tmp_path, HEAD + "t4,,-1,2026-11-01,x\n")
+    with pytest.raises(UserError, match="line 2: euro_per_hour"):
+        read_prices(strange, GPUS, ("t4",))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
