@@ -4,7 +4,8 @@ The first line carries the fingerprint of what was measured. A journal with anot
 put aside and a new one begins; of two lines with the same key the first counts, unless the second
 is a later attempt. Each line ends with a checksum: one that was cut short by a kill or a full disk,
 or damaged later, is dropped. Lines with the key ``note`` are no rows: they say which rows are in
-doubt and where the time went.
+doubt and where the time went. One of the kind :data:`WITHDRAWN` takes the rows before it back that
+have its ``names``.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ CHECK = "crc32"
 
 NOTE = "note"
 """Key of entries that are not rows; its value is the kind of entry."""
+
+WITHDRAWN = "withdrawn"
+"""Kind of the note that takes a row back."""
 
 SYNC_EVERY = 64
 """Rows per fsync: a killed process loses no row, a crashed machine at most these."""
@@ -175,6 +179,20 @@ class Journal:
         self._write(entry)
         self.notes.append(entry)
 
+    def withdraw(self, row: dict[str, Any]) -> None:
+        """Take a row back, as if it had not been measured.
+
+        Raises
+        ------
+        UserError
+            When the disk is full: the row stands.
+        """
+        names = {name: row[name] for name in self.key_columns}
+        self._write({NOTE: WITHDRAWN, "names": names})
+        key = self._key(row)
+        self.rows = [one for one in self.rows if self._key(one) != key]
+        self._places = {self._key(one): place for place, one in enumerate(self.rows)}
+
     def _write(self, entry: dict[str, Any]) -> None:
         if self._file is None:
             raise ValueError("the journal is not open")
@@ -271,7 +289,19 @@ def _read(path: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         return None, []
     (header, checked), *rest = entries
     # Journals of the first version have no checksums at all.
-    return header, [entry for entry, has_check in rest if has_check or not checked]
+    return header, _standing(entry for entry, has_check in rest if has_check or not checked)
+
+
+def _standing(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Entries without the rows that were withdrawn, and without the notes that say so."""
+    found: list[dict[str, Any]] = []
+    for entry in entries:
+        if entry.get(NOTE) == WITHDRAWN:
+            names = entry["names"].items()
+            found = [one for one in found if NOTE in one or not names <= one.items()]
+        else:
+            found.append(entry)
+    return found
 
 
 def _whole_lines(lines: Iterable[str]) -> Iterable[tuple[dict[str, Any], bool]]:

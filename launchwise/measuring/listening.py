@@ -29,6 +29,16 @@ ENERGY_KNOWN_S = 0.3
 """Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""
 
 
+CARD_FAULTS = (
+    "no CUDA-capable device",
+    "uncorrectable ECC error",
+    "uncorrectable NVLink error",
+    "busy or unavailable",
+    "system not yet initialized",
+)
+"""Parts of CUDA's messages that are about the card, whatever was launched on it."""
+
+
 class Interrupted(Exception):
     """SIGTERM or SIGINT arrived; the journal is whole and the sweep can go on later.
 
@@ -140,6 +150,10 @@ class Listener:
         """Where, key and message of a mistake of the user's, which ended the process."""
         self.rows = 0
         """Rows that this process brought."""
+        self.ready = False
+        """Whether the card answered this process."""
+        self.blamed: dict[str, Any] | None = None
+        """Row of the configuration in whose hands this process died, unless it stands anyway."""
         self.done = 0
         """Tasks that this process finished."""
         self._attempt = 1
@@ -195,6 +209,7 @@ class Listener:
             self._add_seconds(event["seconds"])
             self._note_what_is_done(event["problem"])
         elif kind == "ready":
+            self.ready = True
             self._add_seconds({"start": event["seconds"]})
         elif kind == "fatal":
             self.fatal = event["reason"]
@@ -304,6 +319,8 @@ class Listener:
             # A process that ended by itself said why; one that was ended had no time to.
             said = f": {last_words}" if last_words and code > 0 else ""
             reason = self.fatal or death(code) + said
+            if any(fault in reason for fault in CARD_FAULTS):
+                return
             found = {"status": "failed", "reason": reason}
         self._write_blame(self.in_hand, found)
 
@@ -315,6 +332,8 @@ class Listener:
             key = [row[name] for name in self.shard.spec.key_columns]
             columns = self.shard.spec.key_columns
             row = next(old for old in self.journal.rows if [old[name] for name in columns] == key)
+        else:
+            self.blamed = row
         self._append({**row, "attempt": self._attempt})
 
     def _killed_from_outside(self, code: int) -> bool:

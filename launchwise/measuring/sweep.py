@@ -86,6 +86,7 @@ def measure_shard(
         claim_control(shard)
         _note_what_does_not_fit(shard, journal, shard.problems)
         barren = 0
+        blamed: dict[str, Any] | None = None
         while tasks := remaining(shard, journal) or afterwards():
             if stop:
                 raise interrupted(stop, journal)
@@ -94,7 +95,11 @@ def measure_shard(
             reason = run_child(shard, tasks, control, listener, started)
             started = None
             barren = 0 if listener.rows or listener.done else barren + 1
+            blamed = listener.blamed or (None if listener.ready else blamed)
             if barren >= MAX_BARREN_PROCESSES:
+                if blamed:
+                    # The card has not answered since: it was lost, not the configuration at fault.
+                    journal.withdraw(blamed)
                 raise UserError("sweep", str(shard.labels["gpu"]), f"cannot measure: {reason}")
 
 

@@ -16,7 +16,7 @@ from supervising import ending, finished, pids, row_lines
 from launchwise.base.errors import UserError
 from launchwise.experiment.method import Method
 from launchwise.measuring import listening, process
-from launchwise.measuring.journal import Journal
+from launchwise.measuring.journal import Journal, read_journal
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.sweep import MAX_BARREN_PROCESSES, measure_shard
 
@@ -207,6 +207,28 @@ def test_a_process_that_never_gets_ready_is_tried_three_times(
     # Once the machine is mended, the same command goes on.
     assert not_ok(run(faulty(), path)) == {}
     assert row_lines(path)[: len(kept)] == kept
+
+
+def test_a_lost_card_costs_no_row(faulty: MakeShard, tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    shard = faulty(fault="lost", at="launch")
+    said = "cannot measure: cuInit failed: no CUDA-capable device is detected"
+    assert ending(shard, path) == (1, f"sweep: cpu: {said}")
+    rows = read_journal(path)[1]
+    assert 0 < len(rows) < len(run(faulty(), tmp_path / "whole"))
+    assert MARKED not in map(tile, rows)
+    Path(shard.environment["STARTS"] + ".lost").unlink()
+    # The card is back: nothing was held against the configuration that it was lost with.
+    assert not_ok(run(faulty(), path)) == {}
+
+
+def test_what_the_card_says_of_itself_is_no_row_s_fault(faulty: MakeShard, tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    said = "cannot measure: cuLaunchKernel failed: uncorrectable ECC error"
+    code, message = ending(faulty(fault="memory cells", at="launch"), path)
+    assert (code, message.startswith(f"sweep: cpu: {said}")) == (1, True)
+    assert MARKED not in map(tile, read_journal(path)[1])
+    assert not_ok(run(faulty(), path)) == {}
 
 
 def test_a_process_that_never_reads_what_to_do_is_given_up(

@@ -317,6 +317,24 @@ def test_a_later_attempt_replaces_a_row_and_an_equal_one_does_not(tmp_path: Path
     assert [each["time_ms"] for each in read_journal(path)[1]] == [3.0, 2.0]
 
 
+def test_a_withdrawn_row_is_gone_until_it_is_measured_again(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path, "f", KEYS) as journal:
+        for number in (1, 2, 3):
+            journal.append(row(number))
+        journal.withdraw(row(2))
+        assert journal.rows == [row(1), row(3)]
+        assert row(2) not in journal
+    assert read_journal(path)[1] == [row(1), row(3)]
+    with Journal(path, "f", KEYS) as journal:
+        journal.append(row(2))
+        journal.withdraw(row(1))
+        journal.append(row(1))
+    for _ in range(2):
+        with Journal(path, "f", KEYS) as journal:
+            assert journal.rows == [row(3), row(2), row(1)]
+
+
 def test_notes_are_kept_apart_from_rows_and_survive(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with Journal(path, "one", ["gpu", "n"]) as journal:

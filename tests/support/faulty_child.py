@@ -109,6 +109,17 @@ def wait_to_be_told() -> None:
         time.sleep(0.005)
 
 
+def have_wrong_cells() -> None:
+    """What a card with worn memory says at any launch."""
+    raise LaunchFailed("cuLaunchKernel failed: uncorrectable ECC error encountered", fatal=True)
+
+
+def lose_the_card() -> None:
+    """What a card does that falls off the bus: this process and all that follow are without it."""
+    Path(os.environ["STARTS"] + ".lost").touch()
+    raise LaunchFailed("cuCtxSynchronize failed: unspecified launch failure", fatal=True)
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "killed": lambda: die_of(signal.SIGKILL),
     "crashed": lambda: die_of(signal.SIGSEGV),
@@ -122,6 +133,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "asleep": sleep_for_ever,
     "bytes, dead": complain_in_bytes_and_die,
     "waiting": wait_to_be_told,
+    "lost": lose_the_card,
+    "memory cells": have_wrong_cells,
 }
 
 
@@ -141,6 +154,8 @@ class FaultyDevice(HostDevice):
 
 def open_device(job: dict[str, Any]) -> HostDevice:
     """A faulty device for the job's workload."""
+    if Path(os.environ["STARTS"] + ".lost").exists():
+        raise LaunchFailed("cuInit failed: no CUDA-capable device is detected", fatal=True)
     folder = Path(job["folder"])
     device = FaultyDevice(
         folder,
