@@ -27,7 +27,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from launchwise.base.storage import digest
+from launchwise.base.storage import digest, own_place
 from launchwise.learning.features import Domain, regrets
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import case_numbers
@@ -258,7 +258,7 @@ def _storage(path: Path) -> Any:
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
-    path.parent.mkdir(parents=True, exist_ok=True)
+    own_place(path).parent.mkdir(parents=True, exist_ok=True)
     # A killed search leaves its lock behind: an append takes milliseconds, so 5 s is long enough.
     lock = JournalFileOpenLock(str(path), grace_period=5)
     lock.acquire()  # Searches of other folds may be writing to the same journal.
