@@ -88,7 +88,7 @@ def csv_table(table: pd.DataFrame) -> pd.DataFrame:
 
 def printed_text(text: str) -> str:
     """A text in a drawing of Matplotlib, which reads what stands between dollars as a formula."""
-    return visible_lines(text).replace("$", r"\$")
+    return "\n".join(map(visible, text.split("\n"))).replace("$", r"\$")
 
 
 def html_text(text: str) -> str:

@@ -194,7 +194,7 @@ def search(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     tag = REGRETS if objective == "regret" else objective
     key = digest([tag, name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])
-    storage = optuna.storages.InMemoryStorage() if journal is None else _storage(journal)
+    storage = optuna.storages.InMemoryStorage() if journal is None else journal_storage(journal)
     study = optuna.create_study(study_name=f"{name} {key}", storage=storage, load_if_exists=True)
     if not _complete(study):
         study.enqueue_trial(_defaults(kind, fixed))
@@ -254,7 +254,7 @@ def _complete(study: Any) -> list[Any]:
     return sorted(study.get_trials(states=[TrialState.COMPLETE]), key=lambda trial: trial.number)
 
 
-def _storage(path: Path) -> Any:
+def journal_storage(path: Path) -> Any:
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 

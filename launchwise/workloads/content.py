@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.names import inside
 from launchwise.workloads.arguments import GIVEN, NULL, Argument, Fill
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
 from launchwise.workloads.own_functions import OwnFunction, own_function
@@ -201,10 +200,7 @@ class Source:
         shape = self._shape(name, argument, names)
         if isinstance(fill, Fill):
             if fill.file is not None:
-                path = inside(
-                    self._folder, fill.file, self._folder / SPEC_FILE, f"arguments.{name}.fill"
-                )
-                return _from_file(path, shape, dtype)
+                return _from_file(self._folder, fill.file, shape, dtype)
             numbers = [spec.value(text, names) for text in fill.formulas]
             if fill.uniform is not None and not numbers[0] < numbers[1]:
                 message = f"uniform: {numbers[0]:g} is not below {numbers[1]:g}"
@@ -252,7 +248,8 @@ def _filled(
     return generator.uniform(low, high, shape).astype(dtype)
 
 
-def _from_file(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    path = folder / name
     try:
         content = np.load(path, allow_pickle=False)
     except FileNotFoundError:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.names import inside
 from launchwise.workloads.packages import import_from, own_error
 from launchwise.workloads.parts import SPEC_FILE
 
@@ -92,7 +91,7 @@ def own_function(folder: Path, named: str, key: str) -> OwnFunction:
         When file or function is missing, or a parameter cannot be given by name.
     """
     file, _, name = named.partition(":")
-    path = inside(folder, file, folder / SPEC_FILE, key)
+    path = folder / file
     if not path.is_file():
         raise UserError(folder / SPEC_FILE, key, f"no file {file!r}")
     module = import_from(folder, ".".join(Path(file).with_suffix("").parts))

@@ -43,13 +43,13 @@ def exported(
     made = EXPORT / study / FORMATS[format_].format(study=study)
     target = output or Path(f"{study}.t4" if made.is_dir() else made.name)
     if made.is_dir():
-        shutil.copytree(made, target, dirs_exist_ok=True, copy_function=_copy)
+        shutil.copytree(made, target, dirs_exist_ok=True, copy_function=copied)
     else:
-        _copy(made, target)
+        copied(made, target)
     return target
 
 
-def _copy(made: str | Path, target: str | Path) -> None:
+def copied(made: str | Path, target: str | Path) -> None:
     """Copy a file; a link in its place is replaced."""
     with whole_file(target) as scratch:
         shutil.copyfile(made, scratch)
