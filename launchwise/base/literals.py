@@ -92,8 +92,8 @@ def printed_text(text: str) -> str:
 
 
 def html_text(text: str) -> str:
-    """A text in HTML or SVG, between tags or in quotation marks."""
-    return str(escape(visible_lines(text)))
+    """A text in HTML or SVG, between tags or in quotation marks; markup stays."""
+    return str(escape(visible_output(text)))
 
 
 def visible_output(value: Any) -> Any:

@@ -120,12 +120,12 @@ class Frame:
         if name in inside:
             return link
         if self.places is None:
-            return f"{OPEN}{self.root}{OPEN}{name}{CLOSE}"
+            return Markup(f"{OPEN}{self.root}{OPEN}{html_text(name)}{CLOSE}")
         return _way(self.root, self.places, name)
 
 
 OPEN, CLOSE = "\x02", "\x03"
-"""Around a way that is not known yet: characters that no text holds."""
+"""Around a way that is not known yet: characters that no other text of a page holds."""
 
 
 def _way(root: str, places: Mapping[str, str], name: str) -> str:
