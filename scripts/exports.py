@@ -1,6 +1,5 @@
 """Write figures and tables of the report as files for papers and talks."""
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ def main(
         Names that it may hold.
     """
     from launchwise.base.parallel import in_parallel
+    from launchwise.base.storage import new_folder
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
     from launchwise.report.assemble import pages
@@ -44,7 +44,7 @@ def main(
     datasheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus, datasheets)
     every = pages(studies, facts, processes, datasheets, costs, missing)
-    shutil.rmtree(output, ignore_errors=True)
+    new_folder(output)
 
     def written(name: str) -> int:
         own = [page for page in every if (page.study or OVERVIEW) == name]

@@ -1,7 +1,6 @@
 """Write the pages of the report, and its summaries."""
 
 import gc
-import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ def main(
     """
     begun = time.monotonic()
 
-    from launchwise.base.storage import write_text
+    from launchwise.base.storage import new_folder, write_text
     from launchwise.gpus.datasheets import read_cards
     from launchwise.gpus.prices import read_prices
     from launchwise.report import site, writing
@@ -52,7 +51,7 @@ def main(
     costs = {} if prices is None else read_prices(prices, gpus, datasheets)
     texts = writing.folder(studies, facts, processes, datasheets, costs, missing)
     # Written anew: pages of studies that are gone would stay.
-    shutil.rmtree(folder, ignore_errors=True)
+    new_folder(folder)
     for path, text in texts.items():
         write_text(Path(folder) / path, text)
         log.info("%s: %.2f MB", path, len(text.encode()) / 1e6)

@@ -22,7 +22,7 @@ def main(
     summary: str,
 ) -> None:
     """Write a row per problem, and their summary."""
-    from launchwise.base.storage import write_json
+    from launchwise.base.storage import write_json, write_text
     from launchwise.gpus.profile import read_profile
     from launchwise.learning.blind.answering import read_frozen
     from launchwise.learning.blind.scoring import check_measured_after, score, summarise
@@ -39,7 +39,7 @@ def main(
     compared = read_table(pairs, pairs_schema(spec))
     check_measured_after(answers, {sweep: measured, pairs: compared})
     found = score(answers, domain, measured, compared)
-    found.to_csv(rows, index=False)
+    write_text(rows, found.to_csv(index=False))
     write_json(summary, summarise(answers, found))
     log.info("%d problems", len(found))
 

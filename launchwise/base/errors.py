@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+from launchwise.base.literals import visible
+
 
 class UserError(Exception):
     """A mistake that the user can fix, in one line.
@@ -24,7 +26,8 @@ class UserError(Exception):
         self.where = str(where)
         self.key = key
         self.message = " ".join(str(message).split())
-        super().__init__(": ".join(part for part in (self.where, key, self.message) if part))
+        # Names and texts of files may hold what steers a terminal.
+        super().__init__(visible(": ".join(filter(None, (self.where, key, self.message)))))
 
     def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str]]:
         """Pickle form, for transfer between processes."""

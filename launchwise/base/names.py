@@ -1,4 +1,4 @@
-"""Names of files that commands look for before they load anything, and of workloads."""
+"""Names of files and workloads, and paths that a file names."""
 
 from __future__ import annotations
 
@@ -12,6 +12,42 @@ SPEC_FILE = "spec.yaml"
 
 WORKLOAD = r"^[a-z][a-z0-9_]*$"
 """Pattern of the names of workloads."""
+
+GPU = r"^[A-Za-z0-9_][A-Za-z0-9_.]*$"
+"""Pattern of the names of GPUs, which are folders of results."""
+
+
+def inside(folder: Path, name: str, where: str | Path, key: str) -> Path:
+    """The file that data name, in the folder that the data lie in.
+
+    Data are passed on: what stands in them leads nowhere else, through links neither. Paths that
+    the user types, on the command line or in the settings, are not checked by this.
+
+    Parameters
+    ----------
+    folder
+        Folder of the workload, the study or the import.
+    name
+        Path relative to it, as the data have it.
+    where, key
+        File and key that name it, for the message.
+
+    Raises
+    ------
+    UserError
+        When it is absolute, leads out of the folder, or holds what no source file can name.
+    """
+    path = folder / name
+    if not name.isprintable() or set(name) & {'"', "\\"} or not name.strip():
+        raise UserError(where, key, f"{name!r} is no name of a file")
+    try:
+        whole, top = path.resolve(), folder.resolve()
+    except (OSError, RuntimeError) as error:
+        raise UserError(where, key, f"{name!r} cannot be followed: {error}") from error
+    if Path(name).is_absolute() or ".." in Path(name).parts or not whole.is_relative_to(top):
+        message = f"{name!r} leads out of {folder}: name a file inside, as it may be passed on"
+        raise UserError(where, key, message)
+    return path
 
 
 def check_folder_name(folder: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.storage import own_place
 
 log = logging.getLogger("launchwise")
 
@@ -20,16 +21,14 @@ def running(snakemake: Any) -> Iterator[logging.Logger]:
     A :class:`UserError` is logged in one line and ends the process with exit code 1. Any other
     exception is logged with its traceback and raised again.
     """
-    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
-    if snakemake.log:
-        handlers.append(logging.FileHandler(snakemake.log[0], mode="w", encoding="utf-8"))
-    for handler in handlers:
-        handler.setFormatter(logging.Formatter("%(levelname).1s %(message)s"))
-        handler.setLevel(logging.INFO)
-    log.handlers = handlers
+    log.handlers = []
     log.setLevel(logging.INFO)
     log.propagate = False
+    _add(logging.StreamHandler(sys.stderr))
     try:
+        if snakemake.log:
+            path = own_place(snakemake.log[0])
+            _add(logging.FileHandler(path, mode="w", encoding="utf-8"))
         yield log
     except UserError as error:
         log.error("launchwise: %s", error)
@@ -37,3 +36,9 @@ def running(snakemake: Any) -> Iterator[logging.Logger]:
     except Exception:
         log.exception("internal error in launchwise; please report it")
         raise
+
+
+def _add(handler: logging.Handler) -> None:
+    handler.setFormatter(logging.Formatter("%(levelname).1s %(message)s"))
+    handler.setLevel(logging.INFO)
+    log.addHandler(handler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,20 +14,69 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 
+RESULTS = "results"
+"""Folder of everything that a run makes, in the folder that it runs in. It may be a link."""
+
+
+def own_place(path: str | Path) -> Path:
+    """A place for an output: a link that stands there is removed, its target stays as it is.
+
+    Raises
+    ------
+    UserError
+        When a folder on the way to it is a link that leads out of ``results/``.
+    """
+    target = Path(path)
+    top = _results_above(target)
+    try:
+        if top is not None and not target.parent.resolve().is_relative_to(top.resolve()):
+            message = f"leads out of {top}/ by a link: remove the link, or link {top} as a whole"
+            raise UserError(target, "", message)
+        if target.is_symlink():
+            target.unlink()
+    except (OSError, RuntimeError) as error:
+        raise UserError(target, "", f"cannot be written: {error}") from error
+    return target
+
+
+def _results_above(path: Path) -> Path | None:
+    """The folder of results that a path lies in; None elsewhere."""
+    above = [each for each in path.parents if each.name == RESULTS]
+    if not path.is_absolute():
+        return above[-1] if above else None
+    # A folder elsewhere may have that name, too.
+    return next((each for each in above if (each.parent / ".snakemake").is_dir()), None)
+
+
+def new_folder(path: str | Path) -> Path:
+    """An empty folder in the place of whatever was there.
+
+    Raises
+    ------
+    UserError
+        See :func:`own_place`.
+    """
+    folder = own_place(path)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
     """Scratch path beside ``path``, moved to ``path`` when the block succeeds.
 
     The scratch file is flushed to disk before the move and removed after a failure, so that a
-    reader (or a rerun after a full disk) sees the old file or the new one and never a part.
+    reader (or a rerun after a full disk) sees the old file or the new one and never a part. A link
+    in the place of ``path`` is replaced.
 
     Raises
     ------
     UserError
-        When the disk is full or the folder cannot be written.
+        When the disk is full, or the folder cannot be written or lies elsewhere
+        (:func:`own_place`).
     """
-    target = Path(path)
+    target = own_place(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

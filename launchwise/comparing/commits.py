@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from launchwise.base.errors import UserError
+from launchwise.base.names import inside as within
 
 PREFIX = "git:"
 RECORDED = "data/recorded"
@@ -50,7 +51,7 @@ def write_sweeps(named: str, repository: Path, folder: Path) -> None:
         content = _git(repository, "cat-file", "blob", facts.split()[2])
         if content is None:
             raise UserError(named, name, "cannot be read from the repository")
-        path = folder / name
+        path = within(folder, name, named, inside)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.base.literals import csv_table
 from launchwise.comparing.answers import NONE
 from launchwise.comparing.comparison import SHIFT_PERCENTILES, Comparison, SweepComparison
 from launchwise.comparing.rows import CONDITIONS
@@ -111,7 +112,8 @@ def csv_text(comparison: Comparison) -> str:
         }
         facts = _facts(one.rows)
         tables.append(pd.concat([pd.DataFrame(keys, index=facts.index), facts], axis=1))
-    return pd.concat(tables, ignore_index=True).to_csv(index=False, lineterminator="\n")
+    found = csv_table(pd.concat(tables, ignore_index=True))
+    return found.to_csv(index=False, lineterminator="\n")
 
 
 def problems(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
+from launchwise.base.names import inside
 from launchwise.base.typed import Strict, read_yaml, validated
 
 FILE = Path("published", "elements.yaml")
@@ -101,14 +102,15 @@ def check_places(study: Path) -> None:
     """
     for number, element in enumerate(read_elements(study)):
         for place in element.files:
-            if complaint := _complaint(place, study):
+            if complaint := _complaint(place, study, f"elements.{number}.here"):
                 raise UserError(study / FILE, f"elements.{number}.here", complaint)
 
 
-def _complaint(place: str, study: Path) -> str:
+def _complaint(place: str, study: Path, key: str) -> str:
     """Complaint about a place that is a file; empty if it is right."""
     name, _, text = place.partition("#")
-    files = [folder / name for folder in (ROOT, study.parents[1]) if (folder / name).is_file()]
+    places = [inside(folder, name, study / FILE, key) for folder in (ROOT, study.parents[1])]
+    files = [path for path in places if path.is_file()]
     if not files:
         return f"no file {name!r}"
     if text and text not in files[0].read_text(encoding="utf-8"):

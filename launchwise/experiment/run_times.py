@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import inside
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.experiment.published import FOLDER, Records, is_number, read_records
 from launchwise.workloads.parts import Value
@@ -174,7 +175,7 @@ class _Reader:
     ) -> None:
         self._series, self._spec, self._cards = series, spec, cards
         self._path, self._key = path, key
-        self._table = path.parent / f"{series.table}.csv"
+        self._table = inside(path.parent, f"{series.table}.csv", path, f"{key}.table")
         self._given = {**series.columns, **series.values}
         self.skipped = 0
 

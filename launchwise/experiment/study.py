@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from launchwise.base.expressions import Expression
+from launchwise.base.names import GPU
 from launchwise.base.typed import Strict
 from launchwise.experiment.method import Selection
 from launchwise.workloads.parts import Value
 from launchwise.workloads.usual import Usual
 
-GpuName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.]*$")]
+GpuName = Annotated[str, StringConstraints(pattern=GPU)]
 StudyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from launchwise.base.literals import cpp_comment, cpp_text
 from launchwise.exporting.conditions import cpp_expression
 from launchwise.exporting.cpp_formulas import HELPERS, formulas_struct, most_kernels
-from launchwise.exporting.cpp_names import cpp_name, cpp_text
+from launchwise.exporting.cpp_names import cpp_name
 from launchwise.exporting.table import AnswerTable, Entry
 from launchwise.workloads.parts import Value
 
@@ -14,10 +15,10 @@ from launchwise.workloads.parts import Value
 def cpp_header(table: AnswerTable) -> str:
     """The header: ``launchwise::<study>::recommend(device, problem)``."""
     space = cpp_name(table.study)
-    commits = _comment(", ".join(table.commits)) or "unknown"
+    commits = cpp_comment(", ".join(table.commits)) or "unknown"
     return f"""\
-// {_comment(table.title)}: what to launch, by device and problem.
-// Written by launchwise export {_comment(table.version)}; measured at commit {commits}.
+// {cpp_comment(table.title)}: what to launch, by device and problem.
+// Written by launchwise export {cpp_comment(table.version)}; measured at commit {commits}.
 {_measured(table)}//
 //   auto answer = launchwise::{space}::recommend(device_name, {{{_example(table)}}});
 //
@@ -143,7 +144,7 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
 
 def _measured(table: AnswerTable) -> str:
     lines = (f"{one.name}: {one.measured}" for one in table.devices)
-    return "".join(f"//   {_comment(line)}\n" for line in lines)
+    return "".join(f"//   {cpp_comment(line)}\n" for line in lines)
 
 
 def _names(table: AnswerTable) -> Iterator[str]:
@@ -203,11 +204,6 @@ def _values(values: Sequence[Value]) -> str:
 
 def _lines(lines: object) -> str:
     return "".join(f"    {line},\n" for line in lines)  # type: ignore[attr-defined]
-
-
-def _comment(text: str) -> str:
-    """A text that ends no comment of a line and hides nothing."""
-    return "".join(each if each.isprintable() else " " for each in text).replace("\\", "/")
 
 
 def _example(table: AnswerTable) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from launchwise.base.literals import cpp_text
 from launchwise.exporting.conditions import cpp_expression
-from launchwise.exporting.cpp_names import cpp_name, cpp_text
+from launchwise.exporting.cpp_names import cpp_name
 from launchwise.exporting.table import AnswerTable
 from launchwise.workloads.launch_shapes import LaunchExpressions
 

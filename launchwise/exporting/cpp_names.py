@@ -1,4 +1,4 @@
-"""Names and texts that C++ allows."""
+"""Names that C++ allows."""
 
 from __future__ import annotations
 
@@ -19,16 +19,6 @@ KEYWORDS = frozenset(
 
 def cpp_name(name: str) -> str:
     """A name that C++ allows."""
-    found = re.sub(r"\W", "_", name)
+    found = re.sub(r"\W", "_", name, flags=re.ASCII)
     found = f"_{found}" if found[:1].isdigit() else found
     return f"{found}_" if found in KEYWORDS else found
-
-
-def cpp_text(text: str) -> str:
-    """A literal of C++: what is no plain character is written byte by byte."""
-    return f'"{"".join(map(_character, text.encode()))}"'
-
-
-def _character(byte: int) -> str:
-    plain = chr(byte)
-    return plain if 32 <= byte < 127 and plain not in '"\\?' else f"\\{byte:03o}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-from launchwise.base.storage import write_json, write_text
+from launchwise.base.names import inside
+from launchwise.base.storage import new_folder, write_json, write_text
 from launchwise.exporting.cpp import cpp_header
 from launchwise.exporting.others import t4_contents, wisdom_text
 from launchwise.exporting.python import python_module
@@ -23,8 +23,7 @@ FORMATS = {
 
 def write_answers(folder: Path, table: AnswerTable) -> None:
     """Write every format into ``folder``, which is made anew."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    new_folder(folder)
     paths = {name: folder / file.format(study=table.study) for name, file in FORMATS.items()}
     write_text(paths["hpp"], cpp_header(table))
     write_text(paths["python"], python_module(table))
@@ -32,4 +31,5 @@ def write_answers(folder: Path, table: AnswerTable) -> None:
     write_json(paths["json"], table.plain())
     paths["t4"].mkdir()
     for device, content in t4_contents(table).items():
-        write_json(paths["t4"] / f"{device}.json", content)
+        file = inside(paths["t4"], f"{device}.json", table.study, "devices")
+        write_json(file, content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from launchwise.base.literals import cpp_comment
 from launchwise.learning.answering import BASES, Answer
 
 
@@ -11,7 +12,8 @@ def macros_text(answer: Answer) -> str:
     """Macros of the first suggestion: numbers as they are, the variant by its name."""
     first = answer.suggestions[0]
     problem = ", ".join(f"{name}={value}" for name, value in answer.problem.items())
-    lines = [f"// {problem} on {answer.gpu}: {BASES[answer.basis]}", "#pragma once"]
+    about = cpp_comment(f"{problem} on {answer.gpu}: {BASES[answer.basis]}")
+    lines = [f"// {about}", "#pragma once"]
     for name, value in first.configuration.items():
         if isinstance(value, str):
             lines.append(f"#define {macro_name(name)}_{macro_name(value)} 1")
@@ -22,4 +24,4 @@ def macros_text(answer: Answer) -> str:
 
 def macro_name(name: str) -> str:
     """A name in capitals, of letters, digits and underscores."""
-    return re.sub(r"\W", "_", name).upper()
+    return re.sub(r"\W", "_", name, flags=re.ASCII).upper()

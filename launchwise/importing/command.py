@@ -9,6 +9,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
+from launchwise.base.literals import visible
 from launchwise.experiment.discovery import NAME
 from launchwise.experiment.experiment import RECORDED
 from launchwise.importing.csv_mapping import read_mapping
@@ -196,7 +197,7 @@ def told(found: Imported) -> list[str]:
     lines.append(f"workload: {found.folder}")
     if found.settings is not None and found.studied:
         lines.append(f"run: {line_to_run(found.settings)}")
-    return lines
+    return list(map(visible, lines))
 
 
 MOST_FASTEST = 5

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.names import GPU
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
@@ -123,6 +125,9 @@ def members_of(
             raise UserError(
                 sweep.source, "device_name", f"{message} {Path(sweep.source).name}=NAME"
             )
+        if not re.fullmatch(GPU, gpu):
+            message = f"must match {GPU}: it names a folder (got {gpu!r})"
+            raise UserError("import", "--gpu", message)
         key = (gpu, *problem.items())
         if key in taken:
             message = f"is of the same GPU and problem as {taken[key]}: leave one out, or name"

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import now
-from launchwise.base.storage import digest_files, write_json, write_text
+from launchwise.base.storage import digest_files, write_json
 from launchwise.experiment.experiment import DOUBTS, RECORDED
 from launchwise.gpus.datasheets import (
     CARDS_FILE,
@@ -23,16 +22,13 @@ from launchwise.gpus.profile import write_profile
 from launchwise.importing.conditions import checked_conditions
 from launchwise.importing.members import Member, Options, members_of, read_files
 from launchwise.importing.plausibility import Timed, doubts
-from launchwise.importing.specs import as_yaml, spec_content, write_spec
+from launchwise.importing.settings import project_gpus, recorded_folder, write_settings
+from launchwise.importing.specs import spec_content, write_spec
 from launchwise.importing.studies import write_study
 from launchwise.importing.tables import FORMAT_KEY, table_of
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
-
-SETTINGS_FILE = "settings.yaml"
-PROJECT_SETTINGS = "config.yaml"
-SEED = 2026
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,8 @@ def write_workload(
     folder
         Folder of workloads; the workload's is ``<folder>/<name>``.
     recorded
-        Folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``.
+        Folder of recorded GPUs; rows go to ``<recorded>/<gpu>/<name>.parquet``, or where
+        ``config.yaml`` has those of the GPU.
 
     Raises
     ------
@@ -95,17 +92,23 @@ def write_workload(
     notes: list[str] = []
     read = read_files(files, asked, notes)
     members, names = members_of(read, asked, notes)
+    known = project_gpus(member.gpu for member in members)
     checked = checked_conditions(members, names, asked, notes)
     members = checked.members
     content = spec_content(members, names, name, asked, notes, checked.constraints)
     write_spec(target, content, members, asked, notes)
     spec = load_spec(target)
     flagged = _doubts(members, spec, asked)
-    rows = _write_rows(members, names, spec, asked, flagged, Path(recorded))
-    described = _write_profiles(members, Path(recorded), notes)
+    folders = {
+        gpu: recorded_folder(gpu, Path(recorded), known, notes)
+        for gpu in dict.fromkeys(member.gpu for member in members)
+    }
+    rows = _write_rows(members, names, spec, asked, flagged, folders)
+    described = _write_profiles(members, folders, notes)
     fit = [gpu for gpu in described if gpu not in flagged]
     studied = write_study(target, spec, fit, members, asked, notes)
-    settings = _write_settings(target, described, Path(folder), Path(recorded))
+    used = {gpu: folders[gpu] for gpu in described}
+    settings = write_settings(target, used, Path(folder), known, notes)
     return Imported(target, rows, flagged, notes, settings, studied, _fastest(members))
 
 
@@ -156,11 +159,11 @@ def _write_rows(
     spec: Spec,
     asked: Options,
     flagged: Mapping[str, list[str]],
-    recorded: Path,
+    folders: Mapping[str, Path],
 ) -> dict[str, dict[str, int]]:
     """Write rows and provenance of every GPU; their counts by status."""
     found = {}
-    for gpu in dict.fromkeys(member.gpu for member in members):
+    for gpu, folder in folders.items():
         own = [member for member in members if member.gpu == gpu]
         table = table_of([m.sweep for m in own], gpu, spec, [m.problem for m in own])
         facts = {
@@ -170,11 +173,11 @@ def _write_rows(
                 "tunables": {ours: theirs for theirs, ours in names.items()},
             }
         }
-        path = recorded / gpu / f"{spec.workload}.parquet"
+        path = folder / f"{spec.workload}.parquet"
         write_table(path, table, measurement_schema(spec), facts)
         counts = dict(Counter(table["status"]))
         write_json(
-            recorded / gpu / f"{spec.workload}.provenance.json",
+            folder / f"{spec.workload}.provenance.json",
             {
                 "workload": spec.workload,
                 "rows": len(table),
@@ -199,7 +202,9 @@ def _write_rows(
     return found
 
 
-def _write_profiles(members: list[Member], recorded: Path, notes: list[str]) -> list[str]:
+def _write_profiles(
+    members: list[Member], folders: Mapping[str, Path], notes: list[str]
+) -> list[str]:
     """Write the profile of every GPU whose card is known; their names."""
     cards = read_cards()
     efficiency = reference_efficiency(cards)
@@ -215,32 +220,8 @@ def _write_profiles(members: list[Member], recorded: Path, notes: list[str]) -> 
             lacking = ", ".join(card.missing)
             notes.append(f"{gpu}: {CARDS_FILE} lacks {lacking} of {card.name}: no study can use it")
         else:
-            path = recorded / gpu / "profile.json"
+            path = folders[gpu] / "profile.json"
             if not path.is_file():
                 write_profile(path, described_profile(gpu, cards, efficiency, card.name))
             found.append(gpu)
     return found
-
-
-def _write_settings(
-    target: Path, described: list[str], folder: Path, recorded: Path
-) -> Path | None:
-    """Write settings with the GPUs and the folder of the workload.
-
-    An overlay where there is a ``config.yaml``; settings that stand alone elsewhere.
-    """
-    if not described:
-        return None
-    usual = recorded == Path(RECORDED)
-    entries = {
-        gpu: {"source": "recorded", **({} if usual else {"path": str(recorded / gpu)})}
-        for gpu in described
-    }
-    path = target / SETTINGS_FILE
-    content: dict[str, Any] = {"workloads": [str(folder)], "gpus": entries}
-    if Path(PROJECT_SETTINGS).is_file():
-        content["workloads"] = list(dict.fromkeys(["kernels", str(folder)]))
-    else:
-        content = {"seed": SEED, **content}
-    write_text(path, as_yaml(content))
-    return path

@@ -7,7 +7,6 @@ it.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ import pandas as pd
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
 from launchwise.base.scripting import log
-from launchwise.base.storage import digest_files, read_json, write_json
+from launchwise.base.storage import digest_files, new_folder, read_json, write_json
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.calibration import calibrate
 from launchwise.learning.clean import clean
@@ -162,7 +161,7 @@ def fit_final(
         recommender.fit(training)
     if greed := complaint([use]):
         log.warning("models.%s: %s", name, greed)
-    shutil.rmtree(folder, ignore_errors=True)
+    new_folder(folder)
     recommender.save(folder / MODEL_FOLDER)
     calibration = None
     if isinstance(recommender, CommitteeRecommender):

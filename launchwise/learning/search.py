@@ -27,7 +27,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from launchwise.base.storage import digest
+from launchwise.base.storage import digest, own_place
 from launchwise.learning.features import Domain, regrets
 from launchwise.learning.recommender import Recommender
 from launchwise.learning.splits import case_numbers
@@ -194,7 +194,7 @@ def search(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     tag = REGRETS if objective == "regret" else objective
     key = digest([tag, name, kind.__name__, fixed, folds, seed, _space(kind), _content(few)])
-    storage = optuna.storages.InMemoryStorage() if journal is None else _storage(journal)
+    storage = optuna.storages.InMemoryStorage() if journal is None else journal_storage(journal)
     study = optuna.create_study(study_name=f"{name} {key}", storage=storage, load_if_exists=True)
     if not _complete(study):
         study.enqueue_trial(_defaults(kind, fixed))
@@ -254,11 +254,11 @@ def _complete(study: Any) -> list[Any]:
     return sorted(study.get_trials(states=[TrialState.COMPLETE]), key=lambda trial: trial.number)
 
 
-def _storage(path: Path) -> Any:
+def journal_storage(path: Path) -> Any:
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
-    path.parent.mkdir(parents=True, exist_ok=True)
+    own_place(path).parent.mkdir(parents=True, exist_ok=True)
     # A killed search leaves its lock behind: an append takes milliseconds, so 5 s is long enough.
     lock = JournalFileOpenLock(str(path), grace_period=5)
     lock.acquire()  # Searches of other folds may be writing to the same journal.

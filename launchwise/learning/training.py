@@ -16,7 +16,7 @@ from launchwise.base import provenance
 from launchwise.base.errors import UserError
 from launchwise.base.parallel import in_parallel
 from launchwise.base.scripting import log
-from launchwise.base.storage import read_json, write_json
+from launchwise.base.storage import own_place, read_json, write_json
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry
 from launchwise.learning.features import Domain
@@ -108,7 +108,7 @@ def train_models(
         for name, one in asked.items()
     }
     for one in beside.values():
-        shutil.rmtree(one.folder, ignore_errors=True)
+        shutil.rmtree(own_place(one.folder), ignore_errors=True)
 
     def fit(fold: TrainingFold) -> dict[str, tuple[dict[str, Any], Use]]:
         every = known.of_fold(fold.split, fold.fold)
@@ -128,7 +128,7 @@ def train_models(
         _tell_left_out(known.folds, folds)
         summaries = _summarised(beside, known.folds, folds, seed)
         for name, one in asked.items():
-            shutil.rmtree(one.folder, ignore_errors=True)
+            shutil.rmtree(own_place(one.folder), ignore_errors=True)
             beside[name].folder.rename(one.folder)
     finally:
         for one in beside.values():

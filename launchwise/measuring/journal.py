@@ -26,7 +26,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from launchwise.base.errors import UserError
-from launchwise.base.storage import write_bytes
+from launchwise.base.storage import write_bytes, write_text
 
 log = logging.getLogger("launchwise")
 
@@ -118,7 +118,7 @@ class Journal:
 
     def _open(self) -> None:
         holder = f"process {os.getpid()} on {socket.gethostname()}"
-        Path(f"{self.path}.holder").write_text(holder, encoding="utf-8")
+        write_text(f"{self.path}.holder", holder)
         header, entries = _read(self.path)
         found = "unreadable" if header is None else str(header["fingerprint"])
         if found not in self._earlier:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from launchwise.base.literals import csv_cell
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
 from launchwise.learning.rooflines import least_ms
@@ -296,5 +297,6 @@ def csv_lines(
 
 def _csv(lines: Sequence[Sequence[Any]]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([csv_cell(each) for each in line] for line in lines)
     return text.getvalue()

@@ -13,8 +13,9 @@ from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from launchwise.base.literals import html_text, visible_json, visible_output
 from launchwise.report.blocks import (
     Block,
     Compared,
@@ -119,12 +120,12 @@ class Frame:
         if name in inside:
             return link
         if self.places is None:
-            return f"{OPEN}{self.root}{OPEN}{name}{CLOSE}"
+            return Markup(f"{OPEN}{self.root}{OPEN}{html_text(name)}{CLOSE}")
         return _way(self.root, self.places, name)
 
 
 OPEN, CLOSE = "\x02", "\x03"
-"""Around a way that is not known yet: characters that no text holds."""
+"""Around a way that is not known yet: characters that no other text of a page holds."""
 
 
 def _way(root: str, places: Mapping[str, str], name: str) -> str:
@@ -273,6 +274,7 @@ def _template() -> Template:
     environment = Environment(
         loader=PackageLoader("launchwise.report", "templates"),
         autoescape=True,
+        finalize=visible_output,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -286,27 +288,23 @@ def table_rows(block: Table, href: Callable[[str], str] = _same) -> Markup:
     columns = ["" if column.number else "text" for column in block.columns]
     lines = []
     for row in block.rows:
-        lines.append(f'<tr class="{_escaped(row.role)}">' if row.role else "<tr>")
+        lines.append(f'<tr class="{html_text(row.role)}">' if row.role else "<tr>")
         for place, cell in enumerate(row.cells):
-            text = _escaped(cell.text)
+            text = html_text(cell.text)
             if cell.best:
                 text = f"<strong>{text}</strong>"
             if cell.link:
-                text = f'<a href="{_escaped(href(cell.link))}">{text}</a>'
+                text = f'<a href="{html_text(href(cell.link))}">{text}</a>'
             if cell.detail:
-                text += f'<span class="detail">{_escaped(cell.detail)}</span>'
+                text += f'<span class="detail">{html_text(cell.detail)}</span>'
             if place:
-                kinds = " ".join(filter(None, (columns[place], _escaped(cell.role))))
+                kinds = " ".join(filter(None, (columns[place], html_text(cell.role))))
                 lines.append(f'<td class="{kinds}">{text}</td>' if kinds else f"<td>{text}</td>")
             else:
                 # A heading without words would be read as one.
                 lines.append(f'<th scope="row">{text}</th>' if text else "<td></td>")
         lines.append("</tr>")
     return Markup("".join(f"{line}\n" for line in lines))
-
-
-def _escaped(text: str) -> str:
-    return str(escape(text))
 
 
 def check_sections(sections: Sequence[Section], others: Sequence[Section] = ()) -> None:
@@ -350,11 +348,11 @@ def _inside(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def embedded(value: Any) -> str:
-    """JSON that may stand inside a script element: no ``<`` can end it early."""
+    """JSON that may stand inside a script element: no ``<`` can end it early, nothing hides."""
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False
     )
-    return text.replace("<", "\\u003c")
+    return visible_json(text).replace("<", "\\u003c")
 
 
 @cache
@@ -381,7 +379,7 @@ def assets() -> dict[str, str]:
 
 
 def _script() -> Markup:
-    return _asset("page.js") + _asset("row.js") + _asset("save.js")
+    return _asset("literals.js") + _asset("page.js") + _asset("row.js") + _asset("save.js")
 
 
 @cache

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import escape
-
+from launchwise.base.literals import html_text
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Drawing
 
@@ -88,11 +87,11 @@ def drawing(name: str, gpu: str, found: Sequence[Sensitivity]) -> Drawing:
 def _row(one: Sensitivity, y: float, zero: float, mean: float, worst: float) -> list[str]:
     words = f"{one.value}: {_percent(one.mean)} %, at most {_percent(one.worst)} %"
     return [
-        f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{escape(one.tunable)}</text>',
+        f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{html_text(one.tunable)}</text>',
         f'<path d="M{zero} {y}H{worst}M{worst} {y - 5}V{y + 5}" fill="none" class="tick"/>',
         f'<rect x="{zero}" y="{y - 7}" width="{max(1.0, round(mean - zero, 1))}" height="14" '
         f'fill="{theme.SKY}" stroke="{theme.BLUE}"/>',
-        f'<text x="{worst + 10}" y="{y + 4}" class="soft">{escape(words)}</text>',
+        f'<text x="{worst + 10}" y="{y + 4}" class="soft">{html_text(words)}</text>',
     ]
 
 

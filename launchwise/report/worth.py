@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import escape
-
+from launchwise.base.literals import html_text
 from launchwise.learning.intervals import resampled_means
 from launchwise.learning.metrics import geometric_mean
 from launchwise.report import models, theme, wording
@@ -222,7 +221,7 @@ def _row(each: Worth, y: float, x: Callable[[float], float]) -> list[str]:
     left, right = sorted((x(1.0), x(each.best)))
     hollow = "" if each.paired >= each.problems else ' class="single"'
     found = [
-        f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{escape(each.title)}</text>',
+        f'<text x="{LABEL - 10}" y="{y + 4}" text-anchor="end">{html_text(each.title)}</text>',
         f'<rect x="{left}" y="{y - 7}" width="{max(1.0, round(right - left, 1))}" height="14" '
         f'fill="{theme.SKY}" stroke="{theme.BLUE}"{hollow}/>',
     ]
@@ -233,6 +232,6 @@ def _row(each: Worth, y: float, x: Callable[[float], float]) -> list[str]:
         found.append(f'<circle cx="{x(each.recommended)}" cy="{y}" r="5" fill="{theme.ORANGE}"/>')
     found.append(
         f'<text x="{right + 12}" y="{y + 4}" class="soft">{wording.fixed(each.best, 2)}×, '
-        f"{escape(each.verdict)}</text>"
+        f"{html_text(each.verdict)}</text>"
     )
     return found

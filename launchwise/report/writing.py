@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from launchwise.base.literals import csv_table
 from launchwise.base.parallel import in_parallel
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.gpus.prices import Price
@@ -180,8 +181,8 @@ def _tables(name: str, study: StudyData | None) -> dict[str, str]:
         CONFIGURATIONS: assemble.configuration_summary,
     }
     return {
-        path.format(study=name): (pd.DataFrame() if study is None else summary(study)).to_csv(
-            index=False, float_format="%.5g"
-        )
+        path.format(study=name): csv_table(
+            pd.DataFrame() if study is None else summary(study)
+        ).to_csv(index=False, float_format="%.5g")
         for path, summary in summaries.items()
     }

@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import Expression, Formulas
-from launchwise.base.names import WORKLOAD, check_folder_name
+from launchwise.base.names import WORKLOAD, check_folder_name, inside
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.workloads import problem_checks
 from launchwise.workloads.arguments import FUNCTION, Argument, Name, Reference
@@ -332,18 +332,24 @@ def load_spec(folder: Path) -> Spec:
     if spec.workload != folder.name:
         raise UserError(path, "workload", f"is {spec.workload!r} but the folder is {folder.name!r}")
     for name, variant in spec.variants.items():
-        if variant.source is not None and not (folder / variant.source).is_file():
-            raise UserError(path, f"variants.{name}.source", f"no file {variant.source!r}")
+        if variant.source is not None:
+            _check_file(folder, variant.source, f"variants.{name}.source")
+    for header in spec.headers:
+        _check_file(folder, header, "headers")
     if spec.arguments:
         check_described(folder, spec)
-    for header in spec.headers:
-        if not (folder / header).is_file():
-            raise UserError(path, "headers", f"no file {header!r}")
     spec._folder = folder
     if spec.feasible is not None:
-        spec._feasible = _read_feasible(folder / spec.feasible, spec)
+        spec._feasible = _read_feasible(inside(folder, spec.feasible, path, "feasible"), spec)
     spec._usual = _read_usual(folder / USUAL_FILE, spec)
     return spec
+
+
+def _check_file(folder: Path, name: str, key: str) -> None:
+    """Insist on a file of the folder (:func:`launchwise.base.names.inside`)."""
+    path = folder / SPEC_FILE
+    if not inside(folder, name, path, key).is_file():
+        raise UserError(path, key, f"no file {name!r}")
 
 
 def _read_usual(path: Path, spec: Spec) -> tuple[Usual, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import FUNCTIONS, check_names
+from launchwise.base.names import inside
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
@@ -280,6 +281,8 @@ def check_described(folder: Path, spec: Spec) -> None:
     from launchwise.workloads.references import check_listed
 
     path = folder / SPEC_FILE
+    for key, named in _named_files(spec):
+        inside(folder, named, path, key)
     for name, variant in spec.variants.items():
         _check_kernel_names(folder, spec, name, variant)
         text = without_comments(source_text(folder / str(variant.source)))
@@ -293,6 +296,21 @@ def check_described(folder: Path, spec: Spec) -> None:
             check_listed(spec.reference.call)
         except ValueError as error:
             raise UserError(path, "reference.call", str(error)) from None
+
+
+def _named_files(spec: Spec) -> Iterator[tuple[str, str]]:
+    """Key and path of every file that a spec names beside CUDA sources and headers."""
+    for name, argument in spec.arguments.items():
+        if isinstance(argument.fill, Fill) and argument.fill.file is not None:
+            yield f"arguments.{name}.fill", argument.fill.file
+    functions = {"inputs": spec.inputs}
+    if spec.reference is not None:
+        functions |= {
+            f"reference.{key}": getattr(spec.reference, key) for key in ("file", "compare")
+        }
+    for key, function in functions.items():
+        if function is not None:
+            yield key, function.partition(":")[0]
 
 
 def _check_build_tunables(folder: Path, spec: Spec, name: str, variant: Variant) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import foreign
 import pytest
@@ -12,8 +13,10 @@ import yaml
 from forks import forked, run_snakemake
 from samples import ROOT
 
+from launchwise.base.merging import laid_over
 from launchwise.base.storage import user_cache
 from launchwise.cli.app import main
+from launchwise.experiment.experiment import load_experiment
 
 DEVICES = {
     "a4000": "NVIDIA RTX A4000",
@@ -147,3 +150,57 @@ def test_recommend_says_what_a_study_of_one_gpu_lacks(
     said = complaint(capsys, *question, "--configfile", "kernels/other/settings.yaml")
     assert "recommend: blur has no study: " in said
     assert needed in said
+
+
+def test_an_import_joins_the_rows_that_the_settings_name(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The study of the printed line has every GPU, whatever ``config.yaml`` says of them."""
+    assert main(["import", *ALL, "--as", "other", "--recorded", "shared"]) == 0
+    theirs = {
+        "a4000": {"source": "recorded", "path": "shared/a4000"},
+        "a6000": {"source": "recorded", "studies": ["other_transfer"], "path": "shared/a6000"},
+        "w7800": {"source": "described", "host_gbs": 12.0},
+    }
+    (here / "config.yaml").write_text(yaml.safe_dump({"gpus": theirs}))
+    assert main(["import", *ALL, "--as", "blur", *BYTES]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "note: a4000: rows are in shared/a4000, which config.yaml names for it" in lines
+    assert (here / "shared" / "a4000" / "blur.parquet").is_file()
+    assert (here / "data" / "recorded" / "w7800" / "blur.parquet").is_file()
+    assert not (here / "data" / "recorded" / "a4000").exists()
+    path = Path(shlex.split(lines[-1])[-1])
+    experiment = load_experiment(settings_of(Path("config.yaml"), path), [], here)
+    assert experiment.gpus_of("blur_transfer") == list(DEVICES)
+    assert experiment.settings.gpus["a6000"].studies == ["other_transfer", "blur_transfer"]
+    assert {"a4000", "a6000"} <= {*experiment.gpus_of("other_transfer")}
+
+
+def test_an_import_elsewhere_says_that_the_settings_name_another_folder(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = {"a4000": {"source": "recorded", "path": "shared/a4000"}}
+    (here / "config.yaml").write_text(yaml.safe_dump({"gpus": theirs}))
+    assert main(["import", *ALL, "--as", "blur", *BYTES, "--recorded", "mine"]) == 0
+    out = capsys.readouterr().out
+    assert "note: a4000: config.yaml names shared/a4000; with the settings of this import" in out
+    path = Path(shlex.split(out.splitlines()[-1])[-1])
+    experiment = load_experiment(settings_of(Path("config.yaml"), path), [], here)
+    assert experiment.gpus_of("blur_transfer") == list(DEVICES)
+
+
+def test_an_import_does_not_replace_a_gpu_that_is_measured(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "config.yaml").write_text(yaml.safe_dump({"gpus": {"a4000": {"source": "live"}}}))
+    said = complaint(capsys, "import", *ALL, "--as", "blur")
+    assert "config.yaml: gpus.a4000: is measured live: give the imported one a name" in said
+    assert not (here / "kernels").exists()
+
+
+def settings_of(*files: Path) -> dict[str, Any]:
+    """Settings as Snakemake lays them over each other."""
+    found: dict[str, Any] = {}
+    for path in files:
+        found = laid_over(found, yaml.safe_load(path.read_text()))
+    return found

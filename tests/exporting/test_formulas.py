@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from launchwise.base.expressions import evaluate
+from launchwise.base.literals import cpp_text
 from launchwise.exporting.conditions import cpp_expression, python_expression
 from launchwise.exporting.cpp_formulas import HELPERS
-from launchwise.exporting.cpp_names import cpp_text
 from launchwise.exporting.formulas import Kind, is_condition, kind_of
 
 KINDS: Mapping[str, Kind] = {"a": "number", "b": "number", "c": "text"}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import check_folder_name
+from launchwise.base.storage import write_bytes, write_text
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.signature import Source, choose, read_source
 from launchwise.cli.new.writing import spec_text
@@ -53,15 +54,13 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
             shown = file if copy.name == file.name else copies[copy].name
             raise UserError(copy, "", f"exists and differs from {shown}")
     try:
-        for copy, content in contents.items():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if not copy.exists():
-                copy.write_bytes(content)
-        spec.write_text(text, encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(
-            error.filename or folder, "", f"cannot be written: {error.strerror}"
-        ) from error
+        raise UserError(folder, "", f"cannot be written: {error.strerror}") from error
+    for copy, content in contents.items():
+        if not copy.exists():
+            write_bytes(copy, content)
+    write_text(spec, text)
     questions = sum(QUESTION in line for line in text.splitlines())
     return [
         *_listed(source, kernel.name),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
+from launchwise.base.storage import whole_file
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.cli.running import run_snakemake
 from launchwise.cli.settings import settings_files
@@ -42,10 +43,16 @@ def exported(
     made = EXPORT / study / FORMATS[format_].format(study=study)
     target = output or Path(f"{study}.t4" if made.is_dir() else made.name)
     if made.is_dir():
-        shutil.copytree(made, target, dirs_exist_ok=True)
+        shutil.copytree(made, target, dirs_exist_ok=True, copy_function=copied)
     else:
-        shutil.copyfile(made, target)
+        copied(made, target)
     return target
+
+
+def copied(made: str | Path, target: str | Path) -> None:
+    """Copy a file; a link in its place is replaced."""
+    with whole_file(target) as scratch:
+        shutil.copyfile(made, scratch)
 
 
 def line_to_run(study: str, cores: int, files: Sequence[Path]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, now, versions
-from launchwise.base.storage import read_json, write_json
+from launchwise.base.storage import own_place, read_json, write_json
 from launchwise.cli.tune.targets import Targets
 from launchwise.cli.tune.tuning import Project
 from launchwise.cli.tune.writing import Writer
@@ -266,7 +266,7 @@ def logging_to(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handlers: list[logging.Handler] = [
         logging.StreamHandler(sys.stderr),
-        logging.FileHandler(path, mode="w", encoding="utf-8"),
+        logging.FileHandler(own_place(path), mode="w", encoding="utf-8"),
     ]
     for handler in handlers:
         handler.setFormatter(logging.Formatter("%(levelname).1s %(message)s"))

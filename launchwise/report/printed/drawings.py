@@ -14,7 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Sheet
 from matplotlib.patches import Circle, Rectangle
 
-from launchwise.base.storage import write_text
+from launchwise.base.literals import printed_text
+from launchwise.base.storage import whole_file, write_text
 from launchwise.report import theme
 from launchwise.report.blocks import Drawing
 from launchwise.report.printed.figures import PIXELS_PER_INCH, POINTS_PER_PIXEL, STYLE
@@ -67,7 +68,8 @@ def save(drawing: Drawing, stem: Path, citation: str) -> list[Path]:
         for element in root:
             _draw(ax, element, size)
         said = {"CreationDate": None, "Title": drawing.caption, "Subject": citation}
-        sheet.savefig(paths[1], format="pdf", metadata=said)
+        with whole_file(paths[1]) as scratch:
+            sheet.savefig(scratch, format="pdf", metadata=said)
     return paths
 
 
@@ -97,7 +99,7 @@ def _draw(ax: Axes, element: ElementTree.Element, size: float) -> None:
             ax.text(
                 at("x"),
                 at("y"),
-                element.text or "",
+                printed_text(element.text or ""),
                 ha=anchor[element.get("text-anchor", "start")],
                 va="baseline",
                 fontsize=size * POINTS_PER_PIXEL,

@@ -20,6 +20,8 @@ from matplotlib.figure import Figure as Sheet
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator, NullFormatter, NullLocator
 
+from launchwise.base.literals import printed_text
+from launchwise.base.storage import whole_file
 from launchwise.report.blocks import Figure, Key, Panel
 
 PIXELS_PER_INCH = 96
@@ -84,7 +86,8 @@ def save(figure: Figure, stem: Path, citation: str) -> list[Path]:
                 "pdf": {"CreationDate": None, "Title": figure.caption, "Subject": citation},
             }[kind]
             found.append(stem.with_name(f"{stem.name}.{kind}"))
-            sheet.savefig(found[-1], format=kind, metadata=metadata)
+            with whole_file(found[-1]) as scratch:
+                sheet.savefig(scratch, format=kind, metadata=metadata)
             # Both formats have the places that were found for the first.
             sheet.set_layout_engine("none")
     return found
@@ -123,11 +126,12 @@ def drawn(figure: Figure) -> Sheet:
 
 
 def _handle(key: Key) -> Line2D:
+    label = printed_text(key.label)
     if key.shape in MARKERS:
-        return Line2D([], [], color=key.colour, marker=MARKERS[key.shape], ls="", label=key.label)
+        return Line2D([], [], color=key.colour, marker=MARKERS[key.shape], ls="", label=label)
     marker = MARKERS.get(key.marker, "")
     style = DASHES.get(key.shape, "-")
-    return Line2D([], [], color=key.colour, ls=style, marker=marker, label=key.label)
+    return Line2D([], [], color=key.colour, ls=style, marker=marker, label=label)
 
 
 def _draw_panel(sheet: Sheet, ax: Axes, panel: Panel) -> None:
@@ -145,7 +149,7 @@ def _draw_panel(sheet: Sheet, ax: Axes, panel: Panel) -> None:
     for name in "xy":
         _set_axis(ax, name, layout[f"{name}axis"], categories[name])
     if panel.title:
-        ax.set_title(panel.title)
+        ax.set_title(printed_text(panel.title))
 
 
 def _categories(traces: Sequence[Mapping[str, Any]], name: str, kind: str | None) -> list[str]:
@@ -203,10 +207,12 @@ def _draw_heat(sheet: Sheet, ax: Axes, trace: Mapping[str, Any]) -> None:
         for column, text in enumerate(texts):
             dark = values[row, column] > (low + high) / 2
             colour = "white" if dark else "#1d2733"
-            ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour)
+            at = (column + 0.5, row + 0.5)
+            ax.text(*at, printed_text(text), ha="center", va="center", color=colour)
     ax.grid(visible=False)
     for set_ticks, names in ((ax.set_xticks, trace["x"]), (ax.set_yticks, trace["y"])):
-        set_ticks([place + 0.5 for place in range(len(names))], [str(name) for name in names])
+        places = [place + 0.5 for place in range(len(names))]
+        set_ticks(places, [printed_text(str(name)) for name in names])
     if sum(len(str(name)) for name in trace["x"]) > MOST_LETTERS:
         ax.tick_params(axis="x", rotation=90)
 
@@ -225,7 +231,7 @@ def _set_axis(ax: Axes, name: str, settings: Mapping[str, Any], categories: list
     elif "dtick" in settings:
         axis.set_major_locator(MultipleLocator(settings["dtick"]))
     elif categories and not axis.get_ticklabels(which="major")[0].get_text():
-        axis.set_ticks(range(len(categories)), categories)
+        axis.set_ticks(range(len(categories)), list(map(printed_text, categories)))
     if "range" in settings:
         low, high = settings["range"]
         limits(10**low, 10**high) if is_log else limits(low, high)

@@ -11,6 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from launchwise.base.literals import csv_table
+from launchwise.base.storage import whole_file, write_text
 from launchwise.report.blocks import MISSING, Column, Table
 
 NUMBER = re.compile(r"-?[\d\s]*\d(\.\d+)?(e[-+]?\d+)?")
@@ -45,10 +47,12 @@ def save(table: Table, stem: Path, citation: str) -> list[Path]:
     """
     rows = frame(table)
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in FORMATS]
-    rows.to_csv(paths[0], index=False)
+    write_text(paths[0], csv_table(rows).to_csv(index=False))
     made = pa.Table.from_pandas(rows, preserve_index=False)
     said = {b"caption": table.caption.encode(), b"citation": citation.encode()}
-    pq.write_table(made.replace_schema_metadata({**(made.schema.metadata or {}), **said}), paths[1])
+    made = made.replace_schema_metadata({**(made.schema.metadata or {}), **said})
+    with whole_file(paths[1]) as scratch:
+        pq.write_table(made, scratch)
     return paths
 
 

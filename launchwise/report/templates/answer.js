@@ -64,28 +64,30 @@
   };
   const known = (sizes) => sizes.every((size) => size !== null);
 
+  const literal = window.launchwiseLiteral;
+  const word = window.launchwiseWord;
   const capitals = (text) => text.replace(/\W/g, "_").toUpperCase();
   const macro = ([name, value_]) => typeof value_ === "string" ? [`${capitals(name)}_${capitals(value_)}`, 1] : [capitals(name), value_];
   const list = (sizes) => sizes.map((size) => size ?? "?").join(", ");
   const comment = (sign) => `${sign} ?: decided by the host's code`;
   const lacks = (launches) => launches.some((one) => !known(one.block) || !known(one.grid) || one.shared === null);
-  const options = (values) => values.map(macro).map(([name, value_]) => `"-D${name}=${value_}"`).join(", ");
+  const options = (values) => values.map(macro).map(([name, value_]) => literal(`-D${name}=${value_}`)).join(", ");
   const forms = {
     values: ["values", (values) => values.map((pair) => pair.join("=")).join(" ")],
     launch: ["launch", (values, launches) => launches.map((one) => (
       `${one.kernel}: block ${list(one.block)}; grid ${list(one.grid)}; dynamic shared memory ${one.shared ?? "?"} bytes`)).join("\n")],
     macros: ["macros", (values) => values.map(macro).map(([name, value_]) => `#define ${name} ${value_}`).join("\n")],
     cpp: ["C++", (values, launches) => [
-      ...values.map(([name, value_]) => typeof value_ === "string" ? `constexpr const char* ${name} = "${value_}";` : `constexpr int ${name} = ${value_};`),
+      ...values.map(([name, value_]) => typeof value_ === "string" ? `constexpr const char* ${name} = ${literal(value_)};` : `constexpr int ${name} = ${value_};`),
       ...launches.map((one) => `${one.kernel}<<<dim3(${list(one.grid)}), dim3(${list(one.block)}), ${one.shared ?? "?"}>>>(...);`),
     ].join("\n")],
     pycuda: ["PyCUDA", (values, launches) => [
       `module = SourceModule(source, options=[${options(values)}])`,
-      ...launches.map((one) => `module.get_function("${one.kernel}")(*arguments, block=(${list(one.block)}), grid=(${list(one.grid)}), shared=${one.shared ?? "?"})`),
+      ...launches.map((one) => `module.get_function(${literal(one.kernel)})(*arguments, block=(${list(one.block)}), grid=(${list(one.grid)}), shared=${one.shared ?? "?"})`),
     ].join("\n")],
     cupy: ["CuPy", (values, launches) => [
       `module = cupy.RawModule(code=source, options=(${options(values)},))`,
-      ...launches.map((one) => `module.get_function("${one.kernel}")((${list(one.grid)}), (${list(one.block)}), arguments, shared_mem=${one.shared ?? "?"})`),
+      ...launches.map((one) => `module.get_function(${literal(one.kernel)})((${list(one.grid)}), (${list(one.block)}), arguments, shared_mem=${one.shared ?? "?"})`),
     ].join("\n")],
     json: ["JSON", (values, launches) => JSON.stringify({
       configuration: Object.fromEntries(values),
@@ -237,7 +239,7 @@
     const name = (problem) => data.parameters.map((one, k) => `${one.name} = ${problem[k]}`).join(", ");
     const words = (entry) => data.configurations[entry[CHOICE]].words;
     const { entry } = found;
-    const command = `launchwise recommend ${context.study} --gpu ${context.gpu} ${data.parameters.map((one, k) => `${one.name}=${asked[k]}`).join(" ")}`;
+    const command = ["launchwise", "recommend", context.study, "--gpu", context.gpu, ...data.parameters.map((one, k) => `${one.name}=${asked[k]}`)].map(word).join(" ");
     const heading = element("p", "Use ", "use");
     heading.append(element("strong", words(entry)));
     const said = () => speed(data, entry, context);

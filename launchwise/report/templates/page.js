@@ -84,11 +84,11 @@
     return { data, layout: { ...shared, ...layout } };
   };
   // A plot's figure as on a light page, with the library loaded.
-  window.launchwisePlot = (node) => ready().then(() => plain(node));
+  window.launchwisePlot = (node) => ready().then(() => window.launchwisePlotted(plain(node)));
 
   // Pages whose points stand for configurations show their rows.
   const clicked = (node, { curveNumber, pointNumber }) => (
-    window.launchwiseClicked?.(node, node.data[curveNumber], pointNumber));
+    window.launchwiseClicked?.(node, page[node.id].data[curveNumber], pointNumber));
 
   const drawings = new Map();
   const drawn = async (node) => {
@@ -100,7 +100,7 @@
         : "This figure cannot be drawn: the browser is too old.";
       return;
     }
-    const figure = coloured(plain(node));
+    const figure = window.launchwisePlotted(coloured(plain(node)));
     await Plotly.react(node, figure.data, figure.layout, options);
     node.removeAllListeners("plotly_click");
     node.on("plotly_click", ({ points: [point] }) => clicked(node, point));

@@ -152,8 +152,7 @@
       detailed[place] ? [cells(place), more(place)] : [cells(place)]));
     const lines = [wide((place) => titles[place], (place) => `${titles[place]}, detail`),
       ...rows.map((row) => wide((place) => row[place]?.[0] ?? "", (place) => row[place]?.[1] ?? ""))];
-    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    return lines.map((line) => `${line.map(quoted).join(",")}\r\n`).join("");
+    return lines.map((line) => `${line.map(window.launchwiseCell).join(",")}\r\n`).join("");
   };
   // Tables that follow controls: the study and the problem that are chosen are part of the name.
   const nameOf = (table) => {

@@ -1,0 +1,102 @@
+"""Texts of files as literals, cells and comments of other languages: one function per language.
+
+A text of a workload, a sweep or a product is somebody else's. It reaches another language through
+these functions alone, so that it stays a text there. JSON is written by :mod:`json`, and Python by
+``repr``; the report's scripts write snippets by ``launchwiseLiteral`` and commands by
+``launchwiseWord`` of ``templates/literals.js``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_UNSEEN = (
+    "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e"
+    "\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\U000e0000-\\U000e007f"
+)
+"""Control characters, marks that change the direction of a text, characters without a width."""
+
+_IN_LINE = re.compile(f"[{_UNSEEN}\\n\\t\\r]")
+_IN_LINES = re.compile(f"[{_UNSEEN}]")
+
+_FORMULA = re.compile(r"[\s]*[=+\-@]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d[\d\s]*)?\.?\d+(e[-+]?\d+)?", re.IGNORECASE)
+
+
+def visible(text: str) -> str:
+    r"""A text of one line in which nothing hides: what cannot be seen stands as ``\u202e``."""
+    return _IN_LINE.sub(_escape, text)
+
+
+def visible_lines(text: str) -> str:
+    """:func:`visible` of a text that may have several lines."""
+    return text if text.isprintable() else _IN_LINES.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def visible_json(text: str) -> str:
+    """JSON whose texts hide nothing, wherever a page shows them."""
+    # Its control characters are escapes.
+    return text if text.isascii() else _IN_LINES.sub(lambda found: "\\" + _escape(found), text)
+
+
+def cpp_text(text: str) -> str:
+    """A literal of C++: what is no plain character is written byte by byte."""
+    content = text.encode("utf-8", "backslashreplace")
+    literal = f'"{"".join(map(_character, content))}"'
+    # A view of a plain literal would end at its first zero.
+    return f"std::string_view({literal}, {len(content)})" if 0 in content else literal
+
+
+def _character(byte: int) -> str:
+    plain = chr(byte)
+    # Question marks: ??/ is a backslash to older compilers.
+    return plain if 32 <= byte < 127 and plain not in '"\\?' else f"\\{byte:03o}"
+
+
+def cpp_comment(text: str) -> str:
+    """Words behind ``//``: they neither end the comment nor join the next line to it."""
+    seen = visible(text)
+    # A line that ends in a backslash, or in the ??/ that means one, goes on.
+    return f"{seen}." if seen.endswith(("\\", "??/")) else seen
+
+
+def csv_cell(value: Any) -> Any:
+    """A cell of CSV: what a spreadsheet would take for a formula begins with an apostrophe."""
+    if not isinstance(value, str) or not _FORMULA.match(value) or _NUMBER.fullmatch(value):
+        return value
+    return f"'{value}"
+
+
+def csv_table(table: pd.DataFrame) -> pd.DataFrame:
+    """A table whose texts and names of columns are cells (:func:`csv_cell`)."""
+    return table.map(csv_cell).rename(columns=csv_cell)
+
+
+def printed_text(text: str) -> str:
+    """A text in a drawing of Matplotlib, which reads what stands between dollars as a formula."""
+    return "\n".join(map(visible, text.split("\n"))).replace("$", r"\$")
+
+
+def html_text(text: str) -> str:
+    """A text in HTML or SVG, between tags or in quotation marks; markup stays."""
+    return str(escape(visible_output(text)))
+
+
+def visible_output(value: Any) -> Any:
+    """What a template of HTML writes before it escapes it: texts hide nothing, markup stays."""
+    plain = isinstance(value, str) and not isinstance(value, Markup)
+    return visible_lines(value) if plain else value

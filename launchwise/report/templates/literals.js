@@ -1,0 +1,23 @@
+(() => {
+  "use strict";
+  // Texts of a report in other languages, as launchwise/base/literals.py writes them: they stay texts.
+  // C++ and Python read the same escapes; ? is one, since ??/ is a backslash to older compilers.
+  const escaped = (letter) => {
+    const number = letter.codePointAt(0);
+    if (number < 128) return `\\${number.toString(8).padStart(3, "0")}`;
+    return `\\U${number.toString(16).padStart(8, "0")}`;
+  };
+  window.launchwiseLiteral = (text) => `"${text.replace(/[^ !#->@-[\]-~]/gu, escaped)}"`;
+  // A word of a shell.
+  window.launchwiseWord = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\"'\"'")}'`);
+  // A cell of CSV: what a spreadsheet would take for a formula begins with an apostrophe.
+  const formula = /^\s*[=+\-@]|^[\t\r\n]/;
+  const number = /^[+-]?(\d[\d\s]*)?\.?\d+(e[-+]?\d+)?$/i;
+  window.launchwiseCell = (text) => {
+    const cell = formula.test(text) && !number.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  };
+  // plotly.js reads tags in texts: those that pages write themselves alone.
+  window.launchwisePlotted = (figure) => JSON.parse(JSON.stringify(figure), (_, value) => (
+    typeof value === "string" ? value.replace(/<(?!br>|\/?extra>)/g, "&lt;") : value));
+})();

@@ -1,0 +1,229 @@
+"""Paths in files that are passed on lead nowhere else; those that the user types lead anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import foreign
+import pytest
+import yaml
+from described_workloads import STEPS
+from hostile import table_of
+
+from launchwise.base.errors import UserError
+from launchwise.cli.app import main
+from launchwise.comparing.commits import write_sweeps
+from launchwise.experiment.elements import check_places
+from launchwise.experiment.run_times import read_run_times
+from launchwise.exporting.files import write_answers
+from launchwise.exporting.table import Device
+from launchwise.workloads.spec import load_spec
+
+Complaint = Callable[..., str]
+
+PLACES = (
+    "../secret",
+    "{outside}/secret",
+    "sub/../../secret",
+    "link",
+    "folder/secret",
+    "a\nb",
+    'a".cu',
+    "a\\b.cu",
+    "",
+)
+"""Paths out of a workload's folder: of text, by links, and what no ``#include`` may hold."""
+
+KEYS = ("source", "headers", "feasible", "fill", "inputs", "reference", "compare")
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    """A workload outside the project with links to a file and a folder beside it."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("secret", "secret.py"):
+        (outside / name).write_text("def f(): pass\n")
+        (tmp_path / name).write_text("def f(): pass\n")
+    folder = tmp_path / "steps"
+    folder.mkdir()
+    for name, text in STEPS.items():
+        (folder / name).write_text(text)
+    (folder / "link").symlink_to(outside / "secret")
+    (folder / "link.py").symlink_to(outside / "secret.py")
+    (folder / "folder").symlink_to(outside)
+    return folder
+
+
+@pytest.fixture
+def complaint(capsys: pytest.CaptureFixture[str]) -> Complaint:
+    """The one line on standard error of a command that fails."""
+
+    def of(*words: str) -> str:
+        assert main(list(words)) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        return said
+
+    return of
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("place", PLACES)
+def test_files_of_a_spec_lie_in_its_folder(
+    workload: Path, complaint: Complaint, key: str, place: str
+) -> None:
+    named = place.format(outside=workload.parent / "outside")
+    content = yaml.safe_load((workload / "spec.yaml").read_text())
+    if key == "source":
+        content["variants"]["both"]["source"] = named
+    elif key == "headers":
+        content["headers"] = [named]
+    elif key == "feasible":
+        content["feasible"] = named
+    elif key == "fill":
+        content["arguments"]["values"]["fill"] = {"file": named}
+    elif key == "inputs":
+        content["inputs"] = f"{named}.py:f"
+    else:
+        content["reference"] = {{"reference": "file"}.get(key, key): f"{named}.py:f"}
+    (workload / "spec.yaml").write_text(yaml.safe_dump(content))
+    said = complaint("check", str(workload))
+    assert f"{workload}/spec.yaml: " in said
+    assert "leads out of" in said or "is no name of a file" in said or "must match pattern" in said
+
+
+def test_headers_outside_may_be_included_and_links_inside_followed(workload: Path) -> None:
+    (workload.parent / "sizes.h").write_text("#define WARP 32\n")
+    (workload / "real.cu").write_text('#include "../sizes.h"\n' + STEPS["steps.cu"])
+    (workload / "steps.cu").unlink()
+    (workload / "steps.cu").symlink_to("real.cu")
+    assert load_spec(workload).variants["both"].source == "steps.cu"
+    # The folder itself may be anywhere.
+    (workload.parent / "elsewhere").mkdir()
+    (workload.parent / "elsewhere" / "steps").symlink_to(workload)
+    assert load_spec(workload.parent / "elsewhere" / "steps").workload == "steps"
+
+
+@pytest.mark.parametrize("place", ["../../../secret", "/etc/passwd#root"])
+def test_elements_of_a_paper_lie_in_the_project(workload: Path, place: str) -> None:
+    study = workload / "studies" / "one"
+    (study / "published").mkdir(parents=True)
+    element = {"element": "e", "kind": "table", "where": "p. 1", "here": [place]}
+    (study / "published" / "elements.yaml").write_text(yaml.safe_dump({"elements": [element]}))
+    with pytest.raises(UserError, match=r"elements\.0\.here: .* leads out of"):
+        check_places(study)
+
+
+def test_tables_of_run_times_lie_beside(workload: Path) -> None:
+    study = workload / "studies" / "one"
+    (study / "published").mkdir(parents=True)
+    series = {"title": "t", "table": "../../../secret", "time": "ms", "unit": "ms"}
+    (study / "published" / "run_times.yaml").write_text(yaml.safe_dump({"series": [series]}))
+    with pytest.raises(UserError, match=r"series\.0\.table: .* leads out of"):
+        read_run_times(study, load_spec(workload), [])
+
+
+# Imports and exports
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in which a sweep of others lies."""
+    folder = tmp_path / "a" / "b" / "here"
+    folder.mkdir(parents=True)
+    foreign.write(folder / "own.json", foreign.cache())
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["../../../x", "{outside}/x", "..", ".x", "a/b", "a\nb", "é"])
+def test_a_gpu_of_an_import_is_a_name(
+    here: Path, tmp_path: Path, complaint: Complaint, name: str
+) -> None:
+    before = files(tmp_path)
+    named = name.format(outside=tmp_path)
+    said = complaint("import", "own.json", "--as", "blur", "--gpu", f"own.json={named}")
+    assert "import: --gpu: must match" in said
+    assert "names a folder" in said
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("device", ["../../../x", "/etc/x", "a\nb", "..\\x"])
+def test_a_device_of_a_file_makes_a_folder_of_that_name(
+    here: Path, tmp_path: Path, device: str
+) -> None:
+    content = json.loads((here / "own.json").read_text())
+    content["device_name"] = device
+    (here / "own.json").write_text(json.dumps(content))
+    before = files(tmp_path)
+    assert main(["import", "own.json", "--as", "blur"]) == 0
+    made = files(tmp_path) - before
+    assert all(path.startswith("a/b/here/") for path in made)
+    assert any(
+        path.endswith(("recorded/x/blur.parquet", "a_b/blur.parquet", "etc_x/blur.parquet"))
+        for path in made
+    )
+
+
+@pytest.mark.parametrize("name", ["../gpu", "/tmp/gpu", "a\nb"])
+def test_a_device_of_a_product_is_no_path(tmp_path: Path, name: str) -> None:
+    table = table_of(["x"])
+    table = replace(table, devices=(Device(name, ("x",)),))
+    before = files(tmp_path)
+    with pytest.raises(UserError):
+        write_answers(tmp_path / "out", table)
+    assert {path for path in files(tmp_path) - before if not path.startswith("out/")} == set()
+
+
+def test_a_commit_writes_no_file_elsewhere(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+
+    def git(*words: str, text: str = "") -> str:
+        who = ["-c", "user.name=n", "-c", "user.email=e"]
+        done = subprocess.run(
+            ["git", *who, *words], cwd=repository, input=text, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    git("init", "-q")
+    blob = git("hash-object", "-w", "--stdin", text="x")
+    inner = git("mktree", text=f"100644 blob {blob}\tx.parquet\n")
+    tree = git("mktree", text=f"040000 tree {inner}\t..\n")
+    top = git("mktree", text=f"040000 tree {tree}\tdata\n")
+    commit = git("commit-tree", top, "-m", "m")
+    (tmp_path / "made" / "deep").mkdir(parents=True)
+    with pytest.raises(UserError):
+        write_sweeps(f"git:{commit}:data", repository, tmp_path / "made" / "deep")
+    assert not list((tmp_path / "made").glob("*.parquet"))
+
+
+def test_a_kernel_that_is_taken_over_brings_no_file_of_elsewhere(
+    here: Path, tmp_path: Path, complaint: Complaint
+) -> None:
+    (tmp_path / "secret.h").write_text("#define SECRET 1\n")
+    source = '#include "../../../secret.h"\n__global__ void k(int *x, int n) { x[n] = SECRET; }\n'
+    (here / "k.cu").write_text(source)
+    assert main(["new", "mine", "--from", "k.cu"]) == 0
+    assert files(here / "mine") == {"k.cu", "spec.yaml"}
+    assert "SECRET" not in (here / "mine" / "spec.yaml").read_text()
+
+
+def test_a_link_in_a_new_workload_is_replaced(here: Path, tmp_path: Path) -> None:
+    (here / "k.cu").write_text("__global__ void k(int *x, int n) { x[n] = 1; }\n")
+    (here / "mine").mkdir()
+    os.symlink(tmp_path / "written", here / "mine" / "spec.yaml")
+    assert main(["new", "mine", "--from", "k.cu"]) == 0
+    assert not (tmp_path / "written").exists()
+    assert (here / "mine" / "spec.yaml").is_file()
