@@ -6,6 +6,13 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+LONGEST_MESSAGE = 4_000
+LONGEST_NAME = 200
+"""Most characters of a message, and of a key or a name in it: files of others hold any number."""
+
+MOST_NAMES = 200
+"""Most allowed names that a message lists."""
+
 
 class UserError(Exception):
     """A mistake that the user can fix, in one line.
@@ -22,19 +29,46 @@ class UserError(Exception):
 
     def __init__(self, where: str | Path, key: str, message: str) -> None:
         self.where = str(where)
-        self.key = key
-        self.message = " ".join(str(message).split())
-        super().__init__(": ".join(part for part in (self.where, key, self.message) if part))
+        self.key = _one_line(key, LONGEST_NAME)
+        self.message = _one_line(message, LONGEST_MESSAGE)
+        where = _one_line(self.where, LONGEST_MESSAGE)
+        super().__init__(": ".join(part for part in (where, self.key, self.message) if part))
 
     def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str]]:
         """Pickle form, for transfer between processes."""
         return type(self), (self.where, self.key, self.message)
 
 
+def out_of(error: MemoryError | RecursionError) -> str:
+    """What is said where the memory, or the depth of Python's calls, did not suffice."""
+    if isinstance(error, RecursionError):
+        return "something is nested too deep to be read"
+    return "there is too little memory for this"
+
+
 def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
     """Message for an unknown name: the closest allowed name, then all allowed names."""
     names = sorted(str(candidate) for candidate in allowed)
-    close = difflib.get_close_matches(str(name), names, n=1)
+    text, few = str(name), names[:MOST_NAMES]
+    # Comparing is quadratic in the length of names.
+    short = [each for each in few if len(each) <= LONGEST_NAME]
+    close = difflib.get_close_matches(text, short, n=1) if len(text) <= LONGEST_NAME else []
     guess = f", did you mean {close[0]!r}?" if close else ""
-    listed = ", ".join(names) if names else "none"
-    return f"unknown {what} {str(name)!r}{guess} (allowed: {listed})"
+    listed = ", ".join(_shortened(each, LONGEST_NAME) for each in few) if names else "none"
+    more = f" and {len(names) - len(few):,} more" if len(names) > len(few) else ""
+    return f"unknown {what} {_shortened(text, LONGEST_NAME)!r}{guess} (allowed: {listed}{more})"
+
+
+def _one_line(value: object, longest: int) -> str:
+    """A text without line ends, characters that steer a terminal, and what is too long."""
+    text = " ".join(_shortened(str(value), longest).split())
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … {text[-half:]}"

@@ -3,48 +3,36 @@
 Names, numbers, strings, comparisons, ``and``, ``or``, ``not``, ``a if b else c``, ``in (…)`` and
 the functions below; whatever else Python's grammar has (attributes, subscripts, comprehensions,
 lambdas, other calls) is refused before it is interpreted. Each parsed tree becomes nested closures
-once, because spaces evaluate the same few expressions a hundred thousand times; their operators are
-simpleeval's, which refuse powers and strings that are too large.
+once, because spaces evaluate the same few expressions a hundred thousand times; their operators
+(:mod:`arithmetic`) refuse numbers and texts that are too large.
 """
 
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import Field
-from simpleeval import DEFAULT_OPERATORS, InvalidExpression, NameNotDefined, OperatorNotDefined
+from simpleeval import InvalidExpression, NameNotDefined, OperatorNotDefined
 
+from launchwise.base.arithmetic import (
+    FUNCTIONS,
+    OPERATORS,
+    bounded,
+    ceil_div,
+    is_too_large,
+    round_up,
+)
 from launchwise.base.errors import unknown
+
+__all__ = ["FUNCTIONS", "ceil_div", "evaluate", "names_in", "round_up"]
 
 Expression = Annotated[str, Field(title="expression")]
 """An expression, as the typed models declare it."""
 
-
-def ceil_div(numerator: int, denominator: int) -> int:
-    """Smallest integer not below ``numerator / denominator``."""
-    return -(-numerator // denominator)
-
-
-def round_up(value: int, multiple: int) -> int:
-    """Smallest multiple of ``multiple`` not below ``value``."""
-    return ceil_div(value, multiple) * multiple
-
-
-FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "ceil_div": ceil_div,
-        "round_up": round_up,
-        "min": min,
-        "max": max,
-        "abs": abs,
-        "log2": math.log2,
-    }
-)
 
 FUNCTION_DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -66,6 +54,12 @@ _ALLOWED = (
 
 
 _FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
+
+MOST_CHARACTERS = 10_000
+"""Longest expression."""
+
+MOST_LEVELS = 80
+"""Deepest nesting of an expression, as Python parses it: ``a + b + c`` has one level per sign."""
 
 Closure = Callable[[Mapping[str, Any]], Any]
 """Computes the value of a node from the bound names."""
@@ -93,7 +87,7 @@ def _closure(node: ast.expr, text: str) -> Closure:
             return lambda names: made(item(names) for item in items)
         case ast.Call(ast.Name(called), arguments):
             function, values = FUNCTIONS[called], [of(each) for each in arguments]
-            return lambda names: function(*[value(names) for value in values])
+            return lambda names: bounded(function(*[value(names) for value in values]))
         case ast.IfExp(test, body, orelse):
             condition, then, otherwise = of(test), of(body), of(orelse)
             return lambda names: then(names) if condition(names) else otherwise(names)
@@ -115,10 +109,9 @@ def _closure(node: ast.expr, text: str) -> Closure:
 
 def _operator(kind: ast.AST, text: str) -> Callable[..., Any]:
     try:
-        operator: Callable[..., Any] = DEFAULT_OPERATORS[type(kind)]
+        return OPERATORS[type(kind)]
     except KeyError:
         raise OperatorNotDefined(type(kind).__name__, text) from None
-    return operator
 
 
 def _of_name(name: str, text: str) -> Closure:
@@ -173,12 +166,15 @@ def names_in(text: str) -> frozenset[str]:
     ValueError
         When ``text`` is not an expression or calls a function that does not exist.
     """
+    if len(text) > MOST_CHARACTERS:
+        short = f"{text[:40]} …"
+        raise ValueError(f"{short!r} is not an expression: longer than {MOST_CHARACTERS:,}")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "nested too deep"
         raise ValueError(f"{text!r} is not an expression: {reason}") from error
-    nodes = [*ast.walk(tree)]
+    nodes = _nodes(tree, text)
     if not all(_is_allowed(node) for node in nodes):
         raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
     called = {node.func.id for node in nodes if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
@@ -186,6 +182,18 @@ def names_in(text: str) -> frozenset[str]:
         raise ValueError(f"{text!r} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})")
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     return frozenset(names - called)
+
+
+def _nodes(tree: ast.AST, text: str) -> list[ast.AST]:
+    """Every node; an expression with too many levels is refused: most readers are recursive."""
+    nodes, level, levels = list[ast.AST](), [tree], 0
+    while level:
+        nodes += level
+        levels += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if levels > MOST_LEVELS:
+            raise ValueError(f"{text!r} is not an expression: more than {MOST_LEVELS} levels deep")
+    return nodes
 
 
 def check_names(key: str, text: str, known: Collection[str]) -> None:
@@ -210,24 +218,48 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
     Raises
     ------
     ValueError
-        When one of them is not an expression.
+        When one of them is not an expression, or the result would be too long for one.
     """
     if not names_in(text) & set(values):
         return text
+    tree = ast.parse(text.strip(), mode="eval")
+    read = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    if len(text) + sum(len(values.get(name, "")) for name in read) > MOST_CHARACTERS:
+        raise ValueError(f"{text!r} grows beyond {MOST_CHARACTERS:,} characters without its names")
     parsed = {name: ast.parse(value.strip(), mode="eval").body for name, value in values.items()}
 
     class Replace(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return parsed.get(node.id, node)
 
-    return ast.unparse(Replace().visit(ast.parse(text.strip(), mode="eval")))
+    return ast.unparse(Replace().visit(tree))
+
+
+def inlined(text: str, derived: Mapping[str, str]) -> str:
+    """The expression with the expressions of derived names in their place.
+
+    Parameters
+    ----------
+    derived
+        Name to expression; each may read those before it.
+
+    Raises
+    ------
+    ValueError
+        When one of them is not an expression, or the result would be too long for one: a dozen
+        names, each twice the one before, stand for thousands.
+    """
+    for name in reversed([*derived]):
+        text = substituted(text, {name: derived[name]})
+    names_in(text)
+    return text
 
 
 def _is_allowed(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and not node.keywords
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float | str)
+        return isinstance(node.value, int | float | str) and not is_too_large(node.value)
     return isinstance(node, _ALLOWED)
 
 

@@ -11,6 +11,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
+from launchwise.importing.files import MOST_BYTES
 from launchwise.importing.naming import own_names, renamed, same_tunables, without_repeats
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
@@ -43,6 +44,8 @@ class Options:
         Default configuration by the names of the files.
     title, source, licence
         For the report and the provenance.
+    max_bytes
+        Most bytes that a file unpacks to.
     """
 
     space: Space | None = None
@@ -57,6 +60,7 @@ class Options:
     title: str = ""
     source: str = ""
     licence: str = ""
+    max_bytes: int = MOST_BYTES
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def read_files(files: Sequence[str | Path], asked: Options, notes: list[str]) ->
             raise UserError("import", name, unknown("file", name, {Path(p).name for p in files}))
     found = []
     for path in files:
-        for sweep in read_sweeps(path, asked.space, asked.columns):
+        for sweep in read_sweeps(path, asked.space, asked.columns, asked.max_bytes):
             device = _named(asked.devices, path) or sweep.device_name
             if not device:
                 message = f"states no device: name it, such as --device {Path(path).name}=NAME"

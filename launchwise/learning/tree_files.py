@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
 
@@ -181,8 +182,8 @@ def load_trees(path: Path) -> Trees:
     UserError
         When the file is missing or broken.
     """
+    stored = read_arrays(path, "a model")
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return Trees(int(stored["features"]), *(stored[name] for name in _ARRAYS))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        return Trees(int(stored["features"]), *(stored[name] for name in _ARRAYS))
+    except (TypeError, ValueError, KeyError) as error:
         raise UserError(path, "", f"cannot be read as a model: {error}") from error

@@ -21,6 +21,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.parquet_limits import insist_on_limits
 from launchwise.base.storage import whole_file
 from launchwise.tables.arrow_checks import TEXT, is_text, plain_texts, surely_fits
 from launchwise.tables.measurements import SINCE_2, UNTIL_2
@@ -145,6 +146,7 @@ def read_table(
         One line: the file, the column, what is wrong. A truncated file is one of these.
     """
     note = _note(path)
+    _insist_on_limits(path)
     if note["kind"] != schema.name:
         raise UserError(path, "", f"holds {note['kind']}, not {schema.name}")
     units = note.get("units", {})
@@ -261,6 +263,13 @@ def columns_of(path: str | Path) -> list[str]:
     return list(pyarrow.parquet.read_schema(path).names)
 
 
+def _insist_on_limits(path: str | Path) -> None:
+    try:
+        insist_on_limits(path)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
+
+
 def _note(path: str | Path) -> dict[str, Any]:
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
@@ -273,8 +282,8 @@ def _note(path: str | Path) -> dict[str, Any]:
         raise UserError(path, "", "was not written by launchwise: its metadata is missing")
     try:
         note: dict[str, Any] = json.loads(metadata[METADATA_KEY])
-        note["kind"], note["facts"]
-    except (ValueError, KeyError, TypeError) as error:
+        dict(note["facts"]), dict(note.get("units", {})), hash(note["kind"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(path, "", "its metadata was not written by launchwise") from error
     if note.get("version") not in READABLE:
         message = f"has schema version {note.get('version')}, not {SCHEMA_VERSION}"

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError, out_of, unknown
 from launchwise.base.imports import ROOT
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment, load_experiment
@@ -78,6 +78,8 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
             read_prices(experiment.settings.prices, experiment.settings.gpus, cards)
     except UserError as error:
         stop(error)
+    except (MemoryError, RecursionError) as error:
+        stop(UserError(", ".join(map(str, files)), "", out_of(error)))
     return experiment
 
 

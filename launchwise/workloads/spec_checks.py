@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.expressions import FUNCTIONS, check_names
+from launchwise.base.expressions import FUNCTIONS, check_names, inlined
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
 
 
+MOST_NAMES = 1_000
+"""Most parameters, tunables, variants or other names of one kind in a spec."""
+
 KEYWORD = "is a word of the language of expressions: take another name"
 
 
@@ -54,6 +57,9 @@ def check_spec(spec: Spec) -> None:
     ValueError
         With the key, at the first mistake.
     """
+    for part in ("problem", "derived", "tunables", "variants", "arguments", "features", "macros"):
+        if len(getattr(spec, part)) > MOST_NAMES:
+            raise ValueError(f"{part}: has more than {MOST_NAMES:,} names")
     _check_own_names(spec)
     for name, variant in spec.variants.items():
         for tunable in variant.tunables:
@@ -250,6 +256,7 @@ def _check_expressions(spec: Spec) -> None:
         # A derived name may depend on tunables (a pitch on the padding), so they count too.
         check_names(f"derived.{name}", text, known | set(spec.tunable_columns))
         known.add(name)
+        _check_length(f"derived.{name}", text, spec)
     for key in Work.model_fields:
         if key != "item":
             text = getattr(spec.work, key)
@@ -262,10 +269,12 @@ def _check_expressions(spec: Spec) -> None:
     known |= {*spec.tunable_columns, *GPU_NAMES}
     for text in spec.constraints:
         check_names("constraints", text, known)
+        _check_length("constraints", text, spec)
     for name, variant in spec.variants.items():
         for part in ("constraints", "block", "grid"):
             for text in getattr(variant, part) or ():
                 _check_launch(spec, f"variants.{name}.{part}", text, known)
+                _check_length(f"variants.{name}.{part}", text, spec)
     for name, text in spec.features.items():
         check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
     if spec.cost is not None:
@@ -273,6 +282,14 @@ def _check_expressions(spec: Spec) -> None:
             spec.cost.check(known | set(GPU_FEATURES), spec.variants)
         except ValueError as error:
             raise ValueError(f"cost.{error}") from error
+
+
+def _check_length(where: str, text: str, spec: Spec) -> None:
+    """Insist that an expression stays short enough with derived names replaced by theirs."""
+    try:
+        inlined(text, spec.derived)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
 
 
 def check_described(folder: Path, spec: Spec) -> None:
