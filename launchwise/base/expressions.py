@@ -10,6 +10,7 @@ once, because spaces evaluate the same few expressions a hundred thousand times;
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -274,9 +275,12 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """
     names_in(text)  # Refuses what is more than arithmetic.
     try:
-        return _translated(text)(names)
+        value = _translated(text)(names)
     except _FAILURES as error:
         raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{text!r} cannot be evaluated: {value} is no number")
+    return value
 
 
 MAX_CACHED_VALUES = 200_000

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import LONGEST_NAME, UserError, unknown
 from launchwise.base.expressions import FUNCTIONS, check_names, inlined
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
@@ -60,6 +60,8 @@ def check_spec(spec: Spec) -> None:
     for part in ("problem", "derived", "tunables", "variants", "arguments", "features", "macros"):
         if len(getattr(spec, part)) > MOST_NAMES:
             raise ValueError(f"{part}: has more than {MOST_NAMES:,} names")
+        if long := [name for name in getattr(spec, part) if len(name) > LONGEST_NAME]:
+            raise ValueError(f"{part}.{long[0]}: is longer than {LONGEST_NAME} characters")
     _check_own_names(spec)
     for name, variant in spec.variants.items():
         for tunable in variant.tunables:
