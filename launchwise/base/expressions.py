@@ -27,7 +27,7 @@ from launchwise.base.arithmetic import (
     is_too_large,
     round_up,
 )
-from launchwise.base.errors import unknown
+from launchwise.base.errors import LONGEST_NAME, unknown
 
 __all__ = ["FUNCTIONS", "ceil_div", "evaluate", "names_in", "round_up"]
 
@@ -168,19 +168,20 @@ def names_in(text: str) -> frozenset[str]:
         When ``text`` is not an expression or calls a function that does not exist.
     """
     if len(text) > MOST_CHARACTERS:
-        short = f"{text[:40]} …"
-        raise ValueError(f"{short!r} is not an expression: longer than {MOST_CHARACTERS:,}")
+        raise ValueError(f"{_quoted(text)} is not an expression: longer than {MOST_CHARACTERS:,}")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "nested too deep"
-        raise ValueError(f"{text!r} is not an expression: {reason}") from error
+        raise ValueError(f"{_quoted(text)} is not an expression: {reason}") from error
     nodes = _nodes(tree, text)
     if not all(_is_allowed(node) for node in nodes):
-        raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
+        raise ValueError(f"{_quoted(text)} uses more than names, numbers, operators and functions")
     called = {node.func.id for node in nodes if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
     if strange := sorted(called - FUNCTIONS.keys()):
-        raise ValueError(f"{text!r} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})")
+        raise ValueError(
+            f"{_quoted(text)} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})"
+        )
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     return frozenset(names - called)
 
@@ -193,8 +194,14 @@ def _nodes(tree: ast.AST, text: str) -> list[ast.AST]:
         levels += 1
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if levels > MOST_LEVELS:
-            raise ValueError(f"{text!r} is not an expression: more than {MOST_LEVELS} levels deep")
+            raise ValueError(
+                f"{_quoted(text)} is not an expression: more than {MOST_LEVELS} levels deep"
+            )
     return nodes
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]} …")
 
 
 def check_names(key: str, text: str, known: Collection[str]) -> None:
@@ -226,7 +233,9 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
     tree = ast.parse(text.strip(), mode="eval")
     read = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
     if len(text) + sum(len(values.get(name, "")) for name in read) > MOST_CHARACTERS:
-        raise ValueError(f"{text!r} grows beyond {MOST_CHARACTERS:,} characters without its names")
+        raise ValueError(
+            f"{_quoted(text)} grows beyond {MOST_CHARACTERS:,} characters without its names"
+        )
     parsed = {name: ast.parse(value.strip(), mode="eval").body for name, value in values.items()}
 
     class Replace(ast.NodeTransformer):
@@ -277,9 +286,9 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     try:
         value = _translated(text)(names)
     except _FAILURES as error:
-        raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
+        raise ValueError(f"{_quoted(text)} cannot be evaluated: {error}") from error
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{text!r} cannot be evaluated: {value} is no number")
+        raise ValueError(f"{_quoted(text)} cannot be evaluated: {value} is no number")
     return value
 
 

@@ -59,15 +59,24 @@ def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
     try:
         number: int = loader.construct_yaml_int(node)
     except ValueError:
-        # More digits than Python reads.
+        # More digits than Python reads, or none: 0x.
         number = LARGEST + 1
     if abs(number) > LARGEST:
-        raise refused(f"is an integer beyond {LARGEST}", node)
+        raise refused(f"is no integer up to {LARGEST}", node)
+    return number
+
+
+def _real(loader: _Loader, node: yaml.ScalarNode) -> float:
+    try:
+        number: float = loader.construct_yaml_float(node)
+    except (ValueError, OverflowError):
+        raise refused("is no number", node) from None
     return number
 
 
 _Loader.add_constructor(f"{_TAG}map", _mapping)
 _Loader.add_constructor(f"{_TAG}int", _integer)
+_Loader.add_constructor(f"{_TAG}float", _real)
 _Loader.add_constructor(f"{_TAG}timestamp", _Loader.construct_yaml_str)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
-from launchwise.base.expressions import FUNCTIONS, check_names, inlined
+from launchwise.base.expressions import FUNCTIONS, check_names, names_in, substituted
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
 
 
-MOST_NAMES = 1_000
+MOST_NAMES = 250
 """Most parameters, tunables, variants or other names of one kind in a spec."""
 
 KEYWORD = "is a word of the language of expressions: take another name"
@@ -253,12 +253,12 @@ def _check_own_names(spec: Spec) -> None:
 
 
 def _check_expressions(spec: Spec) -> None:
-    known = set(spec.problem)
+    known, whole = set(spec.problem), dict[str, str]()
     for name, text in spec.derived.items():
         # A derived name may depend on tunables (a pitch on the padding), so they count too.
         check_names(f"derived.{name}", text, known | set(spec.tunable_columns))
         known.add(name)
-        _check_length(f"derived.{name}", text, spec)
+        whole[name] = _whole(f"derived.{name}", text, whole)
     for key in Work.model_fields:
         if key != "item":
             text = getattr(spec.work, key)
@@ -271,12 +271,12 @@ def _check_expressions(spec: Spec) -> None:
     known |= {*spec.tunable_columns, *GPU_NAMES}
     for text in spec.constraints:
         check_names("constraints", text, known)
-        _check_length("constraints", text, spec)
+        _whole("constraints", text, whole)
     for name, variant in spec.variants.items():
         for part in ("constraints", "block", "grid"):
             for text in getattr(variant, part) or ():
                 _check_launch(spec, f"variants.{name}.{part}", text, known)
-                _check_length(f"variants.{name}.{part}", text, spec)
+                _whole(f"variants.{name}.{part}", text, whole)
     for name, text in spec.features.items():
         check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
     if spec.cost is not None:
@@ -286,12 +286,14 @@ def _check_expressions(spec: Spec) -> None:
             raise ValueError(f"cost.{error}") from error
 
 
-def _check_length(where: str, text: str, spec: Spec) -> None:
-    """Insist that an expression stays short enough with derived names replaced by theirs."""
+def _whole(where: str, text: str, derived: Mapping[str, str]) -> str:
+    """An expression without derived names: it must still be short enough for one."""
     try:
-        inlined(text, spec.derived)
+        found = substituted(text, derived)
+        names_in(found)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
+    return found
 
 
 def check_described(folder: Path, spec: Spec) -> None:
