@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -56,10 +57,10 @@ _ALLOWED = (
 
 _FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
 
-MOST_CHARACTERS = 10_000
-"""Longest expression."""
+MOST_CHARACTERS = 50_000
+"""Longest expression, also with derived names replaced by what they stand for."""
 
-MOST_LEVELS = 80
+MOST_LEVELS = 100
 """Deepest nesting of an expression, as Python parses it: ``a + b + c`` has one level per sign."""
 
 Closure = Callable[[Mapping[str, Any]], Any]
@@ -158,6 +159,43 @@ def _of_comparison(first: Closure, steps: list[tuple[Callable[..., Any], Closure
     return value
 
 
+@dataclass(frozen=True)
+class Extent:
+    """Size of an expression with derived names replaced by what they stand for.
+
+    Parameters
+    ----------
+    characters
+        Length of its text, with brackets.
+    levels
+        Its nesting.
+    """
+
+    characters: int
+    levels: int
+
+
+def extent(text: str, derived: Mapping[str, Extent]) -> Extent:
+    """Size of an expression, at most.
+
+    Raises
+    ------
+    ValueError
+        When it is not an expression, or too large for one: a dozen names, each twice the one
+        before, stand for thousands.
+    """
+    names, levels = _read(text)
+    inside = [derived[name] for name in names if name in derived]
+    found = Extent(
+        len(text) + sum(each.characters + len("()") for each in inside),
+        levels + max((each.levels for each in inside), default=0),
+    )
+    if found.characters > MOST_CHARACTERS or found.levels > MOST_LEVELS:
+        allowed = f"more than {MOST_CHARACTERS:,} characters or {MOST_LEVELS} levels"
+        raise ValueError(f"{_quoted(text)} has {allowed} with what its names stand for")
+    return found
+
+
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
     """Names that an expression reads, without function names.
@@ -167,6 +205,12 @@ def names_in(text: str) -> frozenset[str]:
     ValueError
         When ``text`` is not an expression or calls a function that does not exist.
     """
+    return frozenset(_read(text)[0])
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> tuple[tuple[str, ...], int]:
+    """Names as often as an expression reads them, without function names, and its levels."""
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"{_quoted(text)} is not an expression: longer than {MOST_CHARACTERS:,}")
     try:
@@ -174,7 +218,7 @@ def names_in(text: str) -> frozenset[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "nested too deep"
         raise ValueError(f"{_quoted(text)} is not an expression: {reason}") from error
-    nodes = _nodes(tree, text)
+    nodes, levels = _nodes(tree, text)
     if not all(_is_allowed(node) for node in nodes):
         raise ValueError(f"{_quoted(text)} uses more than names, numbers, operators and functions")
     called = {node.func.id for node in nodes if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
@@ -182,13 +226,14 @@ def names_in(text: str) -> frozenset[str]:
         raise ValueError(
             f"{_quoted(text)} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})"
         )
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return frozenset(names - called)
+    names = (node.id for node in nodes if isinstance(node, ast.Name))
+    return tuple(name for name in names if name not in called), levels
 
 
-def _nodes(tree: ast.AST, text: str) -> list[ast.AST]:
-    """Every node; an expression with too many levels is refused: most readers are recursive."""
-    nodes, level, levels = list[ast.AST](), [tree], 0
+def _nodes(tree: ast.AST, text: str) -> tuple[list[ast.AST], int]:
+    """Every node, and the number of levels, which is limited: most readers are recursive."""
+    nodes, levels = list[ast.AST](), 0
+    level = [tree]
     while level:
         nodes += level
         levels += 1
@@ -197,7 +242,7 @@ def _nodes(tree: ast.AST, text: str) -> list[ast.AST]:
             raise ValueError(
                 f"{_quoted(text)} is not an expression: more than {MOST_LEVELS} levels deep"
             )
-    return nodes
+    return nodes, levels
 
 
 def _quoted(text: str) -> str:
@@ -228,7 +273,8 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
     ValueError
         When one of them is not an expression, or the result would be too long for one.
     """
-    if not names_in(text) & set(values):
+    replaced = names_in(text) & values.keys()
+    if not replaced:
         return text
     tree = ast.parse(text.strip(), mode="eval")
     read = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
@@ -236,7 +282,7 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
         raise ValueError(
             f"{_quoted(text)} grows beyond {MOST_CHARACTERS:,} characters without its names"
         )
-    parsed = {name: ast.parse(value.strip(), mode="eval").body for name, value in values.items()}
+    parsed = {name: ast.parse(values[name].strip(), mode="eval").body for name in replaced}
 
     class Replace(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from launchwise.base.errors import LONGEST_NAME, UserError, unknown
-from launchwise.base.expressions import FUNCTIONS, check_names, names_in, substituted
+from launchwise.base.expressions import FUNCTIONS, Extent, check_names, extent
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
     GIVEN,
@@ -253,12 +253,12 @@ def _check_own_names(spec: Spec) -> None:
 
 
 def _check_expressions(spec: Spec) -> None:
-    known, whole = set(spec.problem), dict[str, str]()
+    known, extents = set(spec.problem), dict[str, Extent]()
     for name, text in spec.derived.items():
         # A derived name may depend on tunables (a pitch on the padding), so they count too.
         check_names(f"derived.{name}", text, known | set(spec.tunable_columns))
         known.add(name)
-        whole[name] = _whole(f"derived.{name}", text, whole)
+        extents[name] = _extent(f"derived.{name}", text, extents)
     for key in Work.model_fields:
         if key != "item":
             text = getattr(spec.work, key)
@@ -271,12 +271,12 @@ def _check_expressions(spec: Spec) -> None:
     known |= {*spec.tunable_columns, *GPU_NAMES}
     for text in spec.constraints:
         check_names("constraints", text, known)
-        _whole("constraints", text, whole)
+        _extent("constraints", text, extents)
     for name, variant in spec.variants.items():
         for part in ("constraints", "block", "grid"):
             for text in getattr(variant, part) or ():
                 _check_launch(spec, f"variants.{name}.{part}", text, known)
-                _whole(f"variants.{name}.{part}", text, whole)
+                _extent(f"variants.{name}.{part}", text, extents)
     for name, text in spec.features.items():
         check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
     if spec.cost is not None:
@@ -286,14 +286,12 @@ def _check_expressions(spec: Spec) -> None:
             raise ValueError(f"cost.{error}") from error
 
 
-def _whole(where: str, text: str, derived: Mapping[str, str]) -> str:
-    """An expression without derived names: it must still be short enough for one."""
+def _extent(where: str, text: str, derived: Mapping[str, Extent]) -> Extent:
+    """As ``extent``, with the key in its message."""
     try:
-        found = substituted(text, derived)
-        names_in(found)
+        return extent(text, derived)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
-    return found
 
 
 def check_described(folder: Path, spec: Spec) -> None:
