@@ -130,6 +130,22 @@ def read_json(path: str | Path) -> Any:
         raise UserError(path, "", f"is not JSON: {error}") from error
 
 
+def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
+    """Read a JSON file that holds an object with these keys.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read, is no object, or lacks a key.
+    """
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise UserError(path, "", "must be an object of JSON")
+    if lacking := [key for key in keys if key not in found]:
+        raise UserError(path, lacking[0], "is missing")
+    return found
+
+
 def user_cache() -> Path:
     """Folder of what every project of this user may keep and lose."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser(), "launchwise")

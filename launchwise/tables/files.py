@@ -59,6 +59,9 @@ UNITS = {
     "baseline_ms": "ms",
 }
 
+# Notes of pandas in a damaged file name types that it does not know.
+_UNREADABLE = (OSError, ValueError, pyarrow.ArrowException, KeyError, TypeError)
+
 _TYPES: dict[str, Any] = {
     TEXT: pd.StringDtype("pyarrow", na_value=np.nan),
     "int64": np.dtype("int64"),
@@ -158,7 +161,7 @@ def read_table(
         return found
     try:
         table = pd.read_parquet(path)
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
+    except _UNREADABLE as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
     if schema.name == "measurements":
         table = _as_current(table, note["version"], schema)
@@ -193,7 +196,7 @@ def _read_if_fitting(
             table = table.filter(pyarrow.compute.equal(table[name], text))
         wanted = [name for name in names if columns is None or name in columns]
         found = plain_texts(table.select(wanted)).to_pandas()
-    except (OSError, ValueError, pyarrow.ArrowException):
+    except _UNREADABLE:
         return None
     # Notes of pandas in the file may ask for other types, or for an index.
     return found if list(found) == wanted and _has_types(found, schema) else None

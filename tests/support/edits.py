@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,7 +33,7 @@ Place = tuple[Any, Any]
 
 
 def edited(text: str, dice: random.Random) -> bytes:
-    """A YAML or JSON file after one random edit."""
+    """A YAML or JSON file, or a table, after one random edit."""
     way: Callable[[str, random.Random], bytes] = dice.choice(
         [_changed_value, _changed_value, _changed_value, _without_line, _twice, _cut, _flipped]
     )
@@ -41,7 +42,12 @@ def edited(text: str, dice: random.Random) -> bytes:
 
 def _changed_value(text: str, dice: random.Random) -> bytes:
     """A value or a key in place of another, a missing one, or one too many."""
-    content = copy.deepcopy(yaml.safe_load(text))
+    is_json = text.startswith(("{", "["))
+    try:
+        content = json.loads(text) if is_json else yaml.safe_load(text)
+    except yaml.YAMLError:
+        return _flipped(text, dice)
+    content = copy.deepcopy(content)
     places = list(_places(content))
     if not places:
         return _cut(text, dice)
@@ -59,7 +65,12 @@ def _changed_value(text: str, dice: random.Random) -> bytes:
             inside[at] = copy.deepcopy(other[there])
         case _:
             inside[at] = strange
-    return dump(content).encode()
+    if not is_json:
+        return dump(content).encode()
+    try:
+        return json.dumps(content).encode()
+    except (ValueError, TypeError):
+        return _flipped(text, dice)
 
 
 def dump(content: Any) -> str:
