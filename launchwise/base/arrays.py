@@ -15,8 +15,10 @@ from launchwise.base.errors import UserError
 MOST_BYTES = 2 << 30
 """Most bytes of the arrays of an ``.npz``, unpacked."""
 
+# A header of nothing but brackets overflows Python's parser: that is a MemoryError, too.
 _UNREADABLE = (
-    *(OSError, EOFError, ValueError, KeyError, RuntimeError, NotImplementedError, RecursionError),
+    *(OSError, EOFError, ValueError, KeyError, RuntimeError, NotImplementedError),
+    *(RecursionError, MemoryError),
     *(zipfile.BadZipFile, zlib.error),
 )
 
@@ -31,7 +33,8 @@ def read_array(path: str | Path) -> np.ndarray:
     """
     try:
         # Mapping asks for no memory, and compares the header's shape with the length of the file.
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        with np.errstate(over="ignore"):
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise UserError(path, "", "is missing") from None
     except _UNREADABLE as error:
