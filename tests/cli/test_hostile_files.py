@@ -15,6 +15,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import foreign
@@ -28,6 +29,7 @@ from samples import ROOT
 
 from launchwise.base.arrays import read_array, read_arrays
 from launchwise.base.errors import UserError
+from launchwise.base.scripting import running
 from launchwise.cli.predict.answering import read_experiment
 from launchwise.importing.command import import_sweeps
 from launchwise.tables.files import METADATA_KEY, read_table
@@ -134,10 +136,10 @@ def specs() -> dict[str, tuple[str, str]]:
     }
 
 
-def attempts(lines: list[list[str]], folder: Path) -> list[tuple[int, str]]:
+def attempts(lines: list[list[str]], folder: Path, megabytes: int = 2_000) -> list[tuple[int, str]]:
     """Exit code and output of ``launchwise`` with each list of words, under limits."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "tests" / "support" / "attacked.py")],
+        [sys.executable, str(ROOT / "tests" / "support" / "attacked.py"), str(megabytes)],
         input="".join(json.dumps(line) + "\n" for line in lines),
         cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"},
@@ -168,6 +170,38 @@ def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: 
         assert len(last) < 5_000, name
         assert "Traceback" not in told, name
         assert re.search(said, last), (name, last)
+
+
+def test_too_little_memory_is_one_line_of_a_command(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"[" + b"1.5, " * 4_000_000 + b"1]")
+    words = ["import", "a.json", *ASKED, "a.json=NVIDIA RTX A4000"]
+    ((code, told),) = attempts([words], tmp_path, 80)
+    assert (code, told) == (2, "launchwise: there is too little memory for this\n")
+
+
+def too_deep(levels: int = 0) -> int:
+    """Calls itself without an end."""
+    return too_deep(levels + 1)
+
+
+def too_large() -> np.ndarray:
+    """Asks for more memory than there is."""
+    return np.ones(1 << 58)
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [(too_deep, "something is nested too deep to be read"), (too_large, "there is too little")],
+)
+def test_what_overflows_is_one_line_in_the_log_of_a_stage(
+    tmp_path: Path, fail: Callable[[], object], said: str
+) -> None:
+    path = tmp_path / "stage.log"
+    with pytest.raises(SystemExit) as ended, running(SimpleNamespace(log=[path])):
+        fail()
+    assert ended.value.code == 1
+    (line,) = path.read_text().splitlines()
+    assert line.startswith(f"E launchwise: {said}")
 
 
 def metadata() -> dict[bytes, bytes]:

@@ -1,7 +1,8 @@
 """Runs ``launchwise`` on hostile files, each time under limits of memory and time.
 
-``python attacked.py`` reads one JSON list of words per line and answers each with a line: exit code
-(minus the signal that ended it, such as that for too much CPU time) and output.
+``python attacked.py MB`` reads one JSON list of words per line and answers each with a line: exit
+code (minus the signal that ended it, such as that for too much CPU time) and output. Each may take
+as much memory beside that of the loaded libraries.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import resource
 import sys
 import tempfile
 
-MEMORY_BYTES = 2 << 30
 CPU_SECONDS = 10
 
 
@@ -45,7 +45,8 @@ def _run(words: list[str]) -> None:
 
     code = 1
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        most = (int(sys.argv[1]) << 20) + _mapped_bytes()
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
         code = launchwise(words)
     except BaseException:
@@ -53,6 +54,11 @@ def _run(words: list[str]) -> None:
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+def _mapped_bytes() -> int:
+    with open("/proc/self/statm") as pages:
+        return int(pages.read().split()[0]) * resource.getpagesize()
 
 
 if __name__ == "__main__":
