@@ -101,6 +101,20 @@ def read_yaml(path: str | Path) -> Any:
         raise UserError(path, "", f"not valid YAML: {error}") from error
 
 
+def read_yaml_mapping(path: str | Path) -> dict[Any, Any]:
+    """Read a YAML file of keys and values (see :func:`read_yaml`).
+
+    Raises
+    ------
+    UserError
+        Also when it holds something else, or nothing.
+    """
+    found = read_yaml(path)
+    if not isinstance(found, dict):
+        raise UserError(path, "", "must map keys to values, such as seed: 1")
+    return found
+
+
 def validated(model: type[Model], value: Any, where: str | Path) -> Model:
     """``value`` as ``model``; raises a :class:`UserError` for the first problem."""
     try:
