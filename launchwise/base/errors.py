@@ -8,6 +8,13 @@ from pathlib import Path
 
 from launchwise.base.literals import visible
 
+LONGEST_MESSAGE = 4_000
+LONGEST_NAME = 200
+"""Most characters of a message, and of a key or a name in it: files of others hold any number."""
+
+MOST_NAMES = 200
+"""Most allowed names that a message lists."""
+
 
 class UserError(Exception):
     """A mistake that the user can fix, in one line.
@@ -24,20 +31,44 @@ class UserError(Exception):
 
     def __init__(self, where: str | Path, key: str, message: str) -> None:
         self.where = str(where)
-        self.key = key
-        self.message = " ".join(str(message).split())
-        # Names and texts of files may hold what steers a terminal.
-        super().__init__(visible(": ".join(filter(None, (self.where, key, self.message)))))
+        self.key = _one_line(key, LONGEST_NAME)
+        self.message = _one_line(message, LONGEST_MESSAGE)
+        where = _one_line(self.where, LONGEST_MESSAGE)
+        super().__init__(": ".join(part for part in (where, self.key, self.message) if part))
 
     def __reduce__(self) -> tuple[type[UserError], tuple[str, str, str]]:
         """Pickle form, for transfer between processes."""
         return type(self), (self.where, self.key, self.message)
 
 
+def out_of(error: MemoryError | RecursionError) -> str:
+    """What is said where the memory, or the depth of Python's calls, did not suffice."""
+    if isinstance(error, RecursionError):
+        return "something is nested too deep to be read"
+    return "there is too little memory for this"
+
+
 def unknown(what: str, name: object, allowed: Iterable[object]) -> str:
     """Message for an unknown name: the closest allowed name, then all allowed names."""
     names = sorted(str(candidate) for candidate in allowed)
-    close = difflib.get_close_matches(str(name), names, n=1)
+    text, few = str(name), names[:MOST_NAMES]
+    # Comparing is quadratic in the length of names.
+    short = [each for each in few if len(each) <= LONGEST_NAME]
+    close = difflib.get_close_matches(text, short, n=1) if len(text) <= LONGEST_NAME else []
     guess = f", did you mean {close[0]!r}?" if close else ""
-    listed = ", ".join(names) if names else "none"
-    return f"unknown {what} {str(name)!r}{guess} (allowed: {listed})"
+    listed = ", ".join(_shortened(each, LONGEST_NAME) for each in few) if names else "none"
+    more = f" and {len(names) - len(few):,} more" if len(names) > len(few) else ""
+    return f"unknown {what} {_shortened(text, LONGEST_NAME)!r}{guess} (allowed: {listed}{more})"
+
+
+def _one_line(value: object, longest: int) -> str:
+    """A text without line ends, in which nothing hides, and without what is too long."""
+    # Names and texts of files may hold what steers a terminal.
+    return visible(" ".join(_shortened(str(value), longest).split()))
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … {text[-half:]}"

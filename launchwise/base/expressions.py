@@ -3,8 +3,8 @@
 Names, numbers, strings, comparisons, ``and``, ``or``, ``not``, ``a if b else c``, ``in (…)`` and
 the functions below; whatever else Python's grammar has (attributes, subscripts, comprehensions,
 lambdas, other calls) is refused before it is interpreted. Each parsed tree becomes nested closures
-once, because spaces evaluate the same few expressions a hundred thousand times; their operators are
-simpleeval's, which refuse powers and strings that are too large.
+once, because spaces evaluate the same few expressions a hundred thousand times; their operators
+(:mod:`arithmetic`) refuse numbers and texts that are too large.
 """
 
 from __future__ import annotations
@@ -12,39 +12,29 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import Field
-from simpleeval import DEFAULT_OPERATORS, InvalidExpression, NameNotDefined, OperatorNotDefined
+from simpleeval import InvalidExpression, NameNotDefined, OperatorNotDefined
 
-from launchwise.base.errors import unknown
+from launchwise.base.arithmetic import (
+    FUNCTIONS,
+    OPERATORS,
+    bounded,
+    ceil_div,
+    is_too_large,
+    round_up,
+)
+from launchwise.base.errors import LONGEST_NAME, unknown
+
+__all__ = ["FUNCTIONS", "ceil_div", "evaluate", "names_in", "round_up"]
 
 Expression = Annotated[str, Field(title="expression")]
 """An expression, as the typed models declare it."""
 
-
-def ceil_div(numerator: int, denominator: int) -> int:
-    """Smallest integer not below ``numerator / denominator``."""
-    return -(-numerator // denominator)
-
-
-def round_up(value: int, multiple: int) -> int:
-    """Smallest multiple of ``multiple`` not below ``value``."""
-    return ceil_div(value, multiple) * multiple
-
-
-FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "ceil_div": ceil_div,
-        "round_up": round_up,
-        "min": min,
-        "max": max,
-        "abs": abs,
-        "log2": math.log2,
-    }
-)
 
 FUNCTION_DESCRIPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -66,6 +56,12 @@ _ALLOWED = (
 
 
 _FAILURES = (InvalidExpression, ArithmeticError, TypeError, ValueError, RecursionError)
+
+MOST_CHARACTERS = 50_000
+"""Longest expression, also with derived names replaced by what they stand for."""
+
+MOST_LEVELS = 100
+"""Deepest nesting of an expression, as Python parses it: ``a + b + c`` has one level per sign."""
 
 Closure = Callable[[Mapping[str, Any]], Any]
 """Computes the value of a node from the bound names."""
@@ -93,7 +89,7 @@ def _closure(node: ast.expr, text: str) -> Closure:
             return lambda names: made(item(names) for item in items)
         case ast.Call(ast.Name(called), arguments):
             function, values = FUNCTIONS[called], [of(each) for each in arguments]
-            return lambda names: function(*[value(names) for value in values])
+            return lambda names: bounded(function(*[value(names) for value in values]))
         case ast.IfExp(test, body, orelse):
             condition, then, otherwise = of(test), of(body), of(orelse)
             return lambda names: then(names) if condition(names) else otherwise(names)
@@ -115,10 +111,9 @@ def _closure(node: ast.expr, text: str) -> Closure:
 
 def _operator(kind: ast.AST, text: str) -> Callable[..., Any]:
     try:
-        operator: Callable[..., Any] = DEFAULT_OPERATORS[type(kind)]
+        return OPERATORS[type(kind)]
     except KeyError:
         raise OperatorNotDefined(type(kind).__name__, text) from None
-    return operator
 
 
 def _of_name(name: str, text: str) -> Closure:
@@ -164,6 +159,43 @@ def _of_comparison(first: Closure, steps: list[tuple[Callable[..., Any], Closure
     return value
 
 
+@dataclass(frozen=True)
+class Extent:
+    """Size of an expression with derived names replaced by what they stand for.
+
+    Parameters
+    ----------
+    characters
+        Length of its text, with brackets.
+    levels
+        Its nesting.
+    """
+
+    characters: int
+    levels: int
+
+
+def extent(text: str, derived: Mapping[str, Extent]) -> Extent:
+    """Size of an expression, at most.
+
+    Raises
+    ------
+    ValueError
+        When it is not an expression, or too large for one: a dozen names, each twice the one
+        before, stand for thousands.
+    """
+    names, levels = _read(text)
+    inside = [derived[name] for name in names if name in derived]
+    found = Extent(
+        len(text) + sum(each.characters + len("()") for each in inside),
+        levels + max((each.levels for each in inside), default=0),
+    )
+    if found.characters > MOST_CHARACTERS or found.levels > MOST_LEVELS:
+        allowed = f"more than {MOST_CHARACTERS:,} characters or {MOST_LEVELS} levels"
+        raise ValueError(f"{_quoted(text)} has {allowed} with what its names stand for")
+    return found
+
+
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
     """Names that an expression reads, without function names.
@@ -173,19 +205,48 @@ def names_in(text: str) -> frozenset[str]:
     ValueError
         When ``text`` is not an expression or calls a function that does not exist.
     """
+    return frozenset(_read(text)[0])
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str) -> tuple[tuple[str, ...], int]:
+    """Names as often as an expression reads them, without function names, and its levels."""
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"{_quoted(text)} is not an expression: longer than {MOST_CHARACTERS:,}")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error) or "nested too deep"
-        raise ValueError(f"{text!r} is not an expression: {reason}") from error
-    nodes = [*ast.walk(tree)]
+        raise ValueError(f"{_quoted(text)} is not an expression: {reason}") from error
+    nodes, levels = _nodes(tree, text)
     if not all(_is_allowed(node) for node in nodes):
-        raise ValueError(f"{text!r} uses more than names, numbers, operators and functions")
+        raise ValueError(f"{_quoted(text)} uses more than names, numbers, operators and functions")
     called = {node.func.id for node in nodes if isinstance(node, ast.Call)}  # type: ignore[attr-defined]
     if strange := sorted(called - FUNCTIONS.keys()):
-        raise ValueError(f"{text!r} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})")
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return frozenset(names - called)
+        raise ValueError(
+            f"{_quoted(text)} calls {strange[0]!r} (allowed: {', '.join(sorted(FUNCTIONS))})"
+        )
+    names = (node.id for node in nodes if isinstance(node, ast.Name))
+    return tuple(name for name in names if name not in called), levels
+
+
+def _nodes(tree: ast.AST, text: str) -> tuple[list[ast.AST], int]:
+    """Every node, and the number of levels, which is limited: most readers are recursive."""
+    nodes, levels = list[ast.AST](), 0
+    level = [tree]
+    while level:
+        nodes += level
+        levels += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if levels > MOST_LEVELS:
+            raise ValueError(
+                f"{_quoted(text)} is not an expression: more than {MOST_LEVELS} levels deep"
+            )
+    return nodes, levels
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]} …")
 
 
 def check_names(key: str, text: str, known: Collection[str]) -> None:
@@ -210,24 +271,51 @@ def substituted(text: str, values: Mapping[str, str]) -> str:
     Raises
     ------
     ValueError
-        When one of them is not an expression.
+        When one of them is not an expression, or the result would be too long for one.
     """
-    if not names_in(text) & set(values):
+    replaced = names_in(text) & values.keys()
+    if not replaced:
         return text
-    parsed = {name: ast.parse(value.strip(), mode="eval").body for name, value in values.items()}
+    tree = ast.parse(text.strip(), mode="eval")
+    read = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    if len(text) + sum(len(values.get(name, "")) for name in read) > MOST_CHARACTERS:
+        raise ValueError(
+            f"{_quoted(text)} grows beyond {MOST_CHARACTERS:,} characters without its names"
+        )
+    parsed = {name: ast.parse(values[name].strip(), mode="eval").body for name in replaced}
 
     class Replace(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return parsed.get(node.id, node)
 
-    return ast.unparse(Replace().visit(ast.parse(text.strip(), mode="eval")))
+    return ast.unparse(Replace().visit(tree))
+
+
+def inlined(text: str, derived: Mapping[str, str]) -> str:
+    """The expression with the expressions of derived names in their place.
+
+    Parameters
+    ----------
+    derived
+        Name to expression; each may read those before it.
+
+    Raises
+    ------
+    ValueError
+        When one of them is not an expression, or the result would be too long for one: a dozen
+        names, each twice the one before, stand for thousands.
+    """
+    for name in reversed([*derived]):
+        text = substituted(text, {name: derived[name]})
+    names_in(text)
+    return text
 
 
 def _is_allowed(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and not node.keywords
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float | str)
+        return isinstance(node.value, int | float | str) and not is_too_large(node.value)
     return isinstance(node, _ALLOWED)
 
 
@@ -242,9 +330,12 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """
     names_in(text)  # Refuses what is more than arithmetic.
     try:
-        return _translated(text)(names)
+        value = _translated(text)(names)
     except _FAILURES as error:
-        raise ValueError(f"{text!r} cannot be evaluated: {error}") from error
+        raise ValueError(f"{_quoted(text)} cannot be evaluated: {error}") from error
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{_quoted(text)} cannot be evaluated: {value} is no number")
+    return value
 
 
 MAX_CACHED_VALUES = 200_000

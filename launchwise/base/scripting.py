@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from launchwise.base.errors import UserError
+from launchwise.base.errors import UserError, out_of
 from launchwise.base.storage import own_place
 
 log = logging.getLogger("launchwise")
@@ -18,8 +18,8 @@ log = logging.getLogger("launchwise")
 def running(snakemake: Any) -> Iterator[logging.Logger]:
     """Log to the rule's log file and to the terminal.
 
-    A :class:`UserError` is logged in one line and ends the process with exit code 1. Any other
-    exception is logged with its traceback and raised again.
+    A :class:`UserError`, too little memory and too deep nesting are logged in one line and end the
+    process with exit code 1. Any other exception is logged with its traceback and raised again.
     """
     log.handlers = []
     log.setLevel(logging.INFO)
@@ -32,6 +32,9 @@ def running(snakemake: Any) -> Iterator[logging.Logger]:
         yield log
     except UserError as error:
         log.error("launchwise: %s", error)
+        raise SystemExit(1) from None
+    except (MemoryError, RecursionError) as error:
+        log.error("launchwise: %s", out_of(error))
         raise SystemExit(1) from None
     except Exception:
         log.exception("internal error in launchwise; please report it")

@@ -120,20 +120,80 @@ def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
+MOST_BYTES = 256 << 20
+"""Longest file that is read as a whole, bytes."""
+
+MOST_VALUES = 10_000_000
+"""Most values of a JSON file: an empty list takes three bytes of it and sixty of the memory."""
+
+
+def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
+    """Content of a file.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read, or is longer than ``most`` bytes.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise UserError(path, "", f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UserError(path, "", f"cannot be read: {error}") from error
+    if len(content) > most:
+        raise UserError(path, "", f"is longer than {most:,} bytes")
+    return content
+
+
+def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
+    """Content of a UTF-8 file (see :func:`read_bytes`).
+
+    Raises
+    ------
+    UserError
+        When it cannot be read, is too long or no UTF-8.
+    """
+    try:
+        return read_bytes(path, most).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
+
+
 def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises
     ------
     UserError
-        When it is missing or no JSON.
+        When it is missing, too long or no JSON.
     """
+    text = read_text(path)
+    if sum(map(text.count, ",[{")) > MOST_VALUES:
+        raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
+        return json.loads(text)
+    except RecursionError as error:
+        raise UserError(path, "", "is not JSON: nested too deep") from error
     except ValueError as error:
         raise UserError(path, "", f"is not JSON: {error}") from error
+
+
+def read_json_object(path: str | Path, *keys: str) -> dict[str, Any]:
+    """Read a JSON file that holds an object with these keys.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read, is no object, or lacks a key.
+    """
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise UserError(path, "", "must be an object of JSON")
+    if lacking := [key for key in keys if key not in found]:
+        raise UserError(path, lacking[0], "is missing")
+    return found
 
 
 def user_cache() -> Path:

@@ -11,6 +11,14 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.storage import read_text
+from launchwise.base.yaml_limits import (
+    LARGEST,
+    MOST_BYTES,
+    BeyondLimitError,
+    check_limits,
+    refused,
+)
 
 
 class Strict(BaseModel):
@@ -22,58 +30,89 @@ class Strict(BaseModel):
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class _Refused(yaml.MarkedYAMLError):
-    """Well-formed YAML that is rejected here."""
-
-
 # The parser in C, ten times as fast, where PyYAML has it.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-
-class _UniqueKeys(_SafeLoader):
-    """YAML loader that rejects repeated keys."""
+_TAG = "tag:yaml.org,2002:"
 
 
-def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
+class _Loader(_SafeLoader):
+    """YAML loader that rejects repeated keys and integers beyond 64 bits; dates are texts."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[Any] = set()
     for key_node, _ in node.value:
-        if key_node.tag == "tag:yaml.org,2002:merge":
+        if key_node.tag == f"{_TAG}merge":
             continue
         if not isinstance(key_node, yaml.ScalarNode):
-            raise _Refused(problem="a key must be a name", problem_mark=key_node.start_mark)
+            raise refused("a key must be a name", key_node)
         key = loader.construct_object(key_node)
         if key in seen:
-            raise _Refused(problem=f"{key!r} is given twice", problem_mark=key_node.start_mark)
+            raise refused(f"{key!r} is given twice", key_node)
         seen.add(key)
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
 
 
-_UniqueKeys.add_constructor("tag:yaml.org,2002:map", _mapping)
+def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
+    try:
+        number: int = loader.construct_yaml_int(node)
+    except ValueError:
+        # More digits than Python reads, or none: 0x.
+        number = LARGEST + 1
+    if abs(number) > LARGEST:
+        raise refused(f"is no integer up to {LARGEST}", node)
+    return number
+
+
+def _real(loader: _Loader, node: yaml.ScalarNode) -> float:
+    try:
+        number: float = loader.construct_yaml_float(node)
+    except (ValueError, OverflowError):
+        raise refused("is no number", node) from None
+    return number
+
+
+_Loader.add_constructor(f"{_TAG}map", _mapping)
+_Loader.add_constructor(f"{_TAG}int", _integer)
+_Loader.add_constructor(f"{_TAG}float", _real)
+_Loader.add_constructor(f"{_TAG}timestamp", _Loader.construct_yaml_str)
 
 
 def read_yaml(path: str | Path) -> Any:
-    """Read a YAML file in which no key occurs twice.
+    """Read a YAML file in which no key occurs twice, within the limits of :mod:`yaml_limits`.
 
     Raises
     ------
     UserError
-        When it is missing, is not valid YAML, or repeats a key (the line is named).
+        When it is missing, is not valid YAML, repeats a key or leaves a limit (the line is named).
     """
+    text = read_text(path, MOST_BYTES)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        return yaml.load(text, Loader=_UniqueKeys)
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
+        check_limits(text, _SafeLoader)
+        return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        problem = error.problem
-        message = problem if isinstance(error, _Refused) else f"not valid YAML: {problem}"
+        beyond = isinstance(error, BeyondLimitError)
+        message = error.problem if beyond else f"not valid YAML: {error.problem}"
         raise UserError(path, f"line {line}", str(message)) from error
     except yaml.YAMLError as error:
         raise UserError(path, "", f"not valid YAML: {error}") from error
+
+
+def read_yaml_mapping(path: str | Path) -> dict[Any, Any]:
+    """Read a YAML file of keys and values (see :func:`read_yaml`).
+
+    Raises
+    ------
+    UserError
+        Also when it holds something else, or nothing.
+    """
+    found = read_yaml(path)
+    if not isinstance(found, dict):
+        raise UserError(path, "", "must map keys to values, such as seed: 1")
+    return found
 
 
 def validated(model: type[Model], value: Any, where: str | Path) -> Model:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import launchwise
-from launchwise.base.errors import UserError
+from launchwise.base.errors import UserError, out_of
 from launchwise.cli.check.command import check
 from launchwise.cli.compare.command import compare
 from launchwise.cli.importing.command import export_sweep, import_
@@ -81,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app(args=arguments, prog_name=NAME, standalone_mode=False)
     except UserError as error:
         return _complain(str(error))
+    except (MemoryError, RecursionError) as error:
+        return _complain(out_of(error))
     except typer.TyperException as error:
         return _complain(_usage(error))
     except typer.Abort:

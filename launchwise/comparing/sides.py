@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 
 from launchwise.base.errors import UserError
+from launchwise.base.parquet_limits import insist_on_limits
 from launchwise.comparing.commits import PREFIX, write_sweeps
 from launchwise.tables.files import kind_of, read_table
 from launchwise.tables.measurements import measurement_schema
@@ -139,6 +140,7 @@ def _key(path: Path) -> Key:
         raise UserError(path, "", f"holds {kind}, not measurements")
     names = ("gpu", "workload")
     try:
+        insist_on_limits(path)
         table = pyarrow.parquet.read_table(path, columns=list(names))
         found = [table[name].unique().to_pylist() for name in names]
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:

@@ -12,7 +12,7 @@ from launchwise.experiment.study import ProblemSplit, Study
 from launchwise.workloads.corners import nothing_fits
 from launchwise.workloads.fitting_sizes import nearest_problem, nearest_problems
 from launchwise.workloads.parts import ProblemParameter, Value
-from launchwise.workloads.space import baseline
+from launchwise.workloads.space import MOST_PROBLEMS, baseline
 from launchwise.workloads.spec import Spec
 
 SIZES = 5
@@ -175,5 +175,7 @@ def problems_in(blocks: Iterable[ProblemBlock]) -> list[dict[str, Any]]:
     for block in blocks:
         names = [name for name in block if name not in ("only", "constraints")]
         values = [block[name] for name in names]
-        found += [dict(zip(names, each, strict=True)) for each in itertools.product(*values)]
+        # A block of more is refused when it is checked.
+        some = itertools.islice(itertools.product(*values), MOST_PROBLEMS)
+        found += [dict(zip(names, each, strict=True)) for each in some]
     return found

@@ -302,6 +302,8 @@ class Experiment:
         if (gpu, workload) not in self._flags:
             path = Path(self.recorded_in(gpu), f"{workload}.provenance.json")
             known = read_json(path) if path.is_file() else {}
+            if not isinstance(known, Mapping) or not isinstance(known.get(DOUBTS, []), list):
+                raise UserError(path, DOUBTS, "must be a list")
             self._flags[gpu, workload] = list(known.get(DOUBTS, []))
         return self._flags[gpu, workload]
 

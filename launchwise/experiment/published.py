@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from launchwise.base.csv_files import read_records as read_rows
 from launchwise.base.errors import UserError
 
 Records = list[dict[str, str]]
@@ -50,14 +50,8 @@ def read_records(path: Path) -> Records:
         a row has too few or too many fields or no source, or when a column whose name ends in a
         unit (``time_ms``) holds anything but a number or nothing.
     """
-    try:
-        with open(path, newline="", encoding="utf-8") as handle:
-            reader = csv.DictReader(handle, strict=True)
-            columns, records = list(reader.fieldnames or []), list(reader)
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(path, "", f"is not CSV: {error}") from error
+    columns, listed = read_rows(path)
+    records = [record for _, record in listed]
     if SOURCE not in columns or not records:
         raise UserError(path, SOURCE, "is missing: published figures name their source")
     measures = [name for name in columns if MEASURE.fullmatch(name)]

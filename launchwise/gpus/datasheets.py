@@ -7,13 +7,13 @@ of one measured GPU: its measured ceilings divided by the figures of its own dat
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
 
+from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.imports import ROOT
 from launchwise.base.typed import Strict
@@ -151,14 +151,8 @@ def read_cards(path: str | Path | None = None) -> dict[str, Datasheet]:
         twice, not a positive number, in another unit, or without a source.
     """
     path = ROOT / CARDS_FILE if path is None else path
-    try:
-        with open(path, newline="", encoding="utf-8") as handle:
-            reader = csv.DictReader(handle, strict=True)
-            columns, records = list(reader.fieldnames or []), list(reader)
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(path, "", f"is not CSV: {error}") from error
+    columns, listed = read_records(path)
+    records = [record for _, record in listed]
     if columns != list(COLUMNS):
         message = f"must have the columns {', '.join(COLUMNS)} (got {', '.join(columns) or 'none'})"
         raise UserError(path, "", message)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError, unknown
 
 COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
@@ -56,15 +56,7 @@ def read_prices(
         unknown or given twice, a price is no number or negative, a row has neither price, a date is
         none, a source is missing.
     """
-    try:
-        with open(path, newline="", encoding="utf-8") as handle:
-            reader = csv.DictReader(handle, strict=True)
-            columns = list(reader.fieldnames or [])
-            records = [(reader.line_num, record) for record in reader]
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(path, "", f"is not CSV: {error}") from error
+    columns, records = read_records(path)
     if missing := [name for name in COLUMNS if name not in columns]:
         message = f"lacks the column {', '.join(missing)} (needed: {', '.join(COLUMNS)})"
         raise UserError(path, "line 1", message)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from launchwise.base.csv_files import read_records
 from launchwise.base.errors import UserError
 from launchwise.base.imports import ROOT
 from launchwise.gpus.datasheets import Datasheet
@@ -45,17 +45,10 @@ def cuda_names(path: str | Path = ROOT / DEVICE_NAMES_FILE) -> dict[str, list[st
 
 
 def _device_names(path: str | Path) -> list[tuple[str, str]]:
-    try:
-        with open(path, newline="", encoding="utf-8") as handle:
-            reader = csv.DictReader(handle, strict=True)
-            records = list(reader)
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror}") from error
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise UserError(path, "", f"is not CSV: {error}") from error
-    if reader.fieldnames != COLUMNS:
+    columns, records = read_records(path)
+    if columns != COLUMNS:
         raise UserError(path, "", f"must have the columns {', '.join(COLUMNS)}")
-    return [(record["device"], record["card"]) for record in records]
+    return [(record["device"], record["card"]) for _, record in records]
 
 
 def simplified(name: str) -> str:

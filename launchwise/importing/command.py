@@ -13,6 +13,7 @@ from launchwise.base.literals import visible
 from launchwise.experiment.discovery import NAME
 from launchwise.experiment.experiment import RECORDED
 from launchwise.importing.csv_mapping import read_mapping
+from launchwise.importing.files import MEGABYTE, MOST_BYTES
 from launchwise.importing.kernel_tuner import write_cache
 from launchwise.importing.members import Options
 from launchwise.importing.sweep import as_value
@@ -46,6 +47,7 @@ def import_sweeps(
     title: str = "",
     source: str = "",
     licence: str = "",
+    max_mb: int = MOST_BYTES // MEGABYTE,
 ) -> Imported:
     """Import sweeps measured elsewhere as a workload without a kernel.
 
@@ -71,6 +73,8 @@ def import_sweeps(
         Least bytes and FLOP of a problem: expressions over its parameters.
     title, source, licence
         For the report and the provenance.
+    max_mb
+        Most megabytes that a file unpacks to.
 
     Raises
     ------
@@ -80,7 +84,7 @@ def import_sweeps(
     if not NAME.fullmatch(name):
         raise UserError("import", "--as", f"must match {NAME.pattern} (got {name!r})")
     options = Options(
-        space=read_t1(space) if space else None,
+        space=read_t1(space, max_mb * MEGABYTE) if space else None,
         columns=read_mapping(columns) if columns else None,
         devices=pairs(devices, "--device"),
         gpus=pairs(gpus, "--gpu"),
@@ -92,6 +96,7 @@ def import_sweeps(
         title=title,
         source=source,
         licence=licence,
+        max_bytes=max_mb * MEGABYTE,
     )
     return write_workload(files, name, folder, options, recorded)
 

@@ -30,12 +30,14 @@ def no_format(path: str | Path, what: str = "") -> UserError:
     return UserError(path, "", f"is of no known format{told} (allowed: {KNOWN})")
 
 
-UNPACKERS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
-    b"\x1f\x8b": ("gzip", gzip.decompress),
-    b"BZh": ("bzip2", bz2.decompress),
-    b"\xfd7zXZ\x00": ("xz", lzma.decompress),
+Packed = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
+
+UNPACKERS: dict[bytes, tuple[str, Callable[[io.BytesIO], Packed]]] = {
+    b"\x1f\x8b": ("gzip", lambda packed: gzip.GzipFile(fileobj=packed)),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
 }
-"""First bytes of a packed file to the packer and what unpacks it."""
+"""First bytes of a packed file to the packer and what opens it."""
 
 OTHERS: dict[bytes, str] = {
     b"PAR1": "a Parquet file; write its rows as CSV and name the columns (--columns)",
@@ -56,56 +58,95 @@ ZIP = b"PK\x03\x04"
 
 EMPTY_ZIP = b"PK\x05\x06"
 
-MOST_BYTES = 2**31
-"""Longest member of a zip that is unpacked: a file must not fill the memory."""
+MEGABYTE = 10**6
+
+MOST_BYTES = 128 * MEGABYTE
+"""Most bytes that are unpacked from a file, unless ``--max-mb`` says more."""
+
+BYTES_PER_VALUE = 16
+"""Share of these bytes for each value: an empty one takes less in a file and more in memory."""
+
+MOST_MEMBERS = 1_000
+"""Most files in a zip."""
+
+_UNPACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Methods of a zip's members that are unpacked no further than asked for."""
 
 
-def read_members(path: str | Path) -> list[tuple[str, bytes]]:
+def too_long(path: str | Path, most: int) -> UserError:
+    """Error for a file that holds more than ``most`` bytes."""
+    message = f"holds more than {most // MEGABYTE} MB, unpacked: raise the limit by --max-mb"
+    return UserError(path, "", message)
+
+
+def read_members(path: str | Path, most: int = MOST_BYTES) -> list[tuple[str, bytes]]:
     """Name and content of each file in a zip, or the one file itself with an empty name.
 
     Raises
     ------
     UserError
-        When it is missing, or is packed in a way that cannot be read.
+        When it is missing, is packed in a way that cannot be read, or unpacks to more than
+        ``most`` bytes.
     """
     try:
-        content = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            content = file.read(most + 1)
     except OSError as error:
         raise UserError(path, "", f"cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise UserError(path, "", f"cannot be read: {error}") from error
+    if len(content) > most:
+        raise too_long(path, most)
     if not content.startswith((ZIP, EMPTY_ZIP)):
         return [("", content)]
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            listed = [
-                member
-                for member in packed.infolist()
-                if not member.is_dir() and not member.filename.startswith(("__MACOSX/", "."))
-            ]
-            if too_long := [m.filename for m in listed if m.file_size > MOST_BYTES]:
-                raise UserError(path, too_long[0], "is too long for a zip: unpack it first")
-            return [(member.filename, packed.read(member)) for member in listed]
+            return _members(packed, path, most)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
         raise UserError(path, "", f"is not a complete zip file: {error}") from error
     except (RuntimeError, NotImplementedError) as error:
         raise UserError(path, "", f"is a zip that cannot be unpacked: {error}") from error
 
 
-def as_text(content: bytes, path: str | Path) -> str:
+def _members(packed: zipfile.ZipFile, path: str | Path, most: int) -> list[tuple[str, bytes]]:
+    listed = [
+        member
+        for member in packed.infolist()
+        if not member.is_dir() and not member.filename.startswith(("__MACOSX/", "."))
+    ]
+    if len(listed) > MOST_MEMBERS:
+        raise UserError(path, "", f"is a zip of more than {MOST_MEMBERS} files: unpack it first")
+    found, left = [], most
+    for member in listed:
+        if member.compress_type not in _UNPACKED:
+            raise NotImplementedError(f"{member.filename} is neither stored nor deflated")
+        with packed.open(member) as file:
+            content = file.read(left + 1)
+        left -= len(content)
+        if left < 0:
+            raise too_long(path, most)
+        found.append((member.filename, content))
+    return found
+
+
+def as_text(content: bytes, path: str | Path, most: int = MOST_BYTES) -> str:
     """Text of a file's bytes, unpacked by its first bytes, whatever its name.
 
     Raises
     ------
     UserError
-        When it is cut off, or is no text.
+        When it is cut off, is no text, or unpacks to more than ``most`` bytes or to more values
+        than such a file has.
     """
-    for first, (packer, unpack) in UNPACKERS.items():
+    for first, (packer, opened) in UNPACKERS.items():
         if content.startswith(first):
             try:
-                content = unpack(content)
+                with opened(io.BytesIO(content)) as packed:
+                    content = packed.read(most + 1)
             except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise UserError(path, "", f"is not a complete {packer} file: {error}") from error
+    if len(content) > most:
+        raise too_long(path, most)
     for first, what in OTHERS.items():
         if content.startswith(first):
             raise no_format(path, what)
@@ -113,23 +154,27 @@ def as_text(content: bytes, path: str | Path) -> str:
     if not wide and b"\0" in content:
         raise no_format(path, "a binary")
     try:
-        return content.decode("utf-16" if wide else "utf-8-sig")
+        text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(path, "", f"is not UTF-8 text: {error.reason}") from error
+    if sum(map(text.count, ",;|\t\n[{")) > most // BYTES_PER_VALUE:
+        message = f"holds more than {most // BYTES_PER_VALUE:,} values: raise the limit by --max-mb"
+        raise UserError(path, "", message)
+    return text
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
     """Text of a file (see :func:`as_text`).
 
     Raises
     ------
     UserError
-        When it is missing, a zip, cut off, or no text.
+        When it is missing, a zip, cut off, too long, or no text.
     """
-    (name, content), *more = read_members(path) or [("", b"")]
+    (name, content), *more = read_members(path, most) or [("", b"")]
     if name or more:
         raise UserError(path, "", "is a zip: unpack it first")
-    return as_text(content, path)
+    return as_text(content, path, most)
 
 
 class Repeated(dict[str, Any]):

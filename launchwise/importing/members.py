@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import LONGEST_NAME, UserError, unknown
 from launchwise.base.names import GPU
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
+from launchwise.importing.files import MOST_BYTES
 from launchwise.importing.naming import own_names, renamed, same_tunables, without_repeats
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep
 from launchwise.importing.t1 import Space
 from launchwise.workloads.parts import Value
+from launchwise.workloads.spec_checks import MOST_NAMES
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Options:
         Default configuration by the names of the files.
     title, source, licence
         For the report and the provenance.
+    max_bytes
+        Most bytes that a file unpacks to.
     """
 
     space: Space | None = None
@@ -59,6 +63,7 @@ class Options:
     title: str = ""
     source: str = ""
     licence: str = ""
+    max_bytes: int = MOST_BYTES
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,12 @@ def read_files(files: Sequence[str | Path], asked: Options, notes: list[str]) ->
             raise UserError("import", name, unknown("file", name, {Path(p).name for p in files}))
     found = []
     for path in files:
-        for sweep in read_sweeps(path, asked.space, asked.columns):
+        for sweep in read_sweeps(path, asked.space, asked.columns, asked.max_bytes):
             device = _named(asked.devices, path) or sweep.device_name
             if not device:
                 message = f"states no device: name it, such as --device {Path(path).name}=NAME"
                 raise UserError(path, "device_name", message)
+            _insist_on_few_names(sweep, path)
             if not sweep.rows:
                 raise UserError(path, "", "holds no configuration")
             once = without_repeats(replace(sweep, device_name=device))
@@ -97,6 +103,14 @@ def read_files(files: Sequence[str | Path], asked: Options, notes: list[str]) ->
     if not found:
         raise UserError("import", "", "no file is named")
     return found
+
+
+def _insist_on_few_names(sweep: ForeignSweep, path: str | Path) -> None:
+    for what, named in (("tunables", sweep.tunables), ("problem", sweep.problem)):
+        if len(named) > MOST_NAMES:
+            raise UserError(path, what, f"are {len(named):,} names, more than {MOST_NAMES:,}")
+        if long := [name for name in named if len(name) > LONGEST_NAME]:
+            raise UserError(path, what, f"{long[0]} is longer than {LONGEST_NAME} characters")
 
 
 def members_of(

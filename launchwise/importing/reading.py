@@ -8,7 +8,14 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.importing.csv_mapping import Mapped, columns_in, read_csv, rows_of_tuner
-from launchwise.importing.files import as_text, loaded, no_format, parse_json, read_members
+from launchwise.importing.files import (
+    MOST_BYTES,
+    as_text,
+    loaded,
+    no_format,
+    parse_json,
+    read_members,
+)
 from launchwise.importing.kernel_tuner import is_cache, sweep_of_cache
 from launchwise.importing.ktt import is_ktt, sweep_of_ktt
 from launchwise.importing.results import rows_in, sweep_of_rows
@@ -31,7 +38,10 @@ PACKED = (".gz", ".bz2", ".xz", ".zip")
 
 
 def read_sweeps(
-    path: str | Path, space: Space | None = None, columns: Mapped | None = None
+    path: str | Path,
+    space: Space | None = None,
+    columns: Mapped | None = None,
+    most: int = MOST_BYTES,
 ) -> list[ForeignSweep]:
     """Sweeps in a file, or in the one file of a zip that is of a known format.
 
@@ -41,20 +51,22 @@ def read_sweeps(
         T1 of the kernel.
     columns
         Mapping of the columns, for CSV.
+    most
+        Most bytes that are unpacked.
 
     Raises
     ------
     UserError
         When the file cannot be read, or is of no known format.
     """
-    members = read_members(path)
+    members = read_members(path, most)
     if len(members) == 1 and not members[0][0]:
-        return _sweeps_of(as_text(members[0][1], path), Path(path), path, space, columns)
+        return _sweeps_of(as_text(members[0][1], path, most), Path(path), path, space, columns)
     found: dict[str, list[ForeignSweep]] = {}
     reasons: dict[str, UserError] = {}
     for name, content in members:
         try:
-            text = as_text(content, path)
+            text = as_text(content, path, most)
             found[name] = _sweeps_of(text, Path(name), path, space, columns)
         except UserError as error:
             reasons[name] = error

@@ -14,7 +14,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import evaluate, names_in
-from launchwise.importing.files import parse_json, read_text
+from launchwise.importing.files import MOST_BYTES, parse_json, read_text
 from launchwise.importing.sweep import as_value, problem_of
 from launchwise.workloads.parts import Value
 
@@ -81,15 +81,15 @@ def _entries(space: Mapping[str, Any], name: str, path: str | Path) -> list[Any]
     return found
 
 
-def read_t1(path: str | Path) -> Space:
-    """Space in a T1 file.
+def read_t1(path: str | Path, most: int = MOST_BYTES) -> Space:
+    """Space in a T1 file of at most ``most`` bytes, unpacked.
 
     Raises
     ------
     UserError
         When it is no T1, or a list of values is none that can be read.
     """
-    content, _ = parse_json(read_text(path), path)
+    content, _ = parse_json(read_text(path, most), path)
     if not is_t1(content):
         raise UserError(path, "ConfigurationSpace", "is missing: not a T1 file")
     return Space(content, path)
@@ -143,10 +143,17 @@ def _evaluated(text: str) -> list[Any] | None:
 
 
 MOST_VALUES = 100_000
-"""Most values of a range: a file must not fill the memory."""
+"""Most values of a tunable: a file must not fill the memory."""
 
 
 def _list_of(node: ast.expr) -> list[Any]:
+    found = _values_of(node)
+    if len(found) > MOST_VALUES:
+        raise ValueError("too many values")
+    return found
+
+
+def _values_of(node: ast.expr) -> list[Any]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return [*_list_of(node.left), *_list_of(node.right)]
     if isinstance(node, ast.Call):

@@ -13,6 +13,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from launchwise.base.arrays import read_arrays
+from launchwise.base.errors import UserError
 from launchwise.learning.features import Domain, configuration_codes, regrets
 from launchwise.learning.recommender import Judgement, Recommender
 from launchwise.learning.regression import UNMEASURED_REGRET, Prior, distances
@@ -155,10 +157,14 @@ class _Nearest(Recommender):
 
     def load_model(self, folder: Path) -> None:
         """Read ``regrets.npz``."""
-        with np.load(folder / REGRETS_FILE, allow_pickle=False) as kept:
+        path = folder / REGRETS_FILE
+        kept = read_arrays(path, "a model")
+        try:
             self._names = kept["names"].tolist()
             for name in _KEPT:
                 setattr(self, f"_{name}", kept[name])
+        except KeyError as error:
+            raise UserError(path, "", f"cannot be read as a model: {error}") from error
 
     def _regret(self, cases: np.ndarray, configurations: np.ndarray) -> np.ndarray:
         """Regret of each configuration in the training case beside it, shape (rows,)."""

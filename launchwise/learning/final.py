@@ -20,7 +20,13 @@ import pandas as pd
 from launchwise.base import provenance
 from launchwise.base.errors import UserError
 from launchwise.base.scripting import log
-from launchwise.base.storage import digest_files, new_folder, read_json, write_json
+from launchwise.base.storage import (
+    digest_files,
+    new_folder,
+    read_json,
+    read_json_object,
+    write_json,
+)
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.learning.calibration import calibrate
 from launchwise.learning.clean import clean
@@ -326,7 +332,7 @@ def read_final(folder: Path, domain: Domain) -> Final:
     if not (folder / FACTS_FILE).is_file():
         message = f"is missing: make it with snakemake --cores all -- final_{folder.name}"
         raise UserError(folder, "", message)
-    facts = read_json(folder / FACTS_FILE)
+    facts = read_json_object(folder / FACTS_FILE, "workload", "kind")
     if facts["workload"] != domain.spec.workload:
         message = f"is of {facts['workload']}, not of {domain.spec.workload}"
         raise UserError(folder / FACTS_FILE, "workload", message)

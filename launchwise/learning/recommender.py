@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.base.storage import digest_files, read_json, write_json
+from launchwise.base.storage import digest_files, read_json_object, write_json
 from launchwise.learning.features import Domain, without_features
 from launchwise.learning.hyperparameters import misfit
 from launchwise.learning.one_core import on_one_thread
@@ -308,7 +308,7 @@ class Recommender(ABC):
         UserError
             When the folder holds none, one of another class, or a damaged one.
         """
-        facts = read_json(folder / FACTS_FILE)
+        facts = read_json_object(folder / FACTS_FILE, "parameters", "state")
         digest = digest_files([folder / FACTS_FILE])
         if loaded is not None and isinstance(known := loaded.get(digest), cls):
             return known
@@ -321,10 +321,13 @@ class Recommender(ABC):
             if whole.get(name) != known:
                 message = "cannot be read as a model: it is missing, truncated or changed"
                 raise UserError(folder / name, "", message)
-        found = cls(domain, **facts["parameters"])
-        found._loaded = loaded
-        found.load_model(folder)
-        found.restore(facts["state"])
+        try:
+            found = cls(domain, **facts["parameters"])
+            found._loaded = loaded
+            found.load_model(folder)
+            found.restore(facts["state"])
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise UserError(folder, "", f"cannot be read as a model: {error}") from error
         if loaded is not None:
             loaded[digest] = found
         return found

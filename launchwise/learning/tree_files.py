@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
 
@@ -181,8 +182,31 @@ def load_trees(path: Path) -> Trees:
     UserError
         When the file is missing or broken.
     """
+    stored = read_arrays(path, "a model")
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return Trees(int(stored["features"]), *(stored[name] for name in _ARRAYS))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        trees = Trees(int(stored["features"]), *(stored[name] for name in _ARRAYS))
+        _insist_on_trees(trees)
+        return trees
+    except (TypeError, ValueError, KeyError) as error:
         raise UserError(path, "", f"cannot be read as a model: {error}") from error
+
+
+def _insist_on_trees(trees: Trees) -> None:
+    """Insist that every way from a root ends in a leaf: a cycle would never end.
+
+    Raises
+    ------
+    ValueError
+        When an array has another length, or names a node or feature that is not there or not below.
+    """
+    nodes = len(trees.feature)
+    places = np.arange(nodes)
+    inner = trees.feature != LEAF
+    below, asked = trees.right[inner], trees.feature[inner]
+    if not (
+        {len(trees.threshold), len(trees.right), len(trees.value)} == {nodes}
+        and ((trees.starts >= 0) & (trees.starts < nodes)).all()
+        and ((below > places[inner] + 1) & (below < nodes)).all()
+        and ((asked >= 0) & (asked < trees.features)).all()
+    ):
+        raise ValueError("its nodes make no trees")

@@ -229,7 +229,10 @@ def launches(study: StudyData) -> dict[str, list[dict[str, Any]]]:
 
 
 def _nested(text: str, study: StudyData) -> Any:
-    whole = problem_limits.inlined(text, study.spec.derived)
+    try:
+        whole = problem_limits.inlined(text, study.spec.derived)
+    except ValueError:
+        return None
     return problem_limits.nested(whole) if problem_limits.is_simple(whole) else None
 
 

@@ -21,6 +21,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from launchwise.base.errors import UserError, unknown
+from launchwise.base.parquet_limits import insist_on_limits
 from launchwise.base.storage import whole_file
 from launchwise.tables.arrow_checks import TEXT, is_text, plain_texts, surely_fits
 from launchwise.tables.measurements import SINCE_2, UNTIL_2
@@ -57,6 +58,9 @@ UNITS = {
     "best_ms": "ms",
     "baseline_ms": "ms",
 }
+
+# Notes of pandas in a damaged file name types that it does not know.
+_UNREADABLE = (OSError, ValueError, pyarrow.ArrowException, KeyError, TypeError)
 
 _TYPES: dict[str, Any] = {
     TEXT: pd.StringDtype("pyarrow", na_value=np.nan),
@@ -145,6 +149,7 @@ def read_table(
         One line: the file, the column, what is wrong. A truncated file is one of these.
     """
     note = _note(path)
+    _insist_on_limits(path)
     if note["kind"] != schema.name:
         raise UserError(path, "", f"holds {note['kind']}, not {schema.name}")
     units = note.get("units", {})
@@ -156,7 +161,7 @@ def read_table(
         return found
     try:
         table = pd.read_parquet(path)
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
+    except _UNREADABLE as error:
         raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
     if schema.name == "measurements":
         table = _as_current(table, note["version"], schema)
@@ -191,7 +196,7 @@ def _read_if_fitting(
             table = table.filter(pyarrow.compute.equal(table[name], text))
         wanted = [name for name in names if columns is None or name in columns]
         found = plain_texts(table.select(wanted)).to_pandas()
-    except (OSError, ValueError, pyarrow.ArrowException):
+    except _UNREADABLE:
         return None
     # Notes of pandas in the file may ask for other types, or for an index.
     return found if list(found) == wanted and _has_types(found, schema) else None
@@ -261,6 +266,13 @@ def columns_of(path: str | Path) -> list[str]:
     return list(pyarrow.parquet.read_schema(path).names)
 
 
+def _insist_on_limits(path: str | Path) -> None:
+    try:
+        insist_on_limits(path)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise UserError(path, "", f"cannot be read (truncated?): {error}") from error
+
+
 def _note(path: str | Path) -> dict[str, Any]:
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
@@ -273,8 +285,8 @@ def _note(path: str | Path) -> dict[str, Any]:
         raise UserError(path, "", "was not written by launchwise: its metadata is missing")
     try:
         note: dict[str, Any] = json.loads(metadata[METADATA_KEY])
-        note["kind"], note["facts"]
-    except (ValueError, KeyError, TypeError) as error:
+        dict(note["facts"]), dict(note.get("units", {})), hash(note["kind"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(path, "", "its metadata was not written by launchwise") from error
     if note.get("version") not in READABLE:
         message = f"has schema version {note.get('version')}, not {SCHEMA_VERSION}"

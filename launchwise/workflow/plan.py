@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from launchwise.base.errors import UserError, unknown
+from launchwise.base.errors import UserError, out_of, unknown
 from launchwise.base.imports import ROOT
-from launchwise.base.typed import read_yaml
+from launchwise.base.typed import read_yaml_mapping
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.experiment.published import read_tables
 from launchwise.experiment.run_times import FILE as RUN_TIMES
@@ -43,8 +43,7 @@ def readable(path: str, overlays: Collection[str | Path] = ()) -> str:
     """
     if Path(path).exists() or not overlays:
         try:
-            if not isinstance(read_yaml(path), Mapping):
-                raise UserError(path, "", "must map keys to values, such as seed: 1")
+            read_yaml_mapping(path)
         except UserError as error:
             stop(error)
     return path
@@ -78,6 +77,8 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
             read_prices(experiment.settings.prices, experiment.settings.gpus, cards)
     except UserError as error:
         stop(error)
+    except (MemoryError, RecursionError) as error:
+        stop(UserError(", ".join(map(str, files)), "", out_of(error)))
     return experiment
 
 

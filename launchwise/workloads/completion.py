@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from launchwise.base.expressions import names_in, substituted
+from launchwise.base.expressions import inlined, names_in, substituted
 from launchwise.workloads.arguments import Argument
 from launchwise.workloads.element_types import TYPES, element_type, struct_type
 
@@ -137,9 +137,7 @@ class _Sizing:
         return ["0"]
 
     def _without_derived(self, text: str) -> str:
-        for name in reversed(self._derived):
-            text = substituted(text, {name: f"({self._derived[name]})"})
-        return text
+        return inlined(text, self._derived)
 
     def _raw_names(self, text: str) -> list[str]:
         return sorted(names_in(self._without_derived(text)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from launchwise.base.arrays import read_array
 from launchwise.base.errors import UserError, unknown
 from launchwise.workloads.arguments import GIVEN, NULL, Argument, Fill
 from launchwise.workloads.element_types import cast, element_type, fits, is_float
@@ -250,14 +251,7 @@ def _filled(
 
 def _from_file(folder: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     path = folder / name
-    try:
-        content = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise UserError(path, "", "is missing") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise UserError(path, "", f"is no .npy file of numbers: {error}") from error
-    if not isinstance(content, np.ndarray):
-        raise UserError(path, "", "is an archive of arrays, not one .npy file")
+    content = read_array(path)
     # NumPy's format has no bfloat16.
     same = content.dtype == dtype or (dtype.name == "bfloat16" and content.dtype == np.float32)
     if not same:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from launchwise.gpus.profile import GPU_FEATURES
@@ -29,9 +29,7 @@ def corner_problems(spec: Spec) -> list[Problem]:
     where none do. Where the baseline is infeasible, the nearest problem that it may run is added.
     """
     values = {name: _ends(parameter) for name, parameter in spec.problem.items()}
-    crossed = [
-        dict(zip(values, each, strict=True)) for each in _some(itertools.product(*values.values()))
-    ]
+    crossed = [dict(zip(values, each, strict=True)) for each in _some([*values.values()])]
     found = nearest_problems(spec, crossed)
     first = baseline(spec)
     idle = [problem for problem in found if not _is_feasible(spec, problem, first)]
@@ -67,7 +65,7 @@ def corner_configurations(spec: Spec) -> list[Configuration]:
 def _of_variant(spec: Spec, name: str, variant: Variant) -> Iterator[Configuration]:
     neutral = spec.neutral
     ends = {each: _ends_of(spec.tunables[each].values) for each in variant.tunables}
-    for values in _some(itertools.product(*ends.values())):
+    for values in _some([*ends.values()]):
         yield {"variant": name, **neutral, **dict(zip(ends, values, strict=True))}
 
 
@@ -75,10 +73,21 @@ def _ends_of(values: list[Value]) -> list[Value]:
     return list(dict.fromkeys([values[0], values[-1]]))
 
 
-def _some(every: Iterable[Any]) -> list[Any]:
-    listed = list(every)
-    step = -(-len(listed) // MOST_CORNERS)
-    return listed[:: max(1, step)]
+def _some(choices: Sequence[Sequence[Value]]) -> list[tuple[Value, ...]]:
+    """At most :data:`MOST_CORNERS` of all combinations, evenly, without listing all: 40 tunables
+    have 10^12."""
+    count = math.prod(map(len, choices))
+    step = max(1, -(-count // MOST_CORNERS))
+    return [_combination(choices, number) for number in range(0, count, step)]
+
+
+def _combination(choices: Sequence[Sequence[Value]], number: int) -> tuple[Value, ...]:
+    """Combination ``number`` in the order of :func:`itertools.product`."""
+    found: list[Value] = []
+    for values in reversed(choices):
+        number, place = divmod(number, len(values))
+        found.append(values[place])
+    return tuple(reversed(found))
 
 
 def complaint(spec: Spec, drawn: bool = True) -> tuple[str, str] | None:

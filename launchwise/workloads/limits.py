@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from launchwise.base.expressions import evaluate
+from launchwise.base.expressions import evaluate, names_in
+from launchwise.base.expressions import inlined as without_derived
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
@@ -50,7 +52,12 @@ class Limits:
             for text in spec.constraints
             if set(spec.formulas.raw_names(text)) <= {*spec.problem}
         ]
-        conditions = [whole for text in own if is_simple(whole := inlined(text, spec.derived))]
+        conditions = []
+        for text in own:
+            # Too long without functions: for a file, as little simple as a power.
+            with contextlib.suppress(ValueError):
+                conditions.append(inlined(text, spec.derived))
+        conditions = [text for text in conditions if is_simple(text)]
         return cls(tuple(ranges), tuple(conditions))
 
     @property
@@ -82,12 +89,15 @@ def _holds(one: Range, value: Any) -> bool:
 
 
 def inlined(text: str, derived: Mapping[str, str]) -> str:
-    """An expression with derived names and this project's own functions replaced."""
+    """An expression with derived names and this project's own functions replaced.
+
+    Raises
+    ------
+    ValueError
+        When the result would be too long for an expression.
+    """
 
     class Inline(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.AST:
-            return self.visit(parsed(derived[node.id])) if node.id in derived else node
-
         def visit_Call(self, node: ast.Call) -> ast.AST:
             node.args = [self.visit(one) for one in node.args]
             name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -95,9 +105,12 @@ def inlined(text: str, derived: Mapping[str, str]) -> str:
                 return node
             above, below = (ast.unparse(one) for one in node.args)
             quotient = f"-(-({above}) // ({below}))"
-            return parsed(quotient if name == "ceil_div" else f"{quotient} * ({below})")
+            plain = quotient if name == "ceil_div" else f"{quotient} * ({below})"
+            # One of round_up holds its second number twice.
+            names_in(plain)
+            return parsed(plain)
 
-    return ast.unparse(Inline().visit(parsed(text)))
+    return ast.unparse(Inline().visit(parsed(without_derived(text, derived))))
 
 
 def parsed(text: str) -> ast.expr:

@@ -14,6 +14,7 @@ import random
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from launchwise.base.errors import UserError
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import (
     LENIENT_GPU,
@@ -277,6 +278,9 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
     found = {spec.build_choice(first): first} if there else {}
     for name, variant in spec.variants.items():
         chosen = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
+        if math.prod(len(spec.tunables[each].values) for each in chosen) > MOST_LISTED:
+            message = f"its build tunables span more than {MOST_LISTED:,} builds"
+            raise UserError(spec.workload, f"variants.{name}", message)
         for values in itertools.product(*(spec.tunables[each].values for each in chosen)):
             fixed = dict(zip(chosen, values, strict=True))
             allowed: dict[str, list[Value]] = {"variant": [name]}

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from launchwise.base.expressions import inlined
 from launchwise.workloads.space import UNKNOWN_GPU
 
 if TYPE_CHECKING:
@@ -107,16 +108,6 @@ def parts(text: str) -> list[str]:
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return [each for value in tree.values for each in parts(ast.unparse(value))]
     return [ast.unparse(tree)]
-
-
-def inlined(text: str, derived: Mapping[str, str]) -> str:
-    """An expression with the expressions of derived names in their place."""
-
-    class Inline(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.AST:
-            return self.visit(_parsed(derived[node.id])) if node.id in derived else node
-
-    return ast.unparse(Inline().visit(_parsed(text)))
 
 
 def _parsed(text: str) -> ast.expr:

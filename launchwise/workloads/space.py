@@ -7,6 +7,7 @@ order, and so that they can be sent to the measuring process as JSON.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,13 @@ from launchwise.workloads.spec import Spec
 
 MOST_LISTED = 200_000
 """Most configurations of one problem that are listed; larger spaces are sampled."""
+
+MOST_STEPS = 2_000_000
+"""Most values that are set, one tunable after the other, to list the configurations of a problem:
+constraints that refuse late may leave few of 10^12 combinations."""
+
+MOST_PROBLEMS = 100_000
+"""Most problems of a sweep."""
 
 Problem = dict[str, Value]
 Configuration = dict[str, Value]
@@ -71,6 +79,8 @@ def problems(spec: Spec, blocks: Iterable[ProblemBlock]) -> list[Problem]:
                 raise ValueError(spec.check_problem({name: 0}) or "")
         if missing := [name for name in spec.problem if name not in block]:
             raise ValueError(f"{missing[0]} is missing")
+        if math.prod(len(block[name]) for name in spec.problem) > MOST_PROBLEMS:
+            raise ValueError(f"are more than {MOST_PROBLEMS:,} combinations of values")
         for values in itertools.product(*(block[name] for name in spec.problem)):
             problem = dict(zip(spec.problem, values, strict=True))
             if complaint := spec.check_problem(problem):
@@ -145,17 +155,18 @@ def configurations(
     Raises
     ------
     UserError
-        When there are more than :data:`MOST_LISTED`.
+        When there are more than :data:`MOST_LISTED`, or more than :data:`MOST_STEPS` are needed.
     """
     facts = {**UNKNOWN_GPU, **(gpu or {})}
     first = baseline(spec)
     narrowed = [part.of(spec) for part in parts or [Part()]]
+    steps = itertools.count()
     growths = [(each, Growth(each, {**facts, **problem})) for each in narrowed]
     listed = (
         configuration
         for each, growth in growths
         for variant in each.variants
-        for configuration in growth.below(growth.start(variant), 0)
+        for configuration in growth.below(growth.start(variant), 0, steps)
         if configuration != first and feasible(each, problem, configuration, facts)
     )
     rest = list(itertools.islice(listed, MOST_LISTED))
@@ -197,9 +208,21 @@ class Growth:
         """A variant with every tunable still neutral."""
         return {"variant": variant, **self._neutral}
 
-    def below(self, found: Configuration, depth: int) -> Iterator[Configuration]:
-        """Feasible completions of ``found``, whose first ``depth`` tunables are set, in order."""
+    def below(
+        self, found: Configuration, depth: int, steps: Iterator[int]
+    ) -> Iterator[Configuration]:
+        """Feasible completions of ``found``, whose first ``depth`` tunables are set, in order.
+
+        Raises
+        ------
+        UserError
+            After :data:`MOST_STEPS` of ``steps``, which counts over all calls.
+        """
         variant = str(found["variant"])
+        if next(steps) >= MOST_STEPS:
+            message = f"listing the feasible configurations takes more than {MOST_STEPS:,} steps"
+            message += ": put tunables that constraints read first, or use random, tpe or transfer"
+            raise UserError(f"sweeps.{self._spec.workload}", "strategy", message)
         if not self.promising(found, depth):
             return
         if depth == len(self.used[variant]):
@@ -207,7 +230,7 @@ class Growth:
             return
         name = self.used[variant][depth]
         for value in self._spec.tunables[name].values:
-            yield from self.below({**found, name: value}, depth + 1)
+            yield from self.below({**found, name: value}, depth + 1, steps)
 
     def promising(self, found: Configuration, depth: int) -> bool:
         """Whether the constraints hold that the last of ``depth`` tunables completes."""

@@ -382,7 +382,10 @@ def _read_feasible(path: Path, spec: Spec) -> dict[tuple[Value, ...], None]:
     # Only some workloads list their configurations: loading it takes a fifth of a second.
     from pyarrow import ArrowException, parquet
 
+    from launchwise.base.parquet_limits import insist_on_limits
+
     try:
+        insist_on_limits(path)
         table = parquet.read_table(path, columns=spec.tunable_columns)
     except FileNotFoundError as error:
         raise UserError(path, "", "is missing") from error

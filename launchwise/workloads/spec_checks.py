@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from launchwise.base.errors import UserError, unknown
-from launchwise.base.expressions import FUNCTIONS, check_names
+from launchwise.base.errors import LONGEST_NAME, UserError, unknown
+from launchwise.base.expressions import FUNCTIONS, Extent, check_names, extent
 from launchwise.base.names import inside
 from launchwise.gpus.profile import GPU_FEATURES
 from launchwise.workloads.arguments import (
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from launchwise.workloads.spec import Spec
 
 
+MOST_NAMES = 250
+"""Most parameters, tunables, variants or other names of one kind in a spec."""
+
 KEYWORD = "is a word of the language of expressions: take another name"
 
 
@@ -55,6 +58,11 @@ def check_spec(spec: Spec) -> None:
     ValueError
         With the key, at the first mistake.
     """
+    for part in ("problem", "derived", "tunables", "variants", "arguments", "features", "macros"):
+        if len(getattr(spec, part)) > MOST_NAMES:
+            raise ValueError(f"{part}: has more than {MOST_NAMES:,} names")
+        if long := [name for name in getattr(spec, part) if len(name) > LONGEST_NAME]:
+            raise ValueError(f"{part}.{long[0]}: is longer than {LONGEST_NAME} characters")
     _check_own_names(spec)
     for name, variant in spec.variants.items():
         for tunable in variant.tunables:
@@ -246,11 +254,12 @@ def _check_own_names(spec: Spec) -> None:
 
 
 def _check_expressions(spec: Spec) -> None:
-    known = set(spec.problem)
+    known, extents = set(spec.problem), dict[str, Extent]()
     for name, text in spec.derived.items():
         # A derived name may depend on tunables (a pitch on the padding), so they count too.
         check_names(f"derived.{name}", text, known | set(spec.tunable_columns))
         known.add(name)
+        extents[name] = _extent(f"derived.{name}", text, extents)
     for key in Work.model_fields:
         if key != "item":
             text = getattr(spec.work, key)
@@ -263,10 +272,12 @@ def _check_expressions(spec: Spec) -> None:
     known |= {*spec.tunable_columns, *GPU_NAMES}
     for text in spec.constraints:
         check_names("constraints", text, known)
+        _extent("constraints", text, extents)
     for name, variant in spec.variants.items():
         for part in ("constraints", "block", "grid"):
             for text in getattr(variant, part) or ():
                 _check_launch(spec, f"variants.{name}.{part}", text, known)
+                _extent(f"variants.{name}.{part}", text, extents)
     for name, text in spec.features.items():
         check_names(f"features.{name}", text, known - set(GPU_NAMES) | set(GPU_FEATURES))
     if spec.cost is not None:
@@ -274,6 +285,14 @@ def _check_expressions(spec: Spec) -> None:
             spec.cost.check(known | set(GPU_FEATURES), spec.variants)
         except ValueError as error:
             raise ValueError(f"cost.{error}") from error
+
+
+def _extent(where: str, text: str, derived: Mapping[str, Extent]) -> Extent:
+    """As ``extent``, with the key in its message."""
+    try:
+        return extent(text, derived)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
 
 
 def check_described(folder: Path, spec: Spec) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import re
 import weakref
 from typing import Any
 
@@ -109,7 +110,12 @@ def test_division_by_zero_is_a_value_error_that_quotes_the_expression(text: str)
 
 
 @pytest.mark.parametrize(
-    "text", ["9 ** 9 ** 9", "'a' * 100000000", "1.5 ** 1e9", "dtype + 1", "missing", "min()"]
+    "text",
+    [
+        *("9 ** 9 ** 9", "'a' * 100000000", "1.5 ** 1e9", "dtype + 1", "missing", "min()"),
+        *("'%4000000000d' % 1", "'a' * 2", "1 << 10 ** 9", "(2 ** 100000) % 7", "1e308 * 10"),
+        *("(-8) ** 0.5", "[0] * 10 ** 9", "(1 << 1000) << 1000", "(10 ** 300) * 10 ** 300"),
+    ],
 )
 def test_what_has_no_value_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError, match="cannot be evaluated"):
@@ -159,6 +165,9 @@ EXPRESSIONS = st.recursive(
 )
 
 
+REFUSED = "[*%] takes numbers|not a real number|(inf|nan) is no number|more than 1024 bits"
+
+
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @given(EXPRESSIONS, st.integers(-3, 40), st.sampled_from(["x", "n"]))
 def test_every_expression_has_the_value_that_simpleeval_gives_it(
@@ -171,8 +180,14 @@ def test_every_expression_has_the_value_that_simpleeval_gives_it(
     except Exception:
         with pytest.raises(ValueError, match="cannot be evaluated"):
             evaluate(text, names)
-    else:
+        return
+    try:
         found = evaluate(text, names)
+    except ValueError as error:
+        # Refused here alone: texts that are repeated or formatted, and what grows beyond a float.
+        if not re.search(REFUSED, str(error)):
+            raise
+    else:
         assert (type(found), repr(found)) == (type(expected), repr(expected))
 
 

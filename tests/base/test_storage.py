@@ -153,7 +153,12 @@ def test_numbers_that_json_does_not_have_are_refused(tmp_path: Path, value: Any)
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "cannot be read: No such file"), (b'{"a": ', "is not JSON"), (b"\xff", "is not JSON")],
+    [
+        (None, "cannot be read: No such file"),
+        (b'{"a": ', "is not JSON"),
+        (b"[" * 100_000, "is not JSON: nested too deep"),
+        (b"\xff", "is not UTF-8 text"),
+    ],
 )
 def test_json_that_cannot_be_read_is_one_line(
     tmp_path: Path, content: bytes | None, said: str

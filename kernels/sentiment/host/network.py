@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
 
@@ -109,13 +110,7 @@ def read_trained(path: str | Path) -> Trained:
     UserError
         When the file is missing, damaged or holds other arrays.
     """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except FileNotFoundError as error:
-        raise UserError(path, "", "is missing") from error
-    except Exception as error:  # zipfile, zlib and NumPy each have their own
-        raise UserError(path, "", f"is no file of weights (truncated?): {error}") from error
+    arrays = read_arrays(path, "a file of weights")
     _check(path, arrays)
     network = Network(**{f.name: arrays[f.name] for f in fields(Network)})
     cases = Cases(**{f.name: arrays[f"held_out_{f.name}"] for f in fields(Cases)})

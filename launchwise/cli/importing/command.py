@@ -67,6 +67,10 @@ def import_(
     title: Annotated[str, typer.Option(help="Title in the report.")] = "",
     source: Annotated[str, typer.Option(help="Where the files come from.")] = "",
     licence: Annotated[str, typer.Option(help="Licence of the files.")] = "",
+    max_mb: Annotated[
+        int,
+        typer.Option(metavar="MB", min=1, help="Most megabytes of a file, unpacked."),
+    ] = 128,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
 ) -> None:
     """Import sweeps measured elsewhere as a workload without a kernel.
@@ -93,6 +97,7 @@ def import_(
         title=title,
         source=source,
         licence=licence,
+        max_mb=max_mb,
     )
     if as_json:
         import json

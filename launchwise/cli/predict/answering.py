@@ -15,7 +15,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.merging import laid_over
-from launchwise.base.typed import read_yaml
+from launchwise.base.typed import read_yaml_mapping
 from launchwise.experiment.experiment import Experiment, load_experiment
 from launchwise.experiment.single import load_study
 from launchwise.experiment.unknown_study import unknown_study
@@ -227,7 +227,7 @@ def read_experiment(files: Sequence[Path], root: Path, study: str | None = None)
     """
     config: dict[str, Any] = {}
     for path in files:
-        config = laid_over(config, read_yaml(path))
+        config = laid_over(config, read_yaml_mapping(path))
     if study is not None:
         return load_study(config, list(files), root, study)
     return load_experiment(config, list(files), root)

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from launchwise.base.expressions import FUNCTION_DESCRIPTIONS, evaluate
+from launchwise.base.arithmetic import MOST_BITS
+from launchwise.base.arithmetic import MOST_CHARACTERS as MOST_SUM
+from launchwise.base.errors import LONGEST_NAME
+from launchwise.base.expressions import (
+    FUNCTION_DESCRIPTIONS,
+    MOST_CHARACTERS,
+    MOST_LEVELS,
+    evaluate,
+)
 from launchwise.cli.reference.markdown import escaped, page_head, schema_link, table, yaml_block
 from launchwise.experiment.schemas import FEATURES
 from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import GPU_FEATURES, GpuProfile
 from launchwise.workloads.cost import LEAST, RESIDENT
 from launchwise.workloads.parts import GPU_NAMES
+from launchwise.workloads.spec_checks import MOST_NAMES
 
 OPERATORS = (
     ("+", "addition", "7 + 2"),
@@ -110,6 +119,7 @@ def expression_page(example: str) -> str:
         *_section("Operators", ("operator", "description", "example", "value"), operators),
         *_section("Functions", ("function", "description", "example", "value"), functions),
         *_section("Names", ("expressions in", "may read"), READERS),
+        *_section("Limits", ("what", "most"), _limits()),
         "## GPU",
         "",
         "Limits, for `constraints`, `block`, `grid` and `cost.yaml`:",
@@ -125,6 +135,17 @@ def expression_page(example: str) -> str:
         *_names(constants),
     ]
     return "\n".join(lines)
+
+
+def _limits() -> list[tuple[str, str]]:
+    return [
+        ("characters, with derived names replaced by what they stand for", f"{MOST_CHARACTERS:,}"),
+        ("levels of brackets and operators", str(MOST_LEVELS)),
+        ("integers: bits; reals must be finite", f"{MOST_BITS:,}"),
+        ("characters of two texts that are added", f"{MOST_SUM:,}"),
+        ("names of one kind in a spec", str(MOST_NAMES)),
+        ("characters of a name", str(LONGEST_NAME)),
+    ]
 
 
 def _section(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

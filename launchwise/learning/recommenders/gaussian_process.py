@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
+from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.learning.features import regrets
 from launchwise.learning.matern import Kernel, fitted_kernel, posterior_mean, posterior_weights
@@ -140,6 +141,10 @@ class GaussianProcessRecommender(Recommender):
 
     def load_model(self, folder: Path) -> None:
         """Read ``points.npz``."""
-        with np.load(folder / POINTS_FILE, allow_pickle=False) as kept:
+        path = folder / POINTS_FILE
+        kept = read_arrays(path, "a model")
+        try:
             self._known, self._weights = kept["known"], kept["weights"]
             self._scaling = Scaling(kept["logs"], kept["mean"], kept["deviation"])
+        except KeyError as error:
+            raise UserError(path, "", f"cannot be read as a model: {error}") from error

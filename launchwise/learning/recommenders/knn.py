@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from launchwise.base.arrays import read_arrays
 from launchwise.base.errors import UserError
 from launchwise.base.storage import whole_file
 from launchwise.learning.regression import Scaling, TimeRegressor
@@ -137,11 +137,11 @@ class KnnRecommender(TimeRegressor):
     def load_model(self, folder: Path) -> None:
         """Read ``model.npz``, arrays only."""
         path = self.model_file(folder, "npz")
+        stored = read_arrays(path, "a model")
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                self._points, self._values = stored["points"], stored["target"]
-                self._of_problem = stored["of_problem"]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            self._points, self._values = stored["points"], stored["target"]
+            self._of_problem = stored["of_problem"]
+        except KeyError as error:
             raise UserError(path, "", f"cannot be read as a model: {error}") from error
         self._prepare()
 

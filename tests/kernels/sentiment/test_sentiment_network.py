@@ -113,7 +113,7 @@ def test_a_damaged_network_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is missing"):
         read_trained(path)
     path.write_bytes(NETWORK.read_bytes()[:100_000])
-    with pytest.raises(UserError, match="is no file of weights"):
+    with pytest.raises(UserError, match="cannot be read as a file of weights"):
         read_trained(path)
     with np.load(NETWORK) as archive_:
         arrays = {name: archive_[name] for name in archive_.files}
@@ -124,7 +124,7 @@ def test_a_damaged_network_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="b4: is missing"):
         read_trained(path)
     np.savez(path, **{**arrays, "b4": np.array([{"a": 1}, None], dtype=object)})
-    with pytest.raises(UserError, match="is no file of weights"):
+    with pytest.raises(UserError, match="cannot be read as a file of weights"):
         read_trained(path)
 
 

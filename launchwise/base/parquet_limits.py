@@ -1,0 +1,73 @@
+"""Limits of Parquet files, kept before a column is unpacked.
+
+A text that a dictionary holds once, or a number that repeats, takes a few bytes for millions of
+rows: a small file may fill any memory.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow
+import pyarrow.compute
+import pyarrow.parquet
+
+from launchwise.base.errors import UserError
+
+MOST_VALUES = 200_000_000
+"""Most values of all columns together."""
+
+MOST_BYTES = 2 << 30
+"""Most bytes, unpacked; also of all texts of a column."""
+
+
+def insist_on_limits(path: str | Path) -> None:
+    """Insist that a Parquet file unpacks to no more than the limits.
+
+    Raises
+    ------
+    UserError
+        With the limit that it leaves.
+    OSError, ValueError, pyarrow.ArrowException
+        When it is no complete Parquet file.
+    """
+    with pyarrow.parquet.ParquetFile(path) as file:
+        groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+        chunks = [one.column(place) for one in groups for place in range(one.num_columns)]
+        values = sum(chunk.num_values for chunk in chunks)
+        if max(values, file.metadata.num_rows) > MOST_VALUES:
+            raise UserError(path, "", f"holds more than {MOST_VALUES:,} values")
+        if sum(chunk.total_uncompressed_size for chunk in chunks) > MOST_BYTES:
+            raise UserError(path, "", f"unpacks to more than {MOST_BYTES >> 30} GiB")
+        texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
+    if not texts:
+        return
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+        for name in texts:
+            if _bytes_of_texts(file.read(columns=[name]).column(0)) > MOST_BYTES:
+                raise UserError(path, name, f"unpacks to more than {MOST_BYTES >> 30} GiB")
+
+
+def _is_text(kind: pyarrow.DataType) -> bool:
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(
+        test(kind)
+        for test in (
+            *(pyarrow.types.is_string, pyarrow.types.is_large_string),
+            *(pyarrow.types.is_binary, pyarrow.types.is_large_binary),
+        )
+    )
+
+
+def _bytes_of_texts(column: pyarrow.ChunkedArray) -> int:
+    """Bytes of all texts of a column, each counted as often as it occurs."""
+    total = 0
+    for chunk in column.chunks:
+        if pyarrow.types.is_dictionary(chunk.type):
+            lengths = pyarrow.compute.binary_length(chunk.dictionary)
+            of_rows = lengths.take(chunk.indices)
+        else:
+            of_rows = pyarrow.compute.binary_length(chunk)
+        total += pyarrow.compute.sum(of_rows.cast(pyarrow.int64())).as_py() or 0
+    return total

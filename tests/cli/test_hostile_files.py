@@ -1,0 +1,361 @@
+"""Files of others: attacks end in one line and under limits, random edits in no traceback."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import random
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import foreign
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+import yaml
+from edits import edited
+from samples import ROOT
+
+from launchwise.base.arrays import read_array, read_arrays
+from launchwise.base.errors import UserError
+from launchwise.base.scripting import running
+from launchwise.cli.predict.answering import read_experiment
+from launchwise.importing.command import import_sweeps
+from launchwise.tables.files import METADATA_KEY, read_table
+from launchwise.tables.measurements import measurement_schema
+from launchwise.workloads import corners
+from launchwise.workloads.spec import load_spec
+
+STRANGER = ROOT / "tests" / "strangers" / "threshold_mask"
+EDITS = 220
+ASKED = ["--as", "x", "--problem", "n=64", "--device"]
+
+
+def laughs(inner: str) -> str:
+    """YAML whose aliases stand for 10^10 values."""
+    lines = [f"a{level}: &a{level} {inner.format(level - 1)}" for level in range(1, 10)]
+    return "\n".join(["a0: &a0 {x: 1}", *lines])
+
+
+LISTS = "[" + ", ".join(["*a{0}"] * 10) + "]"
+MERGED = "{{<<: " + LISTS + "}}"
+
+YAML = {
+    "aliases of lists": (laughs(LISTS), "stands for more than 200,000 values"),
+    "aliases that are merged": (laughs(MERGED), "stands for more than 200,000 values"),
+    "an alias inside itself": ("a: &a [*a]", "line 1: \\*a stands inside itself"),
+    "brackets": ("[" * 1_000_000, "line 1: is nested more than 50 levels deep"),
+    "indented keys": ("\n".join(" " * n + "a:" for n in range(1_500)), "line 51: is nested"),
+    "many values": ("[" + "1," * 1_000_000, "stands for more than 200,000 values"),
+    "a long value": ("a: " + "x" * 5_000_000, "is longer than 4,194,304 bytes"),
+    "a tag": ("a: !!python/object/apply:os.system [ls]", "line 1: .*is a tag"),
+    "digits": ("a: " + "9" * 5_000, "line 1: is no integer up to"),
+    "hexadecimal digits": ("a: 0x" + "f" * 1_000_000, "line 1: is no integer up to"),
+    "minutes of minutes": ("a: " + "1:" * 10_000 + "1.5", "line 1: is no number"),
+}
+
+EXPRESSIONS = (
+    *("'%4000000000d' % 1", "9**3999999", "9**9**9", "'a' * 10**9", "[0] * 10**9", "1 << 10**9"),
+    *(
+        "((1 << 900) << 900)",
+        "(2**100000) % 7",
+        "8192**8192**width",
+        " * ".join(["9**200"] * 40),
+        "1e999",
+    ),
+    *(
+        "round_up(" * 99 + "1" + ", 3**600)" * 99,
+        "-" * 9_000 + "width",
+        "0x" + "f" * 9_000,
+        "(-n)**0.5",
+    ),
+)
+
+
+def packed_zip(member: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip with one member."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", method) as archive:
+        archive.writestr("a.json", member)
+    return target.getvalue()
+
+
+def imported() -> dict[str, tuple[bytes, str]]:
+    """Name to a file for ``launchwise import`` and what is said of it."""
+    part, large = b"[" * 1_500_000, "holds more than 128 MB, unpacked: raise .* --max-mb"
+    named = foreign.cache()
+    for key in ("tune_params", "tune_params_keys"):
+        del named[key]
+    named["cache"] = {"1": {**{f"p{n}": 1 for n in range(20_000)}, "time": 1.0}}
+    wide = json.dumps(foreign.cache()).replace("tile", "t" * 1_000_000)
+    return {
+        # Packers allow parts one after the other: 3 GB in 3 MB.
+        "3_gb.json.gz": (gzip.compress(part, 1) * 2_000, large),
+        "a.json.bz2": (bz2.compress(part, 1) * 100, large),
+        "a.json.xz": (lzma.compress(part, preset=0) * 100, large),
+        "a.zip": (packed_zip(part * 100), large),
+        "bzip2.zip": (packed_zip(part, zipfile.ZIP_BZIP2), "neither stored nor"),
+        "deep.json": (part, "nested too deep"),
+        "lists.json": (b"[" + b"[]," * 5_000_000 + b"[]]", "more than 8,000,000 values"),
+        "fields.csv": (b"a,b\n" + b"," * 9_000_000, "more than 8,000,000 values"),
+        "digits.json": (b'[{"x": ' + b"9" * 1_000_000 + b', "time": 1}]', "Exceeds the limit"),
+        "names.json": (json.dumps(named).encode(), "are 20,000 names, more than 250"),
+        "name.json": (wide.encode(), "is longer than 200 characters"),
+    }
+
+
+def spec_with(**changed: Any) -> str:
+    """The stranger's spec with other top-level keys."""
+    known = yaml.safe_load((STRANGER / "spec.yaml").read_text())
+    return yaml.safe_dump({**known, **changed}, sort_keys=False)
+
+
+def specs() -> dict[str, tuple[str, str]]:
+    """Name to a ``spec.yaml`` and what is said of it."""
+    doubled = {"d0": "width", **{f"d{n}": f"d{n - 1} + d{n - 1}" for n in range(1, 60)}}
+    many = {f"p{n}": {"type": "integer"} for n in range(5_000)}
+    long = {"n" * 1_000_000: {"type": "integer"}}
+    wrong = {text: (spec_with(constraints=[text]), "constraints") for text in EXPRESSIONS}
+    return {
+        **YAML,
+        **wrong,
+        "names of names": (spec_with(derived=doubled), "more than 50,000 characters"),
+        "many parameters": (spec_with(problem=many), "has more than 250 names"),
+        "a long name": (spec_with(problem=long), "is longer than 200 characters"),
+    }
+
+
+def attempts(lines: list[list[str]], folder: Path, megabytes: int = 2_000) -> list[tuple[int, str]]:
+    """Exit code and output of ``launchwise`` with each list of words, under limits."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "support" / "attacked.py"), str(megabytes)],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def test_attacks_end_in_one_line_within_ten_seconds_and_two_gigabytes(tmp_path: Path) -> None:
+    lines, wanted = [], []
+    for number, (name, (text, said)) in enumerate(specs().items()):
+        folder = tmp_path / str(number) / STRANGER.name
+        shutil.copytree(STRANGER, folder)
+        (folder / "spec.yaml").write_text(text)
+        lines.append(["check", str(folder)])
+        wanted.append((name, said))
+    for name, (content, said) in imported().items():
+        (tmp_path / name).write_bytes(content)
+        lines.append(["import", name, *ASKED, f"{name}=NVIDIA RTX A4000"])
+        wanted.append((name, said))
+    assert len(lines) == len(wanted) > 30
+    for (name, said), (code, told) in zip(wanted, attempts(lines, tmp_path), strict=True):
+        *_, last = told.splitlines() or [""]
+        assert code == 2, (name, code, told[-500:])
+        assert last.startswith("launchwise: "), (name, told[-500:])
+        assert len(last) < 5_000, name
+        assert "Traceback" not in told, name
+        assert re.search(said, last), (name, last)
+
+
+def test_too_little_memory_is_one_line_of_a_command(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"[" + b"1.5, " * 4_000_000 + b"1]")
+    words = ["import", "a.json", *ASKED, "a.json=NVIDIA RTX A4000"]
+    ((code, told),) = attempts([words], tmp_path, 80)
+    assert (code, told) == (2, "launchwise: there is too little memory for this\n")
+
+
+def too_deep(levels: int = 0) -> int:
+    """Calls itself without an end."""
+    return too_deep(levels + 1)
+
+
+def too_large() -> np.ndarray:
+    """Asks for more memory than there is."""
+    return np.ones(1 << 58)
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [(too_deep, "something is nested too deep to be read"), (too_large, "there is too little")],
+)
+def test_what_overflows_is_one_line_in_the_log_of_a_stage(
+    tmp_path: Path, fail: Callable[[], object], said: str
+) -> None:
+    path = tmp_path / "stage.log"
+    with pytest.raises(SystemExit) as ended, running(SimpleNamespace(log=[path])):
+        fail()
+    assert ended.value.code == 1
+    (line,) = path.read_text().splitlines()
+    assert line.startswith(f"E launchwise: {said}")
+
+
+def metadata() -> dict[bytes, bytes]:
+    """Notes of a table of ours."""
+    note = {"kind": "measurements", "version": 3, "units": {}, "facts": {}}
+    return {METADATA_KEY: json.dumps(note).encode()}
+
+
+def of_repeated_text() -> pyarrow.Table:
+    """A text of 1 MB in 100 000 rows: 100 GB in a small file."""
+    index = pyarrow.array(np.zeros(100_000, np.int8))
+    return pyarrow.table({"gpu": pyarrow.DictionaryArray.from_arrays(index, ["x" * 1_000_000])})
+
+
+def of_repeated_numbers() -> pyarrow.Table:
+    """More values than are allowed, all of them 0."""
+    zeros = pyarrow.array(np.zeros(51_000_000, np.int8))
+    return pyarrow.table({f"c{n}": zeros for n in range(4)})
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [(of_repeated_text, "gpu: unpacks to more than 2 GiB"), (of_repeated_numbers, "200,000,000")],
+)
+def test_parquet_is_measured_before_it_is_unpacked(
+    tmp_path: Path, made: Callable[[], pyarrow.Table], said: str
+) -> None:
+    path = tmp_path / "x.parquet"
+    pyarrow.parquet.write_table(made().replace_schema_metadata(metadata()), path)
+    assert path.stat().st_size < 3_000_000
+    with pytest.raises(UserError, match=said):
+        read_table(path, measurement_schema(load_spec(STRANGER)))
+
+
+def header_of(shape: str, dtype: str = "<f8") -> bytes:
+    """An ``.npy`` of 8 bytes with a header that says more."""
+    said = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(said).to_bytes(2, "little") + said + bytes(8)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        header_of("(1000000000000,)"),
+        header_of("(4294967296, 4294967296)"),
+        header_of("(-1,)"),
+        header_of("(1,)", "|O"),
+        header_of("(" * 150 + "1" + ",)" * 150),
+        header_of("-" * 9_000 + "1"),
+        b"\x93NUMPY",
+        b"",
+    ],
+)
+def test_arrays_hold_what_their_headers_say(tmp_path: Path, content: bytes) -> None:
+    plain, packed = tmp_path / "x.npy", tmp_path / "x.npz"
+    plain.write_bytes(content)
+    with pytest.raises(UserError, match=r"is no \.npy file of numbers"):
+        read_array(plain)
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", content)
+    with pytest.raises(UserError, match="cannot be read as a model"):
+        read_arrays(packed, "a model")
+
+
+Door = Callable[[], object]
+"""Reads files; its mistakes are :class:`UserError`."""
+
+
+def spec_doors(folder: Path) -> dict[Path, Door]:
+    """Files of workloads to what reads them."""
+    doors: dict[Path, Door] = {}
+    for name in ("threshold_mask", "every_type", "tiled_gemm"):
+        copy = folder / name
+        shutil.copytree(ROOT / "tests" / "strangers" / name, copy)
+        doors[copy / "spec.yaml"] = lambda copy=copy: corners.complaint(load_spec(copy))
+    copy = folder / "granger"
+    shutil.copytree(ROOT / "kernels" / "granger", copy)
+    for path in copy.glob("*.yaml"):
+        doors[path] = lambda: load_spec(copy)
+    return doors
+
+
+def import_doors(folder: Path) -> dict[Path, Door]:
+    """Files of other tuners to what imports them."""
+    for name, content in {
+        "cache.json": foreign.cache(),
+        "t1.json": foreign.t1(),
+        "t4.json": foreign.t4(),
+        "ktt.json": foreign.ktt(),
+    }.items():
+        (folder / name).write_text(json.dumps(content, indent=1))
+    (folder / "rows.csv").write_text("x,y,ms,said\n16,1,2.5,ok\n32,1,3.5,ok\n16,2,1.5,bad\n")
+    columns = {"tunables": ["x", "y"], "time": "ms", "unit": "ms", "status": "said"}
+    (folder / "columns.yaml").write_text(yaml.safe_dump(columns))
+
+    def door(name: str, **options: Any) -> Door:
+        path = folder / name
+        asked = {"devices": [f"{path}=NVIDIA RTX A4000"], "problem": ["n=64"], **options}
+        return lambda: import_sweeps([path], "x", folder / "k", folder / "r", **asked)
+
+    return {
+        **{folder / name: door(name) for name in ("cache.json", "t4.json", "ktt.json")},
+        folder / "t1.json": door("cache.json", space=folder / "t1.json"),
+        folder / "rows.csv": door("rows.csv", columns=folder / "columns.yaml"),
+        folder / "columns.yaml": door("rows.csv", columns=folder / "columns.yaml"),
+    }
+
+
+def project_doors(folder: Path) -> dict[Path, Door]:
+    """Files of a project (settings, an overlay, a sweep, a study, elements) to what reads them."""
+    shutil.copytree(ROOT / "kernels" / "granger", folder / "kernels" / "granger")
+    (folder / "data").symlink_to(ROOT / "data")
+    settings = yaml.safe_load((ROOT / "config.yaml").read_text())
+    gpus = {name: settings["gpus"][name] for name in ("h200", "h100")}
+    gpus["local"] = {"source": "live", "slurm": {"partition": "p", "gres": "gpu:h200:1"}}
+    base, overlay = folder / "config.yaml", folder / "overlay.yaml"
+    base.write_text(yaml.safe_dump({**settings, "workloads": ["kernels"], "gpus": gpus}))
+    overlay.write_text("seed: 7\ngpus:\n  h100: {source: recorded, held_out: true}\n")
+
+    def door() -> None:
+        experiment = read_experiment([base, overlay], folder)
+        for study in experiment.studies:
+            experiment.kept_out(study)
+
+    files = [base, overlay, *sorted((folder / "kernels" / "granger").rglob("*.yaml"))]
+    return dict.fromkeys(files, door)
+
+
+@pytest.mark.parametrize("text", ["", "x", "- seed: 1", "~"])
+def test_settings_that_map_nothing_are_one_line(tmp_path: Path, text: str) -> None:
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text(text)
+    with pytest.raises(UserError, match=r"overlay\.yaml: must map keys to values"):
+        read_experiment([ROOT / "config.yaml", overlay], tmp_path)
+
+
+@pytest.mark.parametrize("doors_of", [spec_doors, import_doors, project_doors])
+def test_random_edits_are_told_in_one_line(
+    tmp_path: Path, doors_of: Callable[[Path], dict[Path, Door]]
+) -> None:
+    dice, doors = random.Random(2026), doors_of(tmp_path)
+    texts = {path: path.read_text() for path in doors}
+    for door in doors.values():
+        door()
+    said: list[str] = []
+    for number in range(EDITS // 3):
+        path = [*doors][number % len(doors)]
+        path.write_bytes(content := edited(texts[path], dice))
+        try:
+            doors[path]()
+        except UserError as error:
+            said.append(str(error))
+        except Exception as error:
+            raise AssertionError(f"{path.name}, edit {number}: {content[:2_000]!r}") from error
+        path.write_text(texts[path])
+    assert all(each.isprintable() and len(each) < 5_000 for each in said)
+    assert len(said) > EDITS // 12

@@ -1,0 +1,120 @@
+"""Random edits of files: what a slip of the hand, a full disk or ill will makes of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import yaml
+
+STRANGE: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 10**18, 2**63, -(2**70), 10**5000, 0.5, -1e308, 1e-320),
+    *(float("nan"), float("inf"), "", " ", "x", "n", "-1", "1e999", "é\u2028\U0001f600", "\x1b[2J"),
+    *("a" * 10_000, "9**9**9", "n / 0", "n +", "'%99999999d' % 1", "../..", "/dev/null", "\x00"),
+    *(
+        [],
+        {},
+        [[]],
+        [None],
+        {"": None},
+        {"x": {"y": [1, {"z": -1}]}},
+        [1, "a", 2.5, [3]],
+        [[1]] * 9,
+    ),
+    *({"variant": "x"}, {1: 2}, ["x"] * 300, "2024-01-01", "1:30", "0x1F", "~", "=", "<<"),
+)
+"""Values in the place of others; all but a few are of the wrong type or out of range."""
+
+Place = tuple[Any, Any]
+"""A mapping or list, and a key or number in it."""
+
+
+def edited(text: str, dice: random.Random) -> bytes:
+    """A YAML or JSON file, or a table, after one random edit."""
+    way: Callable[[str, random.Random], bytes] = dice.choice(
+        [_changed_value, _changed_value, _changed_value, _without_line, _twice, _cut, _flipped]
+    )
+    return way(text, dice)
+
+
+def _changed_value(text: str, dice: random.Random) -> bytes:
+    """A value or a key in place of another, a missing one, or one too many."""
+    is_json = text.startswith(("{", "["))
+    try:
+        content = json.loads(text) if is_json else yaml.safe_load(text)
+    except yaml.YAMLError:
+        return _flipped(text, dice)
+    content = copy.deepcopy(content)
+    places = list(_places(content))
+    if not places:
+        return _cut(text, dice)
+    inside, at = dice.choice(places)
+    strange = copy.deepcopy(dice.choice(STRANGE))
+    match dice.randrange(5):
+        case 0:
+            del inside[at]
+        case 1 if isinstance(inside, dict):
+            inside[strange if isinstance(strange, str | int | float) else "strange"] = inside[at]
+        case 2:
+            inside[at] = [inside[at]]
+        case 3:
+            other, there = dice.choice(places)
+            inside[at] = copy.deepcopy(other[there])
+        case _:
+            inside[at] = strange
+    if not is_json:
+        return dump(content).encode()
+    try:
+        return json.dumps(content).encode()
+    except (ValueError, TypeError):
+        return _flipped(text, dice)
+
+
+def dump(content: Any) -> str:
+    """YAML without aliases."""
+
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+        def represent_int(self, data: int) -> yaml.Node:
+            # Python writes no more than 4 300 digits.
+            digits = str(data) if abs(data) < 10**4000 else "9" * 5000
+            return self.represent_scalar("tag:yaml.org,2002:int", digits)
+
+    Plain.add_representer(int, Plain.represent_int)
+    return yaml.dump(content, Dumper=Plain, sort_keys=False, allow_unicode=True)
+
+
+def _places(content: Any) -> Iterator[Place]:
+    if isinstance(content, dict | list):
+        for at in list(content) if isinstance(content, dict) else range(len(content)):
+            yield content, at
+            yield from _places(content[at])
+
+
+def _without_line(text: str, dice: random.Random) -> bytes:
+    lines = text.splitlines(keepends=True)
+    del lines[dice.randrange(len(lines))]
+    return "".join(lines).encode()
+
+
+def _twice(text: str, dice: random.Random) -> bytes:
+    lines = text.splitlines(keepends=True)
+    place = dice.randrange(len(lines))
+    return "".join([*lines[:place], lines[place], *lines[place:]]).encode()
+
+
+def _cut(text: str, dice: random.Random) -> bytes:
+    content = text.encode()
+    return content[: dice.randrange(len(content))]
+
+
+def _flipped(text: str, dice: random.Random) -> bytes:
+    content = bytearray(text.encode())
+    for _ in range(dice.choice([1, 1, 3, 20])):
+        content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    return bytes(content)
