@@ -115,6 +115,53 @@ def test_an_unlisted_size_has_no_time_of_another(table: AnswerTable, tmp_path: P
     assert recommend("h200", **problem(512))["time_ms"] > 0
 
 
+NEAREST = {
+    # 204 / 21 is less than 2001 / 204, 205 / 21 more than 2001 / 205.
+    (203, "float32", 2): (20, "float32", 2),
+    (204, "float32", 2): (2000, "float32", 2),
+    # 201 / 84 is less than 201 / 149 times 17 / 9, though their sums are the other way round.
+    (200, "float64", 8): (83, "float64", 8),
+    (400, "float64", 16): (148, "float64", 16),
+}
+"""Problem to the nearest one that a table has."""
+
+
+@pytest.fixture
+def few(table: AnswerTable) -> AnswerTable:
+    """Few and far entries, all of one device."""
+    assert table.parameters == ("n", "dtype", "order")
+    one = table.entries[0]
+    return replace(table, entries=tuple(replace(one, problem=each) for each in NEAREST.values()))
+
+
+def test_the_nearest_size_is_nearest_in_proportion(few: AnswerTable, tmp_path: Path) -> None:
+    write_answers(tmp_path / "out", few)
+    recommend = runpy.run_path(str(tmp_path / "out" / "tiles.py"))["recommend"]
+    device = few.devices[few.entries[0].device].name
+    for asked_for, nearest in NEAREST.items():
+        wanted = dict(zip(few.parameters, asked_for, strict=True))
+        found = few.lookup(device, wanted)
+        assert found is not None
+        assert found.problem == nearest
+        assert tuple(recommend(device, **wanted)["problem"].values()) == nearest
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_the_nearest_size_of_the_header_is_nearest_in_proportion(
+    few: AnswerTable, tmp_path: Path
+) -> None:
+    device = few.devices[few.entries[0].device].name
+    said = "\n".join(
+        f'static_assert(tiles::recommend("{device}", {{{n}, "{dtype}", {order}}})'
+        f"->answered_for.n == {nearest[0]});"
+        for (n, dtype, order), nearest in NEAREST.items()
+    )
+    (tmp_path / "tiles.hpp").write_text(cpp_header(few))
+    text = f'#include "tiles.hpp"\nnamespace tiles = launchwise::tiles;\n{said}\n'
+    (tmp_path / "nearest.cpp").write_text(text)
+    subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "nearest.cpp"], cwd=tmp_path, check=True)
+
+
 STRANGE = ['"""', "'''", "*/ #error", "a\\b", "\nimport os\n", '"', "{0}", "\u202e", "\0"]
 
 

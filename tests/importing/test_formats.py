@@ -243,6 +243,21 @@ def test_ktt_has_registers_and_microseconds(tmp_path: Path) -> None:
     assert found.notes[0] == "converted from microseconds to milliseconds"
 
 
+@pytest.mark.parametrize(
+    ("stated", "status"),
+    [("ValidationFailed", "wrong"), ("ComputationFailed", "failed"), ("DeviceLimits", "failed")],
+)
+def test_a_failed_result_of_ktt_may_have_been_timed(
+    tmp_path: Path, stated: str, status: str
+) -> None:
+    content = foreign.ktt()
+    first = content["Results"][0]
+    first["Status"] = stated
+    assert first["TotalDuration"] > 0
+    row = read_ktt(foreign.write(tmp_path / "ktt.json", content)).rows[0]
+    assert (row.status, row.reason, row.time_ms, row.times_ms) == (status, stated, None, ())
+
+
 CSV = """n,x,mode,t1,t2,state
 10,16,fast,1.5,2.5,ok
 10,32,fast,1,3,ok

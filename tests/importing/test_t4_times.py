@@ -118,6 +118,12 @@ def test_units_of_measurements_are_converted(tmp_path: Path, unit: str, time_ms:
     assert row.times_ms == pytest.approx((time_ms / 2, time_ms * 1.5), rel=1e-12)
 
 
+def test_a_measurement_states_its_own_unit_beside_the_files(tmp_path: Path) -> None:
+    path = t4(tmp_path, [("time", 2.0, "ms")], ["time"], {"runtimes": [1.0, 3.0]}, timeunit="us")
+    row = read_t4(path).rows[0]
+    assert (row.time_ms, row.times_ms) == (2.0, (0.001, 0.003))
+
+
 def test_a_file_of_ktt_in_t4_has_texts_and_registers(tmp_path: Path) -> None:
     path = t4(tmp_path, [("time", 2000.0, "")], ["time"], timeunit="microseconds", device="A")
     content = path.read_text().replace('{"x": 16}', '{"x": "16", "v": "double2"}')

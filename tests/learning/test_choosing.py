@@ -165,6 +165,26 @@ def test_losses_against_the_usual_choice_weigh_more_than_missed_gains() -> None:
     assert plan.abstained == 20
 
 
+def test_a_loss_that_sweeps_cannot_resolve_does_not_count_as_one() -> None:
+    # One time in ten the bold member finds 25 %, else it loses 1.5 %: more than it finds, if three
+    # times as much counted.
+    times = [[1.0, 0.8, 2.0], *[[1.0, 1.015, 2.0]] * 9] * 20
+    bold, shy = [[0.0, -0.2, 1.0]] * 200, [[0.0, 0.1, 1.0]] * 200
+    plan = chosen_plan(held_out({"bold": bold, "shy": shy}, times), ["bold", "shy"])
+    assert (plan.caution, plan.harmed, plan.abstained) == (0.0, 0, 0)
+
+
+def test_the_interval_is_that_of_cases_that_were_not_answered_by_the_usual_choice() -> None:
+    # Times are off their prediction by -19 to 19 %; as many cases keep the usual choice.
+    off = np.arange(-19, 20) / 100
+    answered = [[1.0, 2.0, float(np.exp(-0.7 - each))] for each in off]
+    losses = [[0.0, 0.7, -0.7]] * 39 + [[0.0, 0.5, 0.5]] * 39
+    plan = chosen_plan(held_out({"a": losses}, answered + [[1.0, 2.0, 2.0]] * 39), ["a"])
+    assert plan.abstained == 39
+    # The second smallest and the second largest of 39, over the least spread, 1 %.
+    assert plan.offsets == pytest.approx((-18, 18))
+
+
 @given(st.integers(19, 400), st.integers(0, 10_000))
 def test_offsets_hold_about_nine_of_ten_of_the_next_errors(count: int, seed: int) -> None:
     errors = np.random.default_rng(seed).uniform(size=count)
@@ -192,6 +212,19 @@ def test_it_finds_what_changes_with_the_size_and_says_what_it_expects() -> None:
     expected, least, most = ranking.gains[ranking.order[0]]
     assert least < expected < most
     assert least < 1.6 < most
+
+
+def test_beyond_the_sizes_it_learnt_from_it_states_no_interval() -> None:
+    committee = recommender_class("committee")(domain(usual=1), members="knn, tree")
+    # The plan for sizes within answers beyond them, too.
+    committee.expect([Case("one", {"m": 100})])
+    committee.fit(measured(lambda m: 8, noise=0.01))
+    assert set(committee.summary()["plans"]) == {"within"}
+    for m, known in ((SIZES[-1] - 1, True), (SIZES[-1] + 1, False), (SIZES[0] - 1, False)):
+        ranking = committee.ranking(committee.domain.choices([Case("one", {"m": m})]))
+        expected, *interval = ranking.gains[ranking.order[0]]
+        assert expected > 1.2
+        assert np.isfinite(interval).all() == np.isfinite(interval).any() == known
 
 
 def test_where_nothing_beats_it_the_usual_choice_is_the_answer() -> None:

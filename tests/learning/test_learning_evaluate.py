@@ -216,6 +216,27 @@ def test_random_draws_are_expectations_over_what_was_measured(
         assert found["role"] == "baseline"
 
 
+def test_intervals_and_losses_of_answers_are_counted(
+    listed: list[dict[str, Any]], truth: Truth, domain: Domain
+) -> None:
+    table = evaluated(recommended(listed, {64: [2], 100: [2]}), [FOLD], truth, domain, [])
+    of_one = table[table["model"] == "mine"].iloc[[0] * 8]
+    rows = of_one.assign(
+        gain=[1.5, 2.0, 1.0, 1.0, 0.985, 0.975, 0.0, 1.1],
+        least_gain=[1.2, 1.2, 1.0, 1.0, 0.9, 1.0, np.nan, 1.1],
+        most_gain=[1.8, 1.8, 1.0, 1.0, 1.1, 1.2, np.nan, 1.1],
+        is_usual=[False, False, True, True, False, False, False, False],
+        usual_ms=1.0,
+        best_ms=[0.5, 0.5, 0.9, 0.96, 0.9, 1.0, 1.0, 0.9],
+    )
+    found = figures(rows, 2.0)
+    # The usual choice's own gain is 1 for certain: that covers nothing.
+    assert (found["intervals"], found["covered"]) == (5, pytest.approx(3 / 5))
+    # Slower by more than 2 %, or without a time.
+    assert found["harmed"] == 2
+    assert (found["kept_usual"], found["missed"], found["worthwhile"]) == (2, 1, 5)
+
+
 def test_summary_by_hand(listed: list[dict[str, Any]], truth: Truth, domain: Domain) -> None:
     predicted = {64: [1.0, 3.0, 4.0, 9.0], 100: [5.0, 8.0, 8.0, 9.0]}
     recommendations = recommended(listed, {64: [2, 1, 0, 3], 100: [3, 2, 0, 1]}, predicted)

@@ -111,6 +111,22 @@ def test_problem_split_is_disjoint_and_complete(
     assert set(found["skipped"]) == set(study) - set(used)
 
 
+def test_a_gpu_without_training_problems_is_neither_tested_nor_learnt_from(
+    acoustic_spec: Spec,
+) -> None:
+    small, large = (64, "float32", 2), (200, "float32", 2)
+    study = {"a": {small: True, large: True}, "b": {large: True}, "c": {small: True}, "d": {}}
+    found = made(acoustic_spec, study, by_sizes({64}, {200}))
+    fold = found["folds"][ALL]
+    assert keys(fold["train"]) == [("a", *small), ("c", *small)]
+    assert keys(fold["test"]) == [("a", *large)]
+    assert list(found["skipped"]) == ["b", "c", "d"]
+    assert "no training problem" in found["skipped"]["b"]
+    # Nobody asks about the others: that nothing was learnt on one of them is not why.
+    assert "no test problem" in found["skipped"]["c"]
+    assert "no test problem" in found["skipped"]["d"]
+
+
 @settings(deadline=None, max_examples=50)
 @given(studies)
 def test_leaving_a_gpu_out_is_disjoint_and_complete(

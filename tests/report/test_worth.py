@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from launchwise.report import worth
 from launchwise.report.blocks import Drawing, Fold, Table
 from launchwise.report.study import StudyData
@@ -51,3 +53,21 @@ def test_where_all_was_measured_by_others_it_is_drawn() -> None:
     section = worth.section([imported()])
     assert section is not None
     assert [type(block).__name__ for block in section.blocks] == ["Drawing", "Table", "Text"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        ((1.02, 1.5), "tune"),
+        ((1.01, 1.5), "little to gain"),
+        ((0.99, 1.02), "little to gain"),
+        ((0.99, 1.01), "keep the usual choice"),
+        (None, "too few problems to tell"),
+    ],
+)
+def test_tuning_pays_where_the_whole_interval_says_so(
+    interval: worth.Interval, verdict: str
+) -> None:
+    known = worth.worth(study())
+    assert known is not None
+    assert dataclasses.replace(known, best_interval=interval).verdict == verdict

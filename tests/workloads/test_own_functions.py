@@ -126,6 +126,19 @@ def test_shapes_and_references_may_read_tunables(folder: Path, threads: int, gua
     assert verdict(folder, device, threads).wrong == ""
 
 
+@pytest.mark.parametrize(
+    ("dtype", "name"), [("float32", "float"), ("float64", "double"), ("int32", "int")]
+)
+def test_a_reference_may_change_its_inputs(folder: Path, dtype: str, name: str) -> None:
+    changed(folder, lambda raw: raw["arguments"]["weight"].update(type=dtype))
+    kernel = KERNEL.replace("float *weight", f"{name} *weight")
+    (folder / "own.cu").write_text(kernel.replace("weight[i] * ", "(float)weight[i] * "))
+    # Once what it returns is computed.
+    spoiling = "    weight *= 0\n    values *= 0\n    return {"
+    (folder / "reference.py").write_text(REFERENCE.replace("    return {", spoiling))
+    assert verdict(folder).wrong == ""
+
+
 MADE: dict[str, tuple[str, str]] = {
     "a wrong shape": (
         'return {"values": generator.uniform(size=n), "entries": [1, 2]}',

@@ -155,6 +155,16 @@ def test_shares_and_losses_are_judged(
     assert "13.33 % (RTX 2080 Super) and 10.23 % (V100)" in losses[1]
 
 
+def test_a_share_holds_only_where_it_holds_on_every_gpu(published: dict[str, Records]) -> None:
+    gpus = {
+        name: {"tree": figures(1.1, improved, slower), "oracle": figures(1.2)}
+        for name, improved, slower in (("one", 80.0, 1.0), ("two", 60.0, 9.0))
+    }
+    _, shares, losses, *_ = claims.judged(measured(LINEAR), published, recorded(**gpus))
+    assert "does not hold" in shares[0]
+    assert "does not hold" in losses[0]
+
+
 def test_contradictions_follow_from_the_printed_figures(published: dict[str, Records]) -> None:
     def found() -> str:
         return "\n".join(claims.contradictions(published, facts_of(published), str.upper))

@@ -237,6 +237,22 @@ def test_a_mistake_in_a_kernel_is_found(tmp_path: Path, kernel_cache: Path, text
     assert {row["status"] for row in found} == {"wrong"}, found
 
 
+def test_intercepts_of_another_kernel_are_not_there_any_more(
+    tmp_path: Path, kernel_cache: Path
+) -> None:
+    folder = tmp_path / "granger"
+    shutil.copytree(FOLDER, folder)
+    path = folder / "by_warp.cuh"
+    writes = "x.at(0, row) = 1;"
+    assert path.read_text().count(writes) == 1
+    path.write_text(path.read_text().replace(writes, ";"))
+    by_warp: list[Configuration] = [
+        {"variant": name, "threads": 128} for name in ("warp_per_fit", "smem")
+    ]
+    found = rows_of(folder, kernel_cache, SMALL, [PLAIN, *by_warp])
+    assert [row["status"] for row in found] == ["ok", "wrong", "wrong"]
+
+
 def test_a_mistake_in_the_reference_is_found(tmp_path: Path, kernel_cache: Path) -> None:
     folder = tmp_path / "granger"
     shutil.copytree(FOLDER, folder)

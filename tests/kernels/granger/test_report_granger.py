@@ -283,6 +283,20 @@ def test_parts_of_the_published_launch(published: dict[str, Records]) -> None:
     assert "titan_x, titan_v, rtx2080ti and rtx4070: estimated from datasheets" in words(section)
 
 
+# Which claims hold
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "holds"), [(0.0403, "yes"), (0.0405, "no"), (0.0335, "yes"), (0.0333, "no")]
+)
+def test_a_time_holds_within_a_tenth(
+    published: dict[str, Records], time_ms: float, holds: str
+) -> None:
+    # The formula says 36.74 us.
+    found = cells(tables(own(made(row("published", time_ms)), published)[3])[0])
+    assert found["time on one by the formula"][-1] == holds
+
+
 # What may be missing
 
 

@@ -325,6 +325,24 @@ def test_drawn_configurations_are_right_and_say_their_stages(
             assert row["t1_h2d_ms"] > 0
 
 
+class Losing(HostDevice):
+    """Solutions do not arrive in host memory."""
+
+    def download(self, buffer: Any, array: np.ndarray, stream: Any = None) -> None:
+        """All but what takes the place of a poisoned solution."""
+        if array.size != SMALL["n"] * SMALL["batch"] or not np.isnan(array).all():
+            super().download(buffer, array, stream)
+
+
+@pytest.mark.parametrize("memory", ["pinned", "pageable"])
+def test_a_solution_that_does_not_reach_the_host_is_wrong(
+    spec: Spec, kernel_cache: Path, memory: str
+) -> None:
+    losing = Losing(FOLDER, spec.headers, cache=kernel_cache)
+    (row,) = rows_of(losing, FOLDER, spec, {**SMALL, "memory": memory}, [baseline(spec)])
+    assert row["status"] == "wrong"
+
+
 @pytest.mark.parametrize("hiccups", [1, 10**6])
 def test_one_hiccup_of_the_host_does_not_make_a_configuration_slow(
     device: HostDevice, spec: Spec, monkeypatch: pytest.MonkeyPatch, hiccups: int
