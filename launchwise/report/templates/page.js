@@ -65,6 +65,15 @@
     maximumSignificantDigits: digits, useGrouping: false,
   });
 
+  // Digits that tell numbers apart, at least so many.
+  window.launchwiseApart = (values, digits) => {
+    const prints = (count) => new Set(values.map((value) => value.toPrecision(count))).size;
+    const most = new Set(values).size;
+    let enough = digits;
+    while (enough < 6 && prints(enough) < most) enough += 1;
+    return enough;
+  };
+
   // What the interval of a ratio of speeds says, as launchwise/base/paired.py does.
   const EQUAL = 1.02;
   window.launchwiseEqual = EQUAL;
