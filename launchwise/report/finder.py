@@ -254,8 +254,8 @@ def tested(study: StudyData) -> dict[str, list[list[Any]]]:
 def held_out(study: StudyData) -> str:
     """How answers of this model did on GPUs without measurements, in words; empty if unknown."""
     name = models.answering(study)
-    for split in models.splits_evaluated(study):
-        if name is None or study.settings.splits[split].kind != "leave_one_gpu_out":
+    for split, asked in study.settings.splits.items():
+        if name is None or asked.kind != "leave_one_gpu_out":
             continue
         got = {row["model"]: row for row in records(scores_on(study, split, models.ALL_GPUS))}
         if name in got:

@@ -160,6 +160,11 @@
   // Print shows open folds only: a page with all of them would be too long.
   window.addEventListener("beforeprint", () => plots.filter((node) => node.offsetParent).forEach(draw));
 
+  // The address holds what was asked; an older link's notice goes with its address.
+  window.launchwiseAddress = (state) => {
+    history.replaceState(null, "", `#${state}`);
+    document.querySelector(".gone")?.remove();
+  };
   // A link into a closed fold would lead nowhere.
   const reveal = () => {
     const id = decodeURIComponent(location.hash.slice(1).split("?")[0]);
