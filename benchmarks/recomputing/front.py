@@ -292,7 +292,7 @@ def _blind_row(place: str, row: Mapping[str, Shown], one: Material, gpu: str, ta
     table.numbers(f"{place}, 95 %", cell.detail, *(bootstrap(ordered, facts["seed"]) or ()))
     cell = row[f"{optimum}5th percentile"]
     table.cell(f"{place}, 5th percentile", cell, float(np.quantile(fraction, 0.05)))
-    cell = row[f"{optimum}5 measured (geometric)"]
+    cell = row[f"{optimum}5 measured (geometric, single rows)"]
     table.cell(f"{place}, 5 measured", cell, geometric_mean(scores["best_of_5"]))
     usual = scores["is_usual"].astype(bool).to_numpy()
     worth = scores["best_gain"].to_numpy() > WORTH

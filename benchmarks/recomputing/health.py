@@ -72,7 +72,7 @@ def _verdict(
     written = pd.to_datetime(run["report written"].removesuffix(" UTC"), utc=True, errors="coerce")
     ended = pd.to_datetime(last, utc=True, errors="coerce")
     age = None if pd.isna(written) or pd.isna(ended) else max(0, (written - ended).days)
-    drift = "drift of the reference kernel: "
+    drift = "drift of reference: "
     figures: dict[str, Sequence[float | None]] = {
         "rows (count)": [len(one.rows)],
         "throttled (% of timed)": [100 * one.throttled],
@@ -80,16 +80,19 @@ def _verdict(
         f"{drift}largest (%)": [100 * largest],
         "stopped early (rows)": [one.count("slow")],
         "no time (rows)": [one.count("failed", "wrong", "timeout", "out_of_memory")],
-        "wrong (rows)": [one.count("wrong")],
         "SM clock (MHz)": [clocks.min(), clocks.max()] if len(clocks) else [None],
-        "cards (count)": [one.rows["card"].nunique()],
-        "commits (count)": [one.rows["commit"].nunique()],
+        "cards (count)": [len(one.named("card")) or None],
+        "commits (count)": [len(one.named("commit")) or None],
         "age (days)": [age],
     }
     for name, values in figures.items():
         table.cell(f"{place}, {name}", row[name], *values)
-    table.words(f"{place}, driver", row["driver"], ", ".join(one.drivers))
-    table.words(f"{place}, measured", row["measured"], " to ".join(dict.fromkeys((first, last))))
+    driver = f"driver {', '.join(one.drivers)}" if any(one.drivers) else ""
+    table.same(f"{place}, driver", row["GPU"].detail, driver)
+    measured = " to ".join(dict.fromkeys(filter(None, (first, last))))
+    table.same(f"{place}, measured", row["age (days)"].detail, measured)
+    wrong = [one.count("wrong")] if one.count("wrong") else []
+    table.numbers(f"{place}, wrong", row["no time (rows)"].detail, *wrong)
     commit = run["report's code, commit"].partition("+")[0]
     if _git(root, "cat-file", "-e", commit) is not None:
         cell = row["kernels changed (commits since)"]
@@ -99,7 +102,7 @@ def _verdict(
 def _changes(one: Sweep, commit: str, root: Path) -> int | None:
     """Most commits that changed the kernels, since one that measured; None where none is known."""
     counts = []
-    for begun in one.rows["commit"].unique():
+    for begun in one.named("commit"):
         paths = [f"{one.spec.folder}/{name}" for name in WHAT_RUNS]
         counted = _git(root, "rev-list", "--count", f"{begun}..{commit}", "--", *paths)
         if str(begun).isalnum() and counted:
@@ -116,8 +119,9 @@ def _git(root: Path, *arguments: str) -> str | None:
 def _repair(place: str, row: Mapping[str, Shown], one: Sweep, table: Table) -> None:
     table.words(f"{place}, why", row["why"], "; ".join(one.complaints))
     more = f"; {len(one.worst) - 3} more" if len(one.worst) > 3 else ""
-    problems = "; ".join(one.worst[:3]) + more
-    table.words(f"{place}, problems", row["problems"], problems or "all of it")
+    problems = f"{'; '.join(one.worst[:3])}{more}; of {one.problems}"
+    every = len(one.worst) == one.problems
+    table.words(f"{place}, problems", row["problems"], f"all {one.problems}" if every else problems)
     *others, last = one.studies
     listed = f"{', '.join(others)} and {last}" if others else last
     table.words(f"{place}, answers", row["answers that rest on it"], listed)

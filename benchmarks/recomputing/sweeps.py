@@ -49,6 +49,10 @@ def major(driver: str) -> int:
     return int(first) if first.isdecimal() else 0
 
 
+def _or_least(value: float) -> float:
+    return -1.0 if np.isnan(value) else value
+
+
 @dataclass
 class Sweep:
     """A workload's measurements on a GPU.
@@ -94,6 +98,10 @@ class Sweep:
         """Its newest driver's major version."""
         return max(map(major, self.drivers), default=0)
 
+    def named(self, column: str) -> list[str]:
+        """Values that rows have of a text, without the empty one."""
+        return [str(value) for value in self.rows[column].unique() if value != ""]
+
     def count(self, *statuses: str) -> int:
         """Rows of some statuses."""
         return int(self.rows["status"].isin(statuses).sum())
@@ -134,13 +142,47 @@ class Sweep:
 
     @cached_property
     def worst(self) -> list[str]:
-        """Problems above the limit of throttled rows, most affected first, if the sweep is."""
-        if not self.throttled > MOST_THROTTLED:
-            return []
+        """Problems beyond a limit that the sweep exceeds, most affected first.
+
+        All of them where another sweep has a newer driver.
+        """
         columns = self.spec.problem_columns
-        shares = self.timed[columns].assign(share=self.held_back).groupby(columns)["share"].mean()
-        shares = shares[shares > MOST_THROTTLED].sort_values(ascending=False, kind="stable")
-        return [self.problem_words(row) for row in records(shares.reset_index()[columns])]
+        over = []
+        for _, own in self.rows.groupby(columns):
+            timed = own[own["status"] == "ok"]
+            drift = (timed["control_ratio"] - 1).abs()
+            hung = own["status"].isin(["timeout", "out_of_memory"])
+            multiples = {
+                "throttled": self.held_back.loc[timed.index].mean() / MOST_THROTTLED,
+                "median": drift.median() / MEDIAN_DRIFT,
+                "largest": drift.max() / LARGEST_DRIFT,
+                "hung": hung.mean() / MOST_HUNG,
+                "wrong": 2.0 * (own["status"] == "wrong").sum(),
+                "mixed": float(timed["card"].nunique()),
+            }
+            most = max((multiples[name] for name in self.exceeded), default=0.0, key=_or_least)
+            if most > 1 or self.newest:
+                over.append((most if most > 1 else 0.0, self.problem_words(records(own)[0])))
+        return [words for _, words in sorted(over, key=lambda each: -each[0])]
+
+    @cached_property
+    def exceeded(self) -> list[str]:
+        """Which limits the whole sweep exceeds."""
+        median, largest = self.drifts
+        beyond = {
+            "throttled": self.throttled > MOST_THROTTLED,
+            "median": median > MEDIAN_DRIFT,
+            "largest": largest > LARGEST_DRIFT,
+            "hung": self.count("timeout", "out_of_memory") > MOST_HUNG * len(self.rows),
+            "wrong": self.count("wrong") > 0,
+            "mixed": self.mixed > MOST_MIXED,
+        }
+        return [name for name, is_beyond in beyond.items() if is_beyond]
+
+    @cached_property
+    def problems(self) -> int:
+        """How many it measured."""
+        return len(self.rows[self.spec.problem_columns].drop_duplicates())
 
     def problem_words(self, row: dict[str, Any]) -> str:
         """A problem as pages name it: numbers with their name."""
@@ -161,7 +203,7 @@ class Sweep:
         kept = (taken <= LONGEST_ROW_S).to_numpy()
         if not taken[kept].sum():
             return float("nan")
-        if self.worst:
+        if self.worst and not self.newest:
             problems = records(ordered[self.spec.problem_columns])
             worst = set(self.worst)
             kept = kept & np.array([self.problem_words(row) in worst for row in problems])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -70,7 +70,7 @@ def pages(
     own = [page for found in in_parallel(own_pages, studies, processes) for page in found]
     said = notices(missing, list(failed(own)))
     return [
-        front_page(studies, run, missing, said, prices),
+        front_page(studies, run, missing, said, cards, prices),
         gpus_page(studies, cards, prices, apart),
         health_page(studies, run, cards),
         *own,
@@ -104,6 +104,7 @@ def front_page(
     run: overview.Run,
     missing: Sequence[MissingStudy],
     said: Sequence[Notice],
+    cards: Mapping[str, Datasheet] = MappingProxyType({}),
     prices: Mapping[str, Price] = MappingProxyType({}),
 ) -> Page:
     """The front page; ``said`` is what the reader must know first."""
@@ -112,8 +113,21 @@ def front_page(
         f"{wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
-    sections_ = front.sections(studies, missing, said, run.least_gain, prices)
+    told = [*said, *_contradictions(studies, cards)]
+    sections_ = front.sections(studies, missing, told, run.least_gain, prices)
     return Page(*FRONT, title, lead, sections_)
+
+
+def _contradictions(
+    studies: Sequence[StudyData], cards: Mapping[str, Datasheet]
+) -> Iterator[Notice]:
+    try:
+        found = invariants.notice(studies, cards)
+    except Exception:
+        # Their section on the page of health fails for the same reason, and says so.
+        return
+    if found is not None:
+        yield found
 
 
 def _whose(studies: Sequence[StudyData]) -> str:

@@ -12,7 +12,7 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph. ``role`` is ``lead`` (the answer), ``note`` (a caveat) or empty."""
+    """A paragraph. ``role`` is ``lead`` (the answer), ``note`` (a caveat), ``code`` or empty."""
 
     text: str
     role: str = ""

@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -27,6 +28,9 @@ from launchwise.report.spread import UNKNOWN, Spread
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.rows import is_baseline
 from launchwise.workloads.parts import Value
+
+MOST_POWER = 1.4
+"""Mean power of a kernel over the card's thermal design power: errors of sensors, short peaks."""
 
 Z95 = 1.96
 """Half a 95 % interval of a mean in standard errors."""
@@ -161,10 +165,31 @@ def _known(value: Any) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def data(study: StudyData, apart: Spread | None) -> dict[str, Any]:
+def impossible_power(
+    study: StudyData, cards: Mapping[str, Datasheet]
+) -> Iterator[tuple[Entry, float, float]]:
+    """Entries whose energy over time is a power that the card cannot have, with it and the TDP, W.
+
+    Sensors err and kernels have short peaks: up to :data:`MOST_POWER` times the TDP is possible.
+    """
+    for each in entries(study, None):
+        profile = study.profiles.get(each.gpu)
+        if profile is None or each.energy_j is None:
+            continue
+        most = tdp_w(each.gpu, profile.card_model, cards)
+        watts = 1e3 * each.energy_j / each.best_ms
+        if most is not None and watts > MOST_POWER * most:
+            yield each, watts, most
+
+
+def data(
+    study: StudyData, apart: Spread | None, cards: Mapping[str, Datasheet] = MappingProxyType({})
+) -> dict[str, Any]:
     """Data of a study for the script, as JSON values.
 
-    ``entries`` hold the place of the GPU, that of the problem, and :data:`NUMBERS`.
+    ``entries`` hold the place of the GPU, that of the problem, and :data:`NUMBERS`; ``doubted``
+    the two places of entries with :func:`impossible_power`. ``kind`` of a GPU: whole, slice or
+    predicted.
     """
     found = entries(study, apart)
     basis = {each.gpu: each.basis for each in found}
@@ -175,13 +200,25 @@ def data(study: StudyData, apart: Spread | None) -> dict[str, Any]:
         "parameters": [
             {"name": name, "unit": study.spec.problem[name].unit} for name in study.problem_columns
         ],
-        "gpus": [{"name": gpu, "basis": basis[gpu]} for gpu in gpus],
+        "gpus": [
+            {"name": gpu, "basis": basis[gpu], "kind": _kind(study, gpu, basis[gpu])}
+            for gpu in gpus
+        ],
         "problems": [list(problem) for problem in problems],
         "entries": [
             [gpus[each.gpu], places[each.problem], *(_short(each, name) for name in NUMBERS)]
             for each in found
         ],
+        "doubted": [
+            [gpus[each.gpu], places[each.problem]] for each, *_ in impossible_power(study, cards)
+        ],
     }
+
+
+def _kind(study: StudyData, gpu: str, basis: str) -> str:
+    if basis == "predicted":
+        return basis
+    return "slice" if study.profiles[gpu].is_slice else "whole"
 
 
 def _short(entry: Entry, name: str) -> float | None:

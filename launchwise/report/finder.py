@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from launchwise.learning.answering import BASES, MEASURED, percent_of
-from launchwise.report import health, wording
+from launchwise.learning.answering import BASES, MEASURED, UNKNOWN_LINK, UNORDERED, percent_of
+from launchwise.report import health, models, wording
 from launchwise.report.blocks import Finder
-from launchwise.report.numbers import records
+from launchwise.report.numbers import records, scores_on
 from launchwise.report.study import StudyData
 from launchwise.workloads import limits as problem_limits
 from launchwise.workloads.launch_shapes import launch_expressions
@@ -135,7 +135,7 @@ def data(study: StudyData) -> dict[str, Any]:
     the other configurations, each with time and limits, if it has any. GPUs, problems, bases and
     configurations are places in their lists. Values that the page offers as a choice have no limit
     among ``limits``. ``launches`` are those of :func:`launches`, ``tested`` those of
-    :func:`tested`.
+    :func:`tested`, ``heldOut`` is :func:`held_out`.
     """
     found = answers(study)
     gpus = {gpu: place for place, gpu in enumerate(dict.fromkeys(each.gpu for each in found))}
@@ -192,6 +192,8 @@ def data(study: StudyData) -> dict[str, Any]:
             for items in configurations
         ],
         "usual": usual_reasons(study),
+        "words": {"order": UNORDERED, "link": UNKNOWN_LINK},
+        "heldOut": held_out(study),
         "limits": limits(study),
         "launches": launches(study),
         "neutral": dict(study.spec.neutral),
@@ -250,6 +252,23 @@ def tested(study: StudyData) -> dict[str, list[list[Any]]]:
             for row in records(table[table["status"] == "ok"])
         ]
     return found
+
+
+def held_out(study: StudyData) -> str:
+    """How answers of this model did on GPUs without measurements, in words; empty if unknown."""
+    name = models.answering(study)
+    for split, asked in study.settings.splits.items():
+        if name is None or asked.kind != "leave_one_gpu_out":
+            continue
+        got = {row["model"]: row for row in records(scores_on(study, split, models.ALL_GPUS))}
+        if name in got:
+            cards = "GPUs" if study.cards > 1 else "slices of one card"
+            return (
+                f"On {cards} that were left out of training, answers of this model reached "
+                f"{wording.fixed(got[name]['fraction'])} of the best speed in the geometric mean "
+                f"over {wording.plural(got[name]['problems'], 'problem')}."
+            )
+    return ""
 
 
 def neutral(configuration: Mapping[str, Value], study: StudyData) -> dict[str, Value]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import Notice
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.measurements import UNKNOWN
+from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 
 MOST_HELD_BACK = 0.05
@@ -26,6 +28,9 @@ MOST_HUNG = 0.05
 
 MOST_MIXED = 0.05
 """Share of problems whose timed rows come from several cards: their comparison mixes cards."""
+
+Problem = tuple[Value, ...]
+"""Values of a problem, in the order of the workload's problem columns."""
 
 HUNG = ("timeout", "out_of_memory")
 NO_TIME = ("failed", "wrong", *HUNG)
@@ -51,7 +56,7 @@ class Health:
     clocks_mhz
         Lowest and highest SM clock; None where unknown.
     cards, commits, drivers
-        How many, which in the order of the rows, and which.
+        How many, which in the order of the rows, and which; none where they were not recorded.
     mixed
         Share of the problems whose timed rows come from several cards.
     repair_s
@@ -61,8 +66,11 @@ class Health:
         The newest of the report, if its major version is above every one of ``drivers``.
     first, last
         Days of the first and the last row.
+    problems
+        How many it measured.
     worst_problems
-        Problem to the share of its timed rows that were held back, the most first.
+        Problems beyond a limit that the whole sweep exceeds, to the multiple of the limit, the most
+        first; all of them where the driver is old.
     """
 
     gpu: str
@@ -81,7 +89,8 @@ class Health:
     drivers: tuple[str, ...]
     first: str
     last: str
-    worst_problems: Mapping[str, float] = field(default_factory=dict)
+    problems: int
+    worst_problems: Mapping[Problem, float] = field(default_factory=dict)
     mixed: float = 0.0
     repair_s: float = float("nan")
     newest_driver: str = ""
@@ -142,15 +151,7 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
     clocks = timed["sm_clock_mhz"].dropna()
     ended = sweep["status"].value_counts()
     days = sweep["measured_at"].str[:10]
-    worst: dict[str, float] = {}
-    if held.notna().any() and held.mean() > MOST_HELD_BACK:
-        shares = held.groupby([timed[name] for name in spec.problem_columns]).mean()
-        for key, share in shares.sort_values(ascending=False, kind="stable").items():
-            values = key if isinstance(key, tuple) else (key,)
-            row = dict(zip(spec.problem_columns, values, strict=True))
-            if share > MOST_HELD_BACK:
-                worst[wording.problem(row, spec.problem_columns)] = float(share)
-    return Health(
+    found = Health(
         gpu=gpu,
         workload=spec.workload,
         rows=len(sweep),
@@ -162,24 +163,61 @@ def health_of(gpu: str, sweep: pd.DataFrame, spec: Spec) -> Health:
         hung=int(sum(ended.get(name, 0) for name in HUNG)),
         wrong=int(ended.get("wrong", 0)),
         clocks_mhz=(float(clocks.min()), float(clocks.max())) if len(clocks) else None,
-        cards=sweep["card"].nunique(),
-        commits=tuple(map(str, sweep["commit"].unique())),
+        # Imported sweeps have neither.
+        cards=len({*sweep["card"].unique()} - {""}),
+        commits=tuple(str(each) for each in sweep["commit"].unique() if each),
         drivers=tuple(sorted(map(str, sweep["driver"].unique()))),
         first=str(days.min()),
         last=str(days.max()),
-        worst_problems=worst,
-        repair_s=_repair_s(sweep, spec, worst),
+        problems=len(sweep[spec.problem_columns].drop_duplicates()),
         mixed=float((timed.groupby(spec.problem_columns)["card"].nunique() > 1).mean())
         if timed["card"].nunique() > 1
         else 0.0,
     )
+    worst = _worst(found, sweep, spec)
+    return replace(found, worst_problems=worst, repair_s=_repair_s(sweep, spec, worst))
+
+
+def _worst(found: Health, sweep: pd.DataFrame, spec: Spec) -> dict[Problem, float]:
+    """Problems beyond a limit that the whole sweep exceeds: to that multiple, the most first."""
+    timed = sweep[sweep["status"] == "ok"]
+    drift = (timed["control_ratio"] - 1).abs()
+
+    def by_problem(values: pd.Series) -> Any:
+        return values.groupby([sweep.loc[values.index, name] for name in spec.problem_columns])
+
+    # Each beyond its limit above 1.
+    parts: list[pd.Series] = []
+    if found.held_back > MOST_HELD_BACK:
+        parts.append(by_problem(held_back(timed)).mean() / MOST_HELD_BACK)
+    if found.median_drift > MEDIAN_DRIFT:
+        parts.append(by_problem(drift).median() / MEDIAN_DRIFT)
+    if found.largest_drift > LARGEST_DRIFT:
+        parts.append(by_problem(drift).max() / LARGEST_DRIFT)
+    if found.hung > MOST_HUNG * found.rows:
+        parts.append(by_problem(sweep["status"].isin(HUNG)).mean() / MOST_HUNG)
+    if found.wrong:
+        parts.append(by_problem(sweep["status"] == "wrong").sum() * 2.0)
+    if found.mixed > MOST_MIXED:
+        parts.append(by_problem(timed["card"]).nunique().astype(float))
+    if not parts:
+        return {}
+    most = pd.concat(parts, axis=1).max(axis=1).sort_index()
+    return {
+        tuple(
+            value if isinstance(value, str) else int(value)
+            for value in (key if isinstance(key, tuple) else (key,))
+        ): float(multiple)
+        for key, multiple in most.sort_values(ascending=False, kind="stable").items()
+        if multiple > 1
+    }
 
 
 LONGEST_ROW_S = 120.0
 """More between two rows is a pause between sessions."""
 
 
-def _repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[str]) -> float:
+def _repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[Problem]) -> float:
     """Time between rows and those before them, over the rows of some problems, s."""
     ordered = sweep.sort_values("measured_at", kind="stable")
     times = pd.to_datetime(ordered["measured_at"], errors="coerce", utc=True)
@@ -188,9 +226,8 @@ def _repair_s(sweep: pd.DataFrame, spec: Spec, worst: Collection[str]) -> float:
     if own.empty or own.sum() == 0:
         return float("nan")
     if worst:
-        problems = ordered.loc[own.index, spec.problem_columns].to_dict("records")
-        named = [wording.problem(each, spec.problem_columns) in worst for each in problems]
-        own = own[named]
+        problems = ordered.loc[own.index, spec.problem_columns]
+        own = own[[each in worst for each in problems.itertuples(index=False, name=None)]]
     return float(own.sum())
 
 
@@ -216,12 +253,25 @@ def of_studies(studies: Sequence[StudyData]) -> list[Health]:
             if (gpu, study.spec.workload) not in found:
                 found[gpu, study.spec.workload] = _of_sweep(study, gpu)
     newest = max((one for each in found.values() for one in each.drivers), key=_major, default="")
+    of = {(gpu, study.spec.workload): study for study in studies for gpu in study.sweeps}
     return [
-        replace(each, newest_driver=newest)
+        _outdated(each, of[key], newest)
         if 0 < max(map(_major, each.drivers), default=0) < _major(newest)
         else each
-        for each in found.values()
+        for key, each in found.items()
     ]
+
+
+def _outdated(each: Health, study: StudyData, newest: str) -> Health:
+    """A sweep of an old driver, all of whose problems must be measured again."""
+    sweep, columns = study.sweeps[each.gpu], study.spec.problem_columns
+    rest = dict.fromkeys(sweep[columns].drop_duplicates().itertuples(index=False, name=None), 1.0)
+    return replace(
+        each,
+        newest_driver=newest,
+        worst_problems={**each.worst_problems, **rest, **each.worst_problems},
+        repair_s=_repair_s(sweep, study.spec, ()),
+    )
 
 
 def _major(driver: str) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from launchwise.base.provenance import changes_since
 from launchwise.report import theme, wording
@@ -36,6 +37,7 @@ from launchwise.report.health import (
 )
 from launchwise.report.page import MOST_ROWS
 from launchwise.report.study import StudyData
+from launchwise.workloads.parts import Value
 
 LIMITS = (
     f"A sweep is sound if at most {100 * MOST_HELD_BACK:g} % of its timed rows were throttled by "
@@ -74,7 +76,7 @@ def section(studies: Sequence[StudyData], at: str) -> Section:
     blocks.append(_table(found, ages_))
     again = [each for each in found if each.complaints]
     if again:
-        blocks.append(_again(again, studies))
+        blocks += [_again(again, studies), _settings(again, studies)]
     specs = {study.spec.workload: study for study in studies}
     known = [each for each in found if each.is_known]
     figures = [
@@ -139,50 +141,45 @@ def _table(
         Column("sweep", number=False),
         Column("GPU", number=False),
         Column("verdict", number=False),
+        Column("age", "days"),
+        Column("kernels changed", "commits since"),
         Column("rows", "count"),
         Column("throttled", "% of timed"),
-        Column("median", "%", group="drift of the reference kernel"),
-        Column("largest", "%", group="drift of the reference kernel"),
+        Column("median", "%", group="drift of reference"),
+        Column("largest", "%", group="drift of reference"),
         Column("stopped early", "rows"),
         Column("no time", "rows"),
-        Column("wrong", "rows"),
         Column("SM clock", "MHz"),
         Column("cards", "count"),
         Column("commits", "count"),
-        Column("kernels changed", "commits since"),
-        Column("driver", number=False),
-        Column("measured", number=False),
-        Column("age", "days"),
     ]
-    roles = {"sound": "good", "doubtful": "poor", "unknown": ""}
-    rows = [
-        Row(
-            [
-                Cell(each.workload),
-                Cell(each.gpu),
-                Cell(each.verdict, role=roles[each.verdict], detail="; ".join(each.complaints)),
-                Cell(wording.count(each.rows)),
-                Cell(_percent(each.held_back)),
-                Cell(_percent(each.median_drift)),
-                Cell(_percent(each.largest_drift)),
-                Cell(wording.count(each.slow)),
-                Cell(wording.count(each.no_time)),
-                Cell(wording.count(each.wrong)),
-                Cell(_clocks(each.clocks_mhz)),
-                Cell(wording.count(each.cards)),
-                Cell(wording.count(len(each.commits))),
-                Cell(_known(ages_[each.gpu, each.workload].changes)),
-                Cell(", ".join(each.drivers)),
-                Cell(
-                    each.first if each.first == each.last else f"{each.first} to {each.last}",
-                    role="days",
-                ),
-                Cell(_known(ages_[each.gpu, each.workload].days)),
-            ]
-        )
-        for each in found
-    ]
+    rows = [Row(_cells(each, ages_[each.gpu, each.workload])) for each in found]
     return Table(caption, columns, rows)
+
+
+ROLES = {"sound": "good", "doubtful": "poor", "unknown": ""}
+
+
+def _cells(each: Health, age: Age) -> list[Cell]:
+    """A row of :func:`_table`; what is rarely asked for is the second line of a cell."""
+    drivers = ", ".join(filter(None, each.drivers))
+    days = " to ".join(dict.fromkeys(filter(None, (each.first, each.last))))
+    return [
+        Cell(each.workload),
+        Cell(each.gpu, detail=f"driver {drivers}" if drivers else ""),
+        Cell(each.verdict, role=ROLES[each.verdict], detail="; ".join(each.complaints)),
+        Cell(_known(age.days), role="days", detail=days),
+        Cell(_known(age.changes)),
+        Cell(wording.count(each.rows)),
+        Cell(_percent(each.held_back)),
+        Cell(_percent(each.median_drift)),
+        Cell(_percent(each.largest_drift)),
+        Cell(wording.count(each.slow)),
+        Cell(wording.count(each.no_time), detail=f"{each.wrong} wrong" if each.wrong else ""),
+        Cell(_clocks(each.clocks_mhz)),
+        Cell(_known(each.cards or None)),
+        Cell(_known(len(each.commits) or None)),
+    ]
 
 
 def _percent(share: float) -> str:
@@ -193,19 +190,52 @@ def _clocks(limits: tuple[float, float] | None) -> str:
     return MISSING if limits is None else f"{limits[0]:.0f} to {limits[1]:.0f}"
 
 
+def _named(each: Health, columns: Sequence[str]) -> str:
+    """The first problems to measure again, and how many they are."""
+    worst = [
+        wording.problem(dict(zip(columns, problem, strict=True)), columns)
+        for problem in each.worst_problems
+    ]
+    if len(worst) == each.problems:
+        return f"all {wording.count(len(worst))}"
+    which = "; ".join(worst[:3]) + (f"; {len(worst) - 3} more" if len(worst) > 3 else "")
+    return f"{which}; of {wording.count(each.problems)}"
+
+
+def anew(each: Health, columns: Sequence[str]) -> str:
+    """The settings that name the problems of a sweep to measure again, as YAML.
+
+    Problems that differ in their first number alone share an entry.
+    """
+    groups: dict[tuple[Value, ...], list[Value]] = {}
+    for first, *others in sorted(each.worst_problems, key=lambda problem: [*map(str, problem[1:])]):
+        groups.setdefault(tuple(others), []).append(first)
+    entries = [
+        {
+            columns[0]: sorted(firsts),
+            **{name: [value] for name, value in zip(columns[1:], rest, strict=True)},
+        }
+        for rest, firsts in groups.items()
+    ]
+    said = {
+        "gpus": {each.gpu: {"source": "live", "extend": True}},
+        "sweeps": {each.workload: {"anew": entries}},
+    }
+    return yaml.safe_dump(said, sort_keys=False, default_flow_style=None, width=100).rstrip()
+
+
 def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
     """Problems to measure again, the most affected first, and the command."""
+    columns_of = {study.spec.workload: study.problem_columns for study in studies}
     rows = []
     for each in found:
-        worst = list(each.worst_problems)
-        which = "; ".join(worst[:3]) + (f"; {len(worst) - 3} more" if len(worst) > 3 else "")
         rows.append(
             Row(
                 [
                     Cell(each.workload),
                     Cell(each.gpu),
                     Cell("; ".join(each.complaints)),
-                    Cell(which or "all of it"),
+                    Cell(_named(each, columns_of[each.workload])),
                     Cell(
                         wording.listed(
                             study.name
@@ -232,10 +262,20 @@ def _again(found: Sequence[Health], studies: Sequence[StudyData]) -> Table:
         Column("problems", number=False),
         Column("answers that rest on it", number=False),
         Column("about", "min of the GPU"),
-        Column("command, with this GPU {source: live, extend: true}", number=False),
+        Column("command, with the settings below", number=False),
     ]
-    caption = "What to measure again; sweeps.<workload>.anew names the problems"
-    return Table(caption, columns, rows)
+    return Table("What to measure again", columns, rows)
+
+
+def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> Fold:
+    """What the settings must say for the commands of :func:`_again`."""
+    columns_of = {study.spec.workload: study.problem_columns for study in studies}
+    blocks: list[Block] = []
+    for each in found:
+        count = wording.plural(len(each.worst_problems), "problem")
+        blocks.append(Text(f"{each.workload} on {each.gpu}: {count}", "label"))
+        blocks.append(Text(anew(each, columns_of[each.workload]), "code"))
+    return Fold("Problems to measure again, as settings to copy", blocks)
 
 
 SERIES = (

@@ -1,7 +1,8 @@
 """What no figure may contradict, whatever was measured: checked whenever a report is made.
 
-A violation is a mistake of a stage or of a workload's own code. It is told with its row, in the log
-and on the page of health; all else stands.
+A violation is a mistake of a stage or of a workload's own code, an error of a sensor, or of a
+recorded file. It is told with its row, in the log and on the page of health; the front page counts
+them, and all else stands.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ import pandas as pd
 
 from launchwise.gpus.datasheets import Datasheet
 from launchwise.report import comparison, wording
-from launchwise.report.blocks import Block, Column, Section, Text, table
+from launchwise.report.blocks import Block, Column, Notice, Section, Text, table
 from launchwise.report.numbers import records
-from launchwise.report.study import StudyData
+from launchwise.report.study import StudyData, remembered
 from launchwise.tables.times import PAIRS
 
 log = logging.getLogger("launchwise")
 
 ROUNDING = 1e-9
-MOST_POWER = 1.4
-"""Mean power of a kernel over the card's thermal design power: errors of sensors, short peaks."""
+CAUSES = (
+    "The cause may be an error of a sensor, a recorded file, a stage, or a workload's own code."
+)
 
 MOST_SHOWN = 50
 """Most violations of one report that are listed."""
@@ -94,17 +96,11 @@ def _pairs(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violati
 
 def _energies(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
     """Energy over time is a power that the card can have."""
-    for each in comparison.entries(study, None):
-        profile = study.profiles.get(each.gpu)
-        if profile is None or each.energy_j is None:
-            continue
-        most = comparison.tdp_w(each.gpu, profile.card_model, cards)
-        watts = 1e3 * each.energy_j / each.best_ms
-        if most is not None and watts > MOST_POWER * most:
-            problem = dict(zip(study.problem_columns, each.problem, strict=True))
-            row = {"gpu": each.gpu, **problem}
-            rule = f"power is at most {MOST_POWER:g} times the card's thermal design power"
-            yield _violation(study, rule, f"{watts:.0f} W of {most:.0f} W", row)
+    for each, watts, most in comparison.impossible_power(study, cards):
+        problem = dict(zip(study.problem_columns, each.problem, strict=True))
+        rule = f"power is at most {comparison.MOST_POWER:g} times the card's thermal design power"
+        row = {"gpu": each.gpu, **problem}
+        yield _violation(study, rule, f"{watts:.0f} W of {most:.0f} W", row)
 
 
 def _answers(study: StudyData, cards: Mapping[str, Datasheet]) -> Iterator[Violation]:
@@ -139,9 +135,23 @@ def _violation(study: StudyData, rule: str, what: str, row: Mapping[str, Any]) -
     return Violation(study.name, rule, f"{where}{f': {what}' if what else ''}")
 
 
+@remembered
+def _of_study(study: StudyData, cards: Mapping[str, Datasheet]) -> list[Violation]:
+    return [each for rule in RULES for each in rule(study, cards)]
+
+
 def violations(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> list[Violation]:
     """Every violation, study by study."""
-    return [each for study in studies for rule in RULES for each in rule(study, cards)]
+    return [each for study in studies for each in _of_study(study, cards)]
+
+
+def notice(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Notice | None:
+    """What the front page says of violations; None where there are none."""
+    count = len(violations(studies, cards))
+    if not count:
+        return None
+    said = wording.plural(count, "figure contradicts", "figures contradict")
+    return Notice(f"{said} another.", "#invariants", "Which")
 
 
 def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Section:
@@ -155,7 +165,7 @@ def section(studies: Sequence[StudyData], cards: Mapping[str, Datasheet]) -> Sec
         blocks.append(Text("No figure of this report contradicts another."))
     else:
         said = wording.plural(len(found), "figure contradicts", "figures contradict")
-        blocks.append(Text(f"{said} another: a mistake of a stage, or of a workload's own code."))
+        blocks.append(Text(f"{said} another. {CAUSES}"))
         columns = [Column(name, number=False) for name in ("study", "what must hold", "row")]
         lines = [[each.study, each.rule, each.row] for each in found[:MOST_SHOWN]]
         blocks.append(table("Figures that contradict others", columns, lines))

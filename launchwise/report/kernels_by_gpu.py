@@ -162,10 +162,24 @@ def _cell(one: KernelColumn, gpu: str) -> Cell:
         more.append(f"{wording.number(place.energy_j)} J")
     if place.runs_per_euro is not None:
         more.append(f"{wording.number(place.runs_per_euro, 2)} / €")
-    asked = urlencode({"study": one.study.name, "gpus": "all", "beside": one.reference})
+    asked = {"study": one.study.name, "gpus": _compared(one, gpu), "beside": one.reference}
     return Cell(
         wording.number(place.speed, 2 if place.predicted else 3),
         role="predicted" if place.predicted else "",
         detail=", ".join(more),
-        link=f"gpus.html#compare?{asked}",
+        link=f"gpus.html#compare?{urlencode(asked, safe=',')}",
     )
+
+
+def _compared(one: KernelColumn, gpu: str) -> str:
+    """GPUs that the page of GPUs compares: those that decide the problems of the column, and this.
+
+    As groups, which that page knows, so that the address stays short.
+    """
+    predicted = [each for each, place in one.places.items() if place.predicted]
+    groups = ["whole" if not one.study.profiles[one.reference].is_slice else "slices"]
+    if predicted and len(predicted) == len(set(one.study.described)):
+        groups.append("predicted")
+    if gpu in one.study.whole or (gpu in predicted and "predicted" in groups):
+        return ",".join(groups)
+    return ",".join([*groups, gpu])

@@ -92,7 +92,7 @@ def folder(
     broken = [section for part in parts for section in part.broken]
     if broken:
         said = notices(missing, broken)
-        front = assemble.front_page(studies, run, missing, said, prices)
+        front = assemble.front_page(studies, run, missing, said, cards, prices)
     lines = {name: text for part in parts for name, text in part.lines.items()}
     table = [comparison.csv_heading(prices), *(lines[study.name] for study in studies)]
     lacking = Part({comparison.TABLE: "".join(table)})
@@ -130,7 +130,7 @@ def _of_study(
         _add(part, page, pages, run.citation)
     part.texts |= site.scripts(
         {study.name: finder.data(study)} if study.answers else {},
-        {study.name: comparison.data(study, apart)},
+        {study.name: comparison.data(study, apart, cards)},
         {(study.name, gpu): explorer.data(study, gpu) for gpu in study.gpus},
     )
     part.texts |= _tables(study.name, study)
@@ -148,7 +148,8 @@ def _overview(
 ) -> Part:
     """Pages and files of the whole report, the front page's sections included."""
     pages = [page for own in outline.values() for page in own]
-    part = Part(front=assemble.front_page(studies, run, missing, notices(missing, []), prices))
+    said = notices(missing, [])
+    part = Part(front=assemble.front_page(studies, run, missing, said, cards, prices))
     for page in (
         assemble.gpus_page(studies, cards, prices, apart),
         assemble.health_page(studies, run, cards),

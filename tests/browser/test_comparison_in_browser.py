@@ -20,17 +20,23 @@ TIMES = {gpu: scale * np.exp(rng.normal(0, 0.3, PROBLEMS)) for gpu, scale in (
 )}  # fmt: skip
 TIMES["twin"] = TIMES["big"] * np.exp(np.resize([0.01, -0.01], PROBLEMS))
 JOULES = 3 * TIMES["big"]
+RECORDED = {"big": PROBLEMS, "twin": 8}
+"""GPU to the number of problems, from the first, whose energy it recorded."""
 
 
 def comparison() -> dict[str, Any]:
-    """Twelve problems on three measured GPUs, five of them on a predicted one, none on ``none``."""
+    """Twelve problems on three measured GPUs, five of them on a predicted one, none on ``none``.
+
+    The energy of one problem on ``twin`` is more than its card can spend.
+    """
     names = [*TIMES, "sheet", "none"]
     entries: list[list[Any]] = []
-    for place, times in enumerate(TIMES.values()):
+    for place, (gpu, times) in enumerate(TIMES.items()):
         for problem, time in enumerate(times):
             own = place == 0
             gain = [1.5, 1.4, 1.6] if own else [None] * 3
-            joule = [JOULES[problem], 2 * JOULES[problem]] if own else [None, None]
+            known = problem < RECORDED.get(gpu, 0)
+            joule = [JOULES[problem], 2 * JOULES[problem]] if known else [None, None]
             row = [time, 0.99 * time, 1.01 * time, 2 * time, 0.5 * time, *gain, *joule]
             entries.append([place, problem, *row])
     for problem in range(5):
@@ -40,11 +46,13 @@ def comparison() -> dict[str, Any]:
     return {
         "parameters": [{"name": "n", "unit": ""}, {"name": "dtype", "unit": ""}],
         "gpus": [
-            {"name": name, "basis": "predicted" if name == "sheet" else "measured"}
+            {"name": name, "basis": basis, "kind": "whole" if basis == "measured" else basis}
             for name in names
+            for basis in ["predicted" if name == "sheet" else "measured"]
         ],
         "problems": [[100 + k, "float32"] for k in range(PROBLEMS)],
         "entries": entries,
+        "doubted": [[list(TIMES).index("twin"), 3]],
     }
 
 
@@ -89,7 +97,22 @@ def asked(browser: Any, **question: Any) -> dict[str, dict[str, Any]]:
     script = "launchwiseCompare('one', arguments[0]).then(arguments[arguments.length - 1])"
     wanted = {"gpus": "measured", "beside": "big", "problem": {}, **question}
     found = browser.execute_async_script(script, wanted)
-    return {row["gpu"]: {**row, "problems": found["problems"]} for row in found["rows"]}
+    counts = {name: found[name] for name in ("problems", "energies")}
+    return {row["gpu"]: {**row, **counts} for row in found["rows"]}
+
+
+def tick(browser: Any, *names: str) -> str:
+    """Tick GPUs or untick them, and name a group by its title; what the comparison says then."""
+    script = """
+        const [names, done] = arguments;
+        for (const name of names) {
+          const label = [...document.querySelectorAll('.gpus label')]
+            .find((one) => one.textContent.trim() === name);
+          label.querySelector('input').click();
+        }
+        setTimeout(() => done(document.querySelector('.compared').innerText), 100);
+    """
+    return str(browser.execute_async_script(script, list(names)))
 
 
 def test_means_and_intervals_are_those_of_numpy_and_scipy(opened: Any) -> None:
@@ -107,10 +130,16 @@ def test_means_and_intervals_are_those_of_numpy_and_scipy(opened: Any) -> None:
     big = rows["big"]
     assert big["limits"] == [None, None]
     assert (big["gain"], big["roofline"]) == pytest.approx((1.5, 0.5))
-    assert big["joule"] == pytest.approx(stats.gmean(JOULES))
+    # Of the eight problems of which both cards that record energies have it.
+    joule = stats.gmean(JOULES[: RECORDED["twin"]])
+    assert big["energies"] == RECORDED["twin"]
+    assert (big["joule"], rows["twin"]["joule"]) == pytest.approx((joule, joule))
+    assert (big["doubted"], rows["twin"]["doubted"]) == (0, 1)
     assert big["jouleBeside"] == pytest.approx(0.5)
     # 1 kWh is 3.6e6 J; 3.6 euro per hour are a euro in 1e6 ms.
-    assert big["perKwh"] == pytest.approx(3.6e6 / stats.gmean(JOULES))
+    assert big["perKwh"] == pytest.approx(3.6e6 / joule)
+    alone = asked(opened, gpus="big,small")["big"]
+    assert (alone["energies"], alone["joule"]) == pytest.approx((PROBLEMS, stats.gmean(JOULES)))
     assert big["perEuro"] == pytest.approx(1e6 / stats.gmean(TIMES["big"]))
     assert rows["small"]["joule"] is rows["small"]["perEuro"] is rows["small"]["gain"] is None
 
@@ -124,7 +153,8 @@ def test_all_gpus_keep_to_the_same_problems(opened: Any) -> None:
     assert sheet["percent"] == 90
     # 1 % of the other's own interval comes on top.
     assert sheet["limits"] == pytest.approx([0.125 * 0.99, 0.5 * 1.01])
-    shown = opened.find_element("css selector", ".compared").text
+    assert "The same 12 problems" in opened.find_element("css selector", ".compared").text
+    shown = tick(opened, "sheet")
     assert "The same 5 problems on every GPU; speed relative to big" in shown
     assert "Without any of these problems: none." in shown
 
@@ -137,7 +167,40 @@ def test_one_problem_has_the_error_of_its_repeats(opened: Any) -> None:
     assert rows["big"]["gainLimits"] == [1.4, 1.6]
 
 
+def test_a_reader_chooses_the_gpus_and_sends_them_as_a_link(browser: Any, page: Path) -> None:
+    opened = at(browser, page)
+    shown = tick(opened, "twin", "none", "big")
+    assert "speed relative to small" in shown
+    assert "No problem" not in shown
+    address = str(opened.execute_script("return location.hash"))
+    assert "gpus=small&" in address
+    assert "Choose the GPUs" in tick(opened, "small")
+    shown = tick(opened, "small", "sheet")
+    assert "gpus=small%2Csheet&" in opened.execute_script("return location.hash")
+    assert "The same 5 problems" in shown
+    # A group at once, as one word.
+    tick(opened, "whole cards")
+    assert "gpus=whole%2Csheet&" in opened.execute_script("return location.hash")
+    again = at(browser, page, address).find_element("css selector", ".compared")
+    assert "The same 12 problems" in again.text
+    assert [row.text.split()[0] for row in again.find_elements("css selector", "tbody tr")] == [
+        "small"
+    ]
+
+
+def test_an_order_without_values_says_so(browser: Any, page: Path) -> None:
+    energies = "#compare?study=one&gpus=big,twin&beside=big&sort=joule"
+    shown = at(browser, page, energies).find_element("css selector", ".compared").text
+    assert "J per run; 8 of 12 problems" in shown
+    assert "contradicts the TDP at one problem" in shown
+    assert "Sorted by speed" not in shown
+    lacking = "#compare?study=one&gpus=small,sheet&beside=small&sort=joule"
+    shown = at(browser, page, lacking).find_element("css selector", ".compared").text
+    assert "Sorted by speed: nothing is known of energy per run on these GPUs." in shown
+
+
 def test_rows_say_basis_and_ties_and_are_sorted(opened: Any) -> None:
+    tick(opened, "sheet")
     rows = "[...document.querySelectorAll('.compared tbody tr')]"
     table = f"return {rows}.map((row) => row.innerText)"
     lines = opened.execute_script(table)
@@ -170,6 +233,8 @@ def test_a_link_opens_the_same_and_an_old_one_says_so(browser: Any, page: Path) 
     for strange, words in {
         "study=gone": "holds no study “gone”; the link is older",
         "study=one&beside=gone": "holds no GPU “gone” for this study",
+        "study=one&gpus=big,gone": "holds no GPU “gone” for this study",
+        "study=one&sort=foo": "holds no order “foo”",
         "study=one&n=7": "holds no problem with n = 7",
     }.items():
         text = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import re
 import shutil
@@ -13,13 +14,15 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from harness.axe import in_scheme, violations
 
+from launchwise.learning.answering import UNORDERED
+from launchwise.learning.recommenders import COMMITTEE
 from launchwise.report.assemble import pages
 from launchwise.report.printed.exports import export
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.spec import load_spec
 from tests.support.browsing import at_desktop, load
 from tests.support.report_pages import RUN, files_of
-from tests.support.report_study import KERNEL, study
+from tests.support.report_study import KERNEL, settings, study
 
 pytestmark = pytest.mark.browser
 
@@ -296,17 +299,54 @@ def test_the_lookup_says_what_an_answer_rests_on(front: Any) -> None:
         in between
     )
     assert "between measured sizes" in between
-    agreeing = choose(front, "p-n", "120")
-    assert "the answers for the sizes around it agree" in agreeing
-    differing = choose(front, "p-n", "190")
-    assert "The answers for the sizes around it differ" in differing
-    assert "launchwise recommend acoustic_tile --gpu big n=190 dtype=float32 order=2" in differing
-    assert "the nearest problem with an answer" in choose(front, "p-n", "2000")
+    # What is taken over from another size has no time and no gain, as in every exported form.
+    for n, near, words in (
+        (120, 102, "It is the answer for both sizes around it: n = 102"),
+        (190, 202, "The answers for the sizes around it differ"),
+        (2000, 202, "the nearest problem with an answer"),
+    ):
+        other = choose(front, "p-n", str(n))
+        assert f"Basis: nearest, taken over from n = {near}, " in other
+        assert words in other
+        assert f"launchwise recommend acoustic_tile --gpu big n={n} dtype=float32 order=2" in other
+        assert " ms" not in other
+        assert "times the speed" not in other
     assert "n <= 2048 does not hold" in choose(front, "p-n", "5000")
     assert "must be 1 or more" in choose(front, "p-n", "0")
     choose(front, "p-n", "102")
     assert "2 times the speed of the baseline." in choose(front, "beside", "baseline")
     assert choose(front, "gpu", "big.sm4").startswith("Use block3d 64×2×1 row_padding=0")
+
+
+def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(
+    browser: Any, tmp_path: Path
+) -> None:
+    """As ``recommend``: later ranks may have shorter times; held-out GPUs say how sure it is."""
+    made = study(name="acoustic_tile")
+    assert made.answers
+    entry = next(each for each in made.answers if each["basis"] != "measured")
+    faster = {**entry, "configuration": entry["usual"], "time_ms": 2.25}
+    entry |= {"basis": "new_gpu", "others": [faster]}
+    split = {"kind": "leave_one_gpu_out", "title": "held-out GPUs"}
+    judged = dataclasses.replace(
+        made,
+        settings=settings(splits={"sizes": split}),
+        models={"tree": {"kind": COMMITTEE}},
+    )
+    for path, text in files_of(judged).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    at_desktop(browser)
+    load(browser, tmp_path / "index.html")
+    browser.execute_async_script("launchwiseOpened.then(arguments[arguments.length - 1])")
+    held_out = "slices of one card that were left out of training, answers of this model reached"
+    ascending = choose(browser, "p-n", "202")
+    assert UNORDERED[1:] not in ascending
+    assert held_out not in ascending
+    shown = choose(browser, "p-n", str(entry["problem"]["n"]))
+    assert UNORDERED[1:] in shown
+    # (1 / 1.6) ** (1 / 4): it misses the best at one of four problems.
+    assert f"{held_out} 0.889 of the best speed" in shown
 
 
 def test_the_gain_is_given_over_a_configuration_of_the_readers_own(

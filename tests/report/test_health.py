@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from launchwise.base.provenance import changes_since
+from launchwise.measuring.extension import named
 from launchwise.report import health, health_section, theme
 from launchwise.report.blocks import Figure, Fold, Notice, Table
 from launchwise.tables.measurements import UNKNOWN
@@ -86,7 +88,7 @@ def test_many_sweeps_begin_with_those_to_look_at() -> None:
     first, every = [block for block in section.blocks if isinstance(block, Table)][:2]
     assert (len(first.rows), len(every.rows)) == (60, 70)
     assert [cell.text for cell in first.rows[0].cells[1:3]] == ["gpu69", "doubtful"]
-    drawn = next(block for block in section.blocks if isinstance(block, Fold))
+    _, drawn = [block for block in section.blocks if isinstance(block, Fold)]
     assert len(drawn.blocks) == health_section.MOST_FIGURES
 
 
@@ -148,9 +150,43 @@ def test_problems_that_suffered_are_named_most_first() -> None:
         (rows["n"] == 103) | ((rows["n"] == 107) & (rows.index % 2 == 0)), "hw_thermal", ""
     )
     found = of(rows.assign(throttle=reasons))
-    names = list(found.worst_problems)
-    assert [("103" in names[0]), ("107" in names[1])] == [True, True]
-    assert list(found.worst_problems.values()) == [1.0, 0.5]
+    assert [problem[0] for problem in found.worst_problems] == [103, 107]
+    multiples = [share / health.MOST_HELD_BACK for share in (1.0, 0.5)]
+    assert list(found.worst_problems.values()) == pytest.approx(multiples)
+
+
+def test_every_complaint_names_its_problems_and_settings_to_copy_name_them_all() -> None:
+    rows = sweep()
+    # Each in a part of its own: three problems of mixed cards, then one throttled, one wrong.
+    spoilt = mixed(rows, 3).assign(throttle=np.where(rows["n"] == 106, "hw_thermal", ""))
+    spoilt.loc[spoilt["n"] == 108, "status"] = "wrong"
+    found = of(spoilt)
+    assert len(found.complaints) == 3
+    assert sorted(problem[0] for problem in found.worst_problems) == [100, 101, 102, 106, 108]
+    columns = study().problem_columns
+    settings = yaml.safe_load(health_section.anew(found, columns))
+    assert settings["gpus"] == {"big": {"source": "live", "extend": True}}
+    chosen = named(spoilt, settings["sweeps"]["acoustic"]["anew"])
+    assert sorted(spoilt.loc[chosen, "n"].unique()) == [100, 101, 102, 106, 108]
+    section = health_section.section(
+        [dataclasses.replace(study(("big",)), sweeps={"big": spoilt})], AT
+    )
+    again = next(
+        block
+        for block in section.blocks
+        if isinstance(block, Table) and block.caption == "What to measure again"
+    )
+    assert again.rows[0].cells[3].text.endswith("; 2 more; of 10")
+
+
+def test_an_old_driver_is_a_reason_to_measure_all_of_a_sweep() -> None:
+    made = study()
+    sweeps = {
+        gpu: rows.assign(driver="570.1" if gpu == "big" else "580.2")
+        for gpu, rows in made.sweeps.items()
+    }
+    big, _ = health.of_studies([dataclasses.replace(made, sweeps=sweeps)])
+    assert len(big.worst_problems) == big.problems == 2
 
 
 def test_peaks_are_drawn_however_many_rows_there_are() -> None:

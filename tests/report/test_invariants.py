@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
+from launchwise.report import comparison
+from launchwise.report.assemble import pages
+from launchwise.report.blocks import Notice
 from launchwise.report.invariants import section, violations
 from launchwise.report.study import StudyData
-from tests.support.report_pages import html_of, visible
+from tests.support.report_pages import RUN, html_of, visible
 from tests.support.report_study import study
 from tests.support.samples import ROOT
 
@@ -44,6 +47,16 @@ def answered(**entry: Any) -> StudyData:
     known = {"gpu": "big", "problem": {"n": 102, "dtype": "float32", "order": 2}}
     empty = dict.fromkeys(("time_ms", "time_low_ms", "time_high_ms", "gain_low", "gain_high"))
     return changed(answers=[{**known, "basis": "measured", **empty, "gain": 1.0, **entry}])
+
+
+def test_the_front_page_counts_contradictions_and_the_gpus_page_marks_energies() -> None:
+    made = burning()
+    front = pages([made], RUN, cards=CARDS)[0]
+    told = [each for each in front.sections[0].blocks if isinstance(each, Notice)]
+    assert "2 figures contradict another." in [each.text for each in told]
+    doubted = comparison.data(made, None, CARDS)["doubted"]
+    assert len(doubted) == len(violations([made], CARDS)) == 2
+    assert comparison.data(study(), None, CARDS)["doubted"] == []
 
 
 def test_nothing_is_said_of_a_sound_study() -> None:

@@ -88,5 +88,5 @@ def test_the_front_page_shows_it_with_links_to_the_rows() -> None:
     assert found is not None
     assert "Every kernel on every GPU" in visible(page)
     assert f"{len(found.problems)} problem" in visible(page)
-    assert 'href="gpus.html#compare?study=tiny&amp;gpus=all&amp;beside=big"' in page
+    assert 'href="gpus.html#compare?study=tiny&amp;gpus=whole&amp;beside=big"' in page
     assert FEWEST_PROBLEMS > 1

@@ -95,9 +95,9 @@ def test_predicted_entries_have_limits_that_end_at_the_roofline() -> None:
 def test_the_script_gets_each_problem_once() -> None:
     found = data(with_prediction(), APART)
     assert found["gpus"] == [
-        {"name": "big", "basis": "measured"},
-        {"name": "big.sm4", "basis": "measured"},
-        {"name": "card", "basis": "predicted"},
+        {"name": "big", "basis": "measured", "kind": "whole"},
+        {"name": "big.sm4", "basis": "measured", "kind": "slice"},
+        {"name": "card", "basis": "predicted", "kind": "predicted"},
     ]
     assert found["problems"] == [[102, "float32", 2], [202, "float32", 2]]
     assert [entry[:3] for entry in found["entries"]] == [

@@ -53,7 +53,8 @@ def test_the_lookup_for_any_size_has_the_times_of_its_answers_in_ms(made: StudyD
         assert entry[5] == pytest.approx(answer["time_ms"], rel=1e-4)
     # The page gives them their unit.
     script = files("launchwise.report") / "templates" / "answer.js"
-    assert "`${number(entry[TIME], 4)} ms$" in script.read_text(encoding="utf-8")
+    given = '`${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms")'
+    assert given in script.read_text(encoding="utf-8")
 
 
 def test_the_table_of_best_times_has_the_times_of_the_sweeps_in_ms(made: StudyData) -> None:

@@ -42,9 +42,15 @@
   window.launchwiseValue = value;
 
   const number = window.launchwiseNumber;
+  const apart = window.launchwiseApart;
   const element = window.launchwiseElement;
-  const limits = (low, high, digits, percent) => low === null || high === null ? ""
-    : ` (${number(low, digits)} to ${number(high, digits)}, ${percent} %)`;
+  // A number, and its limits in brackets, with digits enough to tell them apart.
+  const within = (middle, low, high, digits, percent, after = "") => {
+    if (low === null || high === null) return [number(middle, digits) + after, ""];
+    const enough = apart([low, middle, high], digits);
+    return [number(middle, enough) + after, ` (${number(low, enough)} to ${number(high, enough)}, ${percent} %)`];
+  };
+  const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
   const linked = (before, words, href, after = "") => {
     const made = element("p", before);
     const link = element("a", words);
@@ -132,13 +138,30 @@
     if (gain === null) return `The gain over ${name} is not known.`;
     if (place === GAIN && entry[CHOICE] === entry[USUAL]) return "This is the usual choice.";
     const how = entry[PAIRED] ? ", measured in pairs" : "";
-    const between = limits(low, high, 3, data.percents[entry[BASIS]]);
+    const [times, between] = within(gain, low, high, 3, data.percents[entry[BASIS]]);
     const said = low === null ? "" : outcome(low, high);
-    if (said) return `${said === "tie" ? "A tie with" : "Undecided against"} ${name}: ${number(gain)} times its speed${between}${how}.`;
-    return `${number(gain)} times the speed of ${name}${between}${how}.`;
+    if (said) return `${said === "tie" ? "A tie with" : "Undecided against"} ${name}: ${times} times its speed${between}${how}.`;
+    return `${times} times the speed of ${name}${between}${how}.`;
   };
-  const time = (data, entry) => entry[TIME] === null ? "Its time is not known."
-    : `${number(entry[TIME], 4)} ms${limits(entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]])}.`;
+  const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
+  const time = (data, entry) => {
+    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}.`;
+    return fromDatasheet(data, entry) ? sentence(data.words.link) : "Its time is not known.";
+  };
+
+  // What else comes with an answer of the model: how such answers did on GPUs that were held out.
+  const heldOut = (data, entry) => data.heldOut && entry[BASIS] >= data.bases.length - 2
+    ? [element("p", data.heldOut, "note")] : [];
+  // Why a configuration of a later rank may have a shorter time.
+  const order = (data, entry) => {
+    const times = [entry[TIME], ...entry[OTHERS].map((one) => one[1]).filter((one) => one !== null)];
+    if (times.every((one, place) => !place || times[place - 1] <= one)) return [];
+    if (entry[BASIS] !== data.measured) return [element("p", sentence(data.words.order), "note")];
+    const faster = entry[TIME] / Math.min(...times);
+    return [element("p", faster <= EQUAL
+      ? `No measured configuration beats the usual choice by more than ${number(100 * (EQUAL - 1), 1)} %.`
+      : "No measured configuration has the gain over the usual choice that the settings require (least_gain).", "note")];
+  };
 
   // What to try next, the usual choice and the baseline, each with its time, the slowest bar full.
   const ranked = (data, entry) => {
@@ -195,7 +218,8 @@
     region.setAttribute("aria-label", "Configurations by time");
     region.append(table);
     const alone = measured && rows.some(([choice, , low]) => low === undefined && choice !== entry[USUAL] && choice !== data.baseline);
-    return alone ? [region, element("p", "A time without limits is a single row of the sweep.", "note")] : [region];
+    if (alone) return [region, element("p", "A time without limits is a single row of the sweep.", "note"), ...order(data, entry)];
+    return [region, ...order(data, entry)];
   };
 
   // What a blind test found of the answer that was written down before this problem was measured.
@@ -203,7 +227,8 @@
     const row = (data.tested[context.gpu] ?? []).find(([problem]) => problem.every((one, k) => one === asked[k]));
     if (!row) return [];
     const [, fraction, gain, low, high, isUsual] = row;
-    const speed_ = isUsual ? "it was the usual choice" : `${number(gain)} times the speed of the usual choice${limits(low, high, 3, 95)}`;
+    const [times, between] = within(gain, low, high, 3, 95);
+    const speed_ = isUsual ? "it was the usual choice" : `${times} times the speed of the usual choice${between}`;
     return [element("p", `Blind test of this very problem: the answer written down beforehand reached ${number(fraction)} of the best speed; ${speed_}.`, "tested")];
   };
   const sweepOf = (entry, context) => {
@@ -242,33 +267,24 @@
     const command = ["launchwise", "recommend", context.study, "--gpu", context.gpu, ...data.parameters.map((one, k) => `${one.name}=${asked[k]}`)].map(word).join(" ");
     const heading = element("p", "Use ", "use");
     heading.append(element("strong", words(entry)));
-    const said = () => speed(data, entry, context);
+    made.push(heading);
     if (found.exact) {
-      made.push(heading, element("p", `${time(data, entry)} ${said()}`));
+      made.push(element("p", `${time(data, entry)} ${speed(data, entry, context)}`));
       made.push(element("p", `Basis: ${data.bases[entry[BASIS]]}${entry[BLIND] ? ", in a blind test" : ""}.`));
-      made.push(...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
+      made.push(...heldOut(data, entry), ...blindTest(data, context, asked), ...ranked(data, entry), fasterLine(entry, context));
       made.push(...sweepOf(entry, context), ...landscape(data, entry, context));
-    } else if (found.inside) {
-      const [last, next] = found.around;
-      const both = found.around.map((one) => `${words(one)} for ${name(one[PROBLEM])}`);
-      made.push(heading);
-      if (last[CHOICE] === next[CHOICE]) {
-        const [low, high] = found.around.map((one) => Math.log(one[PROBLEM][found.at]));
-        const share = (Math.log(asked[found.at]) - low) / (high - low);
-        const timed = last[TIME] !== null && next[TIME] !== null;
-        const ms = timed && Math.exp((1 - share) * Math.log(last[TIME]) + share * Math.log(next[TIME]));
-        made.push(element("p", `${timed ? `About ${number(ms)} ms. ` : ""}At ${name(entry[PROBLEM])}: ${said()}`));
-        made.push(element("p", `Basis: the answers for the sizes around it agree, ${both.join(" and ")}.`));
-      } else {
-        made.push(element("p", `The answers for the sizes around it differ: ${both.join(", ")}. This is that of the nearer size: ${said()}`));
-      }
-      made.push(element("p", "To ask the model for this size:"), element("pre", command));
+      if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     } else {
-      made.push(heading);
-      made.push(element("p", `This is the answer for ${name(entry[PROBLEM])}, the nearest problem with an answer: ${time(data, entry)} ${said()}`));
-      made.push(element("p", "To ask the model for this problem:"), element("pre", command));
+      // As in every exported form: the configuration of another size has no time and no gain here.
+      const [last, next] = found.around;
+      const both = found.around.map((one) => `${words(one)} for ${name(one[PROBLEM])}`).join(", ");
+      const whence = !found.inside ? `It is the answer for ${name(entry[PROBLEM])}, the nearest problem with an answer.`
+        : last[CHOICE] === next[CHOICE] ? `It is the answer for both sizes around it: ${found.around.map((one) => name(one[PROBLEM])).join(" and ")}.`
+          : `The answers for the sizes around it differ: ${both}. This is that of the nearer size.`;
+      made.push(element("p", `Basis: nearest, taken over from ${name(entry[PROBLEM])}. ${whence}`));
+      if (context.beside === "own") made.push(element("p", context.ownSpeed(entry)));
+      made.push(element("p", "No answer was computed for this very problem, so its time and gain are not known here. This command computes them:"), element("pre", command));
     }
-    if (context.beside === "usual" && data.usual) made.push(element("p", `Usual: ${data.usual}.`, "note"));
     const { values } = data.configurations[entry[CHOICE]];
     made.push(taking(values, launchesOf(data, values, asked)));
     return made;

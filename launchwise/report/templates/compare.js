@@ -4,6 +4,7 @@
   const form = document.querySelector(".compare");
   const box = document.getElementById(`${form.id}-answer`);
   const { first, tdp, prices } = page[form.id];
+  const element = window.launchwiseElement;
   const [GPU, PROBLEM, BEST, LOW, HIGH, , LEAST, GAIN, , , JOULE, BASELINE_JOULE] = [...Array(12).keys()];
 
   const loaded = {};
@@ -43,11 +44,28 @@
     return [mean(ratios(column(other, LOW), column(own, HIGH))), mean(ratios(column(other, HIGH), column(own, LOW)))];
   };
 
+  // Which GPUs are compared: names and groups, as the address holds them.
+  const GROUPS = {
+    whole: ["whole"], slices: ["slice"], predicted: ["predicted"], measured: ["whole", "slice"], all: ["whole", "slice", "predicted"],
+  };
+  const chosen = (data, words) => data.gpus.filter((gpu) => (
+    words.includes(gpu.name) || words.some((word) => GROUPS[word]?.includes(gpu.kind))));
+  // At first the whole cards that were measured; with a single one more of them, so that there is something to compare.
+  const firstOf = (data) => ["whole", "measured", "all"].map((word) => [word]).find((words) => chosen(data, words).length > 1) ?? ["all"];
+
+  // Problems of which the energy is compared: all whole cards that recorded any have it.
+  const withEnergy = (having, common) => {
+    const has = (gpu) => (place) => gpu.rows.get(place)[JOULE] !== null;
+    const some = having.filter((gpu) => common.some(has(gpu)));
+    const whole = some.filter((gpu) => gpu.kind === "whole");
+    const deciding = whole.length ? whole : some;
+    return deciding.length ? common.filter((place) => deciding.every((gpu) => has(gpu)(place))) : [];
+  };
+
   const compare = (data, asked) => {
     const fits = data.problems.map((problem) => data.parameters.every((one, k) => (
       asked.problem[one.name] === undefined || String(problem[k]) === asked.problem[one.name])));
-    const shown = data.gpus.map((gpu, place) => ({ ...gpu, place, rows: new Map() }))
-      .filter((gpu) => asked.gpus !== "measured" || gpu.basis === "measured");
+    const shown = chosen(data, asked.gpus).map((gpu) => ({ ...gpu, place: data.gpus.indexOf(gpu), rows: new Map() }));
     const of = new Map(shown.map((gpu) => [gpu.place, gpu]));
     for (const entry of data.entries) {
       if (fits[entry[PROBLEM]] && of.has(entry[GPU])) of.get(entry[GPU]).rows.set(entry[PROBLEM], entry);
@@ -56,6 +74,8 @@
     const having = shown.filter((gpu) => gpu.rows.size);
     const common = data.problems.map((_, place) => place)
       .filter((place) => having.every((gpu) => gpu.rows.has(place)));
+    const energies = withEnergy(having, common);
+    const doubted = new Set((data.doubted ?? []).map(String));
     const reference = having.find((gpu) => gpu.name === asked.beside) ?? having[0];
     const rows = !common.length ? [] : having.map((gpu) => {
       const own = common.map((place) => gpu.rows.get(place));
@@ -64,7 +84,8 @@
       const measured = gpu.basis === "measured" && reference.basis === "measured";
       const best = mean(column(own, BEST));
       const gains = column(own, GAIN);
-      const joule = mean(column(own, JOULE));
+      const spent = energies.map((place) => gpu.rows.get(place));
+      const joule = mean(column(spent, JOULE));
       const [euro, perHour, date, source] = prices[gpu.name] ?? [null, null, null, null];
       return {
         gpu: gpu.name, basis: gpu.basis, best,
@@ -74,34 +95,48 @@
         gain: mean(gains),
         gainLimits: own.length === 1 ? own[0].slice(GAIN + 1, GAIN + 3) : overProblems(gains),
         roofline: mean(ratios(column(own, LEAST), column(own, BEST))),
-        joule, jouleBeside: mean(ratios(column(own, JOULE), column(own, BASELINE_JOULE))),
+        joule, jouleBeside: mean(ratios(column(spent, JOULE), column(spent, BASELINE_JOULE))),
+        doubted: joule === null ? 0 : energies.filter((place) => doubted.has(`${gpu.place},${place}`)).length,
         tdp: tdp[gpu.name] ?? null, euro, perHour, date, source,
         perEuro: perHour === null ? null : 3.6e6 / perHour / best,
         perKwh: joule === null ? null : 3.6e6 / joule,
       };
     });
-    return { rows, without, problems: common.length, beside: reference?.name };
+    const recorded = having.filter((gpu) => common.some((place) => gpu.rows.get(place)[JOULE] !== null)).map((gpu) => gpu.name);
+    return { rows, without, problems: common.length, energies: energies.length, recorded, beside: reference?.name };
   };
-  window.launchwiseCompare = (study, asked) => load(study).then((data) => compare(data, asked));
+  window.launchwiseCompare = (study, asked) => load(study).then((data) => compare(data, { ...asked, gpus: asked.gpus.split(",") }));
 
   const number = (value, digits = 3) => value === null ? "–"
     : value < 1e6 ? Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits, useGrouping: false })
       : value.toExponential(digits - 1).replace("e+", "e");
-  const limits = ([low, high], digits) => low === null || high === null ? "–" : `${number(low, digits)} to ${number(high, digits)}`;
-  const digits = (row) => row.basis === "measured" ? 3 : 2;
+  // Digits enough to tell a number from its limits.
+  const enough = (value, [low, high], digits) => value === null || low === null || high === null ? digits
+    : window.launchwiseApart([low, value, high], digits);
+  const digits = (row) => enough(row.speed, row.limits, row.basis === "measured" ? 3 : 2);
+  const ofGain = (row) => enough(row.gain, row.gainLimits, 3);
   const outcome = ([low, high]) => ({ tie: ", a tie", undecided: ", undecided" })[window.launchwiseOutcome(low, high)] ?? "";
-  const between = (found, digits_, percent) => found[0] === null || found[1] === null ? ""
-    : `${limits(found, digits_)} (${percent} %)${outcome(found)}`;
+  const between = ([low, high], digits_, percent) => low === null || high === null ? ""
+    : `${number(low, digits_)} to ${number(high, digits_)} (${percent} %)${outcome([low, high])}`;
+  const energyDetail = (row) => {
+    const made = [];
+    if (row.jouleBeside !== null) made.push(`${number(row.jouleBeside)} × baseline`);
+    if (row.doubted) {
+      const link = element("a", `contradicts the TDP at ${row.doubted === 1 ? "one problem" : `${row.doubted} problems`}`);
+      link.href = "health.html#invariants";
+      made.push(...(made.length ? ["; "] : []), link);
+    }
+    return made;
+  };
   // Title, unit, text, field, second line.
   const COLUMNS = [
     // First: phones show two columns.
     ["speed", "", (row) => number(row.speed, digits(row)), "speed", (row) => between(row.limits, digits(row), row.percent)],
     ["basis", "", (row) => row.basis, "text"],
     ["best time", "ms", (row) => number(row.best, row.basis === "measured" ? 4 : 2), "best"],
-    ["gain in pairs", "× usual", (row) => number(row.gain), "gain", (row) => between(row.gainLimits, 3, 95)],
+    ["gain in pairs", "× usual", (row) => number(row.gain, ofGain(row)), "gain", (row) => between(row.gainLimits, ofGain(row), 95)],
     ["of roofline", "%", (row) => number(row.roofline === null ? null : 100 * row.roofline, 2), "roofline"],
-    ["energy", "J per run", (row) => number(row.joule), "joule",
-      (row) => row.jouleBeside === null ? "" : `${number(row.jouleBeside)} × baseline`],
+    ["energy", "J per run", (row) => number(row.joule), "joule", energyDetail],
     ["runs", "per kWh", (row) => number(row.perKwh), "perKwh"],
     ["TDP", "W", (row) => number(row.tdp), "tdp"],
     ["price", "euro", (row) => number(row.euro), "euro"],
@@ -113,7 +148,6 @@
   const ALWAYS = ["text", "best", "speed"];
   const SORTS = { speed: -1, best: 1, gain: -1, roofline: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
 
-  const element = window.launchwiseElement;
   const heading = (title, unit, kind) => {
     const made = element("th", title, kind);
     made.scope = "col";
@@ -123,6 +157,7 @@
   const draw = (found, sort, most) => {
     const { rows } = found;
     const way = SORTS[sort];
+    const few = found.energies < found.problems ? `; ${found.energies} of ${found.problems} problems` : "";
     const last = (row) => row[sort] === null;
     rows.sort((a, b) => sort === "name" ? a.gpu.localeCompare(b.gpu)
       : last(a) - last(b) || way * (a[sort] - b[sort]) || a.gpu.localeCompare(b.gpu));
@@ -136,7 +171,7 @@
     const line = element("tr");
     line.append(heading("GPU", "", ""));
     for (const [title, unit, , key] of columns) {
-      line.append(heading(title, title === "speed" ? `× ${found.beside}` : unit, key === "text" ? "" : "number"));
+      line.append(heading(title, title === "speed" ? `× ${found.beside}` : key === "joule" ? unit + few : unit, key === "text" ? "" : "number"));
     }
     head.append(line);
     const body = element("tbody");
@@ -149,7 +184,11 @@
       for (const [title, , text, key, more] of columns) {
         const cell = element("td", text(row), key === "text" ? "text" : "");
         const second = more?.(row);
-        if (second) cell.append(element("span", second, "detail"));
+        if (second?.length) {
+          const detail = element("span", "", "detail");
+          detail.append(...[second].flat());
+          cell.append(detail);
+        }
         if (title === "speed") {
           const bar = element("span", "", "bar");
           bar.style.width = `${Math.max(2, 64 * row.speed / fastest).toFixed(0)}px`;
@@ -171,8 +210,15 @@
   };
 
   const field = (name) => form.elements[name];
+  const ticked = () => [...form.querySelectorAll(".gpus input[name]:checked")].map((one) => one.value);
+  // A whole group as one word.
+  const words = (data) => Object.entries(GROUPS).slice(0, 3).flatMap(([word, [kind]]) => {
+    const names = data.gpus.filter((gpu) => gpu.kind === kind).map((gpu) => gpu.name);
+    const own = names.filter((name) => form.elements[`gpu-${name}`].checked);
+    return own.length > 1 && own.length === names.length ? [word] : own;
+  });
   const asked = () => ({
-    gpus: field("gpus").value, beside: field("beside").value, sort: field("sort").value,
+    gpus: ticked(), beside: field("beside").value, sort: field("sort").value,
     problem: Object.fromEntries([...form.querySelectorAll(".parameters select")]
       .filter((one) => one.value).map((one) => [one.name.slice(2), one.value])),
   });
@@ -189,27 +235,86 @@
     }
     return [line];
   };
+  let kept = [];
+  const titleOf = (sort) => [...field("sort").options].find((option) => option.value === sort).text;
   const answer = (remember, most = MOST_ROWS) => load(field("study").value).then((data) => {
     const question = asked();
     const found = compare(data, question);
     const made = [];
-    if (found.rows.length) made.push(draw(found, question.sort, most), ...paging(found.rows.length, most));
-    else made.push(notice("No problem was measured or predicted on all these GPUs. Show fewer GPUs or other problems."));
+    const known = question.sort === "name" || found.rows.some((row) => row[question.sort] !== null);
+    if (found.rows.length) made.push(draw(found, known ? question.sort : "speed", most), ...paging(found.rows.length, most));
+    else {
+      made.push(notice(question.gpus.length ? "No problem was measured or predicted on all these GPUs. Choose fewer GPUs or other problems."
+        : "Choose the GPUs that are to be compared."));
+    }
     if (found.rows.length && found.beside !== question.beside) {
       made.unshift(notice(`${question.beside} has none of these problems: speeds are relative to ${found.beside}.`));
+    }
+    if (found.rows.length && !known) {
+      const why = question.sort === "joule" && found.recorded.length
+        ? `${found.recorded.join(", ")} recorded the energy of other problems each` : `nothing is known of ${titleOf(question.sort)} on these GPUs`;
+      made.unshift(notice(`Sorted by speed: ${why}.`));
     }
     if (found.without.length) made.push(element("p", `Without any of these problems: ${found.without.join(", ")}.`, "note"));
     box.replaceChildren(...made);
     window.launchwiseStops();
+    kept = words(data);
     if (!remember) return;
-    const state = new URLSearchParams({ study: field("study").value, gpus: question.gpus, beside: question.beside, sort: question.sort, ...question.problem });
-    history.replaceState(null, "", `#${form.id}?${state}`);
+    const state = new URLSearchParams({
+      study: field("study").value, gpus: kept.join(","), beside: question.beside, sort: question.sort, ...question.problem });
+    window.launchwiseAddress(`${form.id}?${state}`);
   }).catch((error) => box.replaceChildren(notice(`The comparison cannot be shown: ${error.message}.`)));
 
-  const build = (data, beside, problem) => {
-    field("beside").replaceChildren(...data.gpus.map((gpu) => new Option(gpu.name)));
-    const whole = data.gpus.find((gpu) => gpu.name === beside) ?? data.gpus[0];
-    field("beside").value = whole.name;
+  const MOST_BOXES = 24;
+  const TITLES = { whole: "whole cards", slice: "slices", predicted: "predicted" };
+  // Boxes of whole groups follow those of their GPUs; the GPU that speeds are relative to is one of the chosen.
+  const listed = () => {
+    for (const every of form.querySelectorAll(".gpus .every")) {
+      const own = [...every.closest("fieldset").querySelectorAll("input[name]")];
+      const count = own.filter((one) => one.checked).length;
+      every.checked = count === own.length;
+      every.indeterminate = count > 0 && count < own.length;
+    }
+    const before = field("beside").value;
+    const names = ticked();
+    field("beside").replaceChildren(...names.map((name) => new Option(name)));
+    if (names.includes(before)) field("beside").value = before;
+  };
+  const tick = (title, kind, checked) => {
+    const label = element("label");
+    const made = element("input", "", kind);
+    made.type = "checkbox";
+    made.checked = checked;
+    label.append(made, ` ${title}`);
+    return [label, made];
+  };
+  const group = (data, kind, gpus) => {
+    const own = data.gpus.filter((gpu) => gpu.kind === kind);
+    if (!own.length) return [];
+    const made = element("fieldset");
+    const title = element("legend", own.length > 1 ? "" : TITLES[kind]);
+    if (own.length > 1) title.append(tick(TITLES[kind], "every", false)[0]);
+    const list = own.length > MOST_BOXES ? element("details") : made;
+    made.append(title);
+    if (list !== made) {
+      list.append(element("summary", `${own.length} GPUs`));
+      made.append(list);
+    }
+    for (const gpu of own) {
+      const [label, one] = tick(gpu.name, "", gpus.includes(gpu));
+      one.name = `gpu-${gpu.name}`;
+      one.value = gpu.name;
+      list.append(label);
+    }
+    return [made];
+  };
+
+  const build = (data, asked_, beside, problem) => {
+    const known = chosen(data, asked_).length ? asked_ : firstOf(data);
+    const gpus = chosen(data, [...known, beside]);
+    form.querySelector(".gpus").replaceChildren(...Object.keys(TITLES).flatMap((kind) => group(data, kind, gpus)));
+    field("beside").replaceChildren(new Option(beside));
+    listed();
     form.querySelector(".parameters").replaceChildren(...data.parameters.flatMap((one, k) => {
       const values = [...new Set(data.problems.map((each) => each[k]))]
         .sort((a, b) => typeof a === "number" ? a - b : String(a).localeCompare(b));
@@ -231,29 +336,42 @@
     const study = state.get("study") ?? first.study;
     const known = [...field("study").options].some((option) => option.value === study);
     field("study").value = known ? study : first.study;
-    for (const own of ["gpus", "sort"]) {
-      if ([...field(own).options].some((option) => option.value === state.get(own))) field(own).value = state.get(own);
-    }
+    const sort = state.get("sort") ?? "speed";
+    const sorts = [...field("sort").options].map((option) => option.value);
+    field("sort").value = sorts.includes(sort) ? sort : "speed";
     const gone = (what) => box.prepend(notice(`This report holds no ${what}; the link is older.`));
     return load(field("study").value).then((data) => {
       const beside = state.get("beside") ?? first.beside;
-      build(data, beside, Object.fromEntries(state));
+      const gpus = state.get("gpus")?.split(",") ?? firstOf(data);
+      const unknown = [...gpus, ...state.has("beside") ? [beside] : []].filter((one) => !GROUPS[one] && !data.gpus.some((gpu) => gpu.name === one));
+      build(data, gpus, beside, Object.fromEntries(state));
       return answer(false).then(() => {
         if (!state.size) return;
         const strange = data.parameters.filter((one, k) => (
           state.has(one.name) && !data.problems.some((each) => String(each[k]) === state.get(one.name))));
         if (!known) gone(`study “${study}”`);
-        else if (!data.gpus.some((gpu) => gpu.name === beside)) gone(`GPU “${beside}” for this study`);
+        else if (unknown.length) gone(`GPU “${unknown[0]}” for this study`);
+        else if (!sorts.includes(sort)) gone(`order “${sort}”`);
         else if (strange.length) gone(`problem with ${strange.map((one) => `${one.name} = ${state.get(one.name)}`).join(", ")}`);
       });
     }).catch((error) => box.replaceChildren(notice(`The comparison cannot be shown: ${error.message}.`)));
   };
 
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("change", (event) => {
-    if (event.target.name !== "study") { answer(true); return; }
-    load(event.target.value).then((data) => { build(data, field("beside").value, {}); return answer(true); })
-      .catch((error) => box.replaceChildren(notice(`The comparison cannot be shown: ${error.message}.`)));
+  form.addEventListener("change", ({ target }) => {
+    if (target.name === "study") {
+      // The same groups and GPUs, as far as this kernel ran on them.
+      load(target.value).then((data) => {
+        build(data, chosen(data, kept).length > 1 ? kept : firstOf(data), field("beside").value, {});
+        return answer(true);
+      }).catch((error) => box.replaceChildren(notice(`The comparison cannot be shown: ${error.message}.`)));
+      return;
+    }
+    if (target.className === "every") {
+      for (const one of target.closest("fieldset").querySelectorAll("input[name]")) one.checked = target.checked;
+    }
+    if (target.type === "checkbox") listed();
+    answer(true);
   });
   window.addEventListener("hashchange", open);
   window.launchwiseCompared = open();

@@ -134,7 +134,7 @@
     if (remember) {
       const state = new URLSearchParams({ gpu, across, up });
       [...lookup.elements].forEach((one) => state.set(`p-${one.name}`, one.value));
-      history.replaceState(null, "", `#${form.id}?${state}`);
+      window.launchwiseAddress(`${form.id}?${state}`);
     }
     if (!rows.length) {
       notice(`${words} was not measured on ${gpu}: the figure shows what it did before.`);

@@ -183,7 +183,7 @@
     data.parameters.forEach((one, k) => state.set(one.name, problem[k]));
     state.set("beside", form.elements.beside.value);
     if (form.elements.own) state.set("own", form.elements.own.value);
-    history.replaceState(null, "", `#${form.id}?${state}`);
+    window.launchwiseAddress(`${form.id}?${state}`);
   }).catch((error) => {
     box.replaceChildren(element("p", `The answers cannot be shown: ${error.message}.`, "notice"));
   });

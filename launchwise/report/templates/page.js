@@ -65,6 +65,15 @@
     maximumSignificantDigits: digits, useGrouping: false,
   });
 
+  // Digits that tell numbers apart, at least so many.
+  window.launchwiseApart = (values, digits) => {
+    const prints = (count) => new Set(values.map((value) => value.toPrecision(count))).size;
+    const most = new Set(values).size;
+    let enough = digits;
+    while (enough < 6 && prints(enough) < most) enough += 1;
+    return enough;
+  };
+
   // What the interval of a ratio of speeds says, as launchwise/base/paired.py does.
   const EQUAL = 1.02;
   window.launchwiseEqual = EQUAL;
@@ -151,6 +160,11 @@
   // Print shows open folds only: a page with all of them would be too long.
   window.addEventListener("beforeprint", () => plots.filter((node) => node.offsetParent).forEach(draw));
 
+  // The address holds what was asked; an older link's notice goes with its address.
+  window.launchwiseAddress = (state) => {
+    history.replaceState(null, "", `#${state}`);
+    document.querySelector(".gone")?.remove();
+  };
   // A link into a closed fold would lead nowhere.
   const reveal = () => {
     const id = decodeURIComponent(location.hash.slice(1).split("?")[0]);
