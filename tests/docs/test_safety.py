@@ -9,6 +9,8 @@ from samples import ROOT
 
 def test_every_row_of_the_page_names_a_test() -> None:
     page = (ROOT / "docs" / "explanation" / "safety.md").read_text(encoding="utf-8")
+    # Those on the size of files stand together in one test, which the text names.
+    page, _, _ = page.partition("## Reading is bounded")
     rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
     named = [re.findall(r"`(test_\w+)` \|$", row) for row in rows]
     assert len(named) >= 20
