@@ -130,6 +130,7 @@ rule report:
         seed=settings.seed,
         least_gain=settings.least_gain,
         prices=settings.prices,
+        settings_files=SETTINGS_FILES,
         gpus=list(settings.gpus),
     script:
         "../scripts/report.py"

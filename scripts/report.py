@@ -16,6 +16,7 @@ def main(
     files: dict[str, Any],
     kept_out: dict[str, dict[str, list[str]]],
     settings: dict[str, Any],
+    settings_files: list[str],
     folder: str,
     archive: str,
     cards: str,
@@ -29,6 +30,8 @@ def main(
 
     Parameters
     ----------
+    settings_files
+        Files of the settings; none where config.yaml is all.
     prices
         Table of prices; None without one.
     gpus
@@ -46,7 +49,7 @@ def main(
     # Garbage collection over millions of cells takes a tenth of the time and frees next to nothing.
     gc.disable()
     studies, missing = read_studies(files, settings, kept_out, processes)
-    facts = Run.of(settings)
+    facts = Run.of(settings, settings_files)
     datasheets = read_cards(cards)
     costs = {} if prices is None else read_prices(prices, gpus, datasheets)
     texts = writing.folder(studies, facts, processes, datasheets, costs, missing)
@@ -69,6 +72,7 @@ if __name__ == "__main__":
         files=asked.files,
         kept_out=asked.kept_out,
         settings={name: asked[name] for name in names},
+        settings_files=list(asked.settings_files),
         folder=str(Path(snakemake.output.front).parent),
         archive=snakemake.output.archive,
         cards=snakemake.input.cards,

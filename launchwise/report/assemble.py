@@ -114,7 +114,7 @@ def front_page(
     )
     title = "Launch parameters: measured, learnt, recommended"
     told = [*said, *_contradictions(studies, cards)]
-    sections_ = front.sections(studies, missing, told, run.least_gain, prices)
+    sections_ = front.sections(studies, missing, told, run.least_gain, prices, run.settings_files)
     return Page(*FRONT, title, lead, sections_)
 
 

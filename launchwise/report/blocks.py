@@ -186,6 +186,8 @@ class Finder:
         Study to its workload: studies of one workload may know a faster kernel.
     verdicts
         Workload and GPU to the verdict on the sweep.
+    options
+        Words behind the command that asks the model: files of the settings.
     """
 
     id: str
@@ -193,6 +195,7 @@ class Finder:
     first: Mapping[str, Any]
     workloads: Mapping[str, str]
     verdicts: Mapping[str, Mapping[str, str]]
+    options: Sequence[str] = ()
     kind: str = field(default="finder", init=False)
 
 

@@ -55,8 +55,14 @@ class Found:
     blind: bool = False
 
 
-def block(studies: Sequence[StudyData]) -> Finder | None:
-    """The lookup over all studies; None where none has answers."""
+def block(studies: Sequence[StudyData], settings_files: Sequence[str] = ()) -> Finder | None:
+    """The lookup over all studies; None where none has answers.
+
+    Parameters
+    ----------
+    settings_files
+        Files of the settings; none where config.yaml is all.
+    """
     known = [study for study in studies if study.answers]
     if not known:
         return None
@@ -70,6 +76,7 @@ def block(studies: Sequence[StudyData]) -> Finder | None:
         first=chosen_problem(known[0]),
         workloads={study.name: study.spec.workload for study in known},
         verdicts=verdicts,
+        options=[word for path in settings_files for word in ("--configfile", path)],
     )
 
 

@@ -18,6 +18,7 @@ def sections(
     notices: Sequence[Notice] = (),
     least_gain: float | None = None,
     prices: Mapping[str, Price] = MappingProxyType({}),
+    settings_files: Sequence[str] = (),
 ) -> list[Section]:
     """Sections of the front page, the lookup first.
 
@@ -34,7 +35,7 @@ def sections(
     """
     found: list[Section] = []
     unwell = health.notice(health.of_studies(studies))
-    if (lookup := finder.block(studies)) is not None:
+    if (lookup := finder.block(studies, settings_files)) is not None:
         lead = Text(
             "Choose a kernel, a GPU and a problem: the lookup answers any size." + _care(least_gain)
         )

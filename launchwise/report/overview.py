@@ -50,6 +50,8 @@ class Run:
     ----------
     least_gain
         Gain that must be sure, of the settings; None where the expected one decides.
+    settings_files
+        Files of the settings; none where config.yaml is all.
     """
 
     commit: str
@@ -58,12 +60,13 @@ class Run:
     seed: int
     packages: Mapping[str, str]
     least_gain: float | None = None
+    settings_files: Sequence[str] = ()
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Run:
+    def of(cls, settings: Mapping[str, Any], files: Sequence[str] = ()) -> Run:
         """This run, of settings that hold ``seed`` and ``least_gain`` among others."""
         known = commit(), now(), digest(settings)
-        return cls(*known, settings["seed"], versions(), settings["least_gain"])
+        return cls(*known, settings["seed"], versions(), settings["least_gain"], files)
 
     @property
     def citation(self) -> str:

@@ -61,8 +61,7 @@ def start(config: Mapping[str, Any], path: str, overlays: Collection[str | Path]
     overlays
         Files from the command line, the last one strongest.
     """
-    files = [Path(path)] if Path(path).exists() else []
-    files += [_short(Path(name)) for name in overlays]
+    files = settings_of(path, overlays)
     try:
         experiment = load_experiment(config, files, Path.cwd())
         _check_hosts(experiment)
@@ -250,6 +249,12 @@ def stop(error: UserError) -> NoReturn:
     where = _short(Path(error.where)) if Path(error.where).is_absolute() else error.where
     print(f"launchwise: {UserError(where, error.key, error.message)}", file=sys.stderr)
     raise SystemExit(1)
+
+
+def settings_of(path: str | Path, overlays: Collection[str | Path]) -> list[Path]:
+    """Files of the settings, the last one strongest (see :func:`start`)."""
+    files = [Path(path)] if Path(path).exists() else []
+    return files + [_short(Path(name)) for name in overlays]
 
 
 def _short(path: Path) -> Path:

@@ -64,6 +64,9 @@ def test_from_files_to_the_report_in_an_empty_folder(
     assert done.returncode == 0, done.stderr[-3000:]
     pages = (here / "results" / "report").rglob("*.html")
     assert any("each GPU left out of training" in page.read_text() for page in pages)
+    # The lookup's command for sizes without an answer names the settings: there is no config.yaml.
+    front = (here / "results" / "report" / "index.html").read_text()
+    assert 'data-options="--configfile\nkernels/blur/settings.yaml"' in front
 
 
 def test_flags_come_first_and_json_has_everything(

@@ -264,7 +264,7 @@
     const name = (problem) => data.parameters.map((one, k) => `${one.name} = ${problem[k]}`).join(", ");
     const words = (entry) => data.configurations[entry[CHOICE]].words;
     const { entry } = found;
-    const command = ["launchwise", "recommend", context.study, "--gpu", context.gpu, ...data.parameters.map((one, k) => `${one.name}=${asked[k]}`)].map(word).join(" ");
+    const command = ["launchwise", "recommend", ...context.options, context.study, "--gpu", context.gpu, ...data.parameters.map((one, k) => `${one.name}=${asked[k]}`)].map(word).join(" ");
     const heading = element("p", "Use ", "use");
     heading.append(element("strong", words(entry)));
     made.push(heading);

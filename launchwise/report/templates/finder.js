@@ -161,6 +161,7 @@
     return fastest;
   };
   const context = (data, problem) => ({
+    options: form.dataset.options ? form.dataset.options.split("\n") : [],
     study: form.elements.study.value, gpu: form.elements.gpu.value, beside: form.elements.beside.value,
     verdict: verdicts[data.workload]?.[form.elements.gpu.value],
     ownSpeed: (entry) => ownSpeed(data, entry, problem),
