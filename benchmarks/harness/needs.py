@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sys
 from collections.abc import Iterator
@@ -72,6 +73,20 @@ def chromium() -> tuple[Any, str, str]:
     if program is None or driver is None:
         _end("chromium and chromedriver")
     return webdriver, program, driver
+
+
+def coverage() -> Any:
+    """The package coverage.
+
+    Raises
+    ------
+    SystemExit
+        Status 2, after one line, where it is missing.
+    """
+    try:
+        return importlib.import_module("coverage")
+    except ImportError as error:
+        _end(f"the package {error.name}: {error}")
 
 
 def _end(missing: str) -> NoReturn:

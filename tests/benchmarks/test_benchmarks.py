@@ -178,6 +178,15 @@ def test_the_published_recipe_runs_with_the_overlay(tmp_path: Path) -> None:
             assert each["percent_slower"] + each["percent_improved"] <= 100 + 1e-9
 
 
+def test_a_fault_in_a_small_module_is_noticed(tmp_path: Path) -> None:
+    result = result_of("mutants", tmp_path)
+    assert (result["mutants"], result["noticed"], result["unexplained"]) == (1, 1, 0)
+    (row,) = result["rows"]
+    assert row["file"] == "launchwise/base/tukey.py"
+    assert row["old"] in row["text"]
+    assert row["by"].startswith("tests/measuring/test_timing.py::")
+
+
 @pytest.mark.browser
 def test_pages_of_a_report_are_measured(tmp_path: Path) -> None:
     if shutil.which("chromedriver") is None:

@@ -9,12 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from launchwise.base.expressions import evaluate
 from launchwise.base.literals import cpp_text
 from launchwise.exporting.conditions import cpp_expression, python_expression
 from launchwise.exporting.cpp_formulas import HELPERS
-from launchwise.exporting.formulas import Kind, is_condition, kind_of
+from launchwise.exporting.formulas import ExportedFormulas, Kind, is_condition, kind_of
+from launchwise.learning.features import Domain
+from launchwise.workloads.spec import load_spec
+from tests.workloads.test_described_specs import CONVOLUTION
 
 KINDS: Mapping[str, Kind] = {"a": "number", "b": "number", "c": "text"}
 EXPORTED: dict[str, Kind] = {
@@ -30,6 +34,7 @@ EXPORTED: dict[str, Kind] = {
 KEPT = (
     *("a / 2", "log2(a)", "a * 0.5", "a ** b", "a ** -1", "9223372036854775808"),
     *("a or b", "c + 'x'", "a == c", "unknown", "max(a)", "ceil_div(a)", "c in (1, 'x')"),
+    *("a in ()", "a in b", "a ** 17"),
 )
 VALUES = [{"a": a, "b": b, "c": c} for a in range(-9, 10, 3) for b in (-4, 0, 1, 6) for c in "xyz"]
 
@@ -37,6 +42,26 @@ VALUES = [{"a": a, "b": b, "c": c} for a in range(-9, 10, 3) for b in (-4, 0, 1,
 def test_kinds_of_what_leaves() -> None:
     assert {text: kind_of(text, KINDS) for text in EXPORTED} == EXPORTED
     assert [text for text in KEPT if kind_of(text, KINDS) is not None] == []
+
+
+def test_powers_that_integers_hold_leave() -> None:
+    assert kind_of("a ** 0", KINDS) == kind_of("a ** 16", KINDS) == "number"
+
+
+def test_a_variant_leaves_with_all_of_its_launch_or_with_none(tmp_path: Path) -> None:
+    for folder in ("whole", "half"):
+        shutil.copytree(CONVOLUTION, tmp_path / folder / CONVOLUTION.name)
+    path = tmp_path / "half" / CONVOLUTION.name / "spec.yaml"
+    raw = yaml.safe_load(path.read_text())
+    # What divides without a rest in Python does not in C++.
+    raw["variants"]["tiled"]["grid"][0] = f"({raw['variants']['tiled']['grid'][0]}) * 4 / 4"
+    path.write_text(yaml.safe_dump(raw))
+    whole, half = (
+        ExportedFormulas.of(Domain(load_spec(tmp_path / folder / CONVOLUTION.name), {}))
+        for folder in ("whole", "half")
+    )
+    assert list(whole.launches) == ["tiled"]
+    assert half.launches == {}
 
 
 def test_a_condition_may_join_numbers() -> None:

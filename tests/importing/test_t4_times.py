@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import foreign
 import pytest
 
 from launchwise.base.errors import UserError
-from launchwise.importing.t4 import read_t4
+from launchwise.importing.sweep import Row
+from launchwise.importing.t4 import invalidity_of, read_t4
 from launchwise.importing.time_names import is_time_name, time_unit, unit_in_name
 
 Measured = tuple[str, Any, str]
@@ -132,6 +134,43 @@ def test_a_file_of_ktt_in_t4_has_texts_and_registers(tmp_path: Path) -> None:
     assert found.device_name == "A"
     assert found.rows[0].configuration == {"x": 16, "v": "double2"}
     assert (found.rows[0].time_ms, found.rows[0].extra) == (2.0, {"registers": 40})
+
+
+def test_the_mean_of_the_repeats_is_told_where_any_row_has_a_time(tmp_path: Path) -> None:
+    path = t4(tmp_path, [("GFLOP/s", 900.0, "")], ["GFLOP/s"], {"runtimes": [1.0, 2.0]})
+    content = json.loads(path.read_text())
+    (right,) = content["results"]
+    failed = {**right, "configuration": {"x": 32}, "times": {}, "invalidity": "compile"}
+    found = read_t4(foreign.write(path, {**content, "results": [right, failed]}))
+    assert [row.time_ms for row in found.rows] == [1.5, None]
+    assert "the mean of the repeats is the time" in " ".join(found.notes)
+
+
+def test_a_file_without_a_time_is_refused_though_some_configurations_failed(
+    tmp_path: Path,
+) -> None:
+    path = t4(tmp_path, [("GFLOP/s", 900.0, "")], ["GFLOP/s"])
+    content = json.loads(path.read_text())
+    (right,) = content["results"]
+    failed = {**right, "configuration": {"x": 32}, "measurements": [], "invalidity": "compile"}
+    with pytest.raises(UserError, match="hold no time"):
+        read_t4(foreign.write(path, {**content, "results": [failed, right]}))
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "invalidity"),
+    [
+        ("ok", "", "correct"),
+        ("timeout", "", "timeout"),
+        ("wrong", "off by 3", "correctness"),
+        ("failed", "CompilationFailedConfig", "compile"),
+        ("failed", "InvalidConfig", "constraints"),
+        ("failed", "breaks a constraint", "constraints"),
+        ("failed", "RuntimeFailedConfig", "runtime"),
+    ],
+)
+def test_a_failure_has_the_word_of_t4(status: str, reason: str, invalidity: str) -> None:
+    assert invalidity_of(Row({"x": 1}, status, reason, (), None, {})) == invalidity
 
 
 def test_names_of_times_and_units() -> None:

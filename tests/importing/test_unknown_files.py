@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.importing.command import import_sweeps
-from launchwise.importing.files import KNOWN
+from launchwise.importing.files import KNOWN, read_text
 from launchwise.importing.reading import read_sweeps
 
 
@@ -101,6 +101,15 @@ def test_what_is_of_no_known_format_is_told_as_that(tmp_path: Path, what: str) -
     assert caught.value.message.startswith("is of no known format")
     assert caught.value.message.endswith(f"(allowed: {KNOWN})")
     assert "\n" not in str(caught.value)
+
+
+def test_a_text_of_two_bytes_a_character_is_read_and_no_binary(tmp_path: Path) -> None:
+    for encoding in ("utf-16", "utf-8-sig", "utf-8"):
+        (tmp_path / encoding).write_bytes("µ, 1".encode(encoding))
+        assert read_text(tmp_path / encoding) == "µ, 1"
+    (tmp_path / "binary").write_bytes(b"a\0b")
+    with pytest.raises(UserError, match="is of no known format: a binary"):
+        read_text(tmp_path / "binary")
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,11 @@ def test_a_case_is_one_list_and_a_long_one_is_drawn_into_equal_parts(
     assert (found == lists_of(numbers, 0)).all()
 
 
+def test_no_list_is_longer_than_lightgbm_takes() -> None:
+    assert np.bincount(lists_of(np.zeros(10_000, np.int64), 0)).tolist() == [10_000]
+    assert sorted(np.bincount(lists_of(np.zeros(10_001, np.int64), 0))) == [5000, 5001]
+
+
 def test_order_does_not_depend_on_how_long_a_problem_takes(
     domain: Domain, sweep: pd.DataFrame
 ) -> None:

@@ -165,6 +165,23 @@ def test_pruning_cuts_a_split_on_noise_and_keeps_a_real_one() -> None:
     ]
 
 
+def test_a_branch_that_takes_the_place_of_its_parent_is_pruned_again() -> None:
+    # The root's larger branch takes its place; with all 13 examples it is not worth its split:
+    # .1 less than the 6.715 estimated errors of one leaf would be too little.
+    rows: Rows = [
+        *[((0, 2, 0), 1), ((2, 0, 2), 0), ((0, 0, 2), 0), ((2, 1, 1), 0), ((1, 1, 1), 0)],
+        *[((0, 0, 2), 1), ((1, 2, 0), 0), ((0, 0, 1), 1), ((0, 0, 0), 0), ((1, 0, 1), 1)],
+        *[((0, 2, 1), 0), ((2, 1, 2), 0), ((1, 0, 1), 1)],
+    ]
+    assert 5 + added_errors(13, 5, 0.25) == pytest.approx(6.715, abs=1e-3)
+    assert grown(rows).leaves == 1
+
+
+def test_of_two_features_that_split_alike_the_first_is_taken() -> None:
+    rows: Rows = [((0, 0, 0), 0)] * 5 + [((1, 0, 1), 1)] * 5
+    assert grown(rows).root.feature == 0
+
+
 def test_a_split_that_saves_no_error_is_collapsed() -> None:
     # 0 is the majority on both sides: the split gains bits and no correct answer.
     rows: Rows = [((0,), 0)] * 20 + [((1,), 0)] * 6 + [((1,), 1)] * 5

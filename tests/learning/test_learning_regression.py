@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from launchwise.learning.features import Domain
-from launchwise.learning.regression import TimeRegressor
+from launchwise.learning.regression import TimeRegressor, nearest_mean
 from launchwise.workloads import space
 from launchwise.workloads.spec import Spec
 from tests.support.samples import profile
@@ -65,3 +65,16 @@ def test_a_predicted_time_stands_on_the_level_of_its_problem(
     over = model.judge(between).predicted_ms / domain.bounds_ms(between)
     ends = best.to_numpy() / domain.bounds_ms(rows)
     assert ends.min() < over[0] < ends.max()
+
+
+def test_the_nearest_levels_count_by_the_square_of_their_distance() -> None:
+    # In powers of two 1 is one away from .5, two from 4.
+    points, values = np.array([[0.5], [4.0]]), np.array([10.0, 20.0])
+    found = nearest_mean(points, values, np.array([[1.0], [4.0]]))
+    assert found == pytest.approx([(4 * 10 + 20) / 5, 20])
+    # A feature counts by its own spread: 2 is as far from 1 as 1024 is from 1.
+    points = np.array([[1.0, 1.0], [2.0, 1024.0]])
+    assert nearest_mean(points, values, np.array([[2.0, 1.0]])) == pytest.approx([15])
+    # Where a feature is 0 or less its differences count, not its ratios.
+    points = np.array([[-1.0], [1.0]])
+    assert nearest_mean(points, values, np.array([[0.0]])) == pytest.approx([15])

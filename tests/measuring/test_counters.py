@@ -147,6 +147,11 @@ def test_what_a_card_cannot_count_is_missing() -> None:
     assert second["dram_throughput"] == pytest.approx(0.0011)
 
 
+def test_a_share_that_was_rounded_up_is_one() -> None:
+    first, second = parse(LOG.read_text().replace('"%","54.69"', '"%","100.27"'))[:2]
+    assert (first["occupancy"], second["occupancy"]) == (pytest.approx(0.2812), 1.0)
+
+
 def test_other_launches_than_were_made_are_refused() -> None:
     seen = parse(LOG.read_text())
     launched = [[{"symbol": kernel["symbol"], "kernel": "k"} for kernel in seen]]

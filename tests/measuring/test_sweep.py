@@ -121,6 +121,35 @@ def test_the_baseline_is_timed_well_even_where_it_is_known_to_be_far_from_the_be
     assert len(second["times_ms"]) <= 2 or relative_error(few) > 0.99
 
 
+class Paced(HostDevice):
+    """Tiles take ten times as long as all else."""
+
+    def timed(self, work: Any, repeats: int, flush: bool) -> list[float]:
+        """Real launches, made-up times."""
+        super().timed(work, repeats, flush)
+        return [10.0 if "omp_tile" in work.launches[0].build.source else 1.0] * repeats
+
+
+def test_what_is_not_near_the_best_of_its_own_visit_is_repeated_less(
+    acoustic_copy: Path, kernel_cache: Path
+) -> None:
+    spec = load_spec(acoustic_copy)
+    repeats = Repeats(minimum=5, maximum=5, few=2, near=0.1, budget_ms=1e6)
+    method = Method(repeats=repeats, slow_factor=1e9, graph_below_us=0, control_s=0, rest=False)
+    problem = {"n": 20, "dtype": "float32", "order": 2}
+    device = Paced(acoustic_copy, spec.headers, cache=kernel_cache)
+    said: list[dict[str, Any]] = []
+    listed = configurations(spec, problem)
+    tried = [listed[0], *(one for one in listed if one["variant"] == "omp_tile")][:3]
+    serve(
+        device, load_workload(acoustic_copy, spec), method, [Task(problem, tried)], 1, said.append
+    )
+    rows = [event for event in said if event["event"] == "row"]
+    assert [(row["variant"], len(row["times_ms"])) for row in rows] == [
+        *(("linear", 5), ("omp_tile", 2), ("omp_tile", 2)),
+    ]
+
+
 @pytest.mark.usefixtures("forked_starts")
 def test_a_second_run_measures_nothing(make_shard: Callable[..., Shard], tmp_path: Path) -> None:
     shard = make_shard(PROBLEMS[:1])

@@ -66,6 +66,23 @@ def test_nothing_is_said_of_a_sound_study() -> None:
     )
 
 
+def paired(**changes: float) -> StudyData:
+    """The baseline, of 2 ms, and a configuration of 1 ms in pairs, by which they are judged."""
+    sweep = study().sweeps["big"]
+    rows = sweep.iloc[[0, 1]]
+    limits = {"gain": [1.0, 2.0], "gain_low": [1.0, 1.9], "gain_high": [1.0, 2.1]}
+    ran = {"roles": ["baseline+usual", "best"], "rounds": 20, "thrown": 0, "status": "ok"}
+    pairs = rows[study().spec.key_columns].assign(**limits, **ran).reset_index(drop=True)
+    for column, value in changes.items():
+        pairs.loc[1, column] = value
+    judged = sweep.assign(basis=["pairs", "pairs", *["sweep"] * (len(sweep) - 2)])
+    return changed(pairs={"big": pairs}, sweeps={**study().sweeps, "big": judged})
+
+
+def test_a_gain_may_be_an_end_of_its_interval() -> None:
+    assert violations([paired(), paired(gain_low=2.0), paired(gain_high=2.0)], CARDS) == []
+
+
 def test_a_problem_of_a_blind_test_was_measured() -> None:
     made = answered(problem={"n": 7, "dtype": "float32", "order": 2})
     tested = made.rows.iloc[:1].assign(gpu="big", n=7, dtype="float32", order=2)
@@ -78,6 +95,9 @@ def test_a_problem_of_a_blind_test_was_measured() -> None:
         (lambda: spoilt_evaluation("fraction", 1.02), "nothing beats the fastest of its own set"),
         (lambda: spoilt_evaluation("best_of_5", -0.1), "a share lies between 0 and 1"),
         (lambda: spoilt_evaluation("improved_runs", 37.0), "a share lies between 0 and 1"),
+        (lambda: paired(gain_low=2.001), "a gain lies in its interval"),
+        (lambda: paired(gain_high=1.999), "a gain lies in its interval"),
+        (lambda: paired(gain=2.05), "a judged time has the ratio of its pairs"),
         (burning, "times the card's thermal design power"),
         (lambda: answered(problem={"n": 7, "dtype": "float32", "order": 2}), "was measured"),
         (lambda: answered(gain_low=2.0, gain_high=1.0), "an interval has its ends in order"),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from launchwise.gpus.datasheets import (
+    CARDS_FILE,
+    described_profile,
+    read_cards,
+    reference_efficiency,
+)
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.report import gpus
 from launchwise.report.blocks import Fold, Table
-from tests.support.samples import profile
+from tests.support.samples import ROOT, profile
 
 FIRST = {"copy_bandwidth_gbs": 1000.0, "launch_overhead_us": 5.0}
 
@@ -61,3 +67,16 @@ def test_many_gpus_have_a_row_each() -> None:
     few = gpus.section(dict(list(profiles.items())[:6])).blocks[0]
     assert isinstance(few, Table)
     assert [column.title for column in few.columns][1:] == list(profiles)[:6]
+
+
+def test_datasheet_only_gpus_are_folded_below() -> None:
+    cards = read_cards(ROOT / CARDS_FILE)
+    efficiency = reference_efficiency(cards)
+    described = {name: described_profile(name, cards, efficiency) for name in ("a100", "v100")}
+    section = gpus.section({"known": profile()}, described)
+    last = section.blocks[-1]
+    assert isinstance(last, Fold)
+    (shown,) = last.blocks
+    assert isinstance(shown, Table)
+    assert len(shown.rows) == 2
+    assert not isinstance(gpus.section({"known": profile()}, {}).blocks[-1], Fold)

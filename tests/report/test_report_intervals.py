@@ -56,6 +56,19 @@ def test_models_that_the_problems_do_not_tell_apart_are_best_together(
     assert (found == {"kNN", "regression tree"}) == (len(best) == 2)
 
 
+def test_the_best_model_of_a_column_is_marked_and_no_rule() -> None:
+    table = table_of(study())
+    best = {
+        column.title: [row.cells[0].text for row in table.rows if row.cells[place].best]
+        for place, column in enumerate(table.columns)
+    }
+    # Most is best, or least; of equal ones, and of the only one, none is.
+    for title in ("coefficient", "speed-up", "worst", "slower"):
+        assert best[title] == ["regression tree"]
+    for title in ("method", "MAPE", "Spearman", "train"):
+        assert best[title] == []
+
+
 def test_the_interval_stands_beside_the_mean() -> None:
     table = table_of(with_ratios("beside_best_model", knn=(1.0, 1.0)))
     headings = [(column.title, column.unit) for column in table.columns]

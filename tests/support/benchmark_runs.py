@@ -24,6 +24,7 @@ ANYWHERE = (
         "committee",
         "dag",
         "main_job",
+        "mutants",
         "paper_recipe",
         "prediction_errors",
         "predictions",

@@ -128,6 +128,10 @@ MISTAKES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda raw: raw["arguments"]["output"].update(type="float"),
         "arguments.output.type: 'float' is neither a type",
     ),
+    "drawn structs": (
+        lambda raw: raw["arguments"]["image"].update(type={"x": "float32"}, fill="iota"),
+        "arguments.image: fill: a struct's content is zeros, or made by inputs",
+    ),
     "given an output": (
         lambda raw: raw["reference"].update(given=["output"]),
         "reference.given: output is an output",

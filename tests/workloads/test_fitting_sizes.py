@@ -191,3 +191,11 @@ def test_a_search_that_finds_nothing_ends_soon() -> None:
     assert Search(parameters, wanted, conditions, never).nearest() is None
     assert Search(parameters, wanted, [], never).nearest() is None
     assert len(asked) <= 2 * MOST_EVALUATED
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"), [(900, 1024), (30, 64), (400, 256), (640, 256), (641, 1024)]
+)
+def test_of_listed_values_the_nearest_is_taken(wanted: int, expected: int) -> None:
+    listed = {"n": ProblemParameter(type="integer", values=[64, 256, 1024])}
+    assert Search(listed, {"n": wanted}, []).nearest() == {"n": expected}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -391,3 +392,29 @@ def test_a_copy_from_beyond_one_array_to_beyond_another_is_found(
             verdict(folder, device)
     else:
         assert "beyond the end of sums (400 B)" in verdict(folder, device).wrong
+
+
+def test_a_kernel_that_reads_what_another_left_in_scratch_memory_is_wrong(folder: Path) -> None:
+    def change(raw: dict[str, Any]) -> None:
+        raw["arguments"]["one"] = {"type": "float32", "shape": [1], "role": "scratch"}
+        given = ["sums", "total", "values", "weight", "entries", "one"]
+        own = raw["variants"]["own"] | {"arguments": given}
+        raw["variants"] = {"own": own, "forgetful": own | {"source": "forgetful.cu"}}
+
+    changed(folder, change)
+    reading = KERNEL.replace("int entries)", "int entries, float *one)")
+    reading = reading.replace("= all;", "= all * *one;")
+    (folder / "forgetful.cu").write_text(reading)
+    (folder / "own.cu").write_text(reading.replace("all = 0.0f;", "all = 0.0f, *one = 1.0f;"))
+    spec = load_spec(folder)
+    workload, device = load_workload(folder, spec), CpuDevice(folder, spec.headers)
+    with closing(workload.open(device, PROBLEM, workload.layout(BASELINE), 1)) as session:
+        said = []
+        for variant in ("own", "forgetful", "own"):
+            work = session.launch({**BASELINE, "variant": variant})
+            session.poison()
+            for launch in work.launches:
+                device.launch(launch)
+            said.append(session.check().wrong)
+    assert (said[0], said[2]) == ("", "")
+    assert "sums" in said[1]

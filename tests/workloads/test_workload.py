@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from launchwise.base.errors import UserError
 from launchwise.workloads.builds import Build, real_macro
 from launchwise.workloads.device import Allocations, Device, closed_on_error
 from launchwise.workloads.launches import Launch
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.workload import Finding, Session, Workload
+from launchwise.workloads.workload import Finding, Session, Workload, load_workload
 from tests.support.host_device import HostDevice
 
 
@@ -160,3 +161,13 @@ def test_scratch_memory_is_released_at_the_end_of_its_block(device: HostDevice) 
     with pytest.raises(ZeroDivisionError):
         fail_with_memory()
     assert device.free_bytes == free
+
+
+def test_host_code_in_another_place_is_told_where_it_belongs(
+    acoustic_spec: Spec, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="is missing"):
+        load_workload(tmp_path, acoustic_spec)
+    (tmp_path / "workload.py").write_text("")
+    with pytest.raises(UserError, match=r"must be moved to host/workload\.py"):
+        load_workload(tmp_path, acoustic_spec)

@@ -1,0 +1,211 @@
+"""Faults planted in the library, one at a time: which of them the tests that run the line notice.
+
+    COVERAGE_CORE=ctrace pytest --cov=launchwise --cov-context=test --cov-report= tests/learning ...
+    python benchmarks/mutants.py benchmarks/results/mutants.json --coverage .coverage
+
+Draws mutants evenly from packages of the library, by a seed. Each is written into a copy of the
+project, and the tests that ran its line are run there until one fails; lines of a module's top
+level count as run by every test of the module. ``benchmarks/survivors.yaml`` says why a survivor
+does not matter; where others are left, the status is 1.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.command_line import arguments, provenance
+from harness.mutating import Mutant, mutants, sources
+from harness.needs import coverage
+from harness.projects import ROOT, git
+
+from launchwise.base.storage import read_json, write_json
+from launchwise.base.typed import read_yaml
+
+PACKAGES = ("exporting", "importing", "learning", "measuring", "report", "workloads")
+REASONS = Path(__file__).with_name("survivors.yaml")
+SECONDS = 300.0
+"""Time after which tests are stopped: a mutant that hangs is noticed."""
+
+SMALLEST = {"launchwise/base/tukey.py": "tests/measuring/test_timing.py"}
+"""A module and tests of it, for the smallest size, which needs no coverage."""
+
+
+class Covering:
+    """Tests that ran a line, those first that run few lines: they are quick and to the point."""
+
+    def __init__(self, file: Path) -> None:
+        data = coverage().CoverageData(str(file))
+        data.read()
+        self._lines: dict[str, dict[int, set[str]]] = {}
+        self._sizes: Counter[str] = Counter()
+        for name in data.measured_files():
+            by_line = data.contexts_by_lineno(name)
+            path = name[name.rindex("launchwise/") :]
+            found = {line: {_test(each) for each in by_line[line] if each} for line in by_line}
+            self._lines[path] = {line: tests for line, tests in found.items() if tests}
+            self._sizes.update(test for tests in found.values() for test in tests)
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """Tests of a mutant's lines, or of its module."""
+        lines = self._lines.get(mutant.path, {})
+        first, last = mutant.lines
+        wanted = lines if mutant.at_import else range(first, last + 1)
+        found = {test for line in wanted for test in lines.get(line, ())}
+        return sorted(found, key=lambda test: (self._sizes[test], test))
+
+
+def _test(context: str) -> str:
+    return context.split("|")[0]
+
+
+def drawn(root: Path, places: list[str], count: int, seed: int) -> list[Mutant]:
+    """As many mutants of each file or folder, in random order."""
+    dice = random.Random(seed)
+    found = []
+    for number, place in enumerate(places):
+        every = [
+            one for path, text in sources(root, [place]).items() for one in mutants(path, text)
+        ]
+        wanted = count // len(places) + (number < count % len(places))
+        found += dice.sample(every, min(wanted, len(every)))
+    dice.shuffle(found)
+    return found
+
+
+def described(mutant: Mutant, root: Path) -> dict[str, Any]:
+    """Where a mutant stands in the copy ``root``, and what it changes."""
+    text = (root / mutant.path).read_text()
+    begin = text.rfind("\n", 0, mutant.begin) + 1
+    return {
+        **{"file": mutant.path, "line": mutant.line, "column": mutant.begin - begin + 1},
+        **{"text": text.splitlines()[mutant.line - 1].strip(), "old": mutant.old},
+        "new": mutant.new,
+    }
+
+
+def identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What tells a mutant from others, wherever its line moves."""
+    return tuple(row[name] for name in ("file", "column", "text", "old", "new"))
+
+
+def outcome(mutant: Mutant, tests: list[str], root: Path, most: int) -> dict[str, Any]:
+    """What becomes of a mutant in the copy ``root``: ``noticed``, ``survived`` or ``not run``."""
+    found: dict[str, Any] = {"tests": len(tests), "tests_run": min(most, len(tests))}
+    if not tests:
+        return {**found, "outcome": "not run"}
+    file = root / mutant.path
+    text = file.read_text()
+    file.write_text(mutant.of(text))
+    began = time.monotonic()
+    try:
+        noticed_by = first_failure(tests[:most], root)
+    finally:
+        file.write_text(text)
+    found["seconds"] = round(time.monotonic() - began, 1)
+    return {**found, "outcome": "noticed" if noticed_by else "survived", "by": noticed_by}
+
+
+def noticed_in(result: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Rows of an earlier result that were noticed, by :func:`identity`."""
+    rows = read_json(result)["rows"]
+    return {identity(row): row for row in rows if row["outcome"] == "noticed"}
+
+
+def first_failure(tests: list[str], root: Path) -> str:
+    """The first test that fails, or how pytest ended; '' where all pass."""
+    try:
+        done = run_tests(["-x", *tests], root)
+    except subprocess.TimeoutExpired:
+        return "time"
+    if done.returncode == 0:
+        return ""
+    lines = done.stdout.splitlines()
+    failed = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    return failed[0] if failed else f"pytest's status {done.returncode}"
+
+
+def run_tests(words: list[str], root: Path) -> subprocess.CompletedProcess[str]:
+    """Run pytest in the copy ``root``."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+
+
+def insist_on(tests: Iterable[str], root: Path) -> None:
+    """End where the copy lacks tests: what cannot be run would seem to fail."""
+    done = run_tests(["--collect-only", *sorted(set(tests))], root)
+    if done.returncode:
+        raise SystemExit(f"tests of the coverage are missing:\n{done.stdout}{done.stderr}")
+
+
+def explained(rows: list[dict[str, Any]]) -> None:
+    """Add the ``reason`` of survivors that :data:`REASONS` knows."""
+    known = {identity(one): one["reason"] for one in read_yaml(REASONS)}
+    for row in rows:
+        if row["outcome"] != "noticed" and identity(row) in known:
+            row["reason"] = known[identity(row)]
+
+
+def main() -> None:
+    """Draw, plant and count."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--coverage", type=Path, help="data of coverage.py with tests as contexts")
+    parser.add_argument("--mutants", type=int, default=150, help="how many are drawn")
+    parser.add_argument("--most-tests", type=int, default=200, help="tests of a mutant at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--again", type=Path, help="result of whose mutants survivors are planted")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="no mutant begins later")
+    given = parser.parse_args()
+    until = time.monotonic() + given.seconds
+    before = {} if given.again is None else noticed_in(given.again)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "project")
+        git(ROOT, "clone", "--quiet", "--shared", str(ROOT), str(root))
+        if given.smallest:
+            ((module, tests),) = SMALLEST.items()
+            chosen = drawn(root, [module], 1, given.seed)
+            covering = {one: [tests] for one in chosen}
+        else:
+            if given.coverage is None:
+                parser.error("--coverage is needed")
+            folders = [f"launchwise/{package}" for package in PACKAGES]
+            chosen = drawn(root, folders, given.mutants, given.seed)
+            known = Covering(given.coverage)
+            covering = {one: known.of(one) for one in chosen}
+        insist_on((test for tests in covering.values() for test in tests), root)
+        for one in chosen:
+            if time.monotonic() > until:
+                break
+            row = described(one, root)
+            done = before.get(identity(row))
+            rows.append(done or row | outcome(one, covering[one], root, given.most_tests))
+            print(rows[-1]["outcome"], f"{one.path}:{one.line}", one.old, "->", one.new, flush=True)
+    explained(rows)
+    counts = Counter(row["outcome"] for row in rows)
+    open_ones = [row for row in rows if row["outcome"] != "noticed" and "reason" not in row]
+    counted = {"mutants": len(rows), "unexplained": len(open_ones), **counts}
+    write_json(given.output, {**provenance(), "seed": given.seed, **counted, "rows": rows})
+    print(counted)
+    raise SystemExit(1 if open_ones else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Figures of a blind test, worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from launchwise.learning.blind.answering import Frozen
+from launchwise.learning.blind.scoring import summarise
+
+FROZEN = Frozen(
+    study="s",
+    workload="w",
+    gpu="new",
+    seed=1,
+    commit="c",
+    frozen_at="2026-01-01T00:00:00+00:00",
+    product={"model": "chosen", "gpus": {"old": {}}},
+    answers=[{"problem": {"n": 1}}],
+    digest="d",
+)
+
+ROWS = pd.DataFrame(
+    {
+        "n": [1, 2, 3, 4, 5],
+        # The last but one is the usual choice, the last has no time.
+        "is_usual": [False, False, False, True, False],
+        "fraction": [1.0, 0.8, 0.9, 0.5, 0.0],
+        "best_of_5": [1.0, 0.9, 0.9, 0.5, 0.4],
+        "best_of_20": [1.0, 1.0, 1.0, 0.5, 0.5],
+        "gain": [1.2, 0.97, 0.99, 1.0, 0.0],
+        "gain_low": [1.195, 0.95, 0.98, 1.0, np.nan],
+        "gain_high": [1.205, 0.98, 1.0, 1.0, np.nan],
+        "best_gain": [1.2, 1.04, 1.051, 2.0, 1.049],
+        "improvement": [2.4, 1.94, 1.98, 2.0, 0.0],
+        "expected_gain_low": [1.1, 0.98, 0.9, 1.0, 1.0],
+        "expected_gain_high": [1.2, 1.1, 1.1, 1.0, 1.2],
+        "measured_ms": [1.0, 2.0, 4.0, 8.0, np.nan],
+        "expected_ms": [1.1, 1.9, 4.0, 10.0, 5.0],
+        "expected_ms_low": [0.9, 1.8, np.nan, 9.0, 4.0],
+        "expected_ms_high": [1.0, 1.95, np.nan, 11.0, 6.0],
+    }
+)
+
+
+def test_figures_of_a_blind_test_by_hand() -> None:
+    found = summarise(FROZEN, ROWS)
+    assert (found["problems"], found["new_gpu"], found["model"]) == (5, True, "chosen")
+    # More than 2 % slower, or without a time; of the latter no interval says that it is slower.
+    assert (found["harmed"], found["slower"]) == (2, 2)
+    # Gains of more than 5 % were possible at three; the usual choice misses one of them.
+    assert (found["kept_usual"], found["missed"], found["worthwhile"]) == (1, 1, 3)
+    # Expected gains of what is not usual: 1.2 and .99 lie inside, .97 and 0 do not.
+    assert (found["intervals"], found["covered"]) == (4, 0.5)
+    # Of three times with an interval the first lies at its end.
+    assert (found["times"], found["times_covered"]) == (3, pytest.approx(1 / 3))
+    # 10, 5, 0 and 25 %.
+    assert found["time_error_percent"] == pytest.approx(7.5)
+    assert (found["fraction_worst"], found["fraction_p5"]) == (0.0, pytest.approx(0.1))
+    assert found["best_of_5"] == pytest.approx((0.9 * 0.9 * 0.5 * 0.4) ** 0.2)
+    assert len(found["fraction_interval"]) == 2
+
+
+def test_a_gpu_that_the_product_knew_is_no_new_one() -> None:
+    frozen = FROZEN.model_copy(update={"gpu": "old"})
+    assert not summarise(frozen, ROWS)["new_gpu"]

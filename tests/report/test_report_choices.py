@@ -1,0 +1,80 @@
+"""Figures of methods against size, and which GPUs a study's pages show."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+
+from launchwise.report import assemble, maps, overview, sections
+from launchwise.report.blocks import Block, Bullets, Figure, Fold, Section
+from tests.support.report_study import study
+
+
+def blocks_of(section: Section) -> Iterator[Block]:
+    """Blocks of a section, folded ones too."""
+    for block in section.blocks:
+        yield from block.blocks if isinstance(block, Fold) else [block]
+
+
+def test_methods_against_size_are_those_of_their_gpu() -> None:
+    figures = [block for block in blocks_of(sections.tiles(study())) if isinstance(block, Figure)]
+    lines = {
+        figure.id: {trace["name"]: trace["y"] for trace in figure.panels[0].data}
+        for figure in figures
+        if "-choices-" in figure.id
+    }
+    for figure in figures:
+        for panel in figure.panels if figure.id in lines else ():
+            low, high = panel.layout["yaxis"]["range"]
+            assert 40 < low < 50
+            assert 100 < high < 110
+    # Baseline, NARROW and WIDE take 2, 1, 1.6 and 8, 5, 4 ms; of the slice 4, 5, 2 and 16, 20, 8.
+    assert lines == {
+        "tiny-choices-big": {
+            "baseline": [50, 50],
+            "one fixed configuration": [100, 80],
+            "kNN, unseen sizes": [100, 80],
+        },
+        "tiny-choices-big-sm4": {
+            "baseline": [50, 50],
+            "one fixed configuration": [100, 100],
+            "regression tree, unseen sizes": [100, 100],
+        },
+    }
+
+
+def test_a_size_that_one_model_lacks_stays_on_the_map() -> None:
+    made = study()
+    rows = made.evaluation
+    few = rows[(rows["model"] != "knn") | (rows["n"] != 202)]
+    (trace,) = maps.fraction_heat(made, few, ["knn", "tree"], "x").panels[0].data
+    assert trace["x"] == ["102", "202"]
+    assert trace["z"] == [[1.0, None], [0.625, 1.0]]
+
+
+@pytest.mark.parametrize(("most", "shown"), [(1, False), (2, True), (3, True)])
+def test_pages_say_which_gpus_they_leave_out(
+    monkeypatch: pytest.MonkeyPatch, most: int, shown: bool
+) -> None:
+    monkeypatch.setattr(assemble, "MOST_GPUS", most)
+    pages = assemble.of_study(study(), None)
+    titles = [section.title for page in pages for section in page.sections]
+    assert ("GPUs of this page" not in titles) == shown
+
+
+def test_without_a_model_one_configuration_stands_for_the_answers() -> None:
+    made = study()
+    rows, slice_rows = made.sweeps["big"], made.sweeps["big.sm4"]
+    # No configuration is possible at both sizes: WIDE at the larger one alone, others at the other.
+    possible = (rows["n"] == 202) == (rows["bx"] == 64)
+    sweeps = {"big": rows[possible], "big.sm4": slice_rows[slice_rows["n"] == 102]}
+    plain = dataclasses.replace(made, evaluation=made.evaluation.iloc[:0], sweeps=sweeps, _known={})
+    (listed,) = (block for block in overview.answer(plain).blocks if isinstance(block, Bullets))
+    said = dict(listed.items)
+    assert "reaches 100 % of the best speed (possible for 1 of 2 problems)" in said["big:"]
+    assert said["big.sm4:"].startswith(
+        "block3d 64×2×1 row_padding=0 at every problem reaches 100 %"
+    )
+    assert "possible" not in said["big.sm4:"]
