@@ -80,7 +80,7 @@ def _studies(studies: Sequence[StudyData], missing: Sequence[MissingStudy]) -> B
     rows = [
         Row(
             [
-                Cell(study.settings.title, link=f"#{study.name}-answer"),
+                Cell(study.settings.title, detail=study.name, link=f"#{study.name}-answer"),
                 Cell(study.settings.question),
                 Cell(named_gpus(study.gpus)),
                 Cell(wording.count(len(study.rows))),

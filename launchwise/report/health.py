@@ -290,7 +290,9 @@ def notice(found: Sequence[Health]) -> Notice | None:
     unwell = sorted((each for each in found if each.complaints), key=worst_first)
     if not unwell:
         return None
-    said = "; ".join(f"{each.workload} on {each.gpu}: {each.complaints[0]}" for each in unwell[:3])
+    said = "; ".join(
+        f"{each.workload} on {each.gpu}: {', '.join(each.complaints)}" for each in unwell[:3]
+    )
     more = f"; and {len(unwell) - 3} more" if len(unwell) > 3 else ""
     are = "is" if len(unwell) == 1 else "are"
     counted = f"{len(unwell)} of {wording.plural(len(found), 'sweep')} {are} doubtful."

@@ -122,13 +122,13 @@ def _fastest(study: StudyData, best: pd.DataFrame) -> tuple[str, str] | None:
             (alike if said == TIE else undecided).append(f"{gpu} ({wording.interval(limits)})")
             continue
         between = "" if limits is None else f" ({wording.interval(limits)})"
-        slower.append(f"{wording.number(_ratio(times, gpu, first))} times{between} on {gpu}")
+        slower.append(f"{wording.number(_ratio(times, gpu, first))}{between} on {gpu}")
     text = (
         f"{first}, on {wins.iloc[0]} of the {wording.plural(len(times), 'problem')} that all of "
         "them measured."
     )
     if slower:
-        text += f" The best time is longer by {wording.listed(slower)} (geometric means)."
+        text += f" Best times relative to it (geometric means): {wording.listed(slower)}."
     if alike:
         text += (
             f" A tie with {wording.listed(alike)}: the 95 % interval of the ratio is narrow and "

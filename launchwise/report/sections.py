@@ -193,9 +193,10 @@ def landscape(study: StudyData) -> Section:
     lead = (
         f"{title}: {wording.plural(len(rows), 'configuration')} ({wording.listed(counted)}), "
         f"{near} of them within 2 % of the best. The slowest with a time takes "
-        f"{wording.number(times.iloc[-1] / times.iloc[0])} times as long as the best. "
-        "A slow configuration was stopped early, after one launch."
+        f"{wording.number(times.iloc[-1] / times.iloc[0])} times as long as the best."
     )
+    if "slow" in ended.index:
+        lead += " A slow configuration was stopped early, after one launch."
     figure = figures.landscape(study, rows, title, float(chosen["baseline_ms"]))
     found: list[Block] = [
         Text(

@@ -33,7 +33,10 @@
       style.getPropertyValue(name).trim()
     ));
     const replaced = { "#1d2733": ink, "#e4e7eb": line, "#ffffff": paper, "#b9c0c8": edge };
-    return JSON.parse(JSON.stringify(figure), (_, value) => replaced[value] ?? value);
+    const made = JSON.parse(JSON.stringify(figure), (_, value) => replaced[value] ?? value);
+    // The scales of heat maps begin near white: what is empty must not look like their dark end.
+    if (figure.data?.some((trace) => trace.type === "heatmap")) made.layout.plot_bgcolor = shared.plot_bgcolor;
+    return made;
   };
 
   // plotly.js is large: it is read and inflated when the first figure comes near the screen.
