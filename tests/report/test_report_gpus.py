@@ -56,6 +56,17 @@ def test_a_gpu_without_a_known_driver_has_a_dash() -> None:
     assert rows["driver / CUDA"] == ["580.1 / 13.0", "–"]
 
 
+def test_estimated_ceilings_are_not_called_measured() -> None:
+    own = profile()
+    profiles = {"own": own, "theirs": own.model_copy(update={"source": "attributes"})}
+    shown = gpus.section(profiles).blocks[0]
+    assert isinstance(shown, Table)
+    rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in shown.rows}
+    measured = [cells for title, cells in rows.items() if "measured" in title]
+    assert len(measured) >= 2
+    assert all(cells[0] != "–" == cells[1] for cells in measured)
+
+
 def test_many_gpus_have_a_row_each() -> None:
     profiles = {f"gpu{place}": profile() for place in range(7)}
     shown = gpus.section(profiles).blocks[0]
