@@ -115,10 +115,11 @@ def outcome(mutant: Mutant, tests: list[str], root: Path, most: int) -> dict[str
     return {**found, "outcome": "noticed" if noticed_by else "survived", "by": noticed_by}
 
 
-def noticed_in(result: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Rows of an earlier result that were noticed, by :func:`identity`."""
+def settled_in(result: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Rows of an earlier result that were noticed or have a reason, by :func:`identity`."""
     rows = read_json(result)["rows"]
-    return {identity(row): row for row in rows if row["outcome"] == "noticed"}
+    settled = [row for row in rows if row["outcome"] == "noticed" or "reason" in row]
+    return {identity(row): row for row in settled}
 
 
 def first_failure(tests: list[str], root: Path) -> str:
@@ -170,11 +171,13 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=150, help="how many are drawn")
     parser.add_argument("--most-tests", type=int, default=200, help="tests of a mutant at most")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--again", type=Path, help="result of whose mutants survivors are planted")
+    parser.add_argument(
+        "--again", type=Path, help="an earlier result: what it does not explain is planted"
+    )
     parser.add_argument("--seconds", type=float, default=math.inf, help="no mutant begins later")
     given = parser.parse_args()
     until = time.monotonic() + given.seconds
-    before = {} if given.again is None else noticed_in(given.again)
+    before = {} if given.again is None else settled_in(given.again)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "project")
