@@ -131,8 +131,10 @@ def first_failure(tests: list[str], root: Path) -> str:
     if done.returncode == 0:
         return ""
     lines = done.stdout.splitlines()
-    failed = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
-    return failed[0] if failed else f"pytest's status {done.returncode}"
+    failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    # A name may hold blanks; a message follows it.
+    named = [line.partition(" ")[2].partition(" - ")[0] for line in failed]
+    return named[0] if named else f"pytest's status {done.returncode}"
 
 
 def run_tests(words: list[str], root: Path) -> subprocess.CompletedProcess[str]:
