@@ -115,10 +115,11 @@ def outcome(mutant: Mutant, tests: list[str], root: Path, most: int) -> dict[str
     return {**found, "outcome": "noticed" if noticed_by else "survived", "by": noticed_by}
 
 
-def noticed_in(result: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Rows of an earlier result that were noticed, by :func:`identity`."""
+def settled_in(result: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Rows of an earlier result that were noticed or have a reason, by :func:`identity`."""
     rows = read_json(result)["rows"]
-    return {identity(row): row for row in rows if row["outcome"] == "noticed"}
+    settled = [row for row in rows if row["outcome"] == "noticed" or "reason" in row]
+    return {identity(row): row for row in settled}
 
 
 def first_failure(tests: list[str], root: Path) -> str:
@@ -130,8 +131,10 @@ def first_failure(tests: list[str], root: Path) -> str:
     if done.returncode == 0:
         return ""
     lines = done.stdout.splitlines()
-    failed = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
-    return failed[0] if failed else f"pytest's status {done.returncode}"
+    failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    # A name may hold blanks; a message follows it.
+    named = [line.partition(" ")[2].partition(" - ")[0] for line in failed]
+    return named[0] if named else f"pytest's status {done.returncode}"
 
 
 def run_tests(words: list[str], root: Path) -> subprocess.CompletedProcess[str]:
@@ -170,11 +173,13 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=150, help="how many are drawn")
     parser.add_argument("--most-tests", type=int, default=200, help="tests of a mutant at most")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--again", type=Path, help="result of whose mutants survivors are planted")
+    parser.add_argument(
+        "--again", type=Path, help="an earlier result: what it does not explain is planted"
+    )
     parser.add_argument("--seconds", type=float, default=math.inf, help="no mutant begins later")
     given = parser.parse_args()
     until = time.monotonic() + given.seconds
-    before = {} if given.again is None else noticed_in(given.again)
+    before = {} if given.again is None else settled_in(given.again)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "project")
