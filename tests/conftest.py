@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import subprocess
@@ -125,6 +126,14 @@ def kept_cubins(
 def project(tmp_path: Path, acoustic_spec: Spec) -> Project:
     """A copy of the project whose only GPU, ``test``, has a small recorded sweep."""
     return copy_project(tmp_path / "project", acoustic_spec)
+
+
+@pytest.fixture
+def own_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the project's logger back as it was: ``running`` is for a process of its own."""
+    logger = logging.getLogger("launchwise")
+    for name in ("handlers", "level", "propagate"):
+        monkeypatch.setattr(logger, name, getattr(logger, name))
 
 
 @pytest.fixture

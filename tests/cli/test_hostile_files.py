@@ -189,6 +189,7 @@ def too_large() -> np.ndarray:
     return np.ones(1 << 58)
 
 
+@pytest.mark.usefixtures("own_log")
 @pytest.mark.parametrize(
     ("fail", "said"),
     [(too_deep, "something is nested too deep to be read"), (too_large, "there is too little")],

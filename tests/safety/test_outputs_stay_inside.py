@@ -23,7 +23,7 @@ VICTIM = "not ours"
 
 
 @pytest.fixture
-def victim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def victim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_log: None) -> Path:
     """A file outside of the project, in whose folder the test runs."""
     (tmp_path / "elsewhere").mkdir()
     found = tmp_path / "elsewhere" / "victim"
