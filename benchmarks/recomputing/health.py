@@ -156,7 +156,9 @@ def compare_front(page: ShownPage, known: Sequence[Sweep], ledger: Ledger) -> No
     table = ledger.table(page.path, "sentences")
     table.same("strips of doubtful sweeps", len(strips), int(bool(doubtful)))
     for said in strips[: len(doubtful)]:
-        named = [f"{one.workload} on {one.gpu}: {one.complaints[0]}" for one in doubtful[:3]]
+        named = [
+            f"{one.workload} on {one.gpu}: {', '.join(one.complaints)}" for one in doubtful[:3]
+        ]
         more = f"; and {len(doubtful) - 3} more" if len(doubtful) > 3 else ""
         are = "is" if len(doubtful) == 1 else "are"
         text = f"{len(doubtful)} of {len(known)} sweeps {are} doubtful. {'; '.join(named)}{more}."
