@@ -27,6 +27,7 @@ from launchwise.learning.splits import Case
 from launchwise.tables.predictions import unmeasured_schema
 from launchwise.workloads.space import Problem
 from launchwise.workloads.spec import Spec, load_spec
+from tests.support.described_gpus import described_gpus
 from tests.support.report_study import sweep
 from tests.support.samples import LADDER, ROOT, profile
 
@@ -35,9 +36,7 @@ PROBLEMS: list[Problem] = [{"n": n, "dtype": "float32", "order": 2} for n in (10
 
 @pytest.fixture(scope="module")
 def domain(acoustic_spec: Spec) -> Domain:
-    cards = read_cards(ROOT / CARDS_FILE)
-    efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
-    known = {gpu: described_profile(gpu, cards, efficiency) for gpu in ("a100", "t4")}
+    known = described_gpus("a100", "t4")
     return Domain(acoustic_spec, {**known, "big": profile("big")}, LADDER)
 
 

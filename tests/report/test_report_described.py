@@ -9,21 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.gpus.datasheets import (
-    CARDS_FILE,
-    REFERENCE_PROFILE,
-    described_profile,
-    read_cards,
-    reference_efficiency,
-)
 from launchwise.learning.rooflines import least_ms
 from launchwise.report.blocks import Fold, Section, Table, Text
 from launchwise.report.comparison import entries
 from launchwise.report.described import described
 from launchwise.report.spread import spread
 from launchwise.report.study import StudyData
+from tests.support.described_gpus import described_gpus
 from tests.support.report_study import study
-from tests.support.samples import ROOT
 
 TIMES = {("t4", 102): 5.0, ("t4", 202): 30.0, ("a100", 102): 0.5, ("a100", 202): 3.0}
 
@@ -40,9 +33,7 @@ def answer(gpu: str, n: int, time_ms: float | None, made: StudyData) -> dict[str
 
 
 def with_answers(**changes: Any) -> StudyData:
-    cards = read_cards(ROOT / CARDS_FILE)
-    efficiency = reference_efficiency(cards, ROOT / REFERENCE_PROFILE)
-    known = {gpu: described_profile(gpu, cards, efficiency) for gpu in ("t4", "a100")}
+    known = described_gpus("t4", "a100")
     made = study()
     found = [answer(gpu, n, time, made) for (gpu, n), time in TIMES.items()]
     found.append(answer("big", 102, 1.0, made))

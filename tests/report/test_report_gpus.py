@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from launchwise.gpus.datasheets import (
-    CARDS_FILE,
-    described_profile,
-    read_cards,
-    reference_efficiency,
-)
 from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.report import gpus
 from launchwise.report.blocks import Fold, Table
-from tests.support.samples import ROOT, profile
+from tests.support.described_gpus import described_gpus
+from tests.support.samples import profile
 
 FIRST = {"copy_bandwidth_gbs": 1000.0, "launch_overhead_us": 5.0}
 
@@ -81,10 +76,7 @@ def test_many_gpus_have_a_row_each() -> None:
 
 
 def test_datasheet_only_gpus_are_folded_below() -> None:
-    cards = read_cards(ROOT / CARDS_FILE)
-    efficiency = reference_efficiency(cards)
-    described = {name: described_profile(name, cards, efficiency) for name in ("a100", "v100")}
-    section = gpus.section({"known": profile()}, described)
+    section = gpus.section({"known": profile()}, described_gpus("a100", "v100"))
     last = section.blocks[-1]
     assert isinstance(last, Fold)
     (shown,) = last.blocks
