@@ -41,11 +41,11 @@ configfile: readable("config.yaml", workflow.overwrite_configfiles)
 experiment = start(config, "config.yaml", workflow.overwrite_configfiles)
 settings = experiment.settings
 # What the report's commands name; without overlays config.yaml is what they read anyway.
-SETTINGS_FILES = [
-    str(path)
-    for path in settings_of("config.yaml", workflow.overwrite_configfiles)
+SETTINGS_FILES = (
+    list(map(str, settings_of("config.yaml", workflow.overwrite_configfiles)))
     if workflow.overwrite_configfiles
-]
+    else []
+)
 code = Code(experiment.folders.values())
 # A blind test is never repeated by itself.
 require_records(workflow, once={"freeze", "blind_sweep", "blind_contests", "blind_pairs"})

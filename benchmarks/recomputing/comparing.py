@@ -1,4 +1,4 @@
-"""Shown figures beside recomputed ones: what agrees, what differs, what nobody compared."""
+"""Shown figures beside recomputed ones: what agrees, what differs, what was not compared."""
 
 from __future__ import annotations
 

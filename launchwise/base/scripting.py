@@ -24,11 +24,11 @@ def running(snakemake: Any) -> Iterator[logging.Logger]:
     log.handlers = []
     log.setLevel(logging.INFO)
     log.propagate = False
-    _add(logging.StreamHandler(sys.stderr))
+    log.addHandler(in_lines(logging.StreamHandler(sys.stderr)))
     try:
         if snakemake.log:
             path = own_place(snakemake.log[0])
-            _add(logging.FileHandler(path, mode="w", encoding="utf-8"))
+            log.addHandler(in_lines(logging.FileHandler(path, mode="w", encoding="utf-8")))
         yield log
     except UserError as error:
         log.error("launchwise: %s", error)
@@ -41,7 +41,8 @@ def running(snakemake: Any) -> Iterator[logging.Logger]:
         raise
 
 
-def _add(handler: logging.Handler) -> None:
+def in_lines(handler: logging.Handler) -> logging.Handler:
+    """The handler, as the log of a stage is written: the first letter of the level, the message."""
     handler.setFormatter(logging.Formatter("%(levelname).1s %(message)s"))
     handler.setLevel(logging.INFO)
-    log.addHandler(handler)
+    return handler

@@ -127,6 +127,23 @@ MOST_VALUES = 10_000_000
 """Most values of a JSON file: an empty list takes three bytes of it and sixty of the memory."""
 
 
+def first_bytes(path: str | Path, most: int) -> bytes:
+    """The first ``most`` bytes of a file, or all of a shorter one.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise UserError(path, "", f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UserError(path, "", f"cannot be read: {error}") from error
+
+
 def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
     """Content of a file.
 
@@ -135,13 +152,7 @@ def read_bytes(path: str | Path, most: int = MOST_BYTES) -> bytes:
     UserError
         When it cannot be read, or is longer than ``most`` bytes.
     """
-    try:
-        with open(path, "rb") as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UserError(path, "", f"cannot be read: {error}") from error
+    content = first_bytes(path, most + 1)
     if len(content) > most:
         raise UserError(path, "", f"is longer than {most:,} bytes")
     return content

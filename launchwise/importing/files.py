@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
+from launchwise.base.storage import first_bytes
 
 KNOWN = (
     "a Kernel Tuner cache or list of results, T4, KTT's JSON, Triton's *.autotune.json, "
@@ -88,13 +89,7 @@ def read_members(path: str | Path, most: int = MOST_BYTES) -> list[tuple[str, by
         When it is missing, is packed in a way that cannot be read, or unpacks to more than
         ``most`` bytes.
     """
-    try:
-        with open(path, "rb") as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise UserError(path, "", f"cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UserError(path, "", f"cannot be read: {error}") from error
+    content = first_bytes(path, most + 1)
     if len(content) > most:
         raise too_long(path, most)
     if not content.startswith((ZIP, EMPTY_ZIP)):

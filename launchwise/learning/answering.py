@@ -224,8 +224,8 @@ def _suggestions(
     unknown[shown] = domain.cost_model.copies_at_unknown_rate(choices.iloc[shown])
     gains = np.where(unknown[:, None], np.nan, gains)
     # Cards that were held out are relatives of each other: they say nothing of errors on others.
-    related = ~choices["gpu"].isin(_of_datasheets(domain)).to_numpy()
-    gains[~related, 1:] = np.nan
+    unlike = [gpu for gpu, one in domain.profiles.items() if one.source == "described"]
+    gains[choices["gpu"].isin(unlike), 1:] = np.nan
     doubted = np.zeros(len(choices), dtype=bool)
     if least_gain is not None:
         leading = taken[(ranking.rank[taken] == 1) & ~kept[taken]]
@@ -237,7 +237,7 @@ def _suggestions(
     times = np.where(unknown[taken], np.nan, np.maximum(ranking.predicted_ms[taken], shortest))
     basis = Known.of(final.measured, final.spec).situations(rows)
     limits = np.maximum(_time_limits(final, rows, times, basis), shortest[:, None])
-    limits[~related[taken]] = np.nan
+    limits[rows["gpu"].isin(unlike)] = np.nan
     return rows.assign(
         rank=np.where(doubted[taken], 1, ranking.rank[taken]),
         expected_ms=times,
@@ -248,11 +248,6 @@ def _suggestions(
         unknown_link=unknown[taken],
         basis=basis,
     )
-
-
-def _of_datasheets(domain: Domain) -> list[str]:
-    """GPUs whose profiles were computed from datasheets."""
-    return [gpu for gpu, one in domain.profiles.items() if one.source == "described"]
 
 
 def _kept(cases: np.ndarray, usual: np.ndarray, baseline: np.ndarray) -> np.ndarray:

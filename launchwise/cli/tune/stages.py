@@ -17,6 +17,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.provenance import commit, now, versions
+from launchwise.base.scripting import in_lines
 from launchwise.base.storage import own_place, read_json, write_json
 from launchwise.cli.tune.targets import Targets
 from launchwise.cli.tune.tuning import Project
@@ -264,12 +265,10 @@ class _Process:
 def logging_to(path: Path) -> Iterator[None]:
     """Warnings of the block go to standard error and to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handlers: list[logging.Handler] = [
-        logging.StreamHandler(sys.stderr),
-        logging.FileHandler(own_place(path), mode="w", encoding="utf-8"),
+    handlers = [
+        in_lines(logging.StreamHandler(sys.stderr)),
+        in_lines(logging.FileHandler(own_place(path), mode="w", encoding="utf-8")),
     ]
-    for handler in handlers:
-        handler.setFormatter(logging.Formatter("%(levelname).1s %(message)s"))
     before = log.handlers, log.level, log.propagate
     log.handlers, log.propagate = handlers, False
     log.setLevel(logging.INFO)
