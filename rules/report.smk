@@ -15,15 +15,6 @@ from pathlib import Path
 report: "../report/workflow.rst"
 
 
-def scores_of(study, ending):
-    """GPU to the score of its blind test; a live GPU is there only if it was tested."""
-    return {
-        gpu: f"results/blind/{gpu}/{study}.score.{ending}"
-        for gpu in experiment.tested_blindly(study)
-        if has_blind_test(gpu, study)
-    }
-
-
 REPORTED = {
     study: {
         "folder": study_folder(study),

@@ -119,3 +119,12 @@ def inherited_by_final(study):
     """Fits to the folds, if the answering model is a committee."""
     name = answering_model(MODELS[study])
     return [f"results/models/{study}/{name}"] if MODELS[study][name]["kind"] == COMMITTEE else []
+
+
+def scores_of(study, ending):
+    """GPU to the score of its blind test; a live GPU is there only if it was tested."""
+    return {
+        gpu: f"results/blind/{gpu}/{study}.score.{ending}"
+        for gpu in experiment.tested_blindly(study)
+        if has_blind_test(gpu, study)
+    }
